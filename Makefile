@@ -1,0 +1,52 @@
+# Everything runs in .venv, made from Python 3.11 or newer. Another interpreter: make PYTHON=python3.12 test
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+PYTEST := $(PY) -m pytest -n 2
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test test-all lint bench papers pictures clean clean-kernels
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(STAMP)  ## .venv with headwater and its tools
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[plot,test,lint]'
+	@touch $@
+
+demo: $(STAMP)  ## a stream, learned while you watch
+	$(PY) -m headwater.demo
+
+test: $(STAMP)  ## the fast tests and the docstring examples
+	$(PYTEST)
+
+# An empty -m replaces the default selection of pyproject.toml.
+test-all: $(STAMP)  ## every test, slow ones and those that read data too
+	$(PYTEST) -m ""
+
+lint: $(STAMP)  ## style, formatting, types, import layers
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+
+bench: $(STAMP)  ## peers side by side in one run
+	$(PY) -m benchmarks
+
+papers: $(STAMP)  ## figures and tables of the papers, made again
+	$(PY) -m papers.variational
+
+pictures: $(STAMP)  ## the picture of the README, made by the demo
+	$(PY) -m headwater.demo --picture docs/demo.png
+
+clean: clean-kernels  ## remove all that make has made
+	rm -rf $(VENV) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	find src tests benchmarks papers -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# numba looks only at the file that holds a kernel: a change in a function it calls from another file goes unseen.
+clean-kernels:  ## forget the compiled kernels
+	find src \( -name '*.nbi' -o -name '*.nbc' \) -type f -delete

@@ -1,0 +1,1 @@
+"""headwater: learn the hidden sources of a stream."""

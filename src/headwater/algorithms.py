@@ -1,0 +1,202 @@
+"""The algorithms: each a frozen row of the same table. What they mean is in the loop (learner.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from headwater.schedules import Decay, Equal, Schedule
+
+BatchSize = int | Literal["auto"]
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One way to learn.
+
+    `readout` makes the parameters of the next E-step, `report` those the user sees. An online algorithm folds batches of
+    its own size with the steps of its schedule; a batch algorithm replaces the statistics once per pass. `finish` says
+    that `fit` goes on with passes of EM after the stream.
+    """
+
+    word: ClassVar[str]
+    readout: ClassVar[str] = "mode"
+    report: ClassVar[str] = "mode"
+    online: ClassVar[bool] = True
+    finish: ClassVar[bool] = False
+    twin: ClassVar[str] = ""
+
+    average: ClassVar[bool] = False
+
+    def batch_rows(self, n_components: int, n_parameters: int) -> int:
+        """Rows of one batch."""
+        return 1
+
+    def schedule(self, n_components: int, n_parameters: int, warm_up: int) -> Schedule:
+        """Step sizes of the folds."""
+        return Equal()
+
+    def __post_init__(self) -> None:
+        size = getattr(self, "batch_size", "auto")
+        if size != "auto" and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+            raise ValueError(f"batch_size must be 'auto' or an integer of at least 1, got {size!r}")
+        decay = getattr(self, "decay", 0.6)
+        if not 0.0 < decay <= 1.0:
+            raise ValueError(f"decay must be greater than 0 and at most 1, got {decay!r}")
+
+
+def _rows(batch_size: BatchSize, n_parameters: int) -> int:
+    """Batches that hold enough rows to move every parameter, and to make a refresh cheap beside the E-step."""
+    return max(256, 2 * n_parameters // 10) if batch_size == "auto" else batch_size
+
+
+@dataclass(frozen=True)
+class BatchEM(Algorithm):
+    """EM over all rows, pass after pass: maximum likelihood, or the posterior mode if a prior is given."""
+
+    word = "em"
+    online = False
+    twin = "online-em"
+
+
+@dataclass(frozen=True)
+class BatchVB(Algorithm):
+    """Variational Bayes over all rows, pass after pass (paper 004)."""
+
+    word = "vb"
+    readout = "expect_log"
+    report = "mean"
+    online = False
+    twin = "online-vb"
+
+
+@dataclass(frozen=True)
+class SatoEM(Algorithm):
+    """Sato's online EM (paper 000, section 3).
+
+    The step at row t is (t + offset)^-decay; with offset "auto" it is (1/w) (1 + t/w)^-decay for a window w that covers the
+    warm-up. `rate` takes any other schedule, such as `Harmonic(a, b, c)` or `ForgettingFactor(kappa, t0)`.
+    """
+
+    decay: float = 0.6
+    offset: float | Literal["auto"] = "auto"
+    rate: Schedule | None = None
+    batch_size: BatchSize = 1
+
+    word = "soem"
+
+    def batch_rows(self, n_components: int, n_parameters: int) -> int:
+        return _rows(self.batch_size, n_parameters)
+
+    def schedule(self, n_components: int, n_parameters: int, warm_up: int) -> Schedule:
+        if self.rate is not None:
+            return self.rate
+        if self.offset == "auto":
+            return Decay.window(max(1.0, max(warm_up, n_parameters) / self.batch_rows(n_components, n_parameters)), self.decay)
+        return Decay(self.decay, self.offset)
+
+
+@dataclass(frozen=True)
+class BayesianOnlineEM(Algorithm):
+    """Bayesian online EM (paper 000, section 4): every row adds its counts to the belief, whose mean (or mode) comes next."""
+
+    estimate: Literal["mean", "mode"] = "mean"
+    batch_size: BatchSize = 1
+
+    word = "boem"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.estimate not in ("mean", "mode"):
+            raise ValueError(f"estimate must be 'mean' or 'mode', got {self.estimate!r}")
+
+    @property
+    def readout(self) -> str:  # type: ignore[override]
+        return self.estimate
+
+    @property
+    def report(self) -> str:  # type: ignore[override]
+        return self.estimate
+
+    def batch_rows(self, n_components: int, n_parameters: int) -> int:
+        return _rows(self.batch_size, n_parameters)
+
+
+@dataclass(frozen=True)
+class OnlineEM(Algorithm):
+    """Cappé and Moulines' online EM (paper 002): mini-batches, step (t + offset)^-decay, averaged statistics."""
+
+    decay: float = 0.6
+    offset: float = 2.0
+    batch_size: BatchSize = "auto"
+    average: bool = True  # type: ignore[misc]
+
+    word = "online-em"
+
+    def batch_rows(self, n_components: int, n_parameters: int) -> int:
+        return _rows(self.batch_size, n_parameters)
+
+    def schedule(self, n_components: int, n_parameters: int, warm_up: int) -> Schedule:
+        return Decay(self.decay, self.offset)
+
+
+@dataclass(frozen=True)
+class OnlineVB(Algorithm):
+    """Online variational Bayes (paper 004)."""
+
+    batch_size: BatchSize = 1
+
+    word = "online-vb"
+    readout = "expect_log"
+    report = "mean"
+
+    def batch_rows(self, n_components: int, n_parameters: int) -> int:
+        return _rows(self.batch_size, n_parameters)
+
+
+@dataclass(frozen=True)
+class QuasiBayes(Algorithm):
+    """Quasi-Bayes (Smith and Makov; papers 000 and 003): responsibilities under the predictive density, counts that add."""
+
+    batch_size: BatchSize = 1
+
+    word = "quasi-bayes"
+    readout = "predictive"
+    report = "mean"
+
+    def batch_rows(self, n_components: int, n_parameters: int) -> int:
+        return _rows(self.batch_size, n_parameters)
+
+
+@dataclass(frozen=True)
+class Auto(Algorithm):
+    """What to use when nothing is asked for: streams by variational Bayes in batches; `fit` then finishes by EM."""
+
+    batch_size: BatchSize = "auto"
+
+    word = "auto"
+    readout = "expect_log"
+    report = "mean"
+    finish = True
+
+    def batch_rows(self, n_components: int, n_parameters: int) -> int:
+        return _rows(self.batch_size, n_parameters)
+
+
+ALGORITHMS: dict[str, type[Algorithm]] = {
+    kind.word: kind
+    for kind in (Auto, BatchEM, SatoEM, BayesianOnlineEM, OnlineEM, BatchVB, OnlineVB, QuasiBayes)
+}
+
+
+def resolve(algorithm: str | Algorithm, readouts: frozenset[str], model: str) -> Algorithm:
+    """Return the algorithm that a word or object names, or refuse it with the words that this model can be learned by."""
+    legal = [word for word, kind in ALGORITHMS.items() if kind().readout in readouts]
+    chosen = ALGORITHMS[algorithm]() if isinstance(algorithm, str) and algorithm in ALGORITHMS else algorithm
+    if not isinstance(chosen, Algorithm):
+        raise ValueError(
+            f"algorithm must be one of {', '.join(map(repr, legal))} or one of their objects, got {algorithm!r}"
+        )
+    if chosen.readout not in readouts:
+        raise ValueError(f"{model} cannot be learned by {chosen.word!r}: use one of {', '.join(map(repr, legal))}")
+    return chosen

@@ -1,0 +1,1 @@
+"""K-component distributions, which every latent structure reuses."""

@@ -1,0 +1,420 @@
+"""K Gaussians with full, tied, diagonal or spherical covariance, and their Normal-Wishart or Normal-Gamma prior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln, multigammaln
+
+from headwater.kernels import gaussian as estep_kernels
+from headwater.kernels import gaussian_readout as readout_kernels
+from headwater.kernels import gaussian_sweep as sweep_kernels
+from headwater.kernels.parallel import run_slabs, slabs
+from headwater.state import Batch
+from headwater.statistics import Array, Statistics
+
+READOUTS = {
+    "mode": readout_kernels.MODE,
+    "mean": readout_kernels.MEAN,
+    "expect_log": readout_kernels.EXPECT_LOG,
+    "predictive": readout_kernels.PREDICTIVE,
+}
+EMPTY: Array = np.empty(0)
+EMPTY_TABLE: Array = np.empty((0, 0))
+
+
+@dataclass(frozen=True)
+class GaussianStatistics(Statistics):
+    """Counts, first and second moments per component about the origin; of a symmetric `second` the lower triangle."""
+
+    count: Array
+    first: Array
+    second: Array
+
+
+@dataclass(frozen=True)
+class GaussianPrior:
+    """What is believed of a component before any row: everything about `origin`, which the statistics share.
+
+    `dof` and `scale` are nu0 and V0 of the Wishart with mean precision dof * inverse(scale), or of its Gamma cousins.
+    `floor` is added to the diagonal of covariances that are modes.
+    """
+
+    origin: Array
+    mean: Array
+    mean_precision: float
+    dof: float
+    scale: Array
+    floor: float
+
+
+@dataclass(frozen=True)
+class GaussianParameters:
+    """Ready for the E-step kernels (see there); `means` are about the origin."""
+
+    origin: Array
+    means: Array
+    factor: Array
+    shift: Array
+    offset: Array
+    power: Array
+    stretch: Array
+
+
+@dataclass(frozen=True)
+class GaussianBelief:
+    """Normal-Wishart or Normal-Gamma belief about every component, in the user's coordinates."""
+
+    means: Array
+    mean_precision: Array
+    dof: Array
+    scale: Array
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """What differs between the kinds of covariance."""
+
+    estep: Callable[..., float]
+    refresh: Callable[..., None]
+    sweep: Callable[..., float]
+    second_shape: Callable[[int, int], tuple[int, ...]]
+    factor_shape: Callable[[int, int], tuple[int, ...]]
+    matrix: bool
+    n_parameters: Callable[[int, int], int]
+    mode_shift: Callable[[int, int], float]
+
+
+COVARIANCES = {
+    "full": Covariance(
+        estep_kernels.estep_full, readout_kernels.refresh_full, sweep_kernels.sweep_full,
+        lambda k, d: (k, d, d), lambda k, d: (k, d, d), True, lambda k, d: k * d * (d + 1) // 2, lambda k, d: d,
+    ),
+    "tied": Covariance(
+        estep_kernels.estep_tied, readout_kernels.refresh_tied, sweep_kernels.sweep_tied,
+        lambda k, d: (d, d), lambda k, d: (d, d), True, lambda k, d: d * (d + 1) // 2, lambda k, d: d + 1 - k,
+    ),
+    "diag": Covariance(
+        estep_kernels.estep_diag, readout_kernels.refresh_diag, sweep_kernels.sweep_diag,
+        lambda k, d: (k, d), lambda k, d: (k, d), False, lambda k, d: k * d, lambda k, d: 1.0,
+    ),
+    "spherical": Covariance(
+        estep_kernels.estep_diag, readout_kernels.refresh_diag, sweep_kernels.sweep_diag,
+        lambda k, d: (k, d), lambda k, d: (k, d), False, lambda k, d: k, lambda k, d: 2.0 / d - 1.0,
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """The family. Hyperparameters that are None are settled from the warm-up rows."""
+
+    n_components: int
+    covariance_type: str = "full"
+    reg_covar: float = 1e-6
+    mean_prior: Array | None = None
+    mean_precision_prior: float | None = None
+    degrees_of_freedom_prior: float | None = None
+    covariance_prior: Any = None
+
+    readouts = frozenset(READOUTS)
+
+    @property
+    def kind(self) -> Covariance:
+        return COVARIANCES[self.covariance_type]
+
+    @property
+    def spherical(self) -> bool:
+        return self.covariance_type == "spherical"
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether the user gave any part of the prior."""
+        given = (self.mean_prior, self.mean_precision_prior, self.degrees_of_freedom_prior, self.covariance_prior)
+        return any(part is not None for part in given)
+
+    def n_parameters(self, width: int) -> int:
+        """Number of free parameters of all components."""
+        return self.n_components * width + self.kind.n_parameters(self.n_components, width)
+
+    def zeros(self, width: int) -> GaussianStatistics:
+        """Return statistics that hold nothing."""
+        k = self.n_components
+        return GaussianStatistics(
+            np.zeros(1), np.zeros(k), np.zeros((k, width)), np.zeros(self.kind.second_shape(k, width))
+        )
+
+    # Priors
+
+    def flat_prior(self, origin: Array) -> GaussianPrior:
+        """The prior whose mode is maximum likelihood; only the floor `reg_covar` is left of it."""
+        width = len(origin)
+        scale = np.zeros((width, width) if self.kind.matrix else width)
+        shift = self.kind.mode_shift(self.n_components, width)
+        return GaussianPrior(origin, np.zeros(width), 0.0, shift, scale, self.reg_covar)
+
+    def prior(self, origin: Array, within: Array, spread: Array) -> GaussianPrior:
+        """The user's prior, completed by d + 2 rows' worth of the covariance within the warm-up's clusters.
+
+        `spread` is the variance of every column; a part of it is added, and `reg_covar` where a column is constant.
+        """
+        width = len(origin)
+        dof = self.degrees_of_freedom_prior
+        dof = float(width + 2 if self.kind.matrix else 3) if dof is None else float(dof)
+        lowest = width - 1 if self.kind.matrix else 0
+        if dof <= lowest:
+            raise ValueError(f"degrees_of_freedom_prior must be greater than {lowest} for {width} columns, got {dof}")
+        if self.covariance_prior is not None:
+            scale = self._given_scale(width)
+        else:
+            floor = np.where(spread > 0.0, 1e-6 * spread, self.reg_covar) + 1e-200
+            scale = (within + (np.diag(floor) if self.kind.matrix else floor)) * dof
+            if self.spherical:
+                scale = np.full(width, scale.mean())
+        if self.mean_prior is None:
+            mean = np.zeros(width)
+        else:
+            mean = np.broadcast_to(np.asarray(self.mean_prior, dtype=float), (width,)) - origin
+        precision = 0.01 if self.mean_precision_prior is None else float(self.mean_precision_prior)
+        return GaussianPrior(origin, mean, precision, dof, scale, 0.0)
+
+    def _given_scale(self, width: int) -> Array:
+        given = np.asarray(self.covariance_prior, dtype=float)
+        wanted = {"diag": (width,), "spherical": ()}.get(self.covariance_type, (width, width))
+        if given.shape != wanted:
+            raise ValueError(
+                f"covariance_prior must have shape {wanted} for covariance_type {self.covariance_type!r}, got {given.shape}"
+            )
+        if wanted == (width, width):
+            if not np.allclose(given, given.T) or np.linalg.eigvalsh(given).min() <= 0.0:
+                raise ValueError("covariance_prior must be symmetric and positive definite")
+        elif np.any(given <= 0.0):
+            raise ValueError("covariance_prior must be positive")
+        return np.full(width, float(given)) if wanted == () else given.copy()
+
+    # Readouts
+
+    def readout(self, name: str, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianParameters:
+        """Return parameters of the named kind for totals (not means per row)."""
+        parameters = self.blank(prior.origin)
+        self.kind.refresh(
+            READOUTS[name], self._prior_tuple(prior), totals.count, totals.first, totals.second,
+            parameters.means, parameters.factor, parameters.shift, parameters.offset, parameters.power, parameters.stretch,
+        )  # fmt: skip
+        return parameters
+
+    def blank(self, origin: Array) -> GaussianParameters:
+        """Return parameters that a kernel has yet to fill."""
+        k, width = self.n_components, len(origin)
+        factor = np.zeros(self.kind.factor_shape(k, width))
+        means, shift = np.zeros((2, k, width))
+        offset, power, stretch = np.zeros((3, k))
+        return GaussianParameters(origin, means, factor, shift, offset, power, stretch)
+
+    def _prior_tuple(self, prior: GaussianPrior) -> tuple[Any, ...]:
+        shift = float(self.kind.mode_shift(self.n_components, len(prior.mean)))
+        return (prior.mean, prior.mean_precision, prior.dof, prior.scale, prior.floor, shift, self.spherical)
+
+    def from_precisions(self, origin: Array, means: Array, factor: Array) -> GaussianParameters:
+        """Return parameters with these means (user's coordinates) and inverse Cholesky factors."""
+        k, width = means.shape
+        factor = np.ascontiguousarray(np.broadcast_to(factor[:, None], (k, width)) if self.spherical else factor)
+        centred = means - origin
+        if self.kind.matrix:
+            shift = np.einsum("...ij,kj->ki" if factor.ndim == 2 else "kij,kj->ki", factor, centred)
+            log_diagonal = np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
+        else:
+            shift = factor * centred
+            log_diagonal = np.log(factor).sum(axis=1)
+        offset = np.broadcast_to(log_diagonal - 0.5 * width * np.log(2.0 * np.pi), (k,)).copy()
+        return GaussianParameters(origin, centred, factor, shift, offset, np.zeros(k), np.ones(k))
+
+    def belief(self, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianBelief:
+        """Return prior plus totals: the belief that the readouts summarise."""
+        kappa = prior.mean_precision + totals.count
+        means = (prior.mean_precision * prior.mean + totals.first) / kappa[:, None]
+        dof = prior.dof + (totals.count.sum(keepdims=True) if self.covariance_type == "tied" else totals.count)
+        dof = np.broadcast_to(dof, totals.count.shape).copy()
+        outer = prior.mean_precision * _product(prior.mean, prior.mean, self.kind.matrix)
+        squares = kappa.reshape(-1, *[1] * outer.ndim) * _product(means, means, self.kind.matrix)
+        second = totals.second
+        if self.kind.matrix:
+            second = second + np.swapaxes(np.tril(second, -1), -1, -2)
+        if self.covariance_type == "tied":
+            scale = prior.scale + second + (outer - squares).sum(axis=0)
+        else:
+            scale = prior.scale + second + outer - squares
+        if self.spherical:
+            scale = scale.mean(axis=1)
+        return GaussianBelief(means + prior.origin, kappa, dof, scale)
+
+    def log_prior(self, prior: GaussianPrior, parameters: GaussianParameters) -> float:
+        """Log-density of means and precisions under the prior, up to a constant: what MAP-EM adds to the likelihood."""
+        k, width = parameters.means.shape
+        factor, centred = parameters.factor, parameters.means - prior.mean
+        if self.kind.matrix:
+            factor = factor[None] if factor.ndim == 2 else factor
+            log_det = 2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
+            trace = np.einsum("kij,jl,kil->k", factor, prior.scale, factor)
+            shape = 0.5 * (prior.dof - width - 1.0)
+            distance = np.einsum("kij,kj->ki", np.broadcast_to(factor, (k, width, width)), centred)
+        else:
+            log_det = 2.0 * np.log(factor).sum(axis=1)
+            trace = (factor**2 * prior.scale).sum(axis=1)
+            shape = 0.5 * prior.dof - (1.0 / width if self.spherical else 1.0)
+            distance = factor * centred
+        means = 0.5 * np.broadcast_to(log_det, (k,)).sum() - 0.5 * prior.mean_precision * np.sum(distance**2)
+        return float(np.sum(shape * log_det - 0.5 * trace) + (means if prior.mean_precision > 0.0 else 0.0))
+
+    def divergence(self, prior: GaussianPrior, totals: GaussianStatistics) -> float:
+        """KL(belief || prior), summed over components: the price of complexity in the free energy."""
+        k, width = totals.first.shape
+        belief = self.belief(prior, totals)
+        centred = belief.means - prior.origin - prior.mean
+        total = 0.5 * width * np.sum(
+            np.log(belief.mean_precision / prior.mean_precision) + prior.mean_precision / belief.mean_precision - 1.0
+        )
+        if self.kind.matrix:
+            shared = self.covariance_type == "tied"
+            scale = belief.scale[None] if shared else belief.scale
+            dof = belief.dof[:1] if shared else belief.dof
+            precision = dof[:, None, None] * np.linalg.inv(scale)
+            per_mean = np.broadcast_to(precision, (k, width, width))
+            total += 0.5 * prior.mean_precision * np.einsum("ki,kij,kj->", centred, per_mean, centred)
+            total += sum(
+                _wishart_divergence(nu, v, prior.dof, prior.scale, width) for nu, v in zip(dof, scale, strict=True)
+            )
+        else:
+            scale = belief.scale[:, None] if self.spherical else belief.scale
+            precision = np.broadcast_to(belief.dof[:, None] / scale, (k, width))
+            total += 0.5 * prior.mean_precision * np.sum(precision * centred**2)
+            half = 0.5 * width if self.spherical else 0.5
+            prior_scale = prior.scale[:1] if self.spherical else prior.scale
+            total += np.sum(
+                _gamma_divergence(half * belief.dof[:, None], half * scale, half * prior.dof, half * prior_scale)
+            )
+        return float(total)
+
+    # Rows
+
+    def estep(
+        self,
+        parameters: GaussianParameters,
+        log_weights: Array,
+        batch: Batch,
+        totals: GaussianStatistics | None = None,
+        scores: Array = EMPTY,
+        responsibilities: Array = EMPTY_TABLE,
+        given: bool = False,
+        n_threads: int | None = None,
+    ) -> float:
+        """Run the E-step kernel: add to `totals`, fill `scores` and `responsibilities`; return the weighted score."""
+        offset = parameters.offset + log_weights
+        columns_tail = self.covariance_type == "diag" and bool(parameters.power[0] > 0.0)
+        fixed = (
+            parameters.origin, parameters.factor, parameters.shift, offset, parameters.power, parameters.stretch,
+            columns_tail, scores, responsibilities, given,
+        )  # fmt: skip
+        number = len(slabs(len(batch)))
+        if totals is None:
+            count = first = second = EMPTY
+            first, second = EMPTY_TABLE, np.empty((0,) * self.zeros(1).second.ndim)
+            targets = [(count, first, second)] * number
+        elif number == 1:
+            targets = [(totals.count, totals.first, totals.second)]
+        else:
+            parts = [self.zeros(totals.first.shape[1]) for _ in range(number)]
+            targets = [(part.count, part.first, part.second) for part in parts]
+
+        def work(slab: int, start: int, stop: int) -> float:
+            return self.kind.estep(batch.X, start, stop, batch.weights, batch.labels, *fixed, *targets[slab])
+
+        values = run_slabs(work, len(batch), n_threads)
+        if totals is not None and number > 1:
+            for count, first, second in targets:
+                totals.count[...] += count
+                totals.first[...] += first
+                totals.second[...] += second
+        return float(sum(values))
+
+    def sweep(
+        self,
+        name: str,
+        prior: GaussianPrior,
+        concentration: Array,
+        batch: Batch,
+        steps: Array,
+        gains: Array,
+        n_eff: float,
+        totals: GaussianStatistics,
+        average: GaussianStatistics,
+        scores: Array,
+    ) -> float:
+        """Learn row by row, changing `totals` and `average` in place; return n_eff afterwards."""
+        return self.kind.sweep(
+            batch.X, batch.weights, batch.labels, prior.origin, READOUTS[name], concentration, self._prior_tuple(prior),
+            steps, gains, n_eff, totals.count, totals.first, totals.second,
+            (average.count, average.first, average.second), scores,
+        )  # fmt: skip
+
+    # What users see
+
+    def covariances(self, parameters: GaussianParameters) -> Array:
+        """Covariances of parameters, in the shape scikit-learn gives them."""
+        factor = parameters.factor
+        if self.kind.matrix:
+            root = np.linalg.inv(factor)
+            return root @ np.swapaxes(root, -1, -2)
+        return factor[:, 0] ** -2.0 if self.spherical else factor**-2.0
+
+    def precisions_cholesky(self, parameters: GaussianParameters) -> Array:
+        """Upper triangular factors of the precisions, in the shape scikit-learn gives them."""
+        factor = parameters.factor
+        if self.kind.matrix:
+            return np.swapaxes(factor, -1, -2).copy()
+        return factor[:, 0].copy() if self.spherical else factor.copy()
+
+    def sample(self, parameters: GaussianParameters, components: NDArray[np.int64], rng: np.random.Generator) -> Array:
+        """Draw one row from each of the listed components."""
+        noise = rng.standard_normal((len(components), parameters.means.shape[1]))
+        if self.kind.matrix:
+            root = np.linalg.inv(parameters.factor)
+            root = np.broadcast_to(root, (self.n_components, *root.shape[-2:]))
+            for k in range(self.n_components):
+                rows = components == k
+                noise[rows] = noise[rows] @ root[k].T
+        else:
+            noise /= parameters.factor[components]
+        return noise + parameters.means[components] + parameters.origin
+
+
+def _product(a: Array, b: Array, matrix: bool) -> Array:
+    return a[..., :, None] * b[..., None, :] if matrix else a * b
+
+
+def _gamma_divergence(shape: Array, rate: Array, shape0: float, rate0: Array) -> Array:
+    """KL between Gammas; `shape` counts half rows, so E[precision] = shape / rate."""
+    return (
+        (shape - shape0) * digamma(shape)
+        - gammaln(shape)
+        + gammaln(shape0)
+        + shape0 * np.log(rate / rate0)
+        + shape * (rate0 / rate - 1.0)
+    )
+
+
+def _wishart_divergence(dof: float, scale: Array, dof0: float, scale0: Array, width: int) -> float:
+    """KL between Wisharts whose `scale` matrices are the inverses of the usual ones."""
+    expected_log = digamma(0.5 * (dof - np.arange(width))).sum()
+    log_ratio = np.linalg.slogdet(scale)[1] - np.linalg.slogdet(scale0)[1]
+    return float(
+        0.5 * (dof - dof0) * expected_log
+        - multigammaln(0.5 * dof, width)
+        + multigammaln(0.5 * dof0, width)
+        + 0.5 * dof0 * log_ratio
+        + 0.5 * dof * (np.trace(np.linalg.solve(scale, scale0)) - width)
+    )

@@ -1,0 +1,1 @@
+"""Arrays in, arrays out: the only room that imports numba."""

@@ -1,0 +1,233 @@
+"""E-step of K Gaussians: rows in, statistics (and scores, and responsibilities) out, one kernel per kind of covariance.
+
+All three kernels take the same arguments and do only what there is room for:
+
+- `scores` (n,) or empty: log-likelihood of each row;
+- `responsibilities` (n, K) or empty: written, or read instead of computed if `given`;
+- `count` (K,), `first` (K, d), `second` or empties: totals about `origin` that the rows are added to.
+
+Parameters come ready for use: the distance of row x to component k is |factor_k (x - origin) - shift_k|^2, where factor_k
+is the lower triangular inverse Cholesky factor of the covariance (a vector for diagonal ones), and the joint log-density is
+offset_k - distance / 2, or offset_k - power_k * log(1 + stretch_k * distance) for the heavy tail of a predictive density
+(`columns_tail`: one such tail per column, as diagonal covariances have it).
+Of a symmetric `second` only the lower triangle is filled.
+"""
+
+import numpy as np
+
+from headwater.kernels._jit import kernel
+from headwater.kernels.fastmath import log
+from headwater.kernels.mixture import given_block, load_block, responsibilities_block, store_block, tail_block
+
+BLOCK_FULL = 128
+BLOCK_DIAG = 256
+
+
+@kernel
+def whiten(factor, block, rows, i, out):
+    """Row i of factor @ block, for a lower triangular factor."""
+    j = 0
+    for b in range(rows):
+        out[b] = 0.0
+    while j + 4 <= i + 1:
+        f0, f1, f2, f3 = factor[i, j], factor[i, j + 1], factor[i, j + 2], factor[i, j + 3]
+        for b in range(rows):
+            out[b] += f0 * block[j, b] + f1 * block[j + 1, b] + f2 * block[j + 2, b] + f3 * block[j + 3, b]
+        j += 4
+    while j <= i:
+        f0 = factor[i, j]
+        for b in range(rows):
+            out[b] += f0 * block[j, b]
+        j += 1
+
+
+@kernel
+def add_products(weighted, block, rows, i, second):
+    """Add the products of a weighted column with columns 0..i to row i of `second`."""
+    j = 0
+    while j + 4 <= i + 1:
+        s0 = 0.0
+        s1 = 0.0
+        s2 = 0.0
+        s3 = 0.0
+        for b in range(rows):
+            w = weighted[b]
+            s0 += w * block[j, b]
+            s1 += w * block[j + 1, b]
+            s2 += w * block[j + 2, b]
+            s3 += w * block[j + 3, b]
+        second[i, j] += s0
+        second[i, j + 1] += s1
+        second[i, j + 2] += s2
+        second[i, j + 3] += s3
+        j += 4
+    while j <= i:
+        s0 = 0.0
+        for b in range(rows):
+            s0 += weighted[b] * block[j, b]
+        second[i, j] += s0
+        j += 1
+
+
+@kernel
+def finish_block(
+    log_joint, peak, total, rows, at, weights, labels, offset, power, stretch, scores, responsibilities, given
+):
+    """Squared distances of a block to weighted responsibilities; return the weighted score."""
+    score = 0.0
+    if given:
+        given_block(log_joint, rows, at, weights, responsibilities)
+    else:
+        tail_block(log_joint, rows, offset, power, stretch)
+        score = responsibilities_block(log_joint, peak, total, rows, at, weights, labels, scores)
+        if responsibilities.size:
+            store_block(log_joint, rows, at, weights, responsibilities)
+    return score
+
+
+@kernel
+def estep_full(
+    X, start, stop, weights, labels, origin, factor, shift, offset, power, stretch, columns_tail, scores, responsibilities, given,
+    count, first, second,
+):  # fmt: skip
+    n_components, width = shift.shape
+    size = min(BLOCK_FULL, stop - start)
+    block = np.empty((width, size))
+    column = np.empty(size)
+    log_joint = np.empty((n_components, size))
+    peak = np.empty(size)
+    total = np.empty(size)
+    score = 0.0
+    for at in range(start, stop, size):
+        rows = min(size, stop - at)
+        load_block(X, at, rows, origin, block)
+        if not given:
+            for k in range(n_components):
+                for b in range(rows):
+                    log_joint[k, b] = 0.0
+                for i in range(width):
+                    whiten(factor[k], block, rows, i, column)
+                    centre = shift[k, i]
+                    for b in range(rows):
+                        log_joint[k, b] += (column[b] - centre) * (column[b] - centre)
+        score += finish_block(
+            log_joint, peak, total, rows, at, weights, labels, offset, power, stretch, scores, responsibilities, given
+        )
+        if count.size:
+            for k in range(n_components):
+                mass = 0.0
+                for b in range(rows):
+                    mass += log_joint[k, b]
+                count[k] += mass
+                for i in range(width):
+                    moment = 0.0
+                    for b in range(rows):
+                        column[b] = log_joint[k, b] * block[i, b]
+                        moment += column[b]
+                    first[k, i] += moment
+                    add_products(column, block, rows, i, second[k])
+    return score
+
+
+@kernel
+def estep_tied(
+    X, start, stop, weights, labels, origin, factor, shift, offset, power, stretch, columns_tail, scores, responsibilities, given,
+    count, first, second,
+):  # fmt: skip
+    n_components, width = shift.shape
+    size = min(BLOCK_FULL, stop - start)
+    block = np.empty((width, size))
+    column = np.empty(size)
+    row_mass = np.empty(size)
+    log_joint = np.empty((n_components, size))
+    peak = np.empty(size)
+    total = np.empty(size)
+    score = 0.0
+    for at in range(start, stop, size):
+        rows = min(size, stop - at)
+        load_block(X, at, rows, origin, block)
+        if not given:
+            for k in range(n_components):
+                for b in range(rows):
+                    log_joint[k, b] = 0.0
+            for i in range(width):
+                whiten(factor, block, rows, i, column)
+                for k in range(n_components):
+                    centre = shift[k, i]
+                    for b in range(rows):
+                        log_joint[k, b] += (column[b] - centre) * (column[b] - centre)
+        score += finish_block(
+            log_joint, peak, total, rows, at, weights, labels, offset, power, stretch, scores, responsibilities, given
+        )
+        if count.size:
+            for b in range(rows):
+                row_mass[b] = 0.0
+            for k in range(n_components):
+                mass = 0.0
+                for b in range(rows):
+                    mass += log_joint[k, b]
+                    row_mass[b] += log_joint[k, b]
+                count[k] += mass
+                for i in range(width):
+                    moment = 0.0
+                    for b in range(rows):
+                        moment += log_joint[k, b] * block[i, b]
+                    first[k, i] += moment
+            for i in range(width):
+                for b in range(rows):
+                    column[b] = row_mass[b] * block[i, b]
+                add_products(column, block, rows, i, second)
+    return score
+
+
+@kernel
+def estep_diag(
+    X, start, stop, weights, labels, origin, factor, shift, offset, power, stretch, columns_tail, scores, responsibilities, given,
+    count, first, second,
+):  # fmt: skip
+    n_components, width = shift.shape
+    size = min(BLOCK_DIAG, stop - start)
+    block = np.empty((width, size))
+    log_joint = np.empty((n_components, size))
+    peak = np.empty(size)
+    total = np.empty(size)
+    no_power = np.zeros(n_components)
+    score = 0.0
+    for at in range(start, stop, size):
+        rows = min(size, stop - at)
+        load_block(X, at, rows, origin, block)
+        if not given:
+            for k in range(n_components):
+                for b in range(rows):
+                    log_joint[k, b] = 0.0
+                for j in range(width):
+                    scale = factor[k, j]
+                    centre = shift[k, j]
+                    if columns_tail:  # one Student-t per column: the product of their tails
+                        for b in range(rows):
+                            y = scale * block[j, b] - centre
+                            log_joint[k, b] += 2.0 * power[k] * log(1.0 + min(stretch[k] * y * y, 1e300))
+                    else:
+                        for b in range(rows):
+                            y = scale * block[j, b] - centre
+                            log_joint[k, b] += y * y
+        score += finish_block(
+            log_joint, peak, total, rows, at, weights, labels, offset, no_power if columns_tail else power, stretch,
+            scores, responsibilities, given,
+        )  # fmt: skip
+        if count.size:
+            for k in range(n_components):
+                mass = 0.0
+                for b in range(rows):
+                    mass += log_joint[k, b]
+                count[k] += mass
+                for j in range(width):
+                    moment = 0.0
+                    square = 0.0
+                    for b in range(rows):
+                        product = log_joint[k, b] * block[j, b]
+                        moment += product
+                        square += product * block[j, b]
+                    first[k, j] += moment
+                    second[k, j] += square
+    return score

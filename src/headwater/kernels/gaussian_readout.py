@@ -1,0 +1,216 @@
+"""Readouts of K Gaussians: totals and prior in, parameters that are ready for the E-step out.
+
+The belief about component k with mass N_k is Normal-Wishart (full, tied) or Normal-Gamma (diag, spherical):
+kappa = kappa0 + N_k, nu = nu0 + N_k (tied: + all the mass), mean m and scale V = scale0 + scatter about m. What is read out:
+
+- MODE: covariance V / (nu - mode_shift) + floor. The flat prior (kappa0 = 0, nu0 = mode_shift, scale0 = 0) gives ML.
+- MEAN: covariance V / nu, the inverse of the mean precision.
+- EXPECT_LOG: exp E[log density], the variational E-step of paper 004.
+- PREDICTIVE: the Student-t density of the next row.
+
+A spherical component has one precision ~ Gamma(nu d / 2, d V / 2), V being the mean over columns, so that V / nu is its
+covariance like everybody's. All arrays are about the origin. `second` is read in its lower triangle.
+"""
+
+import math
+
+import numpy as np
+
+from headwater.kernels._jit import kernel
+from headwater.kernels.fastmath import digamma
+
+MODE, MEAN, EXPECT_LOG, PREDICTIVE = 0, 1, 2, 3
+
+# A pivot below this part of the second moments it was computed from is rounding: it is lifted, so nothing is ever NaN.
+ROUNDING = 2e-15
+TINY = 1e-300
+
+
+@kernel
+def posterior_mean(prior_mean, kappa0, mass, first, mean):
+    """Write the mean of a component; return its kappa. A component without any mass sits at the prior mean."""
+    kappa = kappa0 + mass
+    for j in range(mean.size):
+        mean[j] = (kappa0 * prior_mean[j] + first[j]) / kappa if kappa > TINY else prior_mean[j]
+    return kappa
+
+
+@kernel
+def divisor(code, dof, mode_shift):
+    """What V is divided by to make the covariance of the readout."""
+    if code == MODE:
+        return max(dof - mode_shift, TINY)
+    if code == PREDICTIVE:
+        return 1.0
+    return dof
+
+
+@kernel
+def invert_factor(matrix, noise, factor):
+    """Write the lower triangular inverse of the Cholesky factor; return the log-determinant of the matrix."""
+    width = matrix.shape[0]
+    log_det = 0.0
+    for i in range(width):  # Cholesky in place, in the lower triangle of `factor`
+        for j in range(i + 1):
+            value = matrix[i, j]
+            for q in range(j):
+                value -= factor[i, q] * factor[j, q]
+            if i == j:
+                factor[i, i] = math.sqrt(max(value, noise[i]))
+                log_det += 2.0 * math.log(factor[i, i])
+            else:
+                factor[i, j] = value / factor[j, j]
+    for i in range(width):  # forward substitution, row by row, in place
+        inverse = 1.0 / factor[i, i]
+        for j in range(i):
+            value = 0.0
+            for q in range(j, i):
+                value -= factor[i, q] * factor[q, j]
+            factor[i, j] = value * inverse
+        factor[i, i] = inverse
+    return log_det
+
+
+@kernel
+def shift_of(factor, mean, shift):
+    """factor @ mean for a lower triangular factor."""
+    for i in range(mean.size):
+        value = 0.0
+        for j in range(i + 1):
+            value += factor[i, j] * mean[j]
+        shift[i] = value
+
+
+@kernel
+def wishart_constant(code, dof, kappa, width, log_det):
+    """Log-density constant of a component whose readout has this log-determinant; full and tied."""
+    if code == PREDICTIVE:
+        ratio = kappa / (kappa + 1.0)
+        return (
+            math.lgamma(0.5 * (dof + 1.0)) - math.lgamma(0.5 * (dof + 1.0 - width))
+            + 0.5 * width * math.log(ratio / math.pi) - 0.5 * log_det
+        )  # fmt: skip
+    constant = -0.5 * log_det - 0.5 * width * math.log(2.0 * math.pi)
+    if code == EXPECT_LOG:
+        constant += 0.5 * width * (math.log(2.0 / dof) - 1.0 / kappa)
+        for i in range(width):
+            constant += 0.5 * digamma(0.5 * (dof - i))
+    return constant
+
+
+@kernel
+def readout_full(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work):
+    """Refresh component k; `prior` is (mean, kappa0, nu0, scale0, floor, mode_shift, spherical)."""
+    prior_mean, kappa0, nu0, scale0, floor, mode_shift, _ = prior
+    width = prior_mean.size
+    kappa = posterior_mean(prior_mean, kappa0, count[k], first[k], means[k])
+    dof = nu0 + count[k]
+    scale = 1.0 / divisor(code, dof, mode_shift)
+    matrix, noise = work[:width], work[width]
+    for i in range(width):
+        for j in range(i + 1):
+            value = second[k, i, j] + scale0[i, j] + kappa0 * prior_mean[i] * prior_mean[j]
+            if i == j:
+                noise[i] = max(ROUNDING * value * scale, TINY)
+            matrix[i, j] = (value - kappa * means[k, i] * means[k, j]) * scale
+        if code == MODE:
+            matrix[i, i] += floor
+    log_det = invert_factor(matrix, noise, factor[k])
+    shift_of(factor[k], means[k], shift[k])
+    offset[k] = wishart_constant(code, dof, kappa, width, log_det)
+    power[k] = 0.5 * (dof + 1.0) if code == PREDICTIVE else 0.0
+    stretch[k] = kappa / (kappa + 1.0)
+
+
+@kernel
+def readout_tied(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work):
+    """Refresh all components, which share one covariance; k is not looked at."""
+    prior_mean, kappa0, nu0, scale0, floor, mode_shift, _ = prior
+    width = prior_mean.size
+    n_components = count.size
+    matrix, noise = work[:width], work[width]
+    dof = nu0
+    for c in range(n_components):
+        posterior_mean(prior_mean, kappa0, count[c], first[c], means[c])
+        dof += count[c]
+    scale = 1.0 / divisor(code, dof, mode_shift)
+    for i in range(width):
+        for j in range(i + 1):
+            value = second[i, j] + scale0[i, j] + n_components * kappa0 * prior_mean[i] * prior_mean[j]
+            if i == j:
+                noise[i] = max(ROUNDING * value * scale, TINY)
+            for c in range(n_components):
+                value -= (kappa0 + count[c]) * means[c, i] * means[c, j]
+            matrix[i, j] = value * scale
+        if code == MODE:
+            matrix[i, i] += floor
+    log_det = invert_factor(matrix, noise, factor)
+    for c in range(n_components):
+        kappa = kappa0 + count[c]
+        shift_of(factor, means[c], shift[c])
+        offset[c] = wishart_constant(code, dof, kappa, width, log_det)
+        power[c] = 0.5 * (dof + 1.0) if code == PREDICTIVE else 0.0
+        stretch[c] = kappa / (kappa + 1.0)
+
+
+@kernel
+def readout_diag(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work):
+    """Refresh component k; with `spherical` in the prior its columns share one variance."""
+    prior_mean, kappa0, nu0, scale0, floor, mode_shift, spherical = prior
+    width = prior_mean.size
+    kappa = posterior_mean(prior_mean, kappa0, count[k], first[k], means[k])
+    dof = nu0 + count[k]
+    scale = 1.0 / divisor(code, dof, mode_shift)
+    lift = floor if code == MODE else 0.0
+    pooled = 0.0
+    log_det = 0.0
+    for j in range(width):
+        value = second[k, j] + scale0[j] + kappa0 * prior_mean[j] * prior_mean[j]
+        noise = max(ROUNDING * value * scale, TINY)
+        variance = max((value - kappa * means[k, j] * means[k, j]) * scale + lift, noise)
+        pooled += variance / width
+        factor[k, j] = 1.0 / math.sqrt(variance)
+        log_det += math.log(variance)
+    if spherical:
+        if code == PREDICTIVE:
+            pooled *= width
+        log_det = width * math.log(pooled)
+        for j in range(width):
+            factor[k, j] = 1.0 / math.sqrt(pooled)
+    for j in range(width):
+        shift[k, j] = factor[k, j] * means[k, j]
+    ratio = kappa / (kappa + 1.0)
+    shape = 0.5 * dof * width if spherical else 0.5 * dof  # of the Gamma of one precision
+    constant = -0.5 * log_det
+    power[k] = 0.0
+    if code == PREDICTIVE:
+        rise = 0.5 * width if spherical else 0.5
+        gammas = math.lgamma(shape + rise) - math.lgamma(shape)
+        constant += (gammas if spherical else width * gammas) + 0.5 * width * math.log(ratio / math.pi)
+        power[k] = shape + rise
+    else:
+        constant -= 0.5 * width * math.log(2.0 * math.pi)
+        if code == EXPECT_LOG:
+            constant += 0.5 * width * (digamma(shape) - math.log(shape) - 1.0 / kappa)
+    offset[k] = constant
+    stretch[k] = ratio
+
+
+@kernel
+def refresh_full(code, prior, count, first, second, means, factor, shift, offset, power, stretch):
+    work = np.empty((prior[0].size + 1, prior[0].size))
+    for k in range(count.size):
+        readout_full(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+
+
+@kernel
+def refresh_tied(code, prior, count, first, second, means, factor, shift, offset, power, stretch):
+    work = np.empty((prior[0].size + 1, prior[0].size))
+    readout_tied(0, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+
+
+@kernel
+def refresh_diag(code, prior, count, first, second, means, factor, shift, offset, power, stretch):
+    work = np.empty((0, 0))
+    for k in range(count.size):
+        readout_diag(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)

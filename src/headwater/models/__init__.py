@@ -1,0 +1,1 @@
+"""Latent structures over families."""

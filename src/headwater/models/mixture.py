@@ -1,0 +1,183 @@
+"""Mixture: K components of a family, with weights under a Dirichlet prior. Knows the E-step, the readouts and the start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from headwater.families.gaussian import (
+    EMPTY,
+    Gaussian,
+    GaussianParameters,
+    GaussianPrior,
+    GaussianStatistics,
+)
+from headwater.state import Batch, Summary
+from headwater.statistics import Array
+
+
+@dataclass(frozen=True)
+class MixturePrior:
+    """Dirichlet concentration of the weights (K,) and the prior of the components."""
+
+    concentration: Array
+    components: GaussianPrior
+
+
+@dataclass(frozen=True)
+class MixtureParameters:
+    """Log-weights, or what a readout puts in their place, and the parameters of the components."""
+
+    log_weights: Array
+    components: GaussianParameters
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A mixture model: pure functions of parameters, statistics and rows."""
+
+    n_components: int
+    family: Gaussian
+    weight_concentration_prior: float | None = None
+
+    @property
+    def readouts(self) -> frozenset[str]:
+        return self.family.readouts
+
+    @property
+    def has_prior(self) -> bool:
+        return self.weight_concentration_prior is not None or self.family.has_prior
+
+    def n_parameters(self, width: int) -> int:
+        """Number of free parameters, weights included."""
+        return self.family.n_parameters(width) + self.n_components - 1
+
+    def zeros(self, width: int) -> GaussianStatistics:
+        return self.family.zeros(width)
+
+    # Priors and readouts
+
+    def flat_prior(self, origin: Array) -> MixturePrior:
+        return MixturePrior(np.ones(self.n_components), self.family.flat_prior(origin))
+
+    def prior(self, origin: Array, within: Array, spread: Array) -> MixturePrior:
+        concentration = 1.0 if self.weight_concentration_prior is None else float(self.weight_concentration_prior)
+        return MixturePrior(np.full(self.n_components, concentration), self.family.prior(origin, within, spread))
+
+    def readout(self, name: str, prior: MixturePrior, statistics: GaussianStatistics, count: float) -> MixtureParameters:
+        """Parameters of the belief prior + count * statistics: "mode", "mean", "expect_log" or "predictive"."""
+        totals = statistics.scaled(count)
+        concentration = prior.concentration + totals.count
+        if name == "mode":
+            shares = np.maximum(concentration - 1.0, 1e-300)
+            log_weights = np.log(shares) - np.log(shares.sum())
+        elif name == "expect_log":
+            log_weights = digamma(concentration) - digamma(concentration.sum())
+        else:
+            log_weights = np.log(concentration) - np.log(concentration.sum())
+        return MixtureParameters(log_weights, self.family.readout(name, prior.components, totals))
+
+    def objective(
+        self, name: str, prior: MixturePrior, parameters: MixtureParameters, statistics: GaussianStatistics, count: float
+    ) -> float:
+        """What a pass of the named readout adds to the summed score of the rows so that it can only rise.
+
+        Modes: the log-density of the prior. Variational Bayes: minus KL(belief || prior), which makes it the free energy.
+        """
+        if name == "expect_log":
+            totals = statistics.scaled(count)
+            before, after = prior.concentration, prior.concentration + totals.count
+            weights = (
+                gammaln(after.sum()) - gammaln(after).sum() - gammaln(before.sum()) + gammaln(before).sum()
+                + ((after - before) * (digamma(after) - digamma(after.sum()))).sum()
+            )  # fmt: skip
+            return -float(weights + self.family.divergence(prior.components, totals))
+        if name == "mode":
+            weights = ((prior.concentration - 1.0) * parameters.log_weights).sum()
+            return float(weights + self.family.log_prior(prior.components, parameters.components))
+        return 0.0
+
+    # Rows
+
+    def summarize(
+        self,
+        parameters: MixtureParameters,
+        batch: Batch,
+        pending: Summary | None = None,
+        scores: Array = EMPTY,
+        n_threads: int | None = None,
+    ) -> Summary:
+        """E-step: add the rows to the pending summary, whose arrays are reused, or to a fresh one."""
+        pending = pending or Summary(self.zeros(batch.X.shape[1]))
+        score = self.family.estep(
+            parameters.components, parameters.log_weights, batch, pending.statistics, scores, n_threads=n_threads
+        )
+        return Summary(pending.statistics, pending.rows + len(batch), pending.size + batch.size, pending.score + score)
+
+    def collect(self, origin: Array, batch: Batch, responsibilities: Array) -> Summary:
+        """Summary of rows whose responsibilities are known."""
+        width = batch.X.shape[1]
+        totals = self.zeros(width)
+        k = self.n_components
+        blank = self.family.blank(origin)
+        self.family.estep(blank, np.zeros(k), batch, totals, responsibilities=responsibilities, given=True)
+        return Summary(totals, len(batch), batch.size)
+
+    def sweep(
+        self,
+        name: str,
+        prior: MixturePrior,
+        statistics: GaussianStatistics,
+        average: GaussianStatistics | None,
+        n_eff: float,
+        batch: Batch,
+        steps: Array,
+        gains: Array,
+        scores: Array = EMPTY,
+    ) -> tuple[GaussianStatistics, GaussianStatistics | None, float]:
+        """Learn row by row: the loop with batches of one, inside a kernel. Returns statistics, average and n_eff."""
+        totals = statistics.scaled(n_eff)
+        moving = average.copy() if average is not None else statistics.zeros_like()
+        n_eff = self.family.sweep(
+            name, prior.components, prior.concentration, batch, steps, gains, n_eff, totals, moving, scores
+        )
+        share = float(statistics.from_base[0]) * np.cumprod(1.0 - steps)
+        after = totals.scaled(1.0 / n_eff)
+        after.from_base[...] = share[-1]
+        if average is None:
+            return after, None, n_eff
+        moving.from_base[...] = averaged_share(float(average.from_base[0]), share, gains)
+        return after, moving, n_eff
+
+    def log_likelihood(self, parameters: MixtureParameters, batch: Batch, n_threads: int | None = None) -> Array:
+        """Log-density of every row."""
+        scores = np.empty(len(batch))
+        self.family.estep(
+            parameters.components, parameters.log_weights, batch, scores=scores, n_threads=n_threads
+        )
+        return scores
+
+    def posterior(self, parameters: MixtureParameters, batch: Batch, n_threads: int | None = None) -> Array:
+        """Responsibilities (n, K) of rows."""
+        responsibilities = np.empty((len(batch), self.n_components))
+        self.family.estep(
+            parameters.components, parameters.log_weights, batch, responsibilities=responsibilities, n_threads=n_threads
+        )
+        return responsibilities
+
+    def sample(self, parameters: MixtureParameters, rows: int, rng: np.random.Generator) -> tuple[Array, Any]:
+        """Draw rows and the components they came from, sorted by component as scikit-learn has it."""
+        weights = np.exp(parameters.log_weights)
+        counts = rng.multinomial(rows, weights / weights.sum())
+        components = np.repeat(np.arange(self.n_components), counts)
+        return self.family.sample(parameters.components, components, rng), components
+
+
+def averaged_share(average: float, shares: Array, gains: Array) -> float:
+    """End of average += gain * (share - average) over a run of rows."""
+    left = np.cumprod((1.0 - gains)[::-1])[::-1]
+    after = np.append(left[1:], 1.0)
+    return float(average * left[0] + np.sum(after * gains * shares))

@@ -1,0 +1,108 @@
+"""Seeds of a mixture: hard assignments of rows to components, by k-means and its relatives, with weights and labels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.state import Batch
+from headwater.statistics import Array
+
+INIT_PARAMS = ("kmeans", "k-means++", "random", "random_from_data")
+
+
+def seed_assignments(
+    method: str, rows: Array, batch: Batch, n_components: int, rng: np.random.Generator, lloyd_steps: int = 10
+) -> Array:
+    """Return responsibilities (n, K) of a random start; `rows` are the batch's rows in the geometry to measure in.
+
+    Labelled rows stay with their component, and a component that has labelled rows starts at their mean.
+    """
+    n = len(rows)
+    labels = batch.labels if batch.labels.size else np.full(n, -1)
+    if method == "random":
+        responsibilities = rng.uniform(size=(n, n_components))
+        responsibilities /= responsibilities.sum(axis=1, keepdims=True)
+    else:
+        weights = batch.row_weights
+        named = labels >= 0
+        centres = np.full((n_components, rows.shape[1]), np.nan)
+        if named.any():
+            centres = _means(rows[named], weights[named], labels[named], centres)
+        if method == "random_from_data":
+            empty = np.flatnonzero(np.isnan(centres[:, 0]))
+            chosen = rng.choice(n, size=len(empty), replace=len(empty) > n)
+            centres[empty] = rows[chosen]
+            responsibilities = np.zeros((n, n_components))
+            responsibilities[chosen, empty] = 1.0
+        else:
+            centres, chosen = _plus_plus(rows, weights, centres, rng)
+            if method == "k-means++":
+                responsibilities = np.zeros((n, n_components))
+                responsibilities[chosen[chosen >= 0], np.flatnonzero(chosen >= 0)] = 1.0
+            else:
+                assigned = _lloyd(rows, weights, centres, labels, lloyd_steps)
+                responsibilities = np.zeros((n, n_components))
+                responsibilities[np.arange(n), assigned] = 1.0
+    if labels.max(initial=-1) >= 0:
+        named = labels >= 0
+        responsibilities[named] = 0.0
+        responsibilities[named, labels[named]] = 1.0
+    return responsibilities
+
+
+def _plus_plus(
+    rows: Array, weights: Array, centres: Array, rng: np.random.Generator
+) -> tuple[Array, NDArray[np.int64]]:
+    """Greedy k-means++: fill the centres that are NaN, each by the best of a few draws far from those there are."""
+    n, n_components = len(rows), len(centres)
+    centres = centres.copy()
+    chosen = np.full(n_components, -1)
+    squares = np.einsum("ij,ij->i", rows, rows)
+    trials = 2 + int(np.log(n_components))
+    known = ~np.isnan(centres[:, 0])
+    nearest = np.full(n, np.inf)
+    if known.any():
+        nearest = _distances(rows, squares, centres[known]).min(axis=1)
+    for k in np.flatnonzero(~known):
+        mass = weights if np.isinf(nearest[0]) else weights * nearest
+        total = mass.sum()
+        draws = 1 if np.isinf(nearest[0]) else trials
+        if total > 0.0:
+            candidates = np.minimum(np.searchsorted(np.cumsum(mass), rng.uniform(size=draws) * total), n - 1)
+        else:  # every row already is a centre
+            candidates = rng.integers(n, size=draws)
+        distances = np.minimum(nearest[:, None], _distances(rows, squares, rows[candidates]))
+        best = int(np.argmin(weights @ distances))
+        chosen[k] = candidates[best]
+        centres[k] = rows[chosen[k]]
+        nearest = distances[:, best]
+    return centres, chosen
+
+
+def _lloyd(rows: Array, weights: Array, centres: Array, labels: NDArray[np.int64], steps: int) -> NDArray[np.int64]:
+    squares = np.einsum("ij,ij->i", rows, rows)
+    named = labels >= 0
+    assigned = np.full(len(rows), -1)
+    for _ in range(max(steps, 1)):
+        before = assigned
+        assigned = np.argmin(_distances(rows, squares, centres), axis=1)
+        assigned[named] = labels[named]
+        if np.array_equal(assigned, before):
+            break
+        centres = _means(rows, weights, assigned, centres)
+    return assigned
+
+
+def _distances(rows: Array, squares: Array, centres: Array) -> Array:
+    return np.maximum(squares[:, None] - 2.0 * rows @ centres.T + np.einsum("ij,ij->i", centres, centres), 0.0)
+
+
+def _means(rows: Array, weights: Array, assigned: NDArray[np.int64], centres: Array) -> Array:
+    """Weighted mean of each group; a group without rows keeps its centre."""
+    n_components = len(centres)
+    one_hot = np.zeros((len(rows), n_components))
+    one_hot[np.arange(len(rows)), assigned] = weights
+    mass = one_hot.sum(axis=0)
+    sums = one_hot.T @ rows
+    return np.where(mass[:, None] > 0.0, sums / np.maximum(mass, 1e-300)[:, None], centres)

@@ -1,0 +1,130 @@
+"""Schedules: how far one fold moves the statistics.
+
+A schedule turns the progress so far and the sizes of the next folds into step sizes. It keeps nothing of its own: what it
+needs to go on is in `Progress`. Time is counted in batches of the algorithm's size, so a batch that is only partly
+filled, or whose rows carry weights, takes part of a step: 1 - (1 - step)^(size / batch_size).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from headwater.state import Progress
+from headwater.statistics import Array
+
+
+class Schedule(Protocol):
+    """Step sizes of a run of folds; `sizes` are the weights of the batches, `batch_size` what a full one weighs."""
+
+    def __call__(self, progress: Progress, sizes: Array, batch_size: float) -> Array: ...
+
+
+@dataclass(frozen=True)
+class Equal:
+    """Every row counts the same: step m / (n + m). With a half-life (in rows) older rows fade."""
+
+    half_life: float | None = None
+
+    def __call__(self, progress: Progress, sizes: Array, batch_size: float) -> Array:
+        if self.half_life is None:
+            return sizes / (progress.mass + np.cumsum(sizes))
+        keep = np.exp2(-sizes / self.half_life)
+        return sizes / linear_recurrence(progress.mass, keep, sizes)
+
+
+@dataclass(frozen=True)
+class Decay:
+    """Step scale * (t + offset)^-decay at fold t = 1, 2, ...: Cappé-Moulines, and Sato with his kappa and t0."""
+
+    decay: float = 0.6
+    offset: float = 2.0
+    scale: float = 1.0
+
+    def __call__(self, progress: Progress, sizes: Array, batch_size: float) -> Array:
+        return partial(self.scale * (fold_times(progress, sizes, batch_size) + self.offset) ** -self.decay, sizes, batch_size)
+
+    @classmethod
+    def window(cls, rows: float, decay: float = 0.6) -> Decay:
+        """Step (1/w) (1 + t/w)^-decay: as if `rows` rows had been seen already."""
+        return cls(decay, rows, rows ** (decay - 1.0))
+
+
+@dataclass(frozen=True)
+class Harmonic:
+    """Step a / (b t + c), the learning rate of paper 000, section 3."""
+
+    a: float = 1.0
+    b: float = 1.0
+    c: float = 0.0
+
+    def __call__(self, progress: Progress, sizes: Array, batch_size: float) -> Array:
+        return partial(self.a / (self.b * fold_times(progress, sizes, batch_size) + self.c), sizes, batch_size)
+
+
+@dataclass(frozen=True)
+class ForgettingFactor:
+    """Paper 000, eq. 4-5: zeta_t = 1 - 1 / ((t - 2) kappa + t0) forgets, and the step is its normaliser eta_t.
+
+    By Proposition 1, eta_t = eta_{t-1} / (zeta_t + eta_{t-1}); eta_1 = 1, so the first fold replaces what was there.
+    """
+
+    kappa: float = 0.7
+    t0: float = 5000.0
+
+    def factors(self, times: Array) -> Array:
+        """Return zeta at the given fold times."""
+        return np.clip(1.0 - 1.0 / np.maximum((times - 2.0) * self.kappa + self.t0, 1.0), 0.0, 1.0)
+
+    def __call__(self, progress: Progress, sizes: Array, batch_size: float) -> Array:
+        zeta = self.factors(fold_times(progress, sizes, batch_size))
+        before = 1.0 / progress.last_step if progress.last_step > 0.0 else 0.0
+        return partial(1.0 / linear_recurrence(before, zeta, np.ones_like(zeta)), sizes, batch_size)
+
+
+@dataclass(frozen=True)
+class HalfLife:
+    """A schedule that never steps less than forgetting with this half-life (in rows) asks for."""
+
+    schedule: Schedule
+    half_life: float
+
+    def __call__(self, progress: Progress, sizes: Array, batch_size: float) -> Array:
+        return np.maximum(self.schedule(progress, sizes, batch_size), 1.0 - np.exp2(-sizes / self.half_life))
+
+
+def forgetting(schedule: Schedule, half_life: float | None) -> Schedule:
+    """Return the schedule with a half-life, if there is one."""
+    if half_life is None:
+        return schedule
+    return Equal(half_life) if isinstance(schedule, Equal) else HalfLife(schedule, half_life)
+
+
+def fold_times(progress: Progress, sizes: Array, batch_size: float) -> Array:
+    """Return the time t at the end of each fold, in batches."""
+    return progress.folds + np.cumsum(sizes) / batch_size
+
+
+def partial(steps: Array, sizes: Array, batch_size: float) -> Array:
+    """Return the steps of batches that hold only a part of their weight, or more than it."""
+    steps = np.minimum(steps, 1.0)
+    return np.where(sizes == batch_size, steps, 1.0 - (1.0 - steps) ** (sizes / batch_size))
+
+
+def linear_recurrence(start: float, factors: Array, terms: Array, piece: int = 32) -> Array:
+    """Return y with y_t = factors_t * y_{t-1} + terms_t, in vectorised pieces short enough not to underflow."""
+    values = np.empty_like(terms)
+    for begin in range(0, len(terms), piece):
+        part = slice(begin, begin + piece)
+        product = np.cumprod(factors[part])
+        if product[-1] < 1e-250:
+            if piece > 1:
+                values[part] = linear_recurrence(start, factors[part], terms[part], 1)
+            else:
+                values[part] = factors[part] * start + terms[part]
+        else:
+            values[part] = product * (start + np.cumsum(terms[part] / product))
+        start = float(values[part][-1])
+    return values

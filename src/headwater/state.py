@@ -1,0 +1,160 @@
+"""What flows through the loop: batches of rows, summaries, and the state of a learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.statistics import Array, Statistics
+
+NO_WEIGHTS: Array = np.empty(0)
+NO_LABELS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Validated rows. Empty weights mean 1 for every row, empty labels mean that no row is labelled."""
+
+    X: Array
+    weights: Array = field(default_factory=lambda: NO_WEIGHTS)
+    labels: NDArray[np.int64] = field(default_factory=lambda: NO_LABELS)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __getitem__(self, rows: Any) -> Batch:
+        return Batch(
+            self.X[rows],
+            self.weights[rows] if self.weights.size else NO_WEIGHTS,
+            self.labels[rows] if self.labels.size else NO_LABELS,
+        )
+
+    @property
+    def size(self) -> float:
+        """Total weight of the rows."""
+        return float(self.weights.sum()) if self.weights.size else float(len(self.X))
+
+    @property
+    def row_weights(self) -> Array:
+        """Weight of every row, ones if none were given."""
+        return self.weights if self.weights.size else np.ones(len(self.X))
+
+
+class Buffer:
+    """Rows that wait for the end of the warm-up: bounded by `capacity`, grown by doubling."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.rows = 0
+        self._batch: Batch | None = None
+
+    def append(self, batch: Batch) -> None:
+        """Add rows; the caller sees to it that they fit."""
+        if self._batch is None:
+            width = batch.X.shape[1:]
+            self._batch = Batch(np.empty((0, *width)), np.empty(0), np.empty(0, dtype=np.int64))
+        needed = self.rows + len(batch)
+        if needed > len(self._batch):
+            room = min(self.capacity, max(needed, 2 * len(self._batch), 16))
+            grown = Batch(
+                np.empty((room, *self._batch.X.shape[1:])), np.empty(room), np.empty(room, dtype=np.int64)
+            )
+            for new, old in zip(_columns(grown), _columns(self._batch), strict=True):
+                new[: self.rows] = old[: self.rows]
+            self._batch = grown
+        part = slice(self.rows, needed)
+        self._batch.X[part] = batch.X
+        self._batch.weights[part] = batch.row_weights
+        self._batch.labels[part] = batch.labels if batch.labels.size else -1
+        self.rows = needed
+
+    def batch(self, rows: int | None = None) -> Batch:
+        """Return the first rows (all of them by default) as a batch."""
+        if self._batch is None:
+            raise ValueError("the buffer is empty")
+        return self._batch[: self.rows if rows is None else rows]
+
+
+def _columns(batch: Batch) -> tuple[Any, Any, Any]:
+    return batch.X, batch.weights, batch.labels
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the stream has come.
+
+    `mass` is the weight that the equal-weight schedule stands on; `n_eff` the number of rows the statistics are worth:
+    after a step g with a batch of weight m, 1/n' = (1-g)^2/n + g^2/m.
+    """
+
+    rows_seen: int = 0
+    weight_seen: float = 0.0
+    folds: float = 0.0
+    mass: float = 0.0
+    n_eff: float = 0.0
+    last_step: float = 0.0
+
+    def after(self, rows: int, size: float, step: float, folds: float) -> Progress:
+        """Return the progress after one fold of `rows` rows that weigh `size`, with this step."""
+        return replace(
+            self,
+            rows_seen=self.rows_seen + rows,
+            weight_seen=self.weight_seen + size,
+            folds=self.folds + folds,
+            mass=size / step,
+            n_eff=1.0 / ((1.0 - step) ** 2 / self.n_eff + step**2 / size),
+            last_step=step,
+        )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the rows of a batch yield at fixed parameters: totals, their weight, and the score before learning."""
+
+    statistics: Statistics
+    rows: int = 0
+    size: float = 0.0
+    score: float = 0.0
+
+    @property
+    def mean(self) -> Statistics:
+        """Statistics per observation."""
+        return self.statistics.scaled(1.0 / self.size)
+
+
+@dataclass(frozen=True)
+class Base:
+    """The end of warm-up: the prior that was settled on, one summary of the buffer, and a name that says which."""
+
+    prior: Any
+    statistics: Statistics
+    progress: Progress
+    lineage: str
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything a learner knows. `buffer` holds rows only until warm-up is over; `base` is there only after it."""
+
+    key: int
+    buffer: Buffer | None = None
+    base: Base | None = None
+    parameters: Any = None
+    statistics: Statistics | None = None
+    average: Statistics | None = None
+    pending: Summary | None = None
+    progress: Progress = field(default_factory=Progress)
+
+
+@dataclass(frozen=True)
+class Info:
+    """What one call to the loop did, for those who watch: rows and mean score before learning, last step size."""
+
+    rows: int
+    score: float
+    step_size: float
+    score_trace: tuple[float, ...] = ()
+    converged: bool = True

@@ -1,0 +1,57 @@
+"""Statistics: expected sufficient statistics, which add, shrink and move towards one another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Base of every model's statistics: a frozen record of arrays on which the loop is linear.
+
+    A subclass only lists its arrays. Held by a `State` they are means per observation; held by a `Summary` they are
+    totals over the rows of a batch. `from_base` is the share of the warm-up summary in them: 1 in the base, 0 in what
+    a batch yields. It is folded and averaged like any other statistic, so a merge can count the base once.
+    """
+
+    from_base: Array
+
+    def to_arrays(self) -> dict[str, Array]:
+        """Return the arrays by name, without copying."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def _combine(self, function: Any, *others: Statistics) -> Self:
+        return type(self)(
+            **{
+                field.name: function(getattr(self, field.name), *(getattr(other, field.name) for other in others))
+                for field in fields(self)
+            }
+        )
+
+    def __add__(self, other: Self) -> Self:
+        return self._combine(np.add, other)
+
+    def __sub__(self, other: Self) -> Self:
+        return self._combine(np.subtract, other)
+
+    def scaled(self, factor: float) -> Self:
+        """Return these statistics times a number."""
+        return self._combine(lambda array: array * factor)
+
+    def toward(self, other: Self, step_size: float) -> Self:
+        """Return self + step_size * (other - self): the fold of every algorithm."""
+        return self._combine(lambda mine, theirs: (1.0 - step_size) * mine + step_size * theirs, other)
+
+    def zeros_like(self) -> Self:
+        """Return statistics of the same shape that hold nothing."""
+        return self._combine(np.zeros_like)
+
+    def copy(self) -> Self:
+        """Return statistics that share no memory with these."""
+        return self._combine(np.copy)
