@@ -1,1 +1,58 @@
-"""headwater: learn the hidden sources of a stream."""
+"""headwater: learn the hidden sources of a stream, in one pass, in bounded memory, with results that merge."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headwater.algorithms import (
+        Auto,
+        BatchEM,
+        BatchVB,
+        BayesianOnlineEM,
+        OnlineEM,
+        OnlineVB,
+        QuasiBayes,
+        SatoEM,
+    )
+    from headwater.estimators.gaussian_mixture import GaussianMixture
+    from headwater.estimators.merging import merge
+    from headwater.schedules import Decay, ForgettingFactor, Harmonic
+
+__version__ = "0.1.0"
+
+# Names load when they are first used, so that `import headwater` costs next to nothing.
+_HOMES = {
+    "headwater.estimators.gaussian_mixture": ["GaussianMixture"],
+    "headwater.estimators.merging": ["merge"],
+    "headwater.algorithms": [
+        "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "OnlineEM", "OnlineVB", "QuasiBayes", "SatoEM",
+    ],
+    "headwater.schedules": ["Decay", "ForgettingFactor", "Harmonic"],
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Auto",
+    "BatchEM",
+    "BatchVB",
+    "BayesianOnlineEM",
+    "Decay",
+    "ForgettingFactor",
+    "GaussianMixture",
+    "Harmonic",
+    "OnlineEM",
+    "OnlineVB",
+    "QuasiBayes",
+    "SatoEM",
+    "merge",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'headwater' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -16,7 +16,8 @@ class Algorithm:
 
     `readout` makes the parameters of the next E-step, `report` those the user sees. An online algorithm folds batches of
     its own size with the steps of its schedule; a batch algorithm replaces the statistics once per pass. `finish` says
-    that `fit` goes on with passes of EM after the stream.
+    that `fit` goes on with passes of EM after the stream, `likelihood` that passes maximise the likelihood unless a prior
+    was given.
     """
 
     word: ClassVar[str]
@@ -24,6 +25,7 @@ class Algorithm:
     report: ClassVar[str] = "mode"
     online: ClassVar[bool] = True
     finish: ClassVar[bool] = False
+    likelihood: ClassVar[bool] = False
     twin: ClassVar[str] = ""
 
     average: ClassVar[bool] = False
@@ -56,6 +58,7 @@ class BatchEM(Algorithm):
 
     word = "em"
     online = False
+    likelihood = True
     twin = "online-em"
 
 
@@ -92,7 +95,9 @@ class SatoEM(Algorithm):
         if self.rate is not None:
             return self.rate
         if self.offset == "auto":
-            return Decay.window(max(1.0, max(warm_up, n_parameters) / self.batch_rows(n_components, n_parameters)), self.decay)
+            return Decay.window(
+                max(1.0, max(warm_up, n_parameters) / self.batch_rows(n_components, n_parameters)), self.decay
+            )
         return Decay(self.decay, self.offset)
 
 
@@ -178,14 +183,14 @@ class Auto(Algorithm):
     readout = "expect_log"
     report = "mean"
     finish = True
+    likelihood = True
 
     def batch_rows(self, n_components: int, n_parameters: int) -> int:
         return _rows(self.batch_size, n_parameters)
 
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
-    kind.word: kind
-    for kind in (Auto, BatchEM, SatoEM, BayesianOnlineEM, OnlineEM, BatchVB, OnlineVB, QuasiBayes)
+    kind.word: kind for kind in (Auto, BatchEM, SatoEM, BayesianOnlineEM, OnlineEM, BatchVB, OnlineVB, QuasiBayes)
 }
 
 

@@ -49,6 +49,7 @@ class Buffer:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.rows = 0
+        self.milestone: tuple[int, Any] | None = None  # a cache: parameters of a start on the first so many rows
         self._batch: Batch | None = None
 
     def append(self, batch: Batch) -> None:
@@ -59,9 +60,7 @@ class Buffer:
         needed = self.rows + len(batch)
         if needed > len(self._batch):
             room = min(self.capacity, max(needed, 2 * len(self._batch), 16))
-            grown = Batch(
-                np.empty((room, *self._batch.X.shape[1:])), np.empty(room), np.empty(room, dtype=np.int64)
-            )
+            grown = Batch(np.empty((room, *self._batch.X.shape[1:])), np.empty(room), np.empty(room, dtype=np.int64))
             for new, old in zip(_columns(grown), _columns(self._batch), strict=True):
                 new[: self.rows] = old[: self.rows]
             self._batch = grown
@@ -137,12 +136,17 @@ class Base:
 
 @dataclass(frozen=True)
 class State:
-    """Everything a learner knows. `buffer` holds rows only until warm-up is over; `base` is there only after it."""
+    """Everything a learner knows. `buffer` holds rows only until warm-up is over; `base` is there only after it.
+
+    `parameters` are those of the next E-step. `reported` are there only right after passes over all rows: what they ended
+    with, and what the user sees until the next fold.
+    """
 
     key: int
     buffer: Buffer | None = None
     base: Base | None = None
     parameters: Any = None
+    reported: Any = None
     statistics: Statistics | None = None
     average: Statistics | None = None
     pending: Summary | None = None
@@ -151,10 +155,8 @@ class State:
 
 @dataclass(frozen=True)
 class Info:
-    """What one call to the loop did, for those who watch: rows and mean score before learning, last step size."""
+    """What one call to the loop did, for those who watch: rows, their mean score before learning, the last step size."""
 
     rows: int
     score: float
     step_size: float
-    score_trace: tuple[float, ...] = ()
-    converged: bool = True

@@ -157,17 +157,24 @@ class Gaussian:
         shift = self.kind.mode_shift(self.n_components, width)
         return GaussianPrior(origin, np.zeros(width), 0.0, shift, scale, self.reg_covar)
 
+    def check_prior(self, width: int) -> None:
+        """Refuse hyperparameters that make no prior for rows of this width."""
+        lowest = width - 1 if self.kind.matrix else 0
+        if self._dof(width) <= lowest:
+            raise ValueError(
+                f"degrees_of_freedom_prior must be greater than {lowest} for {width} columns, got {self._dof(width):g}"
+            )
+        if self.covariance_prior is not None:
+            self._given_scale(width)
+
     def prior(self, origin: Array, within: Array, spread: Array) -> GaussianPrior:
         """The user's prior, completed by d + 2 rows' worth of the covariance within the warm-up's clusters.
 
         `spread` is the variance of every column; a part of it is added, and `reg_covar` where a column is constant.
         """
         width = len(origin)
-        dof = self.degrees_of_freedom_prior
-        dof = float(width + 2 if self.kind.matrix else 3) if dof is None else float(dof)
-        lowest = width - 1 if self.kind.matrix else 0
-        if dof <= lowest:
-            raise ValueError(f"degrees_of_freedom_prior must be greater than {lowest} for {width} columns, got {dof}")
+        self.check_prior(width)
+        dof = self._dof(width)
         if self.covariance_prior is not None:
             scale = self._given_scale(width)
         else:
@@ -175,12 +182,14 @@ class Gaussian:
             scale = (within + (np.diag(floor) if self.kind.matrix else floor)) * dof
             if self.spherical:
                 scale = np.full(width, scale.mean())
-        if self.mean_prior is None:
-            mean = np.zeros(width)
-        else:
-            mean = np.broadcast_to(np.asarray(self.mean_prior, dtype=float), (width,)) - origin
+        mean = np.zeros(width) if self.mean_prior is None else self.mean_prior - origin
         precision = 0.01 if self.mean_precision_prior is None else float(self.mean_precision_prior)
         return GaussianPrior(origin, mean, precision, dof, scale, 0.0)
+
+    def _dof(self, width: int) -> float:
+        if self.degrees_of_freedom_prior is not None:
+            return float(self.degrees_of_freedom_prior)
+        return float(width + 2 if self.kind.matrix else 3)
 
     def _given_scale(self, width: int) -> Array:
         given = np.asarray(self.covariance_prior, dtype=float)
@@ -275,8 +284,14 @@ class Gaussian:
         k, width = totals.first.shape
         belief = self.belief(prior, totals)
         centred = belief.means - prior.origin - prior.mean
-        total = 0.5 * width * np.sum(
-            np.log(belief.mean_precision / prior.mean_precision) + prior.mean_precision / belief.mean_precision - 1.0
+        total = (
+            0.5
+            * width
+            * np.sum(
+                np.log(belief.mean_precision / prior.mean_precision)
+                + prior.mean_precision / belief.mean_precision
+                - 1.0
+            )
         )
         if self.kind.matrix:
             shared = self.covariance_type == "tied"
@@ -306,7 +321,7 @@ class Gaussian:
         parameters: GaussianParameters,
         log_weights: Array,
         batch: Batch,
-        totals: GaussianStatistics | None = None,
+        totals: Any = None,
         scores: Array = EMPTY,
         responsibilities: Array = EMPTY_TABLE,
         given: bool = False,

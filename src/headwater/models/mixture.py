@@ -11,12 +11,11 @@ from scipy.special import digamma, gammaln
 from headwater.families.gaussian import (
     EMPTY,
     Gaussian,
-    GaussianParameters,
-    GaussianPrior,
-    GaussianStatistics,
 )
+from headwater.models.protocol import Start, StartSettings
+from headwater.models.start import tournament
 from headwater.state import Batch, Summary
-from headwater.statistics import Array
+from headwater.statistics import Array, Statistics
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class MixturePrior:
     """Dirichlet concentration of the weights (K,) and the prior of the components."""
 
     concentration: Array
-    components: GaussianPrior
+    components: Any
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class MixtureParameters:
     """Log-weights, or what a readout puts in their place, and the parameters of the components."""
 
     log_weights: Array
-    components: GaussianParameters
+    components: Any
 
 
 @dataclass(frozen=True)
@@ -55,19 +54,20 @@ class Mixture:
         """Number of free parameters, weights included."""
         return self.family.n_parameters(width) + self.n_components - 1
 
-    def zeros(self, width: int) -> GaussianStatistics:
+    def zeros(self, width: int) -> Statistics:
         return self.family.zeros(width)
 
     # Priors and readouts
 
-    def flat_prior(self, origin: Array) -> MixturePrior:
-        return MixturePrior(np.ones(self.n_components), self.family.flat_prior(origin))
+    def flattened(self, prior: MixturePrior) -> MixturePrior:
+        """The prior whose mode is maximum likelihood, about the same origin."""
+        return MixturePrior(np.ones(self.n_components), self.family.flat_prior(prior.components.origin))
 
     def prior(self, origin: Array, within: Array, spread: Array) -> MixturePrior:
         concentration = 1.0 if self.weight_concentration_prior is None else float(self.weight_concentration_prior)
         return MixturePrior(np.full(self.n_components, concentration), self.family.prior(origin, within, spread))
 
-    def readout(self, name: str, prior: MixturePrior, statistics: GaussianStatistics, count: float) -> MixtureParameters:
+    def readout(self, name: str, prior: MixturePrior, statistics: Any, count: float) -> MixtureParameters:
         """Parameters of the belief prior + count * statistics: "mode", "mean", "expect_log" or "predictive"."""
         totals = statistics.scaled(count)
         concentration = prior.concentration + totals.count
@@ -81,7 +81,12 @@ class Mixture:
         return MixtureParameters(log_weights, self.family.readout(name, prior.components, totals))
 
     def objective(
-        self, name: str, prior: MixturePrior, parameters: MixtureParameters, statistics: GaussianStatistics, count: float
+        self,
+        name: str,
+        prior: MixturePrior,
+        parameters: MixtureParameters,
+        statistics: GaussianStatistics,
+        count: float,
     ) -> float:
         """What a pass of the named readout adds to the summed score of the rows so that it can only rise.
 
@@ -101,6 +106,10 @@ class Mixture:
         return 0.0
 
     # Rows
+
+    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
+        """Find a prior and parameters to start from on the rows of a warm-up."""
+        return tournament(self, batch, key, settings, n_threads)
 
     def summarize(
         self,
@@ -130,14 +139,14 @@ class Mixture:
         self,
         name: str,
         prior: MixturePrior,
-        statistics: GaussianStatistics,
-        average: GaussianStatistics | None,
+        statistics: Any,
+        average: Any,
         n_eff: float,
         batch: Batch,
         steps: Array,
         gains: Array,
         scores: Array = EMPTY,
-    ) -> tuple[GaussianStatistics, GaussianStatistics | None, float]:
+    ) -> tuple[Any, Any, float]:
         """Learn row by row: the loop with batches of one, inside a kernel. Returns statistics, average and n_eff."""
         totals = statistics.scaled(n_eff)
         moving = average.copy() if average is not None else statistics.zeros_like()
@@ -155,9 +164,7 @@ class Mixture:
     def log_likelihood(self, parameters: MixtureParameters, batch: Batch, n_threads: int | None = None) -> Array:
         """Log-density of every row."""
         scores = np.empty(len(batch))
-        self.family.estep(
-            parameters.components, parameters.log_weights, batch, scores=scores, n_threads=n_threads
-        )
+        self.family.estep(parameters.components, parameters.log_weights, batch, scores=scores, n_threads=n_threads)
         return scores
 
     def posterior(self, parameters: MixtureParameters, batch: Batch, n_threads: int | None = None) -> Array:

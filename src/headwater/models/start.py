@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior
+from headwater.models.protocol import Model, Start, StartSettings
 from headwater.models.seeding import seed_assignments
 from headwater.state import Batch, Summary
 from headwater.statistics import Array
 
-
-@dataclass(frozen=True)
-class StartSettings:
-    """How to start: the way of seeding, how many seeds compete, and parameters that replace what the seeds say."""
-
-    method: str = "kmeans"
-    n_starts: int = 5
-    given: Callable[[MixtureParameters], MixtureParameters] | None = None
+if TYPE_CHECKING:
+    from headwater.models.mixture import Mixture
 
 
 @dataclass(frozen=True)
@@ -27,15 +22,16 @@ class Climb:
     """Where passes over the same rows ended: the summary, the parameters it was taken at, and the objective per pass."""
 
     summary: Summary
-    parameters: MixtureParameters
+    parameters: Any
     trace: tuple[float, ...]
     converged: bool
 
 
 def climb(
-    model: Mixture,
+    model: Model,
     name: str,
-    prior: MixturePrior,
+    prior: Any,
+    parameters: Any,
     summary: Summary,
     batch: Batch,
     passes: int,
@@ -43,7 +39,10 @@ def climb(
     n_threads: int | None = None,
     watch: Callable[[int, float], None] | None = None,
 ) -> Climb:
-    """Batch EM ("mode"), variational Bayes ("expect_log"), ...: passes until the objective per row gains less than tol."""
+    """Batch EM ("mode"), variational Bayes ("expect_log"), ...: passes until the objective per row gains less than tol.
+
+    `summary` is that of the rows at `parameters`, which come back as they are if there are no passes to make.
+    """
     trace: list[float] = []
     converged = False
     for number in range(1, passes + 1):
@@ -86,43 +85,50 @@ class Geometry:
         return cls(origin, spread, tuple(views))
 
 
-def start(
-    model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None
-) -> tuple[MixturePrior, Summary]:
-    """Warm-up: return a prior in the scale of the rows, and one summary of them at the best parameters found.
+def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
+    """Seed, climb and compare: half of the rows fit the seeds, the other half judges them, the best two climb on all.
 
-    Half of the rows fit the seeds and the other half judges them; the best two climb on all rows.
+    Without `polish` one seed is taken as it is; parameters that are `given` are taken as they are, too.
     """
     geometry = Geometry.of(batch, model.family.kind.matrix)
-    generators = [np.random.default_rng(np.random.SeedSequence((key, index))) for index in range(settings.n_starts + 1)]
+    compete = settings.polish and settings.given is None and model.n_components > 1
+    n_starts = settings.n_starts if compete else 1
+    generators = [np.random.default_rng(np.random.SeedSequence((key, index))) for index in range(n_starts + 1)]
     n = len(batch)
-    n_starts = 1 if settings.given is not None or model.n_components == 1 else settings.n_starts
-    split = n_starts > 1 and n >= 20 * model.n_components
-    order = generators[-1].permutation(n) if split else np.arange(n)
-    learn_rows, judge_rows = (order[: n // 2], order[n // 2 :]) if split else (order, order)
+    order = np.arange(n)
+    learn_rows = judge_rows = order
+    if n_starts > 1 and n >= 20 * model.n_components:
+        order = generators[-1].permutation(n)
+        learn_rows, judge_rows = order[: n // 2], order[n // 2 :]
     learn, judge = batch[learn_rows], batch[judge_rows]
-    prior: MixturePrior | None = None
-    contenders: list[tuple[float, MixtureParameters]] = []
-    for index in range(n_starts):
+
+    def seed(index: int) -> Array:
         view = geometry.views[index % len(geometry.views)]
-        responsibilities = seed_assignments(
-            settings.method, view[learn_rows], learn, model.n_components, generators[index], lloyd_steps=3
-        )
-        if prior is None:
-            prior = model.prior(geometry.origin, within_spread(model, learn, responsibilities), geometry.spread)
-        summary = model.collect(geometry.origin, learn, responsibilities)
+        steps = 3 if settings.polish else 20
+        return seed_assignments(settings.method, view[learn_rows], learn, model.n_components, generators[index], steps)
+
+    def summarized(parameters: Any) -> Start:
+        return Start(prior, parameters, model.summarize(parameters, batch, n_threads=n_threads))
+
+    responsibilities = seed(0)
+    prior = model.prior(geometry.origin, within_spread(model, learn, responsibilities), geometry.spread)
+    contenders: list[tuple[float, Any]] = []
+    for index in range(n_starts):
+        summary = model.collect(geometry.origin, learn, responsibilities if index == 0 else seed(index))
+        parameters = model.readout("mode", prior, summary.mean, summary.size)
         if settings.given is not None:
-            parameters = settings.given(model.readout("mode", prior, summary.mean, summary.size))
-            summary = model.summarize(parameters, learn, n_threads=n_threads)
-        parameters = climb(model, "mode", prior, summary, learn, 8, 0.0, n_threads).parameters
+            return summarized(settings.given(parameters))
+        if not settings.polish:
+            return summarized(parameters)
+        parameters = climb(model, "mode", prior, parameters, summary, learn, 8, 0.0, n_threads).parameters
         contenders.append((model.summarize(parameters, judge, n_threads=n_threads).score, parameters))
-    assert prior is not None
     contenders.sort(key=lambda contender: -contender[0])
-    finals = [
-        climb(model, "mode", prior, model.summarize(parameters, batch, n_threads=n_threads), batch, 60, 1e-5, n_threads)
-        for _, parameters in contenders[:2]
-    ]
-    return prior, max(finals, key=lambda final: final.trace[-1]).summary
+    finals = []
+    for _, parameters in contenders[:2]:
+        begun = summarized(parameters)
+        finals.append(climb(model, "mode", prior, parameters, begun.summary, batch, 60, 1e-5, n_threads))
+    best = max(finals, key=lambda final: final.trace[-1])
+    return Start(prior, best.parameters, best.summary)
 
 
 def within_spread(model: Mixture, batch: Batch, responsibilities: Array) -> Array:

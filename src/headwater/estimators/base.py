@@ -1,0 +1,322 @@
+"""What every streaming estimator shares: chunks in, a state inside, answers out; nothing of any one model."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+
+from headwater.learner import Learner, advance, learn, milestone_parameters, report, settle
+from headwater.state import Batch, State
+from headwater.statistics import Array
+from headwater.validation import check_labels, check_row, check_rows, check_weights, check_width, make_batch
+
+
+@dataclass
+class _Cache:
+    """What reading made of the state: the settled state with its parameters, and those of the last refresh.
+
+    It may always be thrown away, and a copy or a pickle starts without it.
+    """
+
+    settled: tuple[State, Any] | None = None
+    quick: tuple[Any, Any] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Cache, ())
+
+
+class StreamingEstimator(BaseEstimator):
+    """Base of the estimators. A subclass says how its parameters make a `Learner`, and names what was learned.
+
+    The learned state is `_state`. Reading settles it (ends the warm-up, folds the partial batch) into a cached copy and
+    never changes it.
+    """
+
+    # What a subclass says
+
+    def _make_learner(self, width: int) -> Learner:
+        """Check the parameters and return the learner they describe."""
+        raise NotImplementedError
+
+    @property
+    def _n_labels(self) -> int:
+        """Number of components that a label may name."""
+        return int(self.n_components)  # type: ignore[attr-defined]
+
+    # Learning
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
+        """Learn from all rows at hand, forgetting what was learned before (unless `warm_start`).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows: an array, or a pandas or polars frame of numbers.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts; 0 is as good as absent.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        batch, learner = self._take(X, sample_weight, labels, reset=True)
+        if batch.X.shape[0] < self._n_labels:
+            raise ValueError(
+                f"Expected n_samples >= n_components but got n_components = {self._n_labels}, n_samples = {len(batch)}"
+            )
+        resume = getattr(self, "_state", None) if self.warm_start else None  # type: ignore[attr-defined]
+        if resume is not None and self.n_features_in_ != learner.width:
+            resume = None
+        state, end = learn(
+            learner,
+            batch,
+            self._new_key(),
+            self.max_iter,  # type: ignore[attr-defined]
+            self.tol,  # type: ignore[attr-defined]
+            self.n_init,  # type: ignore[attr-defined]
+            resume,
+            self._watch(),
+        )
+        validate_data(self, X, skip_check_array=True, reset=True)
+        self._set(state, learner)
+        self.converged_ = end.converged
+        self.n_iter_ = len(end.trace)
+        self.lower_bounds_ = list(end.trace)
+        self.lower_bound_ = end.trace[-1] if end.trace else -np.inf
+        if not end.converged and self.max_iter > 0:  # type: ignore[attr-defined]
+            warnings.warn(
+                "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
+                "tol, or check for degenerate data.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
+        """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts; 0 is as good as absent.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not.
+
+        Returns
+        -------
+        self : object
+            The estimator, a chunk wiser.
+        """
+        self._learn_chunk(X, sample_weight, labels)
+        return self
+
+    def update(self, X: Any, sample_weight: Any = None, *, labels: Any = None) -> Array:
+        """Score each row as the model was before learning it, and learn it, in one E-step.
+
+        Within a batch, and between the powers of two of the warm-up, parameters stand still, so this is the honest
+        (prequential) score of a stream; the first row, of which nothing could be known, scores NaN.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts; 0 is as good as absent, but scored.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not; a labelled row scores its joint log-density.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Log-density of each row before it was learned.
+        """
+        rows = check_rows(X, owner=type(self).__name__)
+        kept = check_weights(sample_weight, len(rows)) != 0.0
+        scores = np.full(len(rows), np.nan)
+        if kept.size and not kept.all():
+            if self._has_state():
+                check_width(rows, self.n_features_in_, type(self).__name__)
+                scores[~kept] = self.score_samples(rows[~kept])  # type: ignore[attr-defined]
+            scores[kept] = self._learn_chunk(X, sample_weight, labels, scored=True)
+            return scores
+        return self._learn_chunk(X, sample_weight, labels, scored=True)
+
+    def _learn_chunk(self, X: Any, sample_weight: Any, labels: Any, scored: bool = False) -> Array:
+        first = not self._has_state()
+        batch, learner = self._take(X, sample_weight, labels, reset=first)
+        if not learner.algorithm.online:
+            raise ValueError(
+                f"algorithm {learner.algorithm.word!r} needs all rows at once: call fit, or stream with its online twin "
+                f"{learner.algorithm.twin!r}"
+            )
+        validate_data(self, X, skip_check_array=True, reset=first)
+        return self._advance(batch, learner, scored)
+
+    def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
+        state = self._state if self._has_state() else State(self._new_key())
+        scores = np.full(len(batch) if scored else 0, np.nan)
+        state, _ = advance(learner, state, batch, scores)
+        self._set(state, learner)
+        return scores
+
+    # One row
+
+    def learn_one(self, x: Any) -> Self:
+        """Learn one row, given as an array or as a mapping from column names to values.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or mapping
+            The row.
+
+        Returns
+        -------
+        self : object
+            The estimator, a row wiser.
+        """
+        row = self._one(x, learning=True)
+        learner = self._learner if self._has_state() else self._make_learner(row.shape[1])
+        if not learner.algorithm.online:
+            self._learn_chunk(row, None, None)
+        if not self._has_state():
+            self.n_features_in_ = row.shape[1]
+            if isinstance(x, dict) and all(isinstance(name, str) for name in x):
+                self.feature_names_in_ = np.asarray(list(x), dtype=object)
+        self._advance(Batch(row), learner, scored=False)
+        return self
+
+    def score_one(self, x: Any) -> float:
+        """Return the log-density of one row under the parameters of the last refresh.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or mapping
+            The row.
+
+        Returns
+        -------
+        score : float
+            Its log-density.
+        """
+        row = self._one(x)
+        learner = self._learner
+        return float(learner.model.log_likelihood(self._quick_parameters(), Batch(row), 1)[0])  # type: ignore[attr-defined]
+
+    def predict_one(self, x: Any) -> int:
+        """Return the most probable component of one row under the parameters of the last refresh.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or mapping
+            The row.
+
+        Returns
+        -------
+        component : int
+            Its index.
+        """
+        row = self._one(x)
+        return int(np.argmax(self._learner.model.posterior(self._quick_parameters(), Batch(row), 1)[0]))  # type: ignore[attr-defined]
+
+    def _one(self, x: Any, learning: bool = False) -> Array:
+        if not learning:
+            check_is_fitted(self)
+        return check_row(x, getattr(self, "feature_names_in_", None), getattr(self, "n_features_in_", None))
+
+    def _quick_parameters(self) -> Any:
+        """Reported parameters as of the last refresh: what one-row calls read, without settling anything."""
+        state, learner = self._state, self._learner
+        if state.base is None:
+            return milestone_parameters(learner, state)
+        cache = self._cache
+        if cache.quick is None or cache.quick[0] is not state.statistics:
+            cache.quick = (state.statistics, report(learner, replace(state, pending=None)))
+        return cache.quick[1]
+
+    # Reading
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._has_state()
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows learned from so far, counted once however many passes were made."""
+        state = self._fitted_state()
+        waiting = state.buffer.rows if state.base is None and state.buffer else 0
+        return state.progress.rows_seen + waiting + (state.pending.rows if state.pending else 0)
+
+    def _has_state(self) -> bool:
+        return "_state" in self.__dict__
+
+    def _fitted_state(self) -> State:
+        check_is_fitted(self)
+        return self._state
+
+    def _reading(self) -> tuple[State, Any]:
+        """Return the settled state and the parameters the user sees, made once per change of the state."""
+        self._fitted_state()
+        if self._cache.settled is None:
+            settled = settle(self._learner, self._state)
+            self._cache.settled = (settled, report(self._learner, settled))
+        return self._cache.settled
+
+    def _rows(self, X: Any) -> Batch:
+        check_is_fitted(self)
+        rows = check_rows(X, owner=type(self).__name__)
+        check_width(rows, self.n_features_in_, type(self).__name__)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return Batch(rows)
+
+    # The machinery
+
+    def _take(self, X: Any, sample_weight: Any, labels: Any, reset: bool) -> tuple[Batch, Learner]:
+        rows = check_rows(X, owner=type(self).__name__)
+        if not reset:
+            check_width(rows, self.n_features_in_, type(self).__name__)
+        learner = self._make_learner(rows.shape[1])
+        weights = check_weights(sample_weight, len(rows))
+        return make_batch(rows, weights, check_labels(labels, len(rows), self._n_labels)), learner
+
+    def _set(self, state: State, learner: Learner) -> None:
+        self._state, self._learner = state, learner
+        self._cache = _Cache(quick=self._cache.quick if "_cache" in self.__dict__ else None)
+
+    def _new_key(self) -> int:
+        seed = self.random_state  # type: ignore[attr-defined]
+        if isinstance(seed, numbers.Integral):
+            return int(seed)
+        return int(check_random_state(seed).randint(2**31 - 1))
+
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence((self._new_key(), 2)))
+
+    def _watch(self) -> Any:
+        verbose = self.verbose  # type: ignore[attr-defined]
+        if not verbose:
+            return None
+        interval = self.verbose_interval  # type: ignore[attr-defined]
+        last = [-np.inf]
+
+        def watch(number: int, value: float) -> None:
+            if number % interval == 0:
+                gain = f"\t gain {value - last[0]:.5f}" if verbose > 1 and np.isfinite(last[0]) else ""
+                print(f"  pass {number}\t objective {value:.5f}{gain}")
+            last[0] = value
+
+        return watch

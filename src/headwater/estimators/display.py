@@ -1,0 +1,19 @@
+"""Small tables for terminals and notebooks."""
+
+from __future__ import annotations
+
+from html import escape
+
+
+def text_table(line: str, header: list[str], rows: list[list[str]]) -> str:
+    """Return a line and a right-aligned table beneath it."""
+    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [header, *rows]]
+    return "\n".join([line, *("  " + text for text in lines)])
+
+
+def html_table(line: str, header: list[str], rows: list[list[str]]) -> str:
+    """Return the same as HTML."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<p>{escape(line)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

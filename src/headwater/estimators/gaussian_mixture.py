@@ -1,0 +1,577 @@
+"""GaussianMixture: scikit-learn's, and it streams."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.base import DensityMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from headwater.algorithms import Algorithm, resolve
+from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.display import html_table, text_table
+from headwater.families.gaussian import COVARIANCES, Gaussian, GaussianBelief
+from headwater.learner import Learner, belief
+from headwater.models.mixture import Mixture, MixtureParameters
+from headwater.models.protocol import StartSettings
+from headwater.models.seeding import INIT_PARAMS
+from headwater.statistics import Array
+
+
+@dataclass(frozen=True)
+class CredibleIntervals:
+    """Central intervals of the belief, lower and upper end last: weights (K, 2), means and variances (K, d, 2)."""
+
+    level: float
+    weights: Array
+    means: Array
+    variances: Array
+
+
+@dataclass(frozen=True)
+class GivenParameters:
+    """Replaces what a start found by the parameters that the user gave."""
+
+    family: Gaussian
+    weights: Array | None
+    means: Array | None
+    factor: Array | None
+
+    def __call__(self, found: MixtureParameters) -> MixtureParameters:
+        """Return the start's parameters with the given ones in their place."""
+        origin = found.components.origin
+        means = found.components.means + origin if self.means is None else self.means
+        factor = found.components.factor if self.factor is None else self.factor
+        log_weights = found.log_weights if self.weights is None else np.log(np.maximum(self.weights, 1e-300))
+        return MixtureParameters(log_weights, self.family.from_precisions(origin, means, factor))
+
+
+class GaussianMixture(DensityMixin, StreamingEstimator):
+    """A mixture of Gaussians that learns from streams, or from all rows at once.
+
+    Names, shapes and meanings are those of `sklearn.mixture.GaussianMixture`; `partial_fit`, weights, labels, online
+    algorithms, a visible belief and `headwater.merge` come on top.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of components.
+    covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
+        Each component its own matrix, all the same matrix, each its own diagonal, each its own single variance.
+    tol : float, default=1e-3
+        Passes of `fit` end when the objective per row gains less.
+    reg_covar : float, default=1e-6
+        Added to the diagonal of maximum-likelihood covariances.
+    max_iter : int, default=100
+        Most passes over the data in `fit`.
+    n_init : int, default=1
+        Runs of `fit` from different starts, of which the best is kept.
+    init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
+        How a start is seeded.
+    weights_init, means_init, precisions_init : array-like, optional
+        Parameters to start from; the precisions as the covariance type shapes them.
+    random_state : int, RandomState instance or None, default=None
+        Seed of everything that is random.
+    warm_start : bool, default=False
+        Whether `fit` goes on from where the last one ended.
+    verbose : int, default=0
+        Whether to print the passes of `fit`, and how much.
+    verbose_interval : int, default=10
+        Passes between two lines.
+    algorithm : str or algorithm object, default='auto'
+        'auto', 'em', 'soem', 'boem', 'online-em', 'vb', 'online-vb' or 'quasi-bayes'; see the table in the README. 'auto'
+        streams by variational Bayes, and `fit` finishes by passes of EM.
+    half_life : float, optional
+        Rows after which a row counts half, for streams that drift. The prior is not forgotten.
+    warm_up : int or 'auto', default='auto'
+        Rows that are kept to find a start on before the stream proper begins. The model answers during warm-up, too.
+    weight_concentration_prior : float, optional
+        Dirichlet parameter of the weights, per component. Default 1.
+    mean_prior : array-like of shape (n_features,), optional
+        Prior mean of the components. Default: the mean of the warm-up rows.
+    mean_precision_prior : float, optional
+        Rows that the prior mean is worth. Default 0.01.
+    degrees_of_freedom_prior : float, optional
+        Degrees of freedom of the prior of the precisions. Default n_features + 2 (full, tied) or 3 (diag, spherical).
+    covariance_prior : array-like, optional
+        Prior scale of the covariances: a matrix, a vector (diag) or a number (spherical), which divided by the degrees of
+        freedom is a covariance. Default: the covariance within the clusters of the warm-up times the degrees of freedom.
+    n_threads : int, optional
+        Threads for large chunks; all cores by default. Never changes the answer.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Weight of each component.
+    means_ : ndarray of shape (n_components, n_features)
+        Mean of each component.
+    covariances_, precisions_, precisions_cholesky_ : ndarray
+        Covariances, their inverses, and the upper triangular factors of those, shaped by `covariance_type`.
+    weight_concentration_, mean_precision_, degrees_of_freedom_ : ndarray of shape (n_components,)
+        The belief: Dirichlet parameters of the weights, rows behind each mean, degrees of freedom of each precision.
+    converged_, n_iter_, lower_bound_, lower_bounds_
+        How the passes of `fit` went; the bound is the mean log-likelihood, log-posterior or free energy per row.
+    n_samples_seen_ : int
+        Rows learned from.
+    n_features_in_, feature_names_in_
+        Columns seen in the first chunk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> rng = np.random.default_rng(0)
+    >>> model = GaussianMixture(2, random_state=0)
+    >>> for _ in range(50):
+    ...     chunk = np.where(rng.random((100, 1)) < 0.3, -2.0, 3.0) + rng.normal(size=(100, 1))
+    ...     model = model.partial_fit(chunk)
+    >>> order = np.argsort(model.means_[:, 0])
+    >>> model.means_[order].round(1).ravel().tolist()
+    [-2.0, 3.0]
+    >>> model.weights_[order].round(1).tolist()
+    [0.3, 0.7]
+    >>> model.n_samples_seen_
+    5000
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(numbers.Integral, 1, None, closed="left")],
+        "covariance_type": [StrOptions(set(COVARIANCES))],
+        "tol": [Interval(numbers.Real, 0.0, None, closed="left")],
+        "reg_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
+        "max_iter": [Interval(numbers.Integral, 0, None, closed="left")],
+        "n_init": [Interval(numbers.Integral, 1, None, closed="left")],
+        "init_params": [StrOptions(set(INIT_PARAMS))],
+        "weights_init": ["array-like", None],
+        "means_init": ["array-like", None],
+        "precisions_init": ["array-like", None],
+        "random_state": ["random_state"],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+        "verbose_interval": [Interval(numbers.Integral, 1, None, closed="left")],
+        "algorithm": [str, Algorithm],
+        "half_life": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+        "warm_up": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
+        "weight_concentration_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+        "mean_prior": ["array-like", None],
+        "mean_precision_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+        "degrees_of_freedom_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+        "covariance_prior": ["array-like", None, Interval(numbers.Real, 0.0, None, closed="neither")],
+        "n_threads": [None, Interval(numbers.Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
+        tol: float = 1e-3,
+        reg_covar: float = 1e-6,
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: str = "kmeans",
+        weights_init: Any = None,
+        means_init: Any = None,
+        precisions_init: Any = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        algorithm: str | Algorithm = "auto",
+        half_life: float | None = None,
+        warm_up: int | Literal["auto"] = "auto",
+        weight_concentration_prior: float | None = None,
+        mean_prior: Any = None,
+        mean_precision_prior: float | None = None,
+        degrees_of_freedom_prior: float | None = None,
+        covariance_prior: Any = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.precisions_init = precisions_init
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.algorithm = algorithm
+        self.half_life = half_life
+        self.warm_up = warm_up
+        self.weight_concentration_prior = weight_concentration_prior
+        self.mean_prior = mean_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.covariance_prior = covariance_prior
+        self.n_threads = n_threads
+
+    # Parameters to learner
+
+    def _make_learner(self, width: int) -> Learner:
+        self._validate_params()
+        algorithm = resolve(self.algorithm, Gaussian.readouts, type(self).__name__)
+        if algorithm.readout == "mode" and (self.weight_concentration_prior or 1.0) < 1.0:
+            raise ValueError(
+                f"weight_concentration_prior must be at least 1 for algorithm {algorithm.word!r}, whose weights are a mode, "
+                f"got {self.weight_concentration_prior}"
+            )
+        mean_prior = self.mean_prior
+        if mean_prior is not None:
+            mean_prior = np.asarray(mean_prior, dtype=float)
+            if mean_prior.shape != (width,):
+                raise ValueError(
+                    f"mean_prior must have shape {(width,)}, one number per column, got {mean_prior.shape}"
+                )
+        family = Gaussian(
+            self.n_components, self.covariance_type, self.reg_covar, mean_prior, self.mean_precision_prior,
+            self.degrees_of_freedom_prior, self.covariance_prior,
+        )  # fmt: skip
+        family.check_prior(width)
+        return Learner(
+            Mixture(self.n_components, family, self.weight_concentration_prior),
+            algorithm,
+            width,
+            StartSettings(self.init_params, given=self._given(family, width)),
+            self.half_life,
+            None if self.warm_up == "auto" else int(self.warm_up),
+            self.n_threads,
+        )
+
+    def _given(self, family: Gaussian, width: int) -> GivenParameters | None:
+        """Check weights_init, means_init and precisions_init, in the words scikit-learn uses."""
+        if self.weights_init is None and self.means_init is None and self.precisions_init is None:
+            return None
+        k = self.n_components
+        weights = means = factor = None
+        if self.weights_init is not None:
+            weights = _shaped(self.weights_init, (k,), "weights")
+            if weights.min() < 0.0 or weights.max() > 1.0:
+                raise ValueError(
+                    "The parameter 'weights' should be in the range [0, 1], but got max value "
+                    f"{weights.min():.5f}, min value {weights.max():.5f}"
+                )
+            if not np.isclose(weights.sum(), 1.0):
+                raise ValueError(
+                    f"The parameter 'weights' should be normalized, but got sum(weights) = {weights.sum():.5f}"
+                )
+        if self.means_init is not None:
+            means = _shaped(self.means_init, (k, width), "means")
+        if self.precisions_init is not None:
+            shape = {"full": (k, width, width), "tied": (width, width), "diag": (k, width), "spherical": (k,)}
+            name = f"{self.covariance_type} precision"
+            precisions = _shaped(self.precisions_init, shape[self.covariance_type], name)
+            if family.kind.matrix:
+                symmetric = np.allclose(precisions, np.swapaxes(precisions, -1, -2))
+                if not symmetric or np.linalg.eigvalsh(precisions).min() <= 0.0:
+                    raise ValueError(f"'{name}' should be symmetric, positive-definite")
+                # precision = factor' factor with a lower triangular factor: Cholesky from the last column backwards.
+                flipped = np.linalg.cholesky(precisions[..., ::-1, ::-1])
+                factor = np.swapaxes(flipped[..., ::-1, ::-1], -1, -2)
+            elif np.any(precisions <= 0.0):
+                raise ValueError(f"'{name}' should be positive")
+            else:
+                factor = np.sqrt(precisions)
+        return GivenParameters(family, weights, means, factor)
+
+    # Answers
+
+    def score_samples(self, X: Any) -> Array:
+        """Return the log-density of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        log_prob : ndarray of shape (n_samples,)
+            Log-density of each row under the current parameters.
+        """
+        batch = self._rows(X)
+        return self._model.log_likelihood(self._reading()[1], batch, self.n_threads)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log-density of the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        log_likelihood : float
+            Mean log-density per row.
+        """
+        return self.score_samples(X).mean()
+
+    def predictive_score_samples(self, X: Any) -> Array:
+        """Return the log-density of each row with the uncertainty of the parameters integrated out (Student-t tails).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        log_prob : ndarray of shape (n_samples,)
+            Log posterior predictive density of each row.
+        """
+        batch = self._rows(X)
+        parameters = self._model.readout("predictive", *self._proper_belief())
+        return self._model.log_likelihood(parameters, batch, self.n_threads)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each component for each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        responsibilities : ndarray of shape (n_samples, n_components)
+            Probabilities, which sum to one in each row.
+        """
+        batch = self._rows(X)
+        return self._model.posterior(self._reading()[1], batch, self.n_threads)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return the most probable component of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        components : ndarray of shape (n_samples,)
+            Indices of components.
+        """
+        return self.predict_proba(X).argmax(axis=1)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> NDArray[np.int64]:
+        """Learn from the rows and return the most probable component of each.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not.
+
+        Returns
+        -------
+        components : ndarray of shape (n_samples,)
+            Indices of components.
+        """
+        return self.fit(X, y, sample_weight, labels=labels).predict(X)
+
+    def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.int64]]:
+        """Draw rows from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            The rows, sorted by component.
+        y : ndarray of shape (n_samples,)
+            The component of each row.
+        """
+        check_is_fitted(self)
+        if n_samples < 1:
+            raise ValueError(f"Invalid value for 'n_samples': {n_samples}. The sampling requires at least one sample.")
+        return self._model.sample(self._reading()[1], int(n_samples), self._rng())
+
+    def bic(self, X: Any) -> float:
+        """Return the Bayesian information criterion on the rows; lower is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        bic : float
+            The criterion.
+        """
+        scores = self.score_samples(X)
+        return float(-2.0 * scores.sum() + self._n_parameters() * np.log(len(scores)))
+
+    def aic(self, X: Any) -> float:
+        """Return Akaike's information criterion on the rows; lower is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        aic : float
+            The criterion.
+        """
+        return float(-2.0 * self.score_samples(X).sum() + 2.0 * self._n_parameters())
+
+    def credible_intervals(self, level: float = 0.9) -> CredibleIntervals:
+        """Return central intervals of the belief about weights, means and variances, one by one.
+
+        They are those of the approximation that the algorithm keeps, which knows nothing of other ways to label or split
+        the components.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability that each interval holds.
+
+        Returns
+        -------
+        intervals : CredibleIntervals
+            `weights` (K, 2), `means` and `variances` (K, d, 2).
+        """
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+        tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
+        concentration = self.weight_concentration_
+        weights = stats.beta.ppf(tails, concentration[:, None], (concentration.sum() - concentration)[:, None])
+        belief = self._component_belief()
+        k, width = belief.means.shape
+        scale = belief.scale
+        if COVARIANCES[self.covariance_type].matrix:
+            scale = np.broadcast_to(np.diagonal(scale, axis1=-2, axis2=-1), (k, width))
+            dof = np.broadcast_to(belief.dof[:, None] - width + 1.0, (k, width))
+        elif self.covariance_type == "spherical":
+            scale = np.broadcast_to(scale[:, None] * width, (k, width))
+            dof = np.broadcast_to(belief.dof[:, None] * width, (k, width))
+        else:
+            dof = np.broadcast_to(belief.dof[:, None], (k, width))
+        spread = np.sqrt(scale / (belief.mean_precision[:, None] * dof))
+        means = belief.means[..., None] + spread[..., None] * stats.t.ppf(tails, dof[..., None])
+        variances = stats.invgamma.ppf(tails, 0.5 * dof[..., None], scale=0.5 * scale[..., None])
+        return CredibleIntervals(level, np.nan_to_num(weights, nan=1.0), means, variances)
+
+    # What was learned
+
+    @property
+    def weights_(self) -> Array:
+        """Weight of each component."""
+        return np.exp(self._reading()[1].log_weights)
+
+    @property
+    def means_(self) -> Array:
+        """Mean of each component."""
+        components = self._reading()[1].components
+        return components.means + components.origin
+
+    @property
+    def covariances_(self) -> Array:
+        """Covariance of each component, in the shape of `covariance_type`."""
+        return self._model.family.covariances(self._reading()[1].components)
+
+    @property
+    def precisions_cholesky_(self) -> Array:
+        """Upper triangular factors of the precisions."""
+        return self._model.family.precisions_cholesky(self._reading()[1].components)
+
+    @property
+    def precisions_(self) -> Array:
+        """Inverse covariances."""
+        factor = self.precisions_cholesky_
+        if COVARIANCES[self.covariance_type].matrix:
+            return factor @ np.swapaxes(factor, -1, -2)
+        return factor**2
+
+    @property
+    def weight_concentration_(self) -> Array:
+        """Dirichlet parameters of the belief about the weights."""
+        prior, statistics, count = self._proper_belief()
+        return prior.concentration + count * statistics.count
+
+    @property
+    def mean_precision_(self) -> Array:
+        """Rows' worth of belief about each mean."""
+        return self._component_belief().mean_precision
+
+    @property
+    def degrees_of_freedom_(self) -> Array:
+        """Degrees of freedom of the belief about each precision."""
+        return self._component_belief().dof
+
+    @property
+    def _model(self) -> Mixture:
+        self._fitted_state()
+        model = self._learner.model
+        assert isinstance(model, Mixture)
+        return model
+
+    def _proper_belief(self) -> tuple[Any, Any, float]:
+        return belief(self._learner, self._reading()[0])
+
+    def _component_belief(self) -> GaussianBelief:
+        prior, statistics, count = self._proper_belief()
+        return self._model.family.belief(prior.components, statistics.scaled(count))
+
+    def _n_parameters(self) -> int:
+        return self._model.n_parameters(self.n_features_in_)
+
+    # How it looks
+
+    def _summary(self) -> tuple[str, list[str], list[list[str]]]:
+        """One line and a table of the heaviest components."""
+        order = np.argsort(-self.weights_, kind="stable")
+        names = getattr(self, "feature_names_in_", [f"x{index}" for index in range(self.n_features_in_)])
+        columns = [str(name) for name in names[:4]] + (["..."] if len(names) > 4 else [])
+        table = []
+        for k in order[:8]:
+            values = [f"{value:.4g}" for value in self.means_[k][:4]]
+            table.append([str(k), f"{self.weights_[k]:.3f}", *values, *(["..."] if len(names) > 4 else [])])
+        if len(order) > 8:
+            table.append(["...", f"{self.weights_[order[8:]].sum():.3f}", *[""] * len(columns)])
+        rows = f"{self.n_samples_seen_:,} row{'s' if self.n_samples_seen_ != 1 else ''}"
+        warming = " (warming up)" if self._state.base is None else ""
+        line = f"{rows} of {self.n_features_in_} columns seen{warming}; components by weight, with their means:"
+        return line, ["component", "weight", *columns], table
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = super().__repr__(N_CHAR_MAX)
+        return f"{text}\n{text_table(*self._summary())}" if self._has_state() else text
+
+    def _repr_html_inner(self) -> str:
+        html = super()._repr_html_inner()
+        return html + html_table(*self._summary()) if self._has_state() else html
+
+
+def _shaped(value: Any, shape: tuple[int, ...], name: str) -> Array:
+    array = np.asarray(value, dtype=float)
+    if array.shape != shape:
+        raise ValueError(f"The parameter '{name}' should have the shape of {shape}, but got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"The parameter '{name}' should be finite, but holds NaN or infinity")
+    return array

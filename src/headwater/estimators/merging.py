@@ -1,0 +1,77 @@
+"""hw.merge: one model from models that were trained apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from typing import TypeVar
+
+from sklearn.utils.validation import check_is_fitted
+
+from headwater.estimators.base import StreamingEstimator
+from headwater.learner import merge as merge_states
+
+Estimator = TypeVar("Estimator", bound=StreamingEstimator)
+
+
+def merge(models: Iterable[Estimator]) -> Estimator:
+    """Merge models that share one warm-up: what each learned since then is added, the warm-up is counted once.
+
+    Copies of a model whose warm-up is over share it, and so do models that warmed up on the same rows with the same
+    seed. Merging them in any order, and in any tree, gives the same model up to rounding.
+
+    Parameters
+    ----------
+    models : iterable of estimators
+        Fitted models of one class, with the same parameters.
+
+    Returns
+    -------
+    model : estimator
+        A new model; the given ones are left as they are.
+
+    Examples
+    --------
+    >>> import copy
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rng = np.random.default_rng(0)
+    >>> monday = hw.GaussianMixture(2, random_state=0).partial_fit(rng.normal(size=(3000, 2)))
+    >>> tuesday = copy.deepcopy(monday)
+    >>> monday = monday.partial_fit(rng.normal(size=(1000, 2)))
+    >>> tuesday = tuesday.partial_fit(rng.normal(size=(1000, 2)))
+    >>> hw.merge([monday, tuesday]).n_samples_seen_
+    5000
+    """
+    given = list(models)
+    if not given:
+        raise ValueError("models must hold at least one model to merge, got none")
+    first = given[0]
+    for model in given:
+        if not isinstance(model, StreamingEstimator):
+            raise TypeError(f"models must be headwater models, got {type(model).__name__}")
+        if type(model) is not type(first):
+            raise ValueError(f"models must be of one class, got {type(first).__name__} and {type(model).__name__}")
+        check_is_fitted(model)
+        if model.n_features_in_ != first.n_features_in_:
+            raise ValueError(
+                f"models must have one width, got {first.n_features_in_} and {model.n_features_in_} columns"
+            )
+        if model._learner.algorithm != first._learner.algorithm:
+            raise ValueError(
+                f"models must be learned by one algorithm, got {first._learner.algorithm} and {model._learner.algorithm}"
+            )
+        if model._state.base is None:
+            raise ValueError(
+                f"models must have finished their warm-up of {model._learner.warm_up_rows} rows, got one with "
+                f"{model.n_samples_seen_}"
+            )
+    lineages = {model._state.base.lineage for model in given if model._state.base is not None}
+    if len(lineages) > 1:
+        raise ValueError(
+            f"models must share one warm-up, got {len(lineages)} different ones: copy one model after its warm-up and let "
+            f"each copy learn its part"
+        )
+    merged = copy(first)
+    merged._set(merge_states(first._learner, [model._state for model in given]), first._learner)
+    return merged

@@ -1,0 +1,78 @@
+"""What the loop asks of a model. Anything that offers this learns by every algorithm whose readout it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from headwater.state import Batch, Summary
+from headwater.statistics import Array
+
+NO_SCORES: Array = np.empty(0)
+
+
+@dataclass(frozen=True)
+class StartSettings:
+    """How to start: the way of seeding, how many seeds compete, whether they climb, and what replaces what they say."""
+
+    method: str = "kmeans"
+    n_starts: int = 5
+    polish: bool = True
+    given: Callable[[Any], Any] | None = None
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a stream begins: a prior in the scale of the rows, parameters, and one summary of the rows at them."""
+
+    prior: Any
+    parameters: Any
+    summary: Summary
+
+
+class Model(Protocol):
+    """Pure functions of parameters, statistics and rows. Priors, statistics and parameters are the model's own types."""
+
+    @property
+    def n_components(self) -> int: ...
+
+    @property
+    def readouts(self) -> frozenset[str]: ...
+
+    @property
+    def has_prior(self) -> bool: ...
+
+    def n_parameters(self, width: int) -> int: ...
+
+    def flattened(self, prior: Any) -> Any: ...
+
+    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start: ...
+
+    def readout(self, name: str, prior: Any, statistics: Any, count: float) -> Any: ...
+
+    def objective(self, name: str, prior: Any, parameters: Any, statistics: Any, count: float) -> float: ...
+
+    def summarize(
+        self,
+        parameters: Any,
+        batch: Batch,
+        pending: Summary | None = None,
+        scores: Array = NO_SCORES,
+        n_threads: int | None = None,
+    ) -> Summary: ...
+
+    def sweep(
+        self,
+        name: str,
+        prior: Any,
+        statistics: Any,
+        average: Any,
+        n_eff: float,
+        batch: Batch,
+        steps: Array,
+        gains: Array,
+        scores: Array,
+    ) -> tuple[Any, Any, float]: ...

@@ -1,0 +1,152 @@
+"""Chunks become batches here, or are refused in one sentence that names the argument, what was found and what is wanted."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.state import NO_LABELS, NO_WEIGHTS, Batch
+from headwater.statistics import Array
+
+# Squares of larger values would overflow in the second moments of a long stream.
+LARGEST = 1e100
+
+
+def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
+    """Return X as a C-ordered float64 matrix of finite rows; the array itself if it already is one."""
+    if hasattr(X, "tocsr") or type(X).__module__.startswith("scipy.sparse"):
+        raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense rows: pass {name}.toarray()")
+    array = _numeric(X, name)
+    if array.ndim == 1 or array.ndim == 0:
+        raise ValueError(
+            f"{name} must have two dimensions (rows, columns), got shape {array.shape}. Reshape your data: "
+            f"{name}.reshape(-1, 1) if it has a single column, {name}.reshape(1, -1) if it is a single row"
+        )
+    if array.ndim > 2:
+        raise ValueError(f"{name} must have two dimensions (rows, columns), got {array.ndim}")
+    if array.shape[1] == 0:
+        raise ValueError(f"{name} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
+    if array.shape[0] == 0:
+        raise ValueError(f"{name} has 0 sample(s) (shape={array.shape}) while a minimum of 1 is required.")
+    rows = np.ascontiguousarray(array, dtype=np.float64)
+    _check_finite(rows, name)
+    return rows
+
+
+def check_width(rows: Array, width: int, owner: str) -> None:
+    """Refuse rows of another width."""
+    if rows.shape[1] != width:
+        raise ValueError(f"X has {rows.shape[1]} features, but {owner} is expecting {width} features as input")
+
+
+def check_weights(sample_weight: Any, rows: int) -> Array:
+    """Return one non-negative weight per row, or no weights."""
+    if sample_weight is None:
+        return NO_WEIGHTS
+    if isinstance(sample_weight, numbers.Real):
+        weights = np.full(rows, float(sample_weight))
+    else:
+        weights = np.ascontiguousarray(_numeric(sample_weight, "sample_weight"), dtype=np.float64)
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight must be 1D, one number per row: got an array of shape {weights.shape}")
+    if len(weights) != rows:
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(rows,)}: one weight per row of X")
+    _check_finite(weights, "sample_weight")
+    if np.any(weights < 0.0):
+        raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")
+    if not np.any(weights > 0.0):
+        raise ValueError("sample_weight must be positive for at least one row, got zeros only")
+    return weights
+
+
+def check_labels(labels: Any, rows: int, n_components: int) -> NDArray[np.int64]:
+    """Return one component index per row, -1 where it is unknown, or no labels."""
+    if labels is None:
+        return NO_LABELS
+    array = _numeric(labels, "labels")
+    if array.shape != (rows,):
+        raise ValueError(f"labels must have shape {(rows,)}, one per row of X, got {array.shape}")
+    whole = array.astype(np.float64)
+    _check_finite(whole, "labels")
+    if np.any(whole != np.round(whole)):
+        raise ValueError("labels must be whole numbers: the index of a component, or -1 for a row without label")
+    if whole.min() < -1 or whole.max() >= n_components:
+        wrong = whole.min() if whole.min() < -1 else whole.max()
+        raise ValueError(
+            f"labels must lie between -1 (not labelled) and {n_components - 1} (n_components - 1), got {wrong:g}"
+        )
+    return np.ascontiguousarray(whole, dtype=np.int64)
+
+
+def make_batch(rows: Array, weights: Array, labels: NDArray[np.int64]) -> Batch:
+    """Return a batch without the rows of weight 0, which are as good as absent."""
+    if weights.size and np.any(weights == 0.0):
+        return Batch(rows, weights, labels)[weights > 0.0]
+    return Batch(rows, weights, labels)
+
+
+def check_row(x: Any, names: Any, width: int | None) -> Array:
+    """Return one row, an array or a mapping from column names to values, as a matrix with one row."""
+    if isinstance(x, Mapping):
+        order = list(x) if names is None else names
+        missing = [name for name in order if name not in x]
+        if missing or len(x) != len(order):
+            raise ValueError(f"the row must have exactly the columns {list(order)}, got {list(x)}")
+        x = [x[name] for name in order]
+    row = np.asarray(x)
+    if row.dtype != np.float64:
+        row = np.asarray(_numeric(row, "the row"), dtype=np.float64)
+    if row.ndim != 1 or row.size == 0:
+        raise ValueError(f"the row must have one dimension and at least one value, got shape {row.shape}")
+    if width is not None and row.size != width:
+        raise ValueError(f"X has {row.size} features, but this model is expecting {width} features as input")
+    row = np.ascontiguousarray(row).reshape(1, -1)
+    _check_finite(row, "the row")
+    return row
+
+
+def _numeric(values: Any, name: str) -> Any:
+    """Return an array of real numbers, converting objects that are numbers and refusing text."""
+    try:
+        array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name} cannot be read as an array of numbers: {error}") from error
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers, got {array.dtype}")
+    if array.dtype.kind in "USMm":
+        raise ValueError(f"{name} must hold numbers, got {array.dtype}: encode text and dates as numbers first")
+    if array.dtype.kind not in "fiub":
+        try:
+            array = array.astype(np.float64)
+        except (ValueError, TypeError) as error:
+            raise type(error)(
+                f"{name} must hold numbers, got {array.dtype} with a value that is none: {error}"
+            ) from error
+    return array
+
+
+def _check_finite(array: Array, name: str) -> None:
+    # A sum is finite only if its terms are: one fast pass in the usual case.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(np.dot(array.ravel(), array.ravel()))
+    if total < LARGEST**2:
+        return
+    if np.isnan(array).any():
+        row = int(np.argwhere(np.isnan(array))[0][0])
+        raise ValueError(
+            f"{name} contains NaN (first in row {row}): missing values are not learned from; drop those rows or fill them "
+            f"in first, for example with sklearn.impute.SimpleImputer"
+        )
+    if np.isinf(array).any():
+        row = int(np.argwhere(np.isinf(array))[0][0])
+        raise ValueError(
+            f"{name} contains infinity or a value too large for float64 (first in row {row}): inf is no datum"
+        )
+    if np.abs(array).max() > LARGEST:
+        raise ValueError(
+            f"{name} contains a value of size {np.abs(array).max():.3g}, but squares beyond {LARGEST:g} overflow: rescale it"
+        )
