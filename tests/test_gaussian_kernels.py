@@ -186,7 +186,7 @@ def test_weights_do_not_change_responsibilities(kind):
     rng = np.random.default_rng(7)
     parameters, batch = random_parameters(kind, "gaussian", 2, rng), random_batch(50, 2, "plain", rng)
     plain, weighted = np.empty((2, 50, K))
-    weights = np.append(0.0, rng.uniform(1e-9, 1e9, 49))
+    weights = 10.0 ** rng.uniform(-9.0, 9.0, 50)
     run(kind, parameters, np.zeros(K), batch, responsibilities=plain)
     run(kind, parameters, np.zeros(K), Batch(batch.X, weights), responsibilities=weighted)
     np.testing.assert_allclose(weighted, plain, rtol=1e-12)

@@ -129,24 +129,28 @@ def learn(
     max_iter: int,
     tol: float,
     n_init: int = 1,
-    resume: State | None = None,
+    resume: tuple[State, float] | None = None,
     watch: Callable[[int, float], None] | None = None,
 ) -> tuple[State, Climb]:
-    """Learn all rows at hand: an online algorithm in its one pass, the others in passes until the objective settles."""
+    """Learn all rows at hand: an online algorithm in its one pass, the others in passes until the objective settles.
+
+    `resume` is a state to go on from, and the objective it had reached.
+    """
     algorithm = learner.algorithm
     if algorithm.online and not algorithm.finish:
-        state, info = advance(learner, resume or State(key), batch)
+        state, info = advance(learner, resume[0] if resume else State(key), batch)
         return state, Climb(Summary(state.statistics), state.parameters, (info.score,), True)  # type: ignore[arg-type]
     name = "mode" if algorithm.likelihood else algorithm.readout
     reached: list[tuple[Start, Climb]] = []
     for run in range(1 if resume else n_init):
-        start = _resumed(learner, resume) if resume else _first(learner, batch, key + run)
+        start = _resumed(learner, resume[0]) if resume else _first(learner, batch, key + run)
         prior = start.prior
         if algorithm.likelihood and not learner.model.has_prior:
             prior = learner.model.flattened(prior)
         end = climb(
-            learner.model, name, prior, start.parameters, start.summary, batch, max_iter, tol, learner.n_threads, watch
-        )
+            learner.model, name, prior, start.parameters, start.summary, batch, max_iter, tol, learner.n_threads,
+            resume[1] if resume else -np.inf, watch,
+        )  # fmt: skip
         reached.append((Start(start.prior if algorithm.finish else prior, end.parameters, end.summary), end))
     best, end = max(reached, key=lambda pair: pair[1].trace[-1] if pair[1].trace else -np.inf)
     reported = best.parameters
@@ -194,7 +198,7 @@ def _first(learner: Learner, batch: Batch, key: int) -> Start:
     """Start on a random sample the size of a warm-up, then stream all rows once in an order that mixes sorted ones."""
     rows, n = min(len(batch), learner.warm_up_rows), len(batch)
     order = np.random.default_rng(np.random.SeedSequence((key, n))).permutation(n)[:rows]
-    polish = learner.algorithm.finish
+    polish = learner.algorithm.finish and learner.settings.polish
     start = learner.model.start(
         batch if rows == n else batch[np.sort(order)],
         key,
@@ -204,7 +208,7 @@ def _first(learner: Learner, batch: Batch, key: int) -> Start:
     if rows == n:
         return start
     parameters = start.parameters
-    if polish and learner.settings.given is None:
+    if polish:
         state = rooted(learner, key, start)
         stride = n // learner.batch_rows
         for offset in range(stride):

@@ -76,9 +76,9 @@ class StreamingEstimator(BaseEstimator):
             raise ValueError(
                 f"Expected n_samples >= n_components but got n_components = {self._n_labels}, n_samples = {len(batch)}"
             )
-        resume = getattr(self, "_state", None) if self.warm_start else None  # type: ignore[attr-defined]
-        if resume is not None and self.n_features_in_ != learner.width:
-            resume = None
+        resume = None
+        if self.warm_start and self._has_state() and self.n_features_in_ == learner.width:  # type: ignore[attr-defined]
+            resume = (self._state, getattr(self, "lower_bound_", -np.inf))
         state, end = learn(
             learner,
             batch,

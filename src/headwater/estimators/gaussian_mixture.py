@@ -243,7 +243,9 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
             Mixture(self.n_components, family, self.weight_concentration_prior),
             algorithm,
             width,
-            StartSettings(self.init_params, given=self._given(family, width)),
+            StartSettings(
+                self.init_params, polish=self.means_init is None and self.max_iter > 0, given=self._given(family, width)
+            ),
             self.half_life,
             None if self.warm_up == "auto" else int(self.warm_up),
             self.n_threads,

@@ -80,7 +80,7 @@ class Covariance:
     """What differs between the kinds of covariance."""
 
     estep: Callable[..., float]
-    refresh: Callable[..., None]
+    refresh: Callable[..., int]
     sweep: Callable[..., float]
     second_shape: Callable[[int, int], tuple[int, ...]]
     factor_shape: Callable[[int, int], tuple[int, ...]]
@@ -210,10 +210,16 @@ class Gaussian:
     def readout(self, name: str, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianParameters:
         """Return parameters of the named kind for totals (not means per row)."""
         parameters = self.blank(prior.origin)
-        self.kind.refresh(
+        lifted = self.kind.refresh(
             READOUTS[name], self._prior_tuple(prior), totals.count, totals.first, totals.second,
             parameters.means, parameters.factor, parameters.shift, parameters.offset, parameters.power, parameters.stretch,
         )  # fmt: skip
+        if lifted and prior.mean_precision == 0.0 and prior.floor == 0.0:
+            raise ValueError(
+                "Fitting the mixture model failed because some components have ill-defined empirical covariance (for "
+                "instance caused by singleton or collapsed samples). Try to decrease the number of components, increase "
+                "reg_covar, or scale the input data."
+            )
         return parameters
 
     def blank(self, origin: Array) -> GaussianParameters:
@@ -262,7 +268,10 @@ class Gaussian:
         return GaussianBelief(means + prior.origin, kappa, dof, scale)
 
     def log_prior(self, prior: GaussianPrior, parameters: GaussianParameters) -> float:
-        """Log-density of means and precisions under the prior, up to a constant: what MAP-EM adds to the likelihood."""
+        """Log-density of means and precisions under the prior, up to a constant: what MAP-EM adds to the likelihood.
+
+        Of the flat prior it is zero.
+        """
         k, width = parameters.means.shape
         factor, centred = parameters.factor, parameters.means - prior.mean
         if self.kind.matrix:
@@ -277,7 +286,7 @@ class Gaussian:
             shape = 0.5 * prior.dof - (1.0 / width if self.spherical else 1.0)
             distance = factor * centred
         means = 0.5 * np.broadcast_to(log_det, (k,)).sum() - 0.5 * prior.mean_precision * np.sum(distance**2)
-        return float(np.sum(shape * log_det - 0.5 * trace) + (means if prior.mean_precision > 0.0 else 0.0))
+        return float(np.sum(shape * log_det - 0.5 * trace) + means)
 
     def divergence(self, prior: GaussianPrior, totals: GaussianStatistics) -> float:
         """KL(belief || prior), summed over components: the price of complexity in the free energy."""

@@ -47,16 +47,19 @@ def divisor(code, dof, mode_shift):
 
 @kernel
 def invert_factor(matrix, noise, factor):
-    """Write the lower triangular inverse of the Cholesky factor; return the log-determinant of the matrix."""
+    """Write the lower triangular inverse of the Cholesky factor; return log-determinant and number of pivots that were not positive."""
     width = matrix.shape[0]
     log_det = 0.0
+    lifted = 0
     for i in range(width):  # Cholesky in place, in the lower triangle of `factor`
         for j in range(i + 1):
             value = matrix[i, j]
             for q in range(j):
                 value -= factor[i, q] * factor[j, q]
             if i == j:
-                factor[i, i] = math.sqrt(max(value, noise[i]))
+                lifted += value <= 0.0
+                value = max(value, noise[i])
+                factor[i, i] = math.sqrt(value)
                 log_det += 2.0 * math.log(factor[i, i])
             else:
                 factor[i, j] = value / factor[j, j]
@@ -68,7 +71,7 @@ def invert_factor(matrix, noise, factor):
                 value -= factor[i, q] * factor[q, j]
             factor[i, j] = value * inverse
         factor[i, i] = inverse
-    return log_det
+    return log_det, lifted
 
 
 @kernel
@@ -100,7 +103,10 @@ def wishart_constant(code, dof, kappa, width, log_det):
 
 @kernel
 def readout_full(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work):
-    """Refresh component k; `prior` is (mean, kappa0, nu0, scale0, floor, mode_shift, spherical)."""
+    """Refresh component k; `prior` is (mean, kappa0, nu0, scale0, floor, mode_shift, spherical).
+
+    Return how many pivots were not positive and had to be lifted: more than none is a singular covariance.
+    """
     prior_mean, kappa0, nu0, scale0, floor, mode_shift, _ = prior
     width = prior_mean.size
     kappa = posterior_mean(prior_mean, kappa0, count[k], first[k], means[k])
@@ -115,11 +121,12 @@ def readout_full(k, code, prior, count, first, second, means, factor, shift, off
             matrix[i, j] = (value - kappa * means[k, i] * means[k, j]) * scale
         if code == MODE:
             matrix[i, i] += floor
-    log_det = invert_factor(matrix, noise, factor[k])
+    log_det, lifted = invert_factor(matrix, noise, factor[k])
     shift_of(factor[k], means[k], shift[k])
     offset[k] = wishart_constant(code, dof, kappa, width, log_det)
     power[k] = 0.5 * (dof + 1.0) if code == PREDICTIVE else 0.0
     stretch[k] = kappa / (kappa + 1.0)
+    return lifted
 
 
 @kernel
@@ -144,13 +151,14 @@ def readout_tied(k, code, prior, count, first, second, means, factor, shift, off
             matrix[i, j] = value * scale
         if code == MODE:
             matrix[i, i] += floor
-    log_det = invert_factor(matrix, noise, factor)
+    log_det, lifted = invert_factor(matrix, noise, factor)
     for c in range(n_components):
         kappa = kappa0 + count[c]
         shift_of(factor, means[c], shift[c])
         offset[c] = wishart_constant(code, dof, kappa, width, log_det)
         power[c] = 0.5 * (dof + 1.0) if code == PREDICTIVE else 0.0
         stretch[c] = kappa / (kappa + 1.0)
+    return lifted
 
 
 @kernel
@@ -162,12 +170,15 @@ def readout_diag(k, code, prior, count, first, second, means, factor, shift, off
     dof = nu0 + count[k]
     scale = 1.0 / divisor(code, dof, mode_shift)
     lift = floor if code == MODE else 0.0
+    lifted = 0
     pooled = 0.0
     log_det = 0.0
     for j in range(width):
         value = second[k, j] + scale0[j] + kappa0 * prior_mean[j] * prior_mean[j]
         noise = max(ROUNDING * value * scale, TINY)
-        variance = max((value - kappa * means[k, j] * means[k, j]) * scale + lift, noise)
+        variance = (value - kappa * means[k, j] * means[k, j]) * scale + lift
+        lifted += variance <= 0.0
+        variance = max(variance, noise)
         pooled += variance / width
         factor[k, j] = 1.0 / math.sqrt(variance)
         log_det += math.log(variance)
@@ -194,23 +205,28 @@ def readout_diag(k, code, prior, count, first, second, means, factor, shift, off
             constant += 0.5 * width * (digamma(shape) - math.log(shape) - 1.0 / kappa)
     offset[k] = constant
     stretch[k] = ratio
+    return lifted
 
 
 @kernel
 def refresh_full(code, prior, count, first, second, means, factor, shift, offset, power, stretch):
     work = np.empty((prior[0].size + 1, prior[0].size))
+    lifted = 0
     for k in range(count.size):
-        readout_full(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+        lifted += readout_full(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+    return lifted
 
 
 @kernel
 def refresh_tied(code, prior, count, first, second, means, factor, shift, offset, power, stretch):
     work = np.empty((prior[0].size + 1, prior[0].size))
-    readout_tied(0, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+    return readout_tied(0, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
 
 
 @kernel
 def refresh_diag(code, prior, count, first, second, means, factor, shift, offset, power, stretch):
     work = np.empty((0, 0))
+    lifted = 0
     for k in range(count.size):
-        readout_diag(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+        lifted += readout_diag(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+    return lifted

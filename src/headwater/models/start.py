@@ -37,11 +37,13 @@ def climb(
     passes: int,
     tol: float,
     n_threads: int | None = None,
+    before: float = -np.inf,
     watch: Callable[[int, float], None] | None = None,
 ) -> Climb:
     """Batch EM ("mode"), variational Bayes ("expect_log"), ...: passes until the objective per row gains less than tol.
 
-    `summary` is that of the rows at `parameters`, which come back as they are if there are no passes to make.
+    `summary` is that of the rows at `parameters`, which come back as they are if there are no passes to make; `before` is
+    the objective of an earlier climb that this one goes on with.
     """
     trace: list[float] = []
     converged = False
@@ -52,9 +54,10 @@ def climb(
         trace.append((summary.score + penalty) / summary.size)
         if watch is not None:
             watch(number, trace[-1])
-        if number > 1 and abs(trace[-1] - trace[-2]) < tol:
+        if abs(trace[-1] - before) < tol:
             converged = True
             break
+        before = trace[-1]
     return Climb(summary, parameters, tuple(trace), converged)
 
 
@@ -88,11 +91,10 @@ class Geometry:
 def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
     """Seed, climb and compare: half of the rows fit the seeds, the other half judges them, the best two climb on all.
 
-    Without `polish` one seed is taken as it is; parameters that are `given` are taken as they are, too.
+    Without `polish` one seed is taken as it is. Parameters that are `given` replace what a seed says.
     """
     geometry = Geometry.of(batch, model.family.kind.matrix)
-    compete = settings.polish and settings.given is None and model.n_components > 1
-    n_starts = settings.n_starts if compete else 1
+    n_starts = settings.n_starts if settings.polish and model.n_components > 1 else 1
     generators = [np.random.default_rng(np.random.SeedSequence((key, index))) for index in range(n_starts + 1)]
     n = len(batch)
     order = np.arange(n)
@@ -117,7 +119,8 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
         summary = model.collect(geometry.origin, learn, responsibilities if index == 0 else seed(index))
         parameters = model.readout("mode", prior, summary.mean, summary.size)
         if settings.given is not None:
-            return summarized(settings.given(parameters))
+            parameters = settings.given(parameters)
+            summary = model.summarize(parameters, learn, n_threads=n_threads)
         if not settings.polish:
             return summarized(parameters)
         parameters = climb(model, "mode", prior, parameters, summary, learn, 8, 0.0, n_threads).parameters
