@@ -176,7 +176,9 @@ def test_integer_weights_are_copies_and_weight_zero_is_absence(kind, tail):
     weighted, repeated = Gaussian(K, kind).zeros(2), Gaussian(K, kind).zeros(2)
     batch_weighted = Batch(batch.X, copies.astype(float), batch.labels)
     score = run(kind, parameters, np.zeros(K), batch_weighted, weighted)
-    assert score == pytest.approx(run(kind, parameters, np.zeros(K), batch[np.repeat(np.arange(200), copies)], repeated))
+    assert score == pytest.approx(
+        run(kind, parameters, np.zeros(K), batch[np.repeat(np.arange(200), copies)], repeated)
+    )
     for one, other in zip(weighted.to_arrays().values(), repeated.to_arrays().values(), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
 

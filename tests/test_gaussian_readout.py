@@ -158,7 +158,9 @@ def test_component_without_rows_sits_at_the_prior(kind, name, mass):
     prior, family = random_prior(kind, 2, rng), Gaussian(K, kind)
     _, _, _, held = random_totals(kind, 2, rng, components=2)
     second = held.second if kind == "tied" else np.concatenate([held.second, mass * held.second[:1]])
-    held = GaussianStatistics(np.zeros(1), np.append(held.count, mass), np.append(held.first, [[mass, mass]], 0), second)
+    held = GaussianStatistics(
+        np.zeros(1), np.append(held.count, mass), np.append(held.first, [[mass, mass]], 0), second
+    )
     parameters = family.readout(name, prior, held)
     assert_finite(parameters)
     np.testing.assert_allclose(parameters.means[2], prior.mean, rtol=1e-12)
@@ -171,7 +173,9 @@ def test_component_without_rows_stays_finite_under_maximum_likelihood(kind, mass
     family = Gaussian(K, kind, reg_covar=reg)
     _, _, _, held = random_totals(kind, 2, np.random.default_rng(8), components=2)
     second = held.second if kind == "tied" else np.concatenate([held.second, mass * held.second[:1]])
-    held = GaussianStatistics(np.zeros(1), np.append(held.count, mass), np.append(held.first, [[mass, mass]], 0), second)
+    held = GaussianStatistics(
+        np.zeros(1), np.append(held.count, mass), np.append(held.first, [[mass, mass]], 0), second
+    )
     assert_finite(family.readout("mode", family.flat_prior(np.zeros(2)), held))
 
 

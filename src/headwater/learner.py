@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ def settle(learner: Learner, state: State, rows: int | None = None) -> State:
         batch = state.buffer.batch(rows)
         return rooted(learner, state.key, learner.model.start(batch, state.key, learner.settings, learner.n_threads))
     if state.pending is not None:
-        return _fold(learner, state, state.pending)
+        return fold(learner, state, state.pending)
     return state
 
 
@@ -101,9 +101,28 @@ def rooted(learner: Learner, key: int, start: Start) -> State:
     statistics.from_base[...] = 1.0
     folds = size / learner.batch_rows
     progress = Progress(start.summary.rows, size, folds, size, size, 1.0 / max(folds, 1.0))
-    base = Base(start.prior, statistics, progress, _lineage(key, statistics))
     average = statistics if learner.algorithm.average else None
-    return _refresh(learner, State(key, base=base, statistics=statistics, average=average, progress=progress))
+    return _refresh(learner, _based(State(key, progress=progress), start.prior, statistics, average))
+
+
+def branch(learner: Learner, state: State) -> State:
+    """Return a state that has learned the same but calls all of it its base: branches of one state can be merged."""
+    settled = settle(learner, state)
+    assert settled.base is not None and settled.statistics is not None
+    statistics = settled.statistics.copy()
+    average = settled.average.copy() if settled.average is not None else None
+    for part in (statistics, average):
+        if part is not None:
+            part.from_base[...] = 1.0
+    return _based(settled, settled.base.prior, statistics, average)
+
+
+def _based(state: State, prior: Any, statistics: Statistics, average: Statistics | None) -> State:
+    digest = hashlib.blake2b(str(state.key).encode(), digest_size=8)
+    for array in statistics.to_arrays().values():
+        digest.update(np.ascontiguousarray(array).tobytes())
+    base = Base(prior, statistics, average, state.progress, digest.hexdigest())
+    return replace(state, base=base, statistics=statistics, average=average)
 
 
 def belief(learner: Learner, state: State) -> tuple[Any, Statistics, float]:
@@ -161,26 +180,25 @@ def learn(
 
 def merge(learner: Learner, states: Sequence[State]) -> State:
     """Add what each state learned since their common base, and count the base once (paper 003, eq. 10)."""
-    settled = [settle(learner, state) for state in states]
-    base, average = settled[0].base, None
-    assert base is not None
+    settled: list[Any] = [settle(learner, state) for state in states]
+    base: Any = settled[0].base
+    average: Any = None
 
     def added(pick: Callable[[Progress], float]) -> float:
         return pick(base.progress) + sum(pick(state.progress) - pick(base.progress) for state in settled)
 
-    def combined(parts: list[tuple[Any, float]]) -> tuple[Statistics, float]:
-        shares = [min(count * float(part.from_base[0]), base.progress.n_eff) for part, count in parts]
-        count = min(shares) + sum(count - share for (_, count), share in zip(parts, shares, strict=True))
-        deltas = [
-            part.scaled(count) - base.statistics.scaled(share)
-            for (part, count), share in zip(parts, shares, strict=True)
-        ]
-        total = reduce(lambda one, other: one + other, deltas) + base.statistics.scaled(min(shares))
-        return total.scaled(1.0 / count), count
-
-    statistics, n_eff = combined([(state.statistics, state.progress.n_eff) for state in settled])
-    if settled[0].average is not None:
-        average, _ = combined([(state.average, learner.average_count(state.progress)) for state in settled])
+    shares = [state.progress.n_eff * float(state.statistics.from_base[0]) for state in settled]
+    shares = [min(share, base.progress.n_eff) for share in shares]
+    total, n_eff = base.statistics.scaled(min(shares)), min(shares)
+    for state, share in zip(settled, shares, strict=True):
+        total = total + (state.statistics.scaled(state.progress.n_eff) - base.statistics.scaled(share))
+        n_eff += state.progress.n_eff - share
+    # Averages hold the base in shares that no count undoes; they are averaged again, by the weight each has seen alone.
+    own = [state.progress.weight_seen - base.progress.weight_seen for state in settled]
+    if base.average is not None:
+        average = base.average
+        for seen, state, weight in zip(np.cumsum(own), settled, own, strict=True):
+            average = average.toward(state.average, weight / seen if seen else 0.0)
     masses = [state.progress.mass for state in settled]
     progress = Progress(
         rows_seen=int(added(lambda progress: progress.rows_seen)),
@@ -190,8 +208,8 @@ def merge(learner: Learner, states: Sequence[State]) -> State:
         n_eff=n_eff,
         last_step=min(state.progress.last_step for state in settled),
     )
-    state = State(settled[0].key, base=base, statistics=statistics, average=average, progress=progress)
-    return _refresh(learner, state)
+    merged = State(settled[0].key, base=base, statistics=total.scaled(1.0 / n_eff), average=average, progress=progress)
+    return _refresh(learner, merged)
 
 
 def _first(learner: Learner, batch: Batch, key: int) -> Start:
@@ -250,12 +268,12 @@ def _fold_batches(learner: Learner, state: State, batch: Batch, scores: Array) -
         summary = learner.model.summarize(state.parameters, part, pending, scores[at : at + room], learner.n_threads)
         total += summary.score - (pending.score if pending else 0.0)
         full = summary.rows == learner.batch_rows
-        state = _fold(learner, state, summary) if full else replace(state, pending=summary)
+        state = fold(learner, state, summary) if full else replace(state, pending=summary)
         at += len(part)
     return state, total
 
 
-def _fold(learner: Learner, state: State, summary: Summary) -> State:
+def fold(learner: Learner, state: State, summary: Summary) -> State:
     assert state.statistics is not None
     sizes = np.array([summary.size])
     step = float(learner.schedule(state.progress, sizes, learner.batch_rows)[0])
@@ -298,11 +316,3 @@ def _refresh(learner: Learner, state: State) -> State:
     assert state.base is not None
     readout = learner.model.readout(learner.algorithm.readout, state.base.prior, state.statistics, state.progress.n_eff)
     return replace(state, parameters=readout)
-
-
-def _lineage(key: int, statistics: Statistics) -> str:
-    """A name for the base, shared by learners that started from the same rows in the same way."""
-    digest = hashlib.blake2b(str(key).encode(), digest_size=8)
-    for array in statistics.to_arrays().values():
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()

@@ -126,10 +126,14 @@ class Summary:
 
 @dataclass(frozen=True)
 class Base:
-    """The end of warm-up: the prior that was settled on, one summary of the buffer, and a name that says which."""
+    """Where a stream stands that others may share: the end of its warm-up, or of all that was learned before a branch.
+
+    Holds the prior that was settled on, statistics (and their average) with the progress they came from, and a name.
+    """
 
     prior: Any
     statistics: Statistics
+    average: Statistics | None
     progress: Progress
     lineage: str
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from headwater.learner import Learner, advance, learn, milestone_parameters, report, settle
+from headwater.learner import Learner, advance, branch, learn, milestone_parameters, report, settle
 from headwater.state import Batch, State
 from headwater.statistics import Array
 from headwater.validation import check_labels, check_row, check_rows, check_weights, check_width, make_batch
@@ -174,6 +175,32 @@ class StreamingEstimator(BaseEstimator):
         state, _ = advance(learner, state, batch, scores)
         self._set(state, learner)
         return scores
+
+    def branch(self) -> Self:
+        """Return a copy that others can be merged with: it has learned the same, and calls all of it its base.
+
+        Branches of one model may learn apart, on other machines if need be; `headwater.merge` adds what each learned and
+        counts what they share once. A warm-up that is still going on ends in the branch, with the rows there are.
+
+        Returns
+        -------
+        model : estimator
+            The branch; the model itself is left as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import headwater as hw
+        >>> rng = np.random.default_rng(0)
+        >>> model = hw.GaussianMixture(2, random_state=0).partial_fit(rng.normal(size=(3000, 2)))
+        >>> parts = [model.branch().partial_fit(rng.normal(size=(1000, 2))) for _ in range(3)]
+        >>> hw.merge(parts).n_samples_seen_
+        6000
+        """
+        self._fitted_state()
+        branched = copy(self)
+        branched._set(branch(self._learner, self._state), self._learner)
+        return branched
 
     # One row
 

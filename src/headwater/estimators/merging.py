@@ -15,15 +15,15 @@ Estimator = TypeVar("Estimator", bound=StreamingEstimator)
 
 
 def merge(models: Iterable[Estimator]) -> Estimator:
-    """Merge models that share one warm-up: what each learned since then is added, the warm-up is counted once.
+    """Merge branches of one model: what each learned since they parted is added, what they share is counted once.
 
-    Copies of a model whose warm-up is over share it, and so do models that warmed up on the same rows with the same
-    seed. Merging them in any order, and in any tree, gives the same model up to rounding.
+    Models that warmed up on the same rows with the same seed share that warm-up and can be merged, too. In any order and
+    in any tree the merged model is the same up to rounding.
 
     Parameters
     ----------
     models : iterable of estimators
-        Fitted models of one class, with the same parameters.
+        Branches of one model (see `branch`), of one class and algorithm.
 
     Returns
     -------
@@ -32,14 +32,12 @@ def merge(models: Iterable[Estimator]) -> Estimator:
 
     Examples
     --------
-    >>> import copy
     >>> import numpy as np
     >>> import headwater as hw
     >>> rng = np.random.default_rng(0)
-    >>> monday = hw.GaussianMixture(2, random_state=0).partial_fit(rng.normal(size=(3000, 2)))
-    >>> tuesday = copy.deepcopy(monday)
-    >>> monday = monday.partial_fit(rng.normal(size=(1000, 2)))
-    >>> tuesday = tuesday.partial_fit(rng.normal(size=(1000, 2)))
+    >>> sunday = hw.GaussianMixture(2, random_state=0).partial_fit(rng.normal(size=(3000, 2)))
+    >>> monday = sunday.branch().partial_fit(rng.normal(size=(1000, 2)))
+    >>> tuesday = sunday.branch().partial_fit(rng.normal(size=(1000, 2)))
     >>> hw.merge([monday, tuesday]).n_samples_seen_
     5000
     """
@@ -69,8 +67,8 @@ def merge(models: Iterable[Estimator]) -> Estimator:
     lineages = {model._state.base.lineage for model in given if model._state.base is not None}
     if len(lineages) > 1:
         raise ValueError(
-            f"models must share one warm-up, got {len(lineages)} different ones: copy one model after its warm-up and let "
-            f"each copy learn its part"
+            f"models must be branches of one model, got {len(lineages)} different origins: call branch() on a model that "
+            f"has seen some rows, and let each branch learn its part"
         )
     merged = copy(first)
     merged._set(merge_states(first._learner, [model._state for model in given]), first._learner)

@@ -171,6 +171,7 @@ def readout_diag(k, code, prior, count, first, second, means, factor, shift, off
     scale = 1.0 / divisor(code, dof, mode_shift)
     lift = floor if code == MODE else 0.0
     lifted = 0
+    raw = 0.0
     pooled = 0.0
     log_det = 0.0
     for j in range(width):
@@ -178,11 +179,13 @@ def readout_diag(k, code, prior, count, first, second, means, factor, shift, off
         noise = max(ROUNDING * value * scale, TINY)
         variance = (value - kappa * means[k, j] * means[k, j]) * scale + lift
         lifted += variance <= 0.0
+        raw += variance
         variance = max(variance, noise)
         pooled += variance / width
         factor[k, j] = 1.0 / math.sqrt(variance)
         log_det += math.log(variance)
     if spherical:
+        lifted = int(raw <= 0.0)
         if code == PREDICTIVE:
             pooled *= width
         log_det = width * math.log(pooled)

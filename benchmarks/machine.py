@@ -1,0 +1,61 @@
+"""What the figures were taken on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "threadpoolctl")
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def describe() -> dict[str, Any]:
+    """Return machine, versions, date, load and threads."""
+    import headwater
+
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cpu": cpu_model(),
+        "cores": cores(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "system": platform.platform(),
+        "load_average": os.getloadavg()[0],
+        "threads": "1 for both sides (threadpoolctl, n_threads=1), but for the lines that name another number",
+        "python": platform.python_version(),
+        "headwater": f"{headwater.__version__} ({revision()})",
+        **{name: installed(name) for name in PACKAGES},
+    }
+
+
+def cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "unknown"
+
+
+def installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "absent"
+
+
+def revision() -> str:
+    """The commit of the source, with a plus if files were changed since."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "no commit"

@@ -1,0 +1,48 @@
+"""Memory: the resident peak of a process that streams a million rows, and of one that streams ten million."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from benchmarks.line import Line, Target
+from benchmarks.process import run_python
+from benchmarks.registry import benchmark
+from benchmarks.scale import Scale
+
+CHILD = Path(__file__).with_name("memory_child.py")
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """MB resident at most: before the stream (interpreter, libraries, one chunk) and by its end."""
+
+    before: float
+    after: float
+
+
+@benchmark
+def memory(scale: Scale) -> Iterator[Line]:
+    sizes = scale.rows(1_000_000), scale.rows(10_000_000, least=20_000)
+    streamed(10_000)  # compiling takes memory of its own
+    runs: dict[int, list[Peaks]] = {rows: [] for rows in sizes}
+    for _ in range(scale.repeats):
+        for rows in sizes:
+            runs[rows].append(streamed(rows))
+    short, long = (median(peaks.after for peaks in runs[rows]) for rows in sizes)
+    before = median(peaks.before for peaks in runs[sizes[1]])
+    yield Line(
+        f"peak memory, {sizes[1]:,} rows streamed K10 d10", long, short, "MB", long / short,
+        Target("ratio", "<=", 1.05),
+        f"peer: itself with {sizes[0]:,} rows; ratio of peaks, 1 is best; {before:.0f} MB before the stream",
+        details={str(rows): [[peaks.before, peaks.after] for peaks in runs[rows]] for rows in sizes},
+    )  # fmt: skip
+
+
+def streamed(rows: int) -> Peaks:
+    before, after, seen, _ = run_python(str(CHILD), str(rows)).output.split()
+    if int(seen) != rows:
+        raise RuntimeError(f"the child learned {seen} rows instead of {rows}")
+    return Peaks(float(before), float(after))

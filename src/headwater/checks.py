@@ -1,0 +1,343 @@
+"""The laws every streaming estimator keeps, as functions that raise if it does not.
+
+Each law takes an unfitted estimator and rows. `check_estimator` runs all of them that apply, and scikit-learn's own checks.
+
+Examples
+--------
+>>> import numpy as np
+>>> from headwater import GaussianMixture
+>>> from headwater.checks import check_laws
+>>> rows = np.random.default_rng(0).normal(size=(300, 2))
+>>> check_laws(GaussianMixture(2, algorithm="online-em", warm_up=100, random_state=0), rows)
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import estimator_checks
+
+from headwater.estimators.merging import merge
+from headwater.learner import Learner, advance, branch, fold
+from headwater.learner import merge as merge_states
+from headwater.schedules import Equal
+from headwater.state import Batch, Buffer, State
+from headwater.statistics import Array
+
+Law = Callable[[Any, Array], None]
+
+# scikit-learn's checks that these estimators are not meant to pass, and why.
+EXPECTED_FAILURES: dict[str, str] = {}
+
+
+def check_estimator(estimator: Any, rows: Array | None = None) -> None:
+    """Run every law and scikit-learn's checks on an unfitted estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An unfitted instance; it is cloned, not changed.
+    rows : ndarray of shape (n_samples, n_features), optional
+        Rows to try the laws on; a few hundred of three groups by default.
+    """
+    if rows is None:
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(400, 2)) + 4.0 * rng.integers(3, size=(400, 1))
+    check_laws(estimator, rows)
+    estimator_checks.check_estimator(estimator, expected_failed_checks=EXPECTED_FAILURES)
+
+
+def check_laws(estimator: Any, rows: Array) -> None:
+    """Run every law that applies to the estimator's algorithm on these rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An unfitted instance; it is cloned, not changed.
+    rows : ndarray of shape (n_samples, n_features)
+        The rows, about three times as many as its warm-up holds.
+    """
+    for law in applicable_laws(estimator):
+        law(clone(estimator), rows)
+
+
+def applicable_laws(estimator: Any) -> Iterator[Law]:
+    """Yield the laws for streams if the algorithm is online, those for passes if it makes any, and those for all."""
+    algorithm = estimator._make_learner(2).algorithm
+    yield from LAWS
+    if algorithm.online:
+        yield from STREAM_LAWS
+    if not algorithm.online or algorithm.finish:
+        yield from PASS_LAWS
+
+
+# Laws for all
+
+
+def inputs_are_not_changed(estimator: Any, rows: Array) -> None:
+    """Learning and reading leave the caller's arrays alone."""
+    weights, labels = np.linspace(0.5, 2.0, len(rows)), np.full(len(rows), -1)
+    labels[:3] = 0
+    before = [array.copy() for array in (rows, weights, labels)]
+    _fitted(estimator, rows, weights, labels)
+    _read(estimator, rows)
+    for array, original in zip((rows, weights, labels), before, strict=True):
+        np.testing.assert_array_equal(array, original)
+
+
+def reading_changes_nothing(estimator: Any, rows: Array) -> None:
+    """Attributes, scores and predictions can be asked for at any time, and the state stays as it was."""
+    _fitted(estimator, rows[: len(rows) - 7])
+    before = pickle.dumps(list(state_arrays(estimator._state)))
+    _read(estimator, rows)
+    assert pickle.dumps(list(state_arrays(estimator._state))) == before
+
+
+def threads_change_nothing(estimator: Any, rows: Array) -> None:
+    """One thread or two, the same bits."""
+    many = np.concatenate([rows] * (10_000 // len(rows) + 1))
+    one = _fitted(clone(estimator).set_params(n_threads=1), many)
+    two = _fitted(clone(estimator).set_params(n_threads=2), many)
+    _assert_same(one._state, two._state)
+    np.testing.assert_array_equal(one.score_samples(many), two.score_samples(many))
+
+
+def seeds_decide(estimator: Any, rows: Array) -> None:
+    """The same seed gives the same model."""
+    estimator.set_params(random_state=3)
+    _assert_same(_fitted(clone(estimator), rows)._state, _fitted(clone(estimator), rows)._state)
+
+
+def pickled_and_resumed_is_never_stopped(estimator: Any, rows: Array) -> None:
+    """A model that is stored and loaded goes on as if nothing had happened, bit for bit."""
+    half = len(rows) // 2 + 1
+    _fitted(estimator, rows[:half])
+    loaded = pickle.loads(pickle.dumps(estimator))
+    if _online(estimator):
+        estimator.partial_fit(rows[half:])
+        loaded.partial_fit(rows[half:])
+    _assert_same(estimator._state, loaded._state)
+    np.testing.assert_array_equal(estimator.score_samples(rows), loaded.score_samples(rows))
+
+
+def the_state_is_finite(estimator: Any, rows: Array) -> None:
+    """Finite rows make a finite state and finite answers."""
+    _fitted(estimator, rows)
+    for array in state_arrays(estimator._state):
+        assert np.isfinite(array).all(), "the state holds NaN or infinity"
+    assert np.isfinite(estimator.score_samples(rows)).all()
+    np.testing.assert_allclose(estimator.predict_proba(rows).sum(axis=1), 1.0)
+
+
+def bad_input_is_refused(estimator: Any, rows: Array) -> None:
+    """What makes no sense gets an error of one sentence and leaves the model exactly as it was."""
+    learn = _fitted(estimator, rows).partial_fit if _online(estimator) else _fitted(estimator, rows).fit
+    before = pickle.dumps(list(state_arrays(estimator._state)))
+    width, n = rows.shape[1], 5
+    good = rows[:n]
+    nan, inf, huge = good.copy(), good.copy(), good.copy()
+    nan[1, 0], inf[2, 0], huge[0, 0] = np.nan, np.inf, 1e200
+    bad: list[tuple[Any, dict[str, Any]]] = [
+        (nan, {}), (inf, {}), (huge, {}), (good[0], {}), (good[:0], {}), (good[:, :0], {}), (good[None], {}),
+        (good.astype(str) + "x", {}), ([["a"] * width] * n, {}), (good + 1j, {}),
+        (good, {"sample_weight": -np.ones(n)}), (good, {"sample_weight": np.full(n, np.nan)}),
+        (good, {"sample_weight": np.zeros(n)}), (good, {"sample_weight": np.ones(n - 1)}),
+        (good, {"labels": np.full(n, -2)}), (good, {"labels": np.full(n, estimator.n_components)}),
+        (good, {"labels": np.full(n, 0.5)}), (good, {"labels": np.zeros(n - 1)}),
+    ]  # fmt: skip
+    if _online(estimator):
+        bad.append((np.hstack([good, good]), {}))
+    for X, options in bad:
+        try:
+            learn(X, **options)
+        except (ValueError, TypeError) as error:
+            assert str(error) and "\n" not in str(error), f"not one sentence: {error}"
+        else:
+            raise AssertionError(f"accepted {X!r} with {options!r}")
+        assert pickle.dumps(list(state_arrays(estimator._state))) == before, "a refused chunk changed the model"
+
+
+def weights_are_copies(estimator: Any, rows: Array) -> None:
+    """From one and the same state, weight k is k copies and weight 0 is absent, in the summary and in the fold."""
+    learner, state = _streaming(estimator, rows)
+    times = np.arange(len(rows)) % 4
+    copies = learner.model.summarize(state.parameters, Batch(np.repeat(rows, times, axis=0)))
+    kept = times > 0
+    weighted = learner.model.summarize(state.parameters, Batch(rows[kept], times[kept].astype(float)))
+    _assert_close(copies.statistics, weighted.statistics, 1e-9)
+    assert np.isclose(copies.size, weighted.size)
+    assert np.isclose(copies.score, weighted.score)
+    _assert_close(fold(learner, state, copies).statistics, fold(learner, state, weighted).statistics, 1e-9)
+
+
+# Laws for streams
+
+
+def the_cut_changes_nothing(estimator: Any, rows: Array) -> None:
+    """Chunks of 1, of 37 and all rows at once give the same model, and every row is counted once."""
+    whole = clone(estimator).partial_fit(rows)
+    for size in (1, 37):
+        cut = clone(estimator)
+        for start in range(0, len(rows), size):
+            cut.partial_fit(rows[start : start + size])
+        assert cut.n_samples_seen_ == whole.n_samples_seen_ == len(rows)
+        _assert_close(cut._reading()[0], whole._reading()[0], 1e-7)
+        np.testing.assert_allclose(cut.score_samples(rows), whole.score_samples(rows), rtol=1e-6, atol=1e-7)
+
+
+def a_sweep_is_the_loop_row_by_row(estimator: Any, rows: Array) -> None:
+    """An algorithm that folds every row does in its kernel what the loop with batches of one does."""
+    learner, state = _streaming(estimator, rows)
+    if learner.batch_rows != 1:
+        return
+    swept, _ = advance(learner, state, Batch(rows[:25]))
+    for row in range(25):
+        state = fold(learner, state, learner.model.summarize(state.parameters, Batch(rows[row : row + 1])))
+    _assert_close(swept, state, 1e-7)
+
+
+def updates_score_before_they_learn(estimator: Any, rows: Array) -> None:
+    """`update` learns what `partial_fit` learns, and its scores do not know the rows that come later."""
+    half = len(rows) // 2
+    plain = clone(estimator).partial_fit(rows)
+    scored = clone(estimator)
+    scores = np.concatenate([scored.update(rows[:half]), scored.update(rows[half:])])
+    _assert_close(scored._reading()[0], plain._reading()[0], 1e-7)
+    np.testing.assert_allclose(clone(estimator).update(rows[:half]), scores[:half], rtol=1e-6, atol=1e-7)
+    assert np.isfinite(scores[1:]).all()
+
+
+def memory_is_flat(estimator: Any, rows: Array) -> None:
+    """The state does not grow with the rows once the warm-up is over."""
+    for _ in range(3):
+        estimator.partial_fit(rows)
+    before = sum(array.nbytes for array in state_arrays(replace(estimator._state, pending=None)))
+    for _ in range(5):
+        estimator.partial_fit(rows)
+    assert sum(array.nbytes for array in state_arrays(replace(estimator._state, pending=None))) == before
+
+
+def merging_is_adding(estimator: Any, rows: Array) -> None:
+    """Models of one lineage merge in any order and tree, the base alone is the identity, and no row is lost."""
+    base = clone(estimator).partial_fit(rows)
+    parts = [base.branch().partial_fit(rows[index::4]) for index in range(4)]
+    one, two, three, four = parts
+    whole = merge(parts)
+    assert whole.n_samples_seen_ == 2 * len(rows)
+    for tree in (
+        merge([four, two, one, three]),
+        merge([merge([one, two]), merge([three, four])]),
+        merge([one, merge([two, merge([three, four])])]),
+    ):
+        _assert_close(tree._state, whole._state, 1e-7)
+    alone = one._reading()[0]
+    _assert_close(merge([one, base.branch()])._state, replace(alone, parameters=merge([one])._state.parameters), 1e-7)
+    _assert_close(base.branch()._reading()[1], base._reading()[1], 1e-12)
+
+
+def learning_apart_is_learning_together(estimator: Any, rows: Array) -> None:
+    """At fixed parameters, and where counts add, summaries folded apart and merged are the summary of all."""
+    learner, state = _streaming(estimator, rows)
+    if not isinstance(learner.schedule, Equal) or learner.half_life is not None:
+        return
+    state = branch(learner, state)
+    apart = [fold(learner, state, learner.model.summarize(state.parameters, Batch(rows[i::3]))) for i in range(3)]
+    together = fold(learner, state, learner.model.summarize(state.parameters, Batch(rows)))
+    _assert_close(merge_states(learner, apart).statistics, together.statistics, 1e-9)
+
+
+# Laws for passes
+
+
+def passes_never_lose(estimator: Any, rows: Array) -> None:
+    """The objective of batch EM (without a floor under the covariances) and of variational Bayes never falls."""
+    estimator.set_params(reg_covar=0.0, tol=0.0, max_iter=50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator.fit(rows)
+    assert len(estimator.lower_bounds_) == 50
+    assert np.diff(estimator.lower_bounds_).min() > -1e-10, "a pass lost"
+
+
+LAWS: tuple[Law, ...] = (
+    inputs_are_not_changed,
+    reading_changes_nothing,
+    threads_change_nothing,
+    seeds_decide,
+    pickled_and_resumed_is_never_stopped,
+    the_state_is_finite,
+    bad_input_is_refused,
+    weights_are_copies,
+)
+STREAM_LAWS: tuple[Law, ...] = (
+    the_cut_changes_nothing,
+    a_sweep_is_the_loop_row_by_row,
+    updates_score_before_they_learn,
+    memory_is_flat,
+    merging_is_adding,
+    learning_apart_is_learning_together,
+)
+PASS_LAWS: tuple[Law, ...] = (passes_never_lose,)
+
+
+# Helpers
+
+
+def state_arrays(value: Any) -> Iterator[Array]:
+    """Yield every array and number of a state, in order."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, Buffer):
+        yield from state_arrays(value.batch() if value.rows else None)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from state_arrays(getattr(value, field.name))
+    elif isinstance(value, int | float):
+        yield np.asarray(value)
+
+
+def _online(estimator: Any) -> bool:
+    return bool(estimator._make_learner(2).algorithm.online)
+
+
+def _fitted(estimator: Any, rows: Array, weights: Any = None, labels: Any = None) -> Any:
+    learn = estimator.partial_fit if _online(estimator) else estimator.fit
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return learn(rows, sample_weight=weights, labels=labels)
+
+
+def _streaming(estimator: Any, rows: Array) -> tuple[Learner, State]:
+    """A learner and its settled state after these rows, the partial batch folded."""
+    _fitted(estimator, rows)
+    return estimator._learner, estimator._reading()[0]
+
+
+def _read(estimator: Any, rows: Array) -> None:
+    names = [name for name in dir(type(estimator)) if name.endswith("_") and not name.endswith("__")]
+    for name in names:
+        getattr(estimator, name)
+    for method in ("score_samples", "predict", "predict_proba", "predictive_score_samples", "score"):
+        if hasattr(estimator, method):
+            getattr(estimator, method)(rows)
+    estimator.score_one(rows[0])
+    estimator.predict_one(rows[0])
+    repr(estimator)
+
+
+def _assert_same(one: Any, other: Any) -> None:
+    for left, right in zip(state_arrays(one), state_arrays(other), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def _assert_close(one: Any, other: Any, tolerance: float) -> None:
+    for left, right in zip(state_arrays(one), state_arrays(other), strict=True):
+        scale = max(1.0, float(np.abs(right).max(initial=0.0)))
+        np.testing.assert_allclose(left, right, rtol=tolerance, atol=tolerance * scale)

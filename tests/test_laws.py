@@ -1,0 +1,61 @@
+"""Every law, for every covariance type and every algorithm, from one table."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import headwater as hw
+from headwater.algorithms import ALGORITHMS
+from headwater.checks import applicable_laws, check_laws, the_state_is_finite
+
+ALGORITHM_CASES = [
+    *ALGORITHMS,
+    hw.BayesianOnlineEM(estimate="mode"),
+    hw.OnlineEM(batch_size=1),
+    hw.OnlineVB(batch_size=40),
+    hw.SatoEM(rate=hw.ForgettingFactor(kappa=0.5, t0=50.0)),
+    hw.SatoEM(rate=hw.Harmonic(1.0, 1.0, 100.0)),
+]
+MODELS = [
+    hw.GaussianMixture(3, covariance_type=kind, algorithm=algorithm, warm_up=120, random_state=0)
+    for kind in ("full", "tied", "diag", "spherical")
+    for algorithm in ALGORITHM_CASES
+] + [
+    hw.GaussianMixture(3, algorithm=algorithm, half_life=80.0, warm_up=120, random_state=0)
+    for algorithm in ("auto", "online-em", "soem")
+]
+CASES = [
+    pytest.param(model, law, id=f"{model.covariance_type}-{model.algorithm}-{model.half_life}-{law.__name__}")
+    for model in MODELS
+    for law in applicable_laws(model)
+]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(7)
+    return rng.normal(size=(400, 2)) * [1.0, 3.0] + 4.0 * rng.integers(3, size=(400, 1)) + 100.0
+
+
+@pytest.mark.parametrize(("model", "law"), CASES)
+def test_law(model, law, rows):
+    from sklearn.base import clone
+
+    law(clone(model), rows)
+
+
+def test_check_laws_runs_them_all(rows):
+    check_laws(hw.GaussianMixture(2, warm_up=50, random_state=0), rows)
+
+
+finite = st.floats(-1e99, 1e99, allow_nan=False)
+
+
+@settings(max_examples=25, deadline=None)
+@given(arrays(np.float64, st.tuples(st.integers(3, 40), st.integers(1, 3)), elements=finite))
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("algorithm", ["auto", "online-em", "boem", "soem", "quasi-bayes"])
+def test_any_finite_rows_leave_a_finite_state(kind, algorithm, X):
+    the_state_is_finite(hw.GaussianMixture(2, covariance_type=kind, algorithm=algorithm, warm_up=10, random_state=0), X)

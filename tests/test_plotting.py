@@ -1,0 +1,100 @@
+import sys
+from types import SimpleNamespace
+
+import matplotlib
+import numpy as np
+import pytest
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot
+from matplotlib.patches import Ellipse
+
+from headwater import GaussianMixture, plotting
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(400, 3)) * [1.0, 2.0, 0.5] + np.repeat([[0.0], [6.0]], 200, axis=0)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_ellipses_of_every_covariance_type(rows, covariance_type):
+    model = GaussianMixture(2, covariance_type=covariance_type, random_state=0).fit(rows)
+    ax = plotting.ellipses(model, rows, columns=(2, 1))
+    assert len(ax.patches) == 4
+    assert len(ax.collections) == 1
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("column 2", "column 1")
+    assert {patch.center for patch in ax.patches} == {(float(mean[2]), float(mean[1])) for mean in model.means_}
+    ax.figure.canvas.draw()
+
+
+def test_ellipse_is_where_the_mahalanobis_distance_is_one_or_two():
+    covariance = np.array([[2.0, 0.9, 0.1], [0.9, 1.0, 0.0], [0.1, 0.0, 3.0]])
+    truth = SimpleNamespace(
+        weights_=np.ones(1), means_=np.array([[1.0, -2.0, 0.0]]), covariances_=covariance[None], covariance_type="full"
+    )
+    ax = plotting.ellipses(truth)
+    precision = np.linalg.inv(covariance[:2, :2])
+    for patch, sigmas in zip(ax.patches, (2.0, 1.0), strict=True):
+        assert isinstance(patch, Ellipse)
+        centred = patch.get_patch_transform().transform(patch.get_path().vertices[::3]) - truth.means_[0, :2]
+        distances = np.sqrt(np.einsum("ni,ij,nj->n", centred, precision, centred))
+        np.testing.assert_allclose(distances, sigmas, rtol=2e-3)  # matplotlib draws circles with Bezier curves
+
+
+def test_ellipses_can_be_a_selection_of_outlines_on_axes_that_exist(rows):
+    model = GaussianMixture(3, random_state=0).fit(rows)
+    _, ax = pyplot.subplots()
+    assert plotting.ellipses(model, ax=ax, components=[2], color="black", filled=False, label="truth") is ax
+    assert ax.get_legend_handles_labels()[1] == ["truth"]
+    assert len(ax.patches) == 2
+
+
+def test_ellipses_name_the_columns_of_a_frame(rows):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rows, columns=["a", "b", "c"])
+    ax = plotting.ellipses(GaussianMixture(1).fit(frame), frame)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("a", "b")
+
+
+def test_many_rows_are_thinned(rows):
+    many = np.tile(rows, (100, 1))
+    ax = plotting.ellipses(GaussianMixture(1).fit(rows), many)
+    assert len(ax.collections[0].get_offsets()) <= plotting.MOST_ROWS
+
+
+def test_scores_and_weights_return_axes_and_choose_the_scale():
+    rows = [10, 100, 1000]
+    ax = plotting.scores({"rows": rows, "scores": [-3.0, -2.0, -1.9]}, label="held out")
+    assert ax.get_xscale() == "log"
+    assert ax.get_legend_handles_labels()[1] == ["held out"]
+    assert plotting.scores({"rows": [5, 6], "scores": [-1.0, -1.0]}, ax=ax) is ax
+    ax = plotting.weights({"rows": [1, 2, 3], "weights": np.full((3, 4), 0.25)})
+    assert ax.get_xscale() == "linear"
+    assert len(ax.collections) == 4
+    ax.figure.canvas.draw()
+
+
+def test_traces_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="must have 'scores', got 'rows'"):
+        plotting.scores({"rows": [1, 2]})
+    with pytest.raises(ValueError, match="must be equally long"):
+        plotting.scores({"rows": [1, 2], "scores": [1.0]})
+    with pytest.raises(ValueError, match="one line per entry"):
+        plotting.weights({"rows": [1, 2], "weights": [0.5, 0.5]})
+
+
+def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch, rows):
+    model = GaussianMixture(1).fit(rows)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'headwater\[plot\]'"):
+        plotting.ellipses(model)
