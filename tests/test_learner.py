@@ -209,7 +209,7 @@ PASSES = {"em": BatchEM(), "vb": BatchVB()}
 def test_no_pass_lowers_the_objective(kind, algorithm, given, batch):
     family = Gaussian(3, kind, reg_covar=0.0, **({**GIVEN, "covariance_prior": PRIORS[kind]} if given else {}))
     model = Mixture(3, family, weight_concentration_prior=2.5 if given else None)
-    learner = Learner(model, algorithm, D, StartSettings("random_from_data"), warm_up=WARM_UP)
+    learner = Learner(model, algorithm, D, warm_up=WARM_UP)
     _, end = learn(learner, batch, key=1, max_iter=150, tol=0.0)
     steps = np.diff(end.trace)
     assert len(steps) == 149
@@ -229,8 +229,8 @@ def test_objective_of_maximum_likelihood_is_the_mean_log_likelihood(kind):
 @kinds
 def test_batch_em_ends_where_the_likelihood_is_stationary(kind):
     learner = learner_of(BatchEM(), kind, reg_covar=0.0)
-    state, _ = learn(learner, ROWS, key=1, max_iter=3000, tol=1e-15)
-    again, _ = learn(learner, ROWS, key=1, max_iter=1, tol=0.0, resume=state)
+    state, end = learn(learner, ROWS, key=1, max_iter=3000, tol=1e-15)
+    again, _ = learn(learner, ROWS, key=1, max_iter=1, tol=0.0, resume=(state, end.trace[-1]))
     assert_close(again.reported, state.reported, rtol=1e-4)
     count = state.statistics.count
     np.testing.assert_allclose(np.exp(state.reported.log_weights), count, rtol=1e-4)
@@ -244,8 +244,10 @@ def test_copies_of_a_row_are_a_row_of_their_weight(kind, algorithm):
     learner = replace(learner_of(algorithm, kind), warm_up=None)
     copies = RNG.integers(1, 4, N)
     start, _ = learn(learner, ROWS, key=1, max_iter=3, tol=0.0)
-    weighted, _ = learn(learner, Batch(X, copies.astype(float)), key=1, max_iter=5, tol=0.0, resume=start)
-    repeated, _ = learn(learner, Batch(np.repeat(X, copies, axis=0)), key=1, max_iter=5, tol=0.0, resume=start)
+    batches = Batch(X, copies.astype(float)), Batch(np.repeat(X, copies, axis=0))
+    weighted, repeated = (
+        learn(learner, batch, key=1, max_iter=5, tol=0.0, resume=(start, -np.inf))[0] for batch in batches
+    )
     assert_close(weighted.parameters, repeated.parameters)
     assert weighted.progress.weight_seen == pytest.approx(repeated.progress.weight_seen)
 

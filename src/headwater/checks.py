@@ -237,8 +237,11 @@ def merging_is_adding(estimator: Any, rows: Array) -> None:
         merge([one, merge([two, merge([three, four])])]),
     ):
         _assert_close(tree._state, whole._state, 1e-7)
-    alone = one._reading()[0]
-    _assert_close(merge([one, base.branch()])._state, replace(alone, parameters=merge([one])._state.parameters), 1e-7)
+    same, alone = merge([one, base.branch()])._state, one._reading()[0]
+    _assert_close(same.statistics, alone.statistics, 1e-7)
+    _assert_close(same.average, alone.average, 1e-7)
+    assert same.progress.rows_seen == alone.progress.rows_seen
+    assert np.isclose(same.progress.n_eff, alone.progress.n_eff)
     _assert_close(base.branch()._reading()[1], base._reading()[1], 1e-12)
 
 

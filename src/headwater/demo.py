@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
+import gc
 import multiprocessing
 import sys
 import time
@@ -31,6 +33,7 @@ from headwater.statistics import Array
 COMPONENTS, WIDTH = 8, 5
 CHUNK_ROWS = 1000
 HELD_OUT_ROWS = 20_000
+PALETTE = ("#0b7fab", "#e07b39", "#4f9d4d", "#b8435a", "#7a5ea8", "#c79a1b", "#2a9d8f", "#a0567f")
 
 
 # The stream
@@ -50,7 +53,7 @@ class Truth:
         """Draw components of uneven weight and slanted shape, the nearest of which overlap."""
         rng = np.random.default_rng(np.random.SeedSequence((seed, 0)))
         weights = 0.4 / COMPONENTS + 0.6 * rng.dirichlet(np.full(COMPONENTS, 3.0))
-        means = rng.normal(scale=2.0, size=(COMPONENTS, WIDTH))
+        means = rng.normal(scale=2.5, size=(COMPONENTS, WIDTH))
         axes = np.linalg.qr(rng.normal(size=(COMPONENTS, WIDTH, WIDTH)))[0]
         spreads = rng.uniform(0.4, 1.3, size=(COMPONENTS, 1, WIDTH))
         return cls(weights, means, (axes * spreads**2) @ axes.swapaxes(1, 2))
@@ -219,6 +222,11 @@ def peak_memory() -> float | None:
 
 def reset_peak_memory() -> float | None:
     """Let the peak start over from what is held now, where that can be done; return it."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(
+            0
+        )  # glibc: give back what was freed, or its reuse would look like no memory at all
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return peak_memory()
@@ -283,7 +291,13 @@ def matched(truth: Truth, found: Result) -> Array:
 def components_table(truth: Truth, found: Result) -> tuple[Table, str]:
     """Return weights and means found beside the true ones, and a sentence on how far apart they are."""
     order = matched(truth, found)
-    table = Table(title="What the stream hid, and what was found", title_justify="left", box=box.SIMPLE)
+    table = Table(
+        title="What the stream hid, and what was found",
+        title_justify="left",
+        box=box.SIMPLE,
+        pad_edge=False,
+        collapse_padding=True,
+    )
     for name in ("weight", "true", "mean", "true mean"):
         table.add_column(name, justify="right", no_wrap=True)
     for k in np.argsort(-truth.weights_):
@@ -303,14 +317,22 @@ def contenders_table(truth_score: float, found: Result, peer: Result) -> tuple[T
         table.add_column(name, justify="right")
     table.add_row("the truth", f"{truth_score:.4f}", "", "", "", "")
     for name, one in (("headwater", found), ("scikit-learn", peer)):
-        memory = "not measured" if one.memory is None else f"{one.memory / 2**20:,.1f} MB"
+        memory = "not measured" if one.memory is None else megabytes(one.memory)
         gap = f"{truth_score - one.score:.4f}"
         table.add_row(name, f"{one.score:.4f}", gap, str(one.passes), f"{one.seconds:.2f}", memory)
     parts = [compared(found.seconds, peer.seconds, "the time")]
     if found.memory is not None and peer.memory is not None:
         parts.append(compared(max(found.memory, 2.0**20), peer.memory, "the memory"))
     better = "more" if found.score >= peer.score else "less"
-    return table, f"headwater took {' and '.join(parts)}; it scored {abs(found.score - peer.score):.4f} nats per row {better}."
+    return (
+        table,
+        f"headwater took {' and '.join(parts)}; it scored {abs(found.score - peer.score):.4f} nats per row {better}.",
+    )
+
+
+def megabytes(memory: float) -> str:
+    """Return bytes as a text; less than 1 MB is beneath what the peak of a process can tell."""
+    return "under 1 MB" if memory < 2**20 else f"{memory / 2**20:,.{0 if memory >= 10 * 2**20 else 1}f} MB"
 
 
 def compared(ours: float, theirs: float, what: str) -> str:
@@ -340,18 +362,18 @@ def draw(path: Path, truth: Truth, rows: Array, truth_score: float, found: Resul
         FigureCanvasAgg(figure)
         left, right = figure.subplots(1, 2, width_ratios=(1.0, 1.15))
         columns = clearest_columns(truth)
-        plotting.ellipses(found, rows[:4000], columns, left, color=water)
+        plotting.ellipses(found, rows[:5000], columns, left, color=PALETTE)
         plotting.ellipses(truth, None, columns, left, color=ink, filled=False)
-        left.set_title(f"{COMPONENTS} components in {WIDTH} columns, two of them shown")
-        left.set_aspect("equal", adjustable="datalim")
+        left.set_title(f"{COMPONENTS} components found, two of {WIDTH} columns shown")
         handles = [
-            Patch(facecolor=(water, 0.3), edgecolor=water, label="found (1 and 2 sd)"),
-            Line2D([], [], color=ink, linestyle=(0, (3, 2)), label="truth"),
+            Patch(facecolor=(PALETTE[0], 0.3), edgecolor=PALETTE[0], label="found, 1 and 2 sd"),
+            Line2D([], [], color=ink, linestyle=(0, (3, 2)), linewidth=1.1, label="truth"),
         ]
-        left.legend(handles=handles, loc="upper left", fontsize=8.5)
+        left.margins(x=0.06, y=0.09)
+        left.legend(handles=handles, loc="upper left", ncols=2, fontsize=8.5, borderaxespad=0.1)
 
         trace = {"rows": [m.rows for m in found.moments], "scores": [m.score for m in found.moments]}
-        right.axhline(truth_score, color=ink, linestyle=(0, (3, 2)), linewidth=1.2, label="truth")
+        right.axhline(truth_score, color=ink, linestyle=(0, (3, 2)), linewidth=1.2, label="truth", zorder=4)
         name = f"scikit-learn, all rows at once, {peer.passes} passes: {peer.seconds:.1f} s{_megabytes(peer)}"
         right.axhline(peer.score, color=peer_color, linewidth=1.6, label=name)
         name = f"headwater, each row once: {found.seconds:.1f} s{_megabytes(found)}"
@@ -368,7 +390,7 @@ def draw(path: Path, truth: Truth, rows: Array, truth_score: float, found: Resul
 
 
 def _megabytes(result: Result) -> str:
-    return "" if result.memory is None else f", {result.memory / 2**20:,.0f} MB"
+    return "" if result.memory is None else f", {megabytes(result.memory)}"
 
 
 def clearest_columns(truth: Truth) -> tuple[int, int]:

@@ -69,7 +69,8 @@ def advance(learner: Learner, state: State, batch: Batch, scores: Array = NO_SCO
     if at < len(batch):
         take = _sweep if learner.batch_rows == 1 else _fold_batches
         state, total = take(learner, state, batch[at:], scores[at:])
-    return state, Info(len(batch), total / max(len(batch) - at, 1), state.progress.last_step)
+    step = learner.batch_rows / state.progress.mass if state.progress.mass else 0.0
+    return state, Info(len(batch), total / max(len(batch) - at, 1), step)
 
 
 def milestone_parameters(learner: Learner, state: State) -> Any:
@@ -100,7 +101,7 @@ def rooted(learner: Learner, key: int, start: Start) -> State:
     statistics, size = start.summary.mean, start.summary.size
     statistics.from_base[...] = 1.0
     folds = size / learner.batch_rows
-    progress = Progress(start.summary.rows, size, folds, size, size, 1.0 / max(folds, 1.0))
+    progress = Progress(start.summary.rows, size, folds, size, size)
     average = statistics if learner.algorithm.average else None
     return _refresh(learner, _based(State(key, progress=progress), start.prior, statistics, average))
 
@@ -187,26 +188,25 @@ def merge(learner: Learner, states: Sequence[State]) -> State:
     def added(pick: Callable[[Progress], float]) -> float:
         return pick(base.progress) + sum(pick(state.progress) - pick(base.progress) for state in settled)
 
-    shares = [state.progress.n_eff * float(state.statistics.from_base[0]) for state in settled]
+    counts = [state.progress.n_eff for state in settled]
+    shares = [count * float(state.statistics.from_base[0]) for count, state in zip(counts, settled, strict=True)]
     shares = [min(share, base.progress.n_eff) for share in shares]
-    total, n_eff = base.statistics.scaled(min(shares)), min(shares)
+    n_eff = min(shares) + sum(counts) - sum(shares)
+    total = base.statistics.scaled(min(shares))
     for state, share in zip(settled, shares, strict=True):
         total = total + (state.statistics.scaled(state.progress.n_eff) - base.statistics.scaled(share))
-        n_eff += state.progress.n_eff - share
     # Averages hold the base in shares that no count undoes; they are averaged again, by the weight each has seen alone.
     own = [state.progress.weight_seen - base.progress.weight_seen for state in settled]
     if base.average is not None:
         average = base.average
         for seen, state, weight in zip(np.cumsum(own), settled, own, strict=True):
             average = average.toward(state.average, weight / seen if seen else 0.0)
-    masses = [state.progress.mass for state in settled]
     progress = Progress(
         rows_seen=int(added(lambda progress: progress.rows_seen)),
         weight_seen=added(lambda progress: progress.weight_seen),
         folds=added(lambda progress: progress.folds),
-        mass=added(lambda progress: progress.mass) if learner.half_life is None else max(masses),
+        mass=n_eff,
         n_eff=n_eff,
-        last_step=min(state.progress.last_step for state in settled),
     )
     merged = State(settled[0].key, base=base, statistics=total.scaled(1.0 / n_eff), average=average, progress=progress)
     return _refresh(learner, merged)
@@ -306,7 +306,6 @@ def _sweep(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple
             folds=progress.folds + weight,
             mass=float(sizes[-1] / steps[-1]),
             n_eff=n_eff,
-            last_step=float(steps[-1]),
         )
         state = replace(state, statistics=statistics, average=average, progress=progress, reported=None)
     return _refresh(learner, state), float(scores @ batch.row_weights)

@@ -82,7 +82,7 @@ class ForgettingFactor:
 
     def __call__(self, progress: Progress, sizes: Array, batch_size: float) -> Array:
         zeta = self.factors(fold_times(progress, sizes, batch_size))
-        before = 1.0 / progress.last_step if progress.last_step > 0.0 else 0.0
+        before = progress.mass / batch_size  # 1 / eta of the last fold
         return partial(1.0 / linear_recurrence(before, zeta, np.ones_like(zeta)), sizes, batch_size)
 
 

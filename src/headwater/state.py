@@ -85,8 +85,8 @@ def _columns(batch: Batch) -> tuple[Any, Any, Any]:
 class Progress:
     """How far the stream has come.
 
-    `mass` is the weight that the equal-weight schedule stands on; `n_eff` the number of rows the statistics are worth:
-    after a step g with a batch of weight m, 1/n' = (1-g)^2/n + g^2/m.
+    `mass` is the weight that the last step stood on, m / g for a step g with a batch of weight m; `n_eff` the number of
+    rows the statistics are worth: after that step 1/n' = (1-g)^2/n + g^2/m.
     """
 
     rows_seen: int = 0
@@ -94,7 +94,6 @@ class Progress:
     folds: float = 0.0
     mass: float = 0.0
     n_eff: float = 0.0
-    last_step: float = 0.0
 
     def after(self, rows: int, size: float, step: float, folds: float) -> Progress:
         """Return the progress after one fold of `rows` rows that weigh `size`, with this step."""
@@ -105,7 +104,6 @@ class Progress:
             folds=self.folds + folds,
             mass=size / step,
             n_eff=1.0 / ((1.0 - step) ** 2 / self.n_eff + step**2 / size),
-            last_step=step,
         )
 
 

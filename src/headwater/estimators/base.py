@@ -40,6 +40,10 @@ class StreamingEstimator(BaseEstimator):
     never changes it.
     """
 
+    _state: State
+    _learner: Learner
+    _cache: _Cache
+
     # What a subclass says
 
     def _make_learner(self, width: int) -> Learner:
@@ -49,7 +53,7 @@ class StreamingEstimator(BaseEstimator):
     @property
     def _n_labels(self) -> int:
         """Number of components that a label may name."""
-        return int(self.n_components)  # type: ignore[attr-defined]
+        return int(self.n_components)
 
     # Learning
 
@@ -78,15 +82,15 @@ class StreamingEstimator(BaseEstimator):
                 f"Expected n_samples >= n_components but got n_components = {self._n_labels}, n_samples = {len(batch)}"
             )
         resume = None
-        if self.warm_start and self._has_state() and self.n_features_in_ == learner.width:  # type: ignore[attr-defined]
+        if self.warm_start and self._has_state() and self.n_features_in_ == learner.width:
             resume = (self._state, getattr(self, "lower_bound_", -np.inf))
         state, end = learn(
             learner,
             batch,
             self._new_key(),
-            self.max_iter,  # type: ignore[attr-defined]
-            self.tol,  # type: ignore[attr-defined]
-            self.n_init,  # type: ignore[attr-defined]
+            self.max_iter,
+            self.tol,
+            self.n_init,
             resume,
             self._watch(),
         )
@@ -96,7 +100,7 @@ class StreamingEstimator(BaseEstimator):
         self.n_iter_ = len(end.trace)
         self.lower_bounds_ = list(end.trace)
         self.lower_bound_ = end.trace[-1] if end.trace else -np.inf
-        if not end.converged and self.max_iter > 0:  # type: ignore[attr-defined]
+        if not end.converged and self.max_iter > 0:
             warnings.warn(
                 "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
                 "tol, or check for degenerate data.",
@@ -153,7 +157,7 @@ class StreamingEstimator(BaseEstimator):
         if kept.size and not kept.all():
             if self._has_state():
                 check_width(rows, self.n_features_in_, type(self).__name__)
-                scores[~kept] = self.score_samples(rows[~kept])  # type: ignore[attr-defined]
+                scores[~kept] = self.score_samples(rows[~kept])
             scores[kept] = self._learn_chunk(X, sample_weight, labels, scored=True)
             return scores
         return self._learn_chunk(X, sample_weight, labels, scored=True)
@@ -243,7 +247,7 @@ class StreamingEstimator(BaseEstimator):
         """
         row = self._one(x)
         learner = self._learner
-        return float(learner.model.log_likelihood(self._quick_parameters(), Batch(row), 1)[0])  # type: ignore[attr-defined]
+        return float(learner.model.log_likelihood(self._quick_parameters(), Batch(row), 1)[0])
 
     def predict_one(self, x: Any) -> int:
         """Return the most probable component of one row under the parameters of the last refresh.
@@ -259,7 +263,7 @@ class StreamingEstimator(BaseEstimator):
             Its index.
         """
         row = self._one(x)
-        return int(np.argmax(self._learner.model.posterior(self._quick_parameters(), Batch(row), 1)[0]))  # type: ignore[attr-defined]
+        return int(np.argmax(self._learner.model.posterior(self._quick_parameters(), Batch(row), 1)[0]))
 
     def _one(self, x: Any, learning: bool = False) -> Array:
         if not learning:
@@ -325,7 +329,7 @@ class StreamingEstimator(BaseEstimator):
         self._cache = _Cache(quick=self._cache.quick if "_cache" in self.__dict__ else None)
 
     def _new_key(self) -> int:
-        seed = self.random_state  # type: ignore[attr-defined]
+        seed = self.random_state
         if isinstance(seed, numbers.Integral):
             return int(seed)
         return int(check_random_state(seed).randint(2**31 - 1))
@@ -334,10 +338,10 @@ class StreamingEstimator(BaseEstimator):
         return np.random.default_rng(np.random.SeedSequence((self._new_key(), 2)))
 
     def _watch(self) -> Any:
-        verbose = self.verbose  # type: ignore[attr-defined]
+        verbose = self.verbose
         if not verbose:
             return None
-        interval = self.verbose_interval  # type: ignore[attr-defined]
+        interval = self.verbose_interval
         last = [-np.inf]
 
         def watch(number: int, value: float) -> None:

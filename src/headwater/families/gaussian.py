@@ -392,7 +392,7 @@ class Gaussian:
         factor = parameters.factor
         if self.kind.matrix:
             root = np.linalg.inv(factor)
-            return root @ np.swapaxes(root, -1, -2)
+            return np.asarray(root @ np.swapaxes(root, -1, -2))
         return factor[:, 0] ** -2.0 if self.spherical else factor**-2.0
 
     def precisions_cholesky(self, parameters: GaussianParameters) -> Array:

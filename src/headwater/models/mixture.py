@@ -85,7 +85,7 @@ class Mixture:
         name: str,
         prior: MixturePrior,
         parameters: MixtureParameters,
-        statistics: GaussianStatistics,
+        statistics: Any,
         count: float,
     ) -> float:
         """What a pass of the named readout adds to the summed score of the rows so that it can only rise.
@@ -153,7 +153,7 @@ class Mixture:
         n_eff = self.family.sweep(
             name, prior.components, prior.concentration, batch, steps, gains, n_eff, totals, moving, scores
         )
-        share = float(statistics.from_base[0]) * np.cumprod(1.0 - steps)
+        share = np.asarray(float(statistics.from_base[0]) * np.cumprod(1.0 - steps))
         after = totals.scaled(1.0 / n_eff)
         after.from_base[...] = share[-1]
         if average is None:

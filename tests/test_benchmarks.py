@@ -1,0 +1,133 @@
+"""The harness runs: every benchmark once, with sizes so small that the figures mean nothing."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("benchmarks", reason="run from the root of the repository")
+
+from benchmarks import __main__ as command
+from benchmarks import converge, memory, passes, report, startup
+from benchmarks.data import PRECISIONS, make_truth
+from benchmarks.line import Line, at_least, at_most, rates, times
+from benchmarks.registry import TOPICS, find, run
+from benchmarks.scale import FULL, QUICK, Scale
+from benchmarks.timing import Timing, interleave
+
+TINY = Scale("tiny", divide=10_000, repeats=1, seeds=1)
+NEW_PROCESSES = {"startup", "memory"}
+
+
+@pytest.fixture
+def small_cases(monkeypatch):
+    """The wide cases take seconds on any number of rows."""
+    narrow = {case.covariance_type: replace(case, n_components=3, width=4) for case in passes.CASES}
+    monkeypatch.setattr(passes, "CASES", tuple(narrow.values()))
+    monkeypatch.setattr(converge, "CASES", (replace(converge.CASES[0], width=3),))
+
+
+@pytest.mark.parametrize("name", [name for name in TOPICS if name not in NEW_PROCESSES])
+@pytest.mark.usefixtures("small_cases")
+def test_benchmark_yields_lines(name):
+    lines = list(run(name, TINY))
+    assert lines
+    assert len({line.name for line in lines}) == len(lines)
+    for line in lines:
+        assert line.unit
+        assert math.isnan(line.ours) or line.ours > 0.0
+        json.dumps(report.without_nan(line.to_json()), allow_nan=False)
+
+
+def test_every_topic_is_registered():
+    assert [find(name).__name__ for name in TOPICS] == list(TOPICS)
+    with pytest.raises(ValueError, match="'pases' is no benchmark: choose from passes"):
+        find("pases")
+
+
+def test_memory_is_that_of_a_new_process():
+    ballast = np.ones(2**26)  # 512 MB that the child must not be charged with
+    peaks = memory.streamed(2_000)
+    assert 10.0 < peaks.before <= peaks.after < ballast.nbytes / 2**20
+
+
+def test_cold_copy_has_no_compiled_kernels():
+    found = startup.first_fit(
+        "import headwater, pathlib; print(*pathlib.Path(headwater.__file__).parent.rglob('*.nbi'))"
+    )
+    assert found.output.strip() == ""
+    assert found.seconds > 0.0
+
+
+def test_contenders_take_turns():
+    calls = []
+    timings = interleave({name: lambda repeat, name=name: calls.append((name, repeat)) for name in "AB"}, 2)
+    assert calls == [("A", 0), ("B", 0), ("A", 1), ("B", 1)]
+    assert 0.0 <= timings["A"].best <= timings["A"].median
+
+
+def test_lines_say_how_many_times_better():
+    fast, slow = Timing(1.0, 2.0), Timing(4.0, 5.0)
+    line = times("fit", fast, slow, unit="ms", target=at_least(4))
+    assert (line.ours, line.peer, line.ratio, line.median_ratio, line.met) == (1e3, 4e3, 4.0, 2.5, True)
+    line = rates("pass", fast, slow, rows=2_000_000, target=at_least(4.1))
+    assert (line.ours, line.peer, line.ratio, line.met) == (2.0, 0.5, 4.0, False)
+    assert times("call", fast, target=at_most(1)).met
+    assert times("call", fast).met is None
+    assert not rates("noise", Timing(-1.0, 1.0), slow, rows=1, target=at_least(1)).met
+
+
+def test_a_miss_counts_as_zero():
+    peers = [converge.Run(10.0, -1.0, 20, 10)] * 3
+    ours = [converge.Run(1.0, -1.0), converge.Run(1.0, -1.0021), converge.Run(2.0, -1.0019)]
+    line = converge.judge("contender", ours, peers)
+    assert line.details["ratios"] == [10.0, 0.0, 5.0]
+    assert line.ratio == 5.0
+    assert "misses 1 of 3; worst a miss" in line.note
+
+
+@pytest.mark.parametrize("width", [2, 10])
+def test_truth_has_the_stated_spread(width):
+    rng = np.random.default_rng(0)
+    truth = make_truth(2000, width, rng, sep=0.8)
+    assert truth.means.std() == pytest.approx(0.8, rel=0.03)
+    assert np.abs(truth.covariances.mean(axis=0) - np.eye(width)).max() < 0.06
+    assert {kind: make(truth.covariances).ndim for kind, make in PRECISIONS.items()} == {
+        "full": 3, "tied": 2, "diag": 2, "spherical": 1,
+    }  # fmt: skip
+
+
+def test_sample_keeps_weights_and_moments():
+    rng = np.random.default_rng(1)
+    truth = make_truth(3, 2, rng)
+    rows = truth.sample(100_000, rng)
+    assert np.abs(rows.mean(axis=0) - truth.weights @ truth.means).max() < 0.02
+    half = rows[:50_000].mean(axis=0) - rows[50_000:].mean(axis=0)
+    assert np.abs(half).max() < 0.03  # shuffled: no half is of one component
+
+
+def test_command_prints_a_table_and_writes_json(monkeypatch, capsys, tmp_path):
+    line = Line("a line", 2.0, 8.0, "s", 4.0, at_least(3), "a note", 3.5, {"noise": math.nan})
+    monkeypatch.setattr(command, "run", lambda name, scale: iter([line]))
+    command.main(["passes", "--quick", "--seed", "7", "--json", str(tmp_path / "results.json")])
+    printed = capsys.readouterr().out
+    assert "a line" in printed
+    assert "4.00x" in printed
+    found = json.loads((tmp_path / "results.json").read_text())
+    assert found["scale"] == {
+        "name": "quick", "divide": QUICK.divide, "repeats": QUICK.repeats, "seeds": QUICK.seeds, "first_seed": 7,
+    }  # fmt: skip
+    assert {"cpu", "cores", "date", "threads", "numba", "scikit-learn", "headwater"} <= found["machine"].keys()
+    (entry,) = found["benchmarks"]["passes"]["lines"]
+    assert (entry["ratio"], entry["target"], entry["met"], entry["details"]) == (4.0, ">= 3x", None, {"noise": None})
+
+
+def test_only_the_full_scale_is_judged():
+    line = Line("a line", 2.0, 8.0, "s", 4.0, at_least(3))
+    judged, not_judged = (report.document({"a": [line]}, {"a": 1.0}, {}, scale) for scale in (FULL, QUICK))
+    assert judged["benchmarks"]["a"]["lines"][0]["met"] is True
+    assert not_judged["benchmarks"]["a"]["lines"][0]["met"] is None
+    assert "yes" in report.cells(line, FULL)[7]
+    assert report.cells(line, QUICK)[7] == ""
