@@ -119,8 +119,7 @@ def run_peer(train: Array, held_out: Array, seed: int) -> Run:
 def judge(name: str, ours: list[Run], peers: list[Run]) -> Line:
     gaps = [mine.score - peer.score for mine, peer in zip(ours, peers, strict=True)]
     ratios = [
-        peer.seconds / mine.seconds if gap >= -TOLERANCE else 0.0
-        for mine, peer, gap in zip(ours, peers, gaps, strict=True)
+        peer.seconds / mine.seconds if gap >= -TOLERANCE else 0.0 for mine, peer, gap in zip(ours, peers, gaps, strict=True)
     ]
     misses = ratios.count(0.0)
     worst = "a miss" if misses else f"{min(ratios):.1f}x"

@@ -17,9 +17,7 @@ VERDICT = {True: "[green]yes[/]", False: "[red]no[/]", None: ""}
 
 def table(lines: list[Line], scale: Scale) -> Table:
     """Return the lines as a table; targets are held against figures of the full sizes only."""
-    title = (
-        "headwater and its peers" if scale.judged else f"{scale.name}: only to see that it runs, sizes are too small"
-    )
+    title = "headwater and its peers" if scale.judged else f"{scale.name}: only to see that it runs, sizes are too small"
     result = Table(title=title, title_justify="left", show_lines=False)
     result.add_column("line")
     for heading in ("headwater", "peer", "unit", "ratio", "of medians", "target", "met"):

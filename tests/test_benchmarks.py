@@ -54,9 +54,7 @@ def test_memory_is_that_of_a_new_process():
 
 
 def test_cold_copy_has_no_compiled_kernels():
-    found = startup.first_fit(
-        "import headwater, pathlib; print(*pathlib.Path(headwater.__file__).parent.rglob('*.nbi'))"
-    )
+    found = startup.first_fit("import headwater, pathlib; print(*pathlib.Path(headwater.__file__).parent.rglob('*.nbi'))")
     assert found.output.strip() == ""
     assert found.seconds > 0.0
 

@@ -24,9 +24,7 @@ def random_parameters(kind, tail, d, rng):
         factor = rng.uniform(0.5, 1.5, (K, d if kind == "diag" else 1)) * np.ones((1, d))
     power = np.zeros(K) if tail == "gaussian" else rng.uniform(1.0, 5.0, K)
     means, shift = rng.normal(size=(2, K, d))
-    return GaussianParameters(
-        rng.normal(size=d), means, factor, shift, rng.normal(size=K), power, rng.uniform(0.3, 0.9, K)
-    )
+    return GaussianParameters(rng.normal(size=d), means, factor, shift, rng.normal(size=K), power, rng.uniform(0.3, 0.9, K))
 
 
 def random_batch(n, d, extras, rng):
@@ -120,9 +118,7 @@ def test_threads_do_not_change_a_bit(kind, tail, n):
     results = []
     for n_threads in (1, 2):
         totals, scores, resp = Gaussian(K, kind).zeros(3), np.empty(n), np.empty((n, K))
-        total = run(
-            kind, parameters, np.zeros(K), batch, totals, scores=scores, responsibilities=resp, n_threads=n_threads
-        )
+        total = run(kind, parameters, np.zeros(K), batch, totals, scores=scores, responsibilities=resp, n_threads=n_threads)
         results.append([np.array(total), scores, resp, *totals.to_arrays().values()])
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)
@@ -194,9 +190,7 @@ def test_integer_weights_are_copies_and_weight_zero_is_absence(kind, tail):
     weighted, repeated = Gaussian(K, kind).zeros(2), Gaussian(K, kind).zeros(2)
     batch_weighted = Batch(batch.X, copies.astype(float), batch.labels)
     score = run(kind, parameters, np.zeros(K), batch_weighted, weighted)
-    assert score == pytest.approx(
-        run(kind, parameters, np.zeros(K), batch[np.repeat(np.arange(200), copies)], repeated)
-    )
+    assert score == pytest.approx(run(kind, parameters, np.zeros(K), batch[np.repeat(np.arange(200), copies)], repeated))
     for one, other in zip(weighted.to_arrays().values(), repeated.to_arrays().values(), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
 

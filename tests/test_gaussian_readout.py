@@ -179,9 +179,7 @@ def test_component_without_rows_sits_at_the_prior(kind, name, mass):
     prior, family = random_prior(kind, 2, rng), Gaussian(K, kind)
     _, _, _, held = random_totals(kind, 2, rng, components=2)
     second = held.second if kind == "tied" else np.concatenate([held.second, mass * held.second[:1]])
-    held = GaussianStatistics(
-        np.zeros(1), np.append(held.count, mass), np.append(held.first, [[mass, mass]], 0), second
-    )
+    held = GaussianStatistics(np.zeros(1), np.append(held.count, mass), np.append(held.first, [[mass, mass]], 0), second)
     parameters = family.readout(name, prior, held)
     assert_finite(parameters)
     np.testing.assert_allclose(parameters.means[2], prior.mean, rtol=1e-12)
@@ -194,9 +192,7 @@ def test_component_without_rows_stays_finite_or_is_refused_under_maximum_likelih
     family = Gaussian(K, kind, reg_covar=reg)
     _, _, _, held = random_totals(kind, 2, np.random.default_rng(8), components=2)
     second = held.second if kind == "tied" else np.concatenate([held.second, mass * held.second[:1]])
-    held = GaussianStatistics(
-        np.zeros(1), np.append(held.count, mass), np.append(held.first, [[mass, mass]], 0), second
-    )
+    held = GaussianStatistics(np.zeros(1), np.append(held.count, mass), np.append(held.first, [[mass, mass]], 0), second)
     parameters = finite_or_refused(family, "mode", family.flat_prior(np.zeros(2)), held)
     assert reg == 0.0 or parameters is not None
 
@@ -368,6 +364,4 @@ def test_divergence_equals_its_monte_carlo_estimate(kind):
 @kinds
 def test_divergence_of_the_prior_from_itself_is_zero(kind):
     family = Gaussian(K, kind)
-    assert family.divergence(random_prior(kind, 3, np.random.default_rng(16)), family.zeros(3)) == pytest.approx(
-        0.0, abs=1e-12
-    )
+    assert family.divergence(random_prior(kind, 3, np.random.default_rng(16)), family.zeros(3)) == pytest.approx(0.0, abs=1e-12)

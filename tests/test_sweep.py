@@ -35,9 +35,7 @@ def a_prior(kind, flat=False):
         return MixturePrior(np.ones(K), Gaussian(K, kind, reg_covar=0.02).flat_prior(X.mean(axis=0)))
     scale = {"full": [[2.0, 0.3], [0.3, 1.0]], "tied": [[2.0, 0.3], [0.3, 1.0]], "diag": [2.0, 1.0]}
     scale = np.array(scale.get(kind, [1.5, 1.5]))
-    return MixturePrior(
-        np.array([1.0, 1.5, 2.0]), GaussianPrior(X.mean(axis=0), np.array([0.2, -0.1]), 0.4, 4.5, scale, 0.0)
-    )
+    return MixturePrior(np.array([1.0, 1.5, 2.0]), GaussianPrior(X.mean(axis=0), np.array([0.2, -0.1]), 0.4, 4.5, scale, 0.0))
 
 
 def start_of(kind, origin):

@@ -95,9 +95,7 @@ class SatoEM(Algorithm):
         if self.rate is not None:
             return self.rate
         if self.offset == "auto":
-            return Decay.window(
-                max(1.0, max(warm_up, n_parameters) / self.batch_rows(n_components, n_parameters)), self.decay
-            )
+            return Decay.window(max(1.0, max(warm_up, n_parameters) / self.batch_rows(n_components, n_parameters)), self.decay)
         return Decay(self.decay, self.offset)
 
 
@@ -199,9 +197,7 @@ def resolve(algorithm: str | Algorithm, readouts: frozenset[str], model: str) ->
     legal = [word for word, kind in ALGORITHMS.items() if kind().readout in readouts]
     chosen = ALGORITHMS[algorithm]() if isinstance(algorithm, str) and algorithm in ALGORITHMS else algorithm
     if not isinstance(chosen, Algorithm):
-        raise ValueError(
-            f"algorithm must be one of {', '.join(map(repr, legal))} or one of their objects, got {algorithm!r}"
-        )
+        raise ValueError(f"algorithm must be one of {', '.join(map(repr, legal))} or one of their objects, got {algorithm!r}")
     if chosen.readout not in readouts:
         raise ValueError(f"{model} cannot be learned by {chosen.word!r}: use one of {', '.join(map(repr, legal))}")
     return chosen

@@ -91,7 +91,7 @@ def held_out(truth: Truth, seed: int) -> Array:
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a contender is: rows learned, seconds spent learning them, held-out score and weights when last looked at."""
+    """Where a contender is: rows learned, seconds spent learning them, held-out score and weights at that moment."""
 
     rows: int
     seconds: float
@@ -224,9 +224,7 @@ def reset_peak_memory() -> float | None:
     """Let the peak start over from what is held now, where that can be done; return it."""
     gc.collect()
     with contextlib.suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).malloc_trim(
-            0
-        )  # glibc: give back what was freed, or its reuse would look like no memory at all
+        ctypes.CDLL(None).malloc_trim(0)  # glibc: give back what was freed, or its reuse would look like no memory at all
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return peak_memory()
@@ -250,7 +248,7 @@ class Display:
         columns = (TextColumn("rows"), BarColumn(bar_width=30), MofNCompleteColumn())
         self.bar = Progress(*columns, console=console, auto_refresh=False)
         self.task = self.bar.add_task("rows", total=rows)
-        self.live = Live(console=console, refresh_per_second=20) if console.is_terminal else None
+        self.live = Live(Text("starting ..."), console=console, refresh_per_second=20) if console.is_terminal else None
 
     def __enter__(self) -> Display:
         if self.live is not None:
@@ -263,8 +261,9 @@ class Display:
 
     def __call__(self, moment: Moment) -> None:
         """Show where the stream is."""
-        speed = moment.rows / max(moment.seconds, 1e-9)
-        line = f"{speed:10,.0f} rows/s   held-out score {moment.score:.4f}   weights {self.bars(moment.weights)}"
+        # The first rows are only kept for the warm-up, which says nothing about speed.
+        speed = f"{moment.rows / moment.seconds:,.0f}" if moment.seconds > 0.01 else "-"
+        line = f"{speed:>10} rows/s   held-out score {moment.score:.4f}   weights {self.bars(moment.weights)}"
         if self.live is not None:
             self.bar.update(self.task, completed=moment.rows)
             self.live.update(Group(self.bar, Text(line)))
@@ -311,9 +310,11 @@ def components_table(truth: Truth, found: Result) -> tuple[Table, str]:
 
 def contenders_table(truth_score: float, found: Result, peer: Result) -> tuple[Table, str]:
     """Return both contenders side by side, and the ratios in a sentence."""
-    table = Table(title="Beside scikit-learn, on the same rows", title_justify="left", box=box.SIMPLE)
+    table = Table(
+        title="Beside scikit-learn, on the same rows (scores: on rows that neither saw)", title_justify="left", box=box.SIMPLE
+    )
     table.add_column("", no_wrap=True)
-    for name in ("held-out score", "below truth", "passes", "seconds", "memory"):
+    for name in ("score", "below truth", "passes", "seconds", "memory"):
         table.add_column(name, justify="right")
     table.add_row("the truth", f"{truth_score:.4f}", "", "", "", "")
     for name, one in (("headwater", found), ("scikit-learn", peer)):
@@ -352,7 +353,7 @@ def draw(path: Path, truth: Truth, rows: Array, truth_score: float, found: Resul
     from headwater import plotting
 
     water, peer_color, ink = "#0b7fab", "#e07b39", "#222222"
-    style = {
+    style: dict[Any, Any] = {
         "font.size": 9.5, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "0.5",
         "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left", "legend.frameon": False,
         "xtick.color": "0.35", "ytick.color": "0.35",
@@ -372,15 +373,15 @@ def draw(path: Path, truth: Truth, rows: Array, truth_score: float, found: Resul
         left.margins(x=0.06, y=0.09)
         left.legend(handles=handles, loc="upper left", ncols=2, fontsize=8.5, borderaxespad=0.1)
 
-        trace = {"rows": [m.rows for m in found.moments], "scores": [m.score for m in found.moments]}
+        learned, reached = [moment.rows for moment in found.moments], [moment.score for moment in found.moments]
         right.axhline(truth_score, color=ink, linestyle=(0, (3, 2)), linewidth=1.2, label="truth", zorder=4)
         name = f"scikit-learn, all rows at once, {peer.passes} passes: {peer.seconds:.1f} s{_megabytes(peer)}"
         right.axhline(peer.score, color=peer_color, linewidth=1.6, label=name)
         name = f"headwater, each row once: {found.seconds:.1f} s{_megabytes(found)}"
-        plotting.scores(trace, right, color=water, label=name)
+        plotting.scores({"rows": learned, "scores": reached}, right, color=water, label=name)
         right.set_xscale("log")
-        right.plot(trace["rows"][-1], trace["scores"][-1], "o", color=water, markersize=5)
-        right.set_title(f"One pass over {trace['rows'][-1]:,} rows")
+        right.plot(learned[-1], reached[-1], "o", color=water, markersize=5)
+        right.set_title(f"One pass over {learned[-1]:,} rows")
         right.set_ylabel("held-out score, nats per row")
         right.legend(loc="lower right", fontsize=8.5)
         right.grid(axis="y", color="0.92", linewidth=0.8)

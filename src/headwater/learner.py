@@ -274,6 +274,7 @@ def _fold_batches(learner: Learner, state: State, batch: Batch, scores: Array) -
 
 
 def fold(learner: Learner, state: State, summary: Summary) -> State:
+    """Return the state moved towards a summary by the schedule's step, with fresh parameters."""
     assert state.statistics is not None
     sizes = np.array([summary.size])
     step = float(learner.schedule(state.progress, sizes, learner.batch_rows)[0])

@@ -44,9 +44,7 @@ class Decay:
     scale: float = 1.0
 
     def __call__(self, progress: Progress, sizes: Array, batch_size: float) -> Array:
-        return partial(
-            self.scale * (fold_times(progress, sizes, batch_size) + self.offset) ** -self.decay, sizes, batch_size
-        )
+        return partial(self.scale * (fold_times(progress, sizes, batch_size) + self.offset) ** -self.decay, sizes, batch_size)
 
     @classmethod
     def window(cls, rows: float, decay: float = 0.6) -> Decay:

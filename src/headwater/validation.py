@@ -76,9 +76,7 @@ def check_labels(labels: Any, rows: int, n_components: int) -> NDArray[np.int64]
         raise ValueError("labels must be whole numbers: the index of a component, or -1 for a row without label")
     if whole.min() < -1 or whole.max() >= n_components:
         wrong = whole.min() if whole.min() < -1 else whole.max()
-        raise ValueError(
-            f"labels must lie between -1 (not labelled) and {n_components - 1} (n_components - 1), got {wrong:g}"
-        )
+        raise ValueError(f"labels must lie between -1 (not labelled) and {n_components - 1} (n_components - 1), got {wrong:g}")
     return np.ascontiguousarray(whole, dtype=np.int64)
 
 
@@ -123,9 +121,7 @@ def _numeric(values: Any, name: str) -> Any:
         try:
             array = array.astype(np.float64)
         except (ValueError, TypeError) as error:
-            raise type(error)(
-                f"{name} must hold numbers, got {array.dtype} with a value that is none: {error}"
-            ) from error
+            raise type(error)(f"{name} must hold numbers, got {array.dtype} with a value that is none: {error}") from error
     return array
 
 
@@ -143,9 +139,7 @@ def _check_finite(array: Array, name: str) -> None:
         )
     if np.isinf(array).any():
         row = int(np.argwhere(np.isinf(array))[0][0])
-        raise ValueError(
-            f"{name} contains infinity or a value too large for float64 (first in row {row}): inf is no datum"
-        )
+        raise ValueError(f"{name} contains infinity or a value too large for float64 (first in row {row}): inf is no datum")
     if np.abs(array).max() > LARGEST:
         raise ValueError(
             f"{name} contains a value of size {np.abs(array).max():.3g}, but squares beyond {LARGEST:g} overflow: rescale it"

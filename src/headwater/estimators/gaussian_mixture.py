@@ -231,9 +231,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         if mean_prior is not None:
             mean_prior = np.asarray(mean_prior, dtype=float)
             if mean_prior.shape != (width,):
-                raise ValueError(
-                    f"mean_prior must have shape {(width,)}, one number per column, got {mean_prior.shape}"
-                )
+                raise ValueError(f"mean_prior must have shape {(width,)}, one number per column, got {mean_prior.shape}")
         family = Gaussian(
             self.n_components, self.covariance_type, self.reg_covar, mean_prior, self.mean_precision_prior,
             self.degrees_of_freedom_prior, self.covariance_prior,
@@ -265,9 +263,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
                     f"{weights.min():.5f}, min value {weights.max():.5f}"
                 )
             if not np.isclose(weights.sum(), 1.0):
-                raise ValueError(
-                    f"The parameter 'weights' should be normalized, but got sum(weights) = {weights.sum():.5f}"
-                )
+                raise ValueError(f"The parameter 'weights' should be normalized, but got sum(weights) = {weights.sum():.5f}")
         if self.means_init is not None:
             means = _shaped(self.means_init, (k, width), "means")
         if self.precisions_init is not None:

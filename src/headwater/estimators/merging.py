@@ -52,9 +52,7 @@ def merge(models: Iterable[Estimator]) -> Estimator:
             raise ValueError(f"models must be of one class, got {type(first).__name__} and {type(model).__name__}")
         check_is_fitted(model)
         if model.n_features_in_ != first.n_features_in_:
-            raise ValueError(
-                f"models must have one width, got {first.n_features_in_} and {model.n_features_in_} columns"
-            )
+            raise ValueError(f"models must have one width, got {first.n_features_in_} and {model.n_features_in_} columns")
         if model._learner.algorithm != first._learner.algorithm:
             raise ValueError(
                 f"models must be learned by one algorithm, got {first._learner.algorithm} and {model._learner.algorithm}"

@@ -144,9 +144,7 @@ class Gaussian:
     def zeros(self, width: int) -> GaussianStatistics:
         """Return statistics that hold nothing."""
         k = self.n_components
-        return GaussianStatistics(
-            np.zeros(1), np.zeros(k), np.zeros((k, width)), np.zeros(self.kind.second_shape(k, width))
-        )
+        return GaussianStatistics(np.zeros(1), np.zeros(k), np.zeros((k, width)), np.zeros(self.kind.second_shape(k, width)))
 
     # Priors
 
@@ -296,11 +294,7 @@ class Gaussian:
         total = (
             0.5
             * width
-            * np.sum(
-                np.log(belief.mean_precision / prior.mean_precision)
-                + prior.mean_precision / belief.mean_precision
-                - 1.0
-            )
+            * np.sum(np.log(belief.mean_precision / prior.mean_precision) + prior.mean_precision / belief.mean_precision - 1.0)
         )
         if self.kind.matrix:
             shared = self.covariance_type == "tied"
@@ -309,18 +303,14 @@ class Gaussian:
             precision = dof[:, None, None] * np.linalg.inv(scale)
             per_mean = np.broadcast_to(precision, (k, width, width))
             total += 0.5 * prior.mean_precision * np.einsum("ki,kij,kj->", centred, per_mean, centred)
-            total += sum(
-                _wishart_divergence(nu, v, prior.dof, prior.scale, width) for nu, v in zip(dof, scale, strict=True)
-            )
+            total += sum(_wishart_divergence(nu, v, prior.dof, prior.scale, width) for nu, v in zip(dof, scale, strict=True))
         else:
             scale = belief.scale[:, None] if self.spherical else belief.scale
             precision = np.broadcast_to(belief.dof[:, None] / scale, (k, width))
             total += 0.5 * prior.mean_precision * np.sum(precision * centred**2)
             half = 0.5 * width if self.spherical else 0.5
             prior_scale = prior.scale[:1] if self.spherical else prior.scale
-            total += np.sum(
-                _gamma_divergence(half * belief.dof[:, None], half * scale, half * prior.dof, half * prior_scale)
-            )
+            total += np.sum(_gamma_divergence(half * belief.dof[:, None], half * scale, half * prior.dof, half * prior_scale))
         return float(total)
 
     # Rows

@@ -70,9 +70,7 @@ def add_products(weighted, block, rows, i, second):
 
 
 @kernel
-def finish_block(
-    log_joint, peak, total, rows, at, weights, labels, offset, power, stretch, scores, responsibilities, given
-):
+def finish_block(log_joint, peak, total, rows, at, weights, labels, offset, power, stretch, scores, responsibilities, given):
     """Squared distances of a block to weighted responsibilities; return the weighted score."""
     score = 0.0
     if given:
@@ -87,8 +85,8 @@ def finish_block(
 
 @kernel
 def estep_full(
-    X, start, stop, weights, labels, origin, factor, shift, offset, power, stretch, columns_tail, scores, responsibilities, given,
-    count, first, second,
+    X, start, stop, weights, labels, origin, factor, shift, offset, power, stretch, columns_tail, scores, responsibilities,
+    given, count, first, second,
 ):  # fmt: skip
     n_components, width = shift.shape
     size = min(BLOCK_FULL, stop - start)
@@ -131,8 +129,8 @@ def estep_full(
 
 @kernel
 def estep_tied(
-    X, start, stop, weights, labels, origin, factor, shift, offset, power, stretch, columns_tail, scores, responsibilities, given,
-    count, first, second,
+    X, start, stop, weights, labels, origin, factor, shift, offset, power, stretch, columns_tail, scores, responsibilities,
+    given, count, first, second,
 ):  # fmt: skip
     n_components, width = shift.shape
     size = min(BLOCK_FULL, stop - start)
@@ -182,8 +180,8 @@ def estep_tied(
 
 @kernel
 def estep_diag(
-    X, start, stop, weights, labels, origin, factor, shift, offset, power, stretch, columns_tail, scores, responsibilities, given,
-    count, first, second,
+    X, start, stop, weights, labels, origin, factor, shift, offset, power, stretch, columns_tail, scores, responsibilities,
+    given, count, first, second,
 ):  # fmt: skip
     n_components, width = shift.shape
     size = min(BLOCK_DIAG, stop - start)

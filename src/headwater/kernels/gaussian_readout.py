@@ -47,7 +47,7 @@ def divisor(code, dof, mode_shift):
 
 @kernel
 def invert_factor(matrix, noise, factor):
-    """Write the lower triangular inverse of the Cholesky factor; return log-determinant and number of pivots that were not positive."""
+    """Write the lower triangular inverse of the Cholesky factor; return log-determinant and number of pivots lifted."""
     width = matrix.shape[0]
     log_det = 0.0
     lifted = 0

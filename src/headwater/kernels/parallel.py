@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import TypeVar
 
 SLAB_ROWS = 4096
@@ -22,7 +23,7 @@ def slabs(rows: int) -> list[tuple[int, int]]:
     """Return the (start, stop) of every slab of this many rows."""
     number = max(1, min(MOST_SLABS, rows // SLAB_ROWS))
     edges = [rows * index // number for index in range(number + 1)]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))
 
 
 def run_slabs(work: Callable[[int, int, int], Result], rows: int, n_threads: int | None) -> list[Result]:

@@ -51,9 +51,7 @@ def seed_assignments(
     return responsibilities
 
 
-def _plus_plus(
-    rows: Array, weights: Array, centres: Array, rng: np.random.Generator
-) -> tuple[Array, NDArray[np.int64]]:
+def _plus_plus(rows: Array, weights: Array, centres: Array, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
     """Greedy k-means++: fill the centres that are NaN, each by the best of a few draws far from those there are."""
     n, n_components = len(rows), len(centres)
     centres = centres.copy()

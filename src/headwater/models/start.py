@@ -81,7 +81,7 @@ class Geometry:
         scaled = centred / np.sqrt(np.where(spread > 0.0, spread, 1.0))
         views = [scaled]
         width = len(origin)
-        if matrix and 1 < width and len(batch) > 2 * width:
+        if matrix and width > 1 and len(batch) > 2 * width:
             values, vectors = np.linalg.eigh((scaled * weights[:, None]).T @ scaled / total)
             values = np.maximum(values, 1e-6 * max(values[-1], 1e-300))
             views.append(scaled @ (vectors / np.sqrt(values)))

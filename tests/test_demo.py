@@ -1,0 +1,82 @@
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pytest
+
+from headwater import demo
+
+matplotlib.use("Agg")
+
+
+def test_quick_demo_tells_what_it_found_and_leaves_a_picture(tmp_path, capsys):
+    picture = tmp_path / "pictures" / "demo.png"
+    assert demo.main(["--quick", "--rows", "6000", "--picture", str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    told = capsys.readouterr().out
+    for words in ("6,000 rows", "Kernels ready", "held-out score", "Farthest from the truth", "scikit-learn", "of the"):
+        assert words in told
+    assert "\x1b" not in told
+    assert max(map(len, told.replace(str(picture), "").splitlines())) <= 130
+
+
+def test_without_matplotlib_one_sentence_stands_for_the_picture(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert demo.main(["--quick", "--rows", "3000", "--picture", str(tmp_path / "demo.png")]) == 0
+    assert "No picture was drawn: that needs matplotlib (pip install 'headwater[plot]')." in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_stream_is_the_same_every_time_and_never_longer_than_asked():
+    truth = demo.Truth.drawn(3)
+    first, again = ([*demo.stream(truth, 2500, 3)] for _ in range(2))
+    assert [len(chunk) for chunk in first] == [1000, 1000, 500]
+    for one, other in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(first[0], first[1])
+
+
+def test_the_score_of_the_truth_is_that_of_its_density():
+    from scipy.stats import multivariate_normal
+
+    truth = demo.Truth.drawn(1)
+    rows = truth.rows(50, np.random.default_rng(0))
+    densities = [
+        weight * multivariate_normal(mean, covariance).pdf(rows)
+        for weight, mean, covariance in zip(truth.weights_, truth.means_, truth.covariances_, strict=True)
+    ]
+    assert truth.score(rows) == pytest.approx(np.log(np.sum(densities, axis=0)).mean())
+
+
+def test_components_are_matched_to_the_truth_whatever_their_order():
+    truth = demo.Truth.drawn(2)
+    order = np.random.default_rng(0).permutation(demo.COMPONENTS)
+    found = demo.Result(truth.weights_[order], truth.means_[order], truth.covariances_[order], 1.0, 0.0, 1)
+    np.testing.assert_array_equal(order[demo.matched(truth, found)], np.arange(demo.COMPONENTS))
+    assert "a weight by 0.0000, a mean by 0.000 standard deviations" in demo.components_table(truth, found)[1]
+
+
+def test_ratios_are_true_whichever_way_they_point():
+    assert demo.compared(2.0, 8.0, "the time") == "1/4 of the time"
+    assert demo.compared(8.0, 2.0, "the time") == "4 times the time"
+
+
+def test_too_few_rows_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        demo.main(["--rows", "10"])
+    assert "--rows must be at least 1000, got 10" in capsys.readouterr().err
+
+
+def test_importing_the_demo_imports_neither_scikit_learn_nor_matplotlib():
+    code = "import sys, headwater.demo; sys.exit('sklearn' in sys.modules or 'matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.slow
+def test_contenders_run_apart_and_measure_their_own_memory(tmp_path):
+    command = [sys.executable, "-m", "headwater.demo", "--rows", "50000", "--picture", str(tmp_path / "demo.png")]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert (tmp_path / "demo.png").exists()
+    assert "not measured" not in told
+    assert "of the memory" in told
