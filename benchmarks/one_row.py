@@ -23,7 +23,7 @@ TARGETS = {("diag", "score_one"): at_most(50), ("diag", "learn_one"): at_most(10
 def one_row(scale: Scale) -> Iterator[Line]:
     rng = np.random.default_rng(scale.first_seed)
     truth = make_truth(10, 10, rng)
-    rows = truth.sample(20_000, rng)
+    rows = truth.sample(scale.rows(20_000, least=8000), rng)
     calls = truth.sample(scale.rows(5000, least=2 * BLOCK), rng)
     for kind in ("diag", "full"):
         peer = Peer(10, **start_from(truth, kind), max_iter=1).fit(rows)

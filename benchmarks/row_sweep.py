@@ -21,7 +21,7 @@ ALGORITHMS = (OnlineVB(batch_size=1), BayesianOnlineEM(batch_size=1), SatoEM(bat
 def row_sweep(scale: Scale) -> Iterator[Line]:
     rng = np.random.default_rng(scale.first_seed)
     truth = make_truth(10, 10, rng)
-    warm_up = truth.sample(10_000, rng)
+    warm_up = truth.sample(scale.rows(10_000, least=8000), rng)
     rows = truth.sample(scale.rows(200_000), rng)
     for kind in ("full", "diag"):
         models = {

@@ -21,7 +21,7 @@ def small_fit(scale: Scale) -> Iterator[Line]:
     for kind in ("full", "tied", "diag", "spherical"):
         seconds: dict[str, list[float]] = {"ours": [], "peer": []}
         scores: dict[str, list[float]] = {"ours": [], "peer": []}
-        for repeat in range(-1, 10 * scale.repeats):
+        for repeat in range(-1, scale.rows(30, least=5)):
             seed = scale.first_seed + repeat
             models = {
                 "ours": GaussianMixture(3, covariance_type=kind, random_state=seed, n_threads=1),

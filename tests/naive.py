@@ -192,6 +192,30 @@ def sweep(name, kind, prior, concentration, start, n_eff, X, steps, gains=None, 
     return mean, average, n_eff, scores
 
 
+def folds(learner, state, batch):
+    """Full batches by the library's own parts, one after the other: summarize, fold, average, read out.
+
+    Returns statistics, average, progress, parameters and scores.
+    """
+    statistics, average, progress, parameters = state.statistics, state.average, state.progress, state.parameters
+    scores = np.empty(len(batch))
+    for at in range(0, len(batch), learner.batch_rows):
+        rows = slice(at, at + learner.batch_rows)
+        part = batch[rows]
+        size = part.row_weights.sum()
+        summary = learner.model.summarize(parameters, part, scores=scores[rows])
+        step = float(learner.schedule(progress, np.array([size]), learner.batch_rows)[0])
+        statistics = statistics.toward(summary.mean, step)
+        progress = progress.after(len(part), size, step, size / learner.batch_rows)
+        if average is not None:
+            gain = min(1.0, 2.0 * size / progress.weight_seen)
+            if learner.half_life is not None:
+                gain = max(gain, 1.0 - 0.5 ** (size / learner.half_life))
+            average = average.toward(statistics, gain)
+        parameters = learner.model.readout(learner.algorithm.readout, state.base.prior, statistics, progress.n_eff)
+    return statistics, average, progress, parameters, scores
+
+
 # Schedules: the steps of folds that weigh `sizes`
 
 

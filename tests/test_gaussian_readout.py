@@ -337,7 +337,7 @@ def test_divergence_in_one_dimension_equals_the_integral(kind):
 @kinds
 def test_divergence_equals_its_monte_carlo_estimate(kind):
     rng = np.random.default_rng(15)
-    d, components, draws = 3, 2, 8000
+    d, components, draws = 3, 2, 5000
     prior = random_prior(kind, d, rng)
     _, _, totals, held = random_totals(kind, d, rng, n=12, components=components)
     believed = naive.belief(kind, prior, *totals)

@@ -113,6 +113,22 @@ def test_the_stretches_of_a_sweep_do_not_change_the_state(algorithm, monkeypatch
     assert_close(stream(learner, RICH, N), wanted)
 
 
+@table({name: algorithm for name, algorithm in ONLINE.items() if algorithm.batch_size == BATCH})
+@half_lives
+@pytest.mark.parametrize("batch", [ROWS, RICH], ids=["rows", "weights and labels"])
+def test_batches_are_folded_as_by_hand(algorithm, half_life, batch):
+    learner = learner_of(algorithm, half_life=half_life)
+    base = stream(learner, batch[:WARM_UP], N)
+    rest = batch[WARM_UP : WARM_UP + 10 * BATCH]
+    scores = np.empty(len(rest))
+    state, info = advance(learner, copy.deepcopy(base), rest, scores)
+    statistics, average, progress, parameters, wanted_scores = naive.folds(learner, base, rest)
+    wanted = replace(base, statistics=statistics, average=average, progress=progress, parameters=parameters)
+    assert_close(state, wanted)
+    np.testing.assert_allclose(scores, wanted_scores, rtol=1e-9, atol=1e-10)
+    assert info.score == pytest.approx(rest.row_weights @ wanted_scores / len(rest))
+
+
 # Reading
 
 
@@ -298,8 +314,10 @@ def test_the_base_is_the_identity_of_merging(algorithm, half_life, part):
     alone, wanted = merge(learner, [states[part]]), settle(learner, states[part])
     assert_close(alone.parameters, wanted.parameters)
     assert_close(report(learner, alone), report(learner, wanted))
-    assert_close(merge(learner, [states[part], base]), alone)
-    assert_close(merge(learner, [base, states[part], base]), alone)
+    for parts in ([states[part], base], [base, states[part], base]):
+        merged = merge(learner, parts)
+        # How far a schedule has come in its own mass is told by the next test.
+        assert_close(replace(merged, progress=replace(merged.progress, mass=alone.progress.mass)), alone)
     assert_close(merge(learner, [base]), base)
 
 

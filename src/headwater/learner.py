@@ -18,7 +18,7 @@ from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary
 from headwater.statistics import Array, Statistics
 
 SWEEP_ROWS = 4096
-WARM_UP_BYTES = 2**26
+WARM_UP_BYTES = 2**24
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Learner:
 
     @cached_property
     def warm_up_rows(self) -> int:
-        """Rows to wait for: ten for every parameter, at least 2000, at most 64 MB of them."""
+        """Rows to wait for: ten for every parameter, at least 2000, at most 16 MB of them."""
         if self.warm_up is not None:
             return self.warm_up
         wanted = max(2000, 10 * self.model.n_parameters(self.width))
@@ -169,7 +169,7 @@ def learn(
             prior = learner.model.flattened(prior)
         end = climb(
             learner.model, name, prior, start.parameters, start.summary, batch, max_iter, tol, learner.n_threads,
-            resume[1] if resume else -np.inf, watch,
+            resume[1] if resume else -np.inf, watch=watch,
         )  # fmt: skip
         reached.append((Start(start.prior if algorithm.finish else prior, end.parameters, end.summary), end))
     best, end = max(reached, key=lambda pair: pair[1].trace[-1] if pair[1].trace else -np.inf)

@@ -21,7 +21,9 @@ Result = TypeVar("Result")
 
 def slabs(rows: int) -> list[tuple[int, int]]:
     """Return the (start, stop) of every slab of this many rows."""
-    number = max(1, min(MOST_SLABS, rows // SLAB_ROWS))
+    if rows < 2 * SLAB_ROWS:
+        return [(0, rows)]
+    number = min(MOST_SLABS, rows // SLAB_ROWS)
     edges = [rows * index // number for index in range(number + 1)]
     return list(pairwise(edges))
 

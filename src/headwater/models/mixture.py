@@ -69,7 +69,7 @@ class Mixture:
 
     def readout(self, name: str, prior: MixturePrior, statistics: Any, count: float) -> MixtureParameters:
         """Parameters of the belief prior + count * statistics: "mode", "mean", "expect_log" or "predictive"."""
-        totals = statistics.scaled(count)
+        totals = statistics if count == 1.0 else statistics.scaled(count)
         concentration = prior.concentration + totals.count
         if name == "mode":
             shares = np.maximum(concentration - 1.0, 1e-300)

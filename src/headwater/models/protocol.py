@@ -19,7 +19,7 @@ class StartSettings:
     """How to start: the way of seeding, how many seeds compete, whether they climb, and what replaces what they say."""
 
     method: str = "kmeans"
-    n_starts: int = 5
+    n_starts: int = 10
     polish: bool = True
     given: Callable[[Any], Any] | None = None
 

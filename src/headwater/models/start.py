@@ -38,18 +38,19 @@ def climb(
     tol: float,
     n_threads: int | None = None,
     before: float = -np.inf,
+    penalised: bool = True,
     watch: Callable[[int, float], None] | None = None,
 ) -> Climb:
     """Batch EM ("mode"), variational Bayes ("expect_log"), ...: passes until the objective per row gains less than tol.
 
     `summary` is that of the rows at `parameters`, which come back as they are if there are no passes to make; `before` is
-    the objective of an earlier climb that this one goes on with.
+    the objective of an earlier climb that this one goes on with. If not `penalised`, the objective is the score alone.
     """
     trace: list[float] = []
     converged = False
     for number in range(1, passes + 1):
-        parameters = model.readout(name, prior, summary.mean, summary.size)
-        penalty = model.objective(name, prior, parameters, summary.mean, summary.size)
+        parameters = model.readout(name, prior, summary.statistics, 1.0)
+        penalty = model.objective(name, prior, parameters, summary.statistics, 1.0) if penalised else 0.0
         summary = model.summarize(parameters, batch, n_threads=n_threads)
         trace.append((summary.score + penalty) / summary.size)
         if watch is not None:
@@ -89,49 +90,55 @@ class Geometry:
 
 
 def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
-    """Seed, climb and compare: half of the rows fit the seeds, the other half judges them, the best two climb on all.
+    """Seed, climb and compare: half of the rows fit the seeds, the other half judges them, the best four climb on
+    all rows, and the best of those climbs on.
 
     Without `polish` one seed is taken as it is. Parameters that are `given` replace what a seed says.
     """
     geometry = Geometry.of(batch, model.family.kind.matrix)
+    n, width = batch.X.shape
     n_starts = settings.n_starts if settings.polish and model.n_components > 1 else 1
     generators = [np.random.default_rng(np.random.SeedSequence((key, index))) for index in range(n_starts + 1)]
-    n = len(batch)
-    order = np.arange(n)
-    learn_rows = judge_rows = order
+    learn_rows = judge_rows = final_rows = np.arange(n)
     if n_starts > 1 and n >= 20 * model.n_components:
-        order = generators[-1].permutation(n)
-        learn_rows, judge_rows = order[: n // 2], order[n // 2 :]
-    learn, judge = batch[learn_rows], batch[judge_rows]
+        enough = min(n // 2, max(2000, 10 * model.n_components * (width + 1)))
+        final_rows = generators[-1].permutation(n)[: 4 * enough]
+        learn_rows, judge_rows = final_rows[:enough], final_rows[enough : 2 * enough]
+    learn, judge, final = batch[learn_rows], batch[judge_rows], batch[final_rows]
 
     def seed(index: int) -> Array:
         view = geometry.views[index % len(geometry.views)]
         steps = 3 if settings.polish else 20
         return seed_assignments(settings.method, view[learn_rows], learn, model.n_components, generators[index], steps)
 
-    def summarized(parameters: Any) -> Start:
-        return Start(prior, parameters, model.summarize(parameters, batch, n_threads=n_threads))
+    def climbed(parameters: Any, rows: Batch, passes: int, tol: float) -> Climb:
+        summary = model.summarize(parameters, rows, n_threads=n_threads)
+        return climb(model, "mode", prior, parameters, summary, rows, passes, tol, n_threads, penalised=False)
 
     responsibilities = seed(0)
     prior = model.prior(geometry.origin, within_spread(model, learn, responsibilities), geometry.spread)
     contenders: list[tuple[float, Any]] = []
     for index in range(n_starts):
         summary = model.collect(geometry.origin, learn, responsibilities if index == 0 else seed(index))
-        parameters = model.readout("mode", prior, summary.mean, summary.size)
+        parameters = model.readout("mode", prior, summary.statistics, 1.0)
         if settings.given is not None:
             parameters = settings.given(parameters)
-            summary = model.summarize(parameters, learn, n_threads=n_threads)
         if not settings.polish:
-            return summarized(parameters)
-        parameters = climb(model, "mode", prior, parameters, summary, learn, 8, 0.0, n_threads).parameters
+            return Start(prior, parameters, model.summarize(parameters, batch, n_threads=n_threads))
+        parameters = climbed(parameters, learn, 8, 1e-3).parameters
         contenders.append((model.summarize(parameters, judge, n_threads=n_threads).score, parameters))
-    contenders.sort(key=lambda contender: -contender[0])
-    finals = []
-    for _, parameters in contenders[:2]:
-        begun = summarized(parameters)
-        finals.append(climb(model, "mode", prior, parameters, begun.summary, batch, 60, 1e-5, n_threads))
-    best = max(finals, key=lambda final: final.trace[-1])
+    finals = [climbed(parameters, final, 60, 1e-4) for parameters in _distinct(contenders, 1e-3 * judge.size)[:4]]
+    best = climbed(max(finals, key=lambda end: end.trace[-1]).parameters, batch, 60, 1e-5)
     return Start(prior, best.parameters, best.summary)
+
+
+def _distinct(contenders: list[tuple[float, Any]], gap: float) -> list[Any]:
+    """Parameters in falling order of score, without those that score like one before: they are on the same hill."""
+    kept: list[tuple[float, Any]] = []
+    for score, parameters in sorted(contenders, key=lambda contender: -contender[0]):
+        if not kept or kept[-1][0] - score > gap:
+            kept.append((score, parameters))
+    return [parameters for _, parameters in kept]
 
 
 def within_spread(model: Mixture, batch: Batch, responsibilities: Array) -> Array:
