@@ -283,7 +283,8 @@ def verdict_on(name: str, outcome: Outcome) -> str:
 
 def verdict(outcomes: dict[str, Outcome]) -> list[str]:
     lines = [verdict_on(name, outcome) for name, outcome in outcomes.items()]
-    helped = outcomes[WARMED.name].exact - max(outcomes[WEAK.name].exact, outcomes[COLD.name].exact)
+    reached = {name: outcome.exact if outcome.close else 0.0 for name, outcome in outcomes.items()}
+    helped = reached[WARMED.name] - max(reached[WEAK.name], reached[COLD.name])
     if helped >= 0.3:
         end = "What decides is the start: the same recursion over the same rows needs a warm-up to be relied on."
     elif helped <= -0.3:

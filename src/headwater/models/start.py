@@ -41,13 +41,14 @@ def climb(
     penalised: bool = True,
     watch: Callable[[int, float], None] | None = None,
 ) -> Climb:
-    """Batch EM ("mode"), variational Bayes ("expect_log"), ...: passes until the objective per row gains less than tol.
+    """Batch EM ("mode"), variational Bayes ("expect_log"), ...: passes until the objective per row has less than tol to gain.
 
     `summary` is that of the rows at `parameters`, which come back as they are if there are no passes to make; `before` is
     the objective of an earlier climb that this one goes on with. If not `penalised`, the objective is the score alone.
     """
     trace: list[float] = []
     converged = False
+    last_gain = np.inf
     for number in range(1, passes + 1):
         parameters = model.readout(name, prior, summary.statistics, 1.0)
         penalty = model.objective(name, prior, parameters, summary.statistics, 1.0) if penalised else 0.0
@@ -55,11 +56,18 @@ def climb(
         trace.append((summary.score + penalty) / summary.size)
         if watch is not None:
             watch(number, trace[-1])
-        if abs(trace[-1] - before) < tol:
+        gain, before = trace[-1] - before, trace[-1]
+        if abs(gain) < tol and _to_come(gain, last_gain) < tol:
             converged = True
             break
-        before = trace[-1]
+        last_gain = gain
     return Climb(summary, parameters, tuple(trace), converged)
+
+
+def _to_come(gain: float, last_gain: float) -> float:
+    """Gain still to be expected if gains go on falling by the same ratio (Aitken); EM creeps where that is near one."""
+    ratio = gain / last_gain if last_gain > 0.0 else 0.0
+    return gain * ratio / (1.0 - ratio) if ratio < 1.0 else np.inf
 
 
 @dataclass(frozen=True)
