@@ -6,12 +6,13 @@ from dataclasses import fields, is_dataclass, replace
 import naive
 import numpy as np
 import pytest
+from scipy import integrate, stats
 
 from headwater import learner as loop
 from headwater.algorithms import ALGORITHMS, BatchEM, BatchVB, BayesianOnlineEM, SatoEM
 from headwater.families.gaussian import Gaussian
-from headwater.learner import Learner, advance, belief, learn, merge, report, settle
-from headwater.models.mixture import Mixture
+from headwater.learner import Learner, advance, belief, branch, learn, merge, report, settle
+from headwater.models.mixture import Mixture, MixturePrior
 from headwater.models.protocol import StartSettings
 from headwater.schedules import ForgettingFactor
 from headwater.state import Batch, Buffer, State
@@ -34,6 +35,7 @@ EQUAL = {name: algorithm for name, algorithm in ONLINE.items() if name.split(","
 
 kinds = pytest.mark.parametrize("kind", naive.KINDS)
 half_lives = pytest.mark.parametrize("half_life", [None, 80.0])
+branches = pytest.mark.parametrize("branched", [False, True], ids=["from warm-up", "from a branch"])
 
 
 def table(rows):
@@ -198,7 +200,7 @@ def test_under_equal_weights_counts_and_moments_are_those_of_all_rows(algorithm,
 
 @table(ONLINE)
 def test_labelled_rows_count_for_their_component(algorithm):
-    batch = Batch(X, labels=RNG.integers(0, K, N))
+    batch = Batch(X, labels=np.random.default_rng(1).integers(0, K, N))
     learner = learner_of(algorithm)
     prior, statistics, count = belief(learner, settle(learner, stream(learner, batch, 50)))
     if algorithm in EQUAL.values():
@@ -243,6 +245,29 @@ def test_objective_of_maximum_likelihood_is_the_mean_log_likelihood(kind):
 
 
 @kinds
+def test_free_energy_of_one_component_is_the_log_evidence(kind):
+    rows = X[:40]
+    learner = Learner(Mixture(1, Gaussian(1, kind)), BatchVB(), D, warm_up=WARM_UP)
+    state, end = learn(learner, Batch(rows), key=1, max_iter=2, tol=0.0)
+    prior = state.base.prior.components
+    centred, evidence = rows - prior.origin, 0.0
+    for i in range(len(rows)):
+        believed = naive.belief(kind, prior, *naive.totals(kind, centred[:i], np.ones((i, 1))))
+        evidence += naive.log_densities("predictive", kind, believed, 0.0, centred[i : i + 1])[0, 0]
+    assert end.trace[-1] * len(rows) == pytest.approx(evidence, rel=1e-9)
+
+
+def test_the_price_of_the_weights_is_the_divergence_of_their_beliefs():
+    model, count = Mixture(K, Gaussian(K)), 20.0
+    prior = MixturePrior(np.array([0.7, 2.5]), model.family.prior(np.zeros(D), np.eye(D), np.ones(D)))
+    totals = replace(model.zeros(D), count=np.array([0.8, 0.2]), second=np.stack([np.eye(D)] * 2))
+    after, before = stats.beta(16.7, 6.5), stats.beta(0.7, 2.5)
+    wanted, _ = integrate.quad(lambda w: after.pdf(w) * (after.logpdf(w) - before.logpdf(w)), 0.0, 1.0, epsabs=1e-11)
+    found = -model.objective("expect_log", prior, None, totals, count)
+    assert found - model.family.divergence(prior.components, totals.scaled(count)) == pytest.approx(wanted, rel=1e-8)
+
+
+@kinds
 def test_batch_em_ends_where_the_likelihood_is_stationary(kind):
     learner = learner_of(BatchEM(), kind, reg_covar=0.0)
     state, end = learn(learner, ROWS, key=1, max_iter=3000, tol=1e-15)
@@ -258,7 +283,7 @@ def test_batch_em_ends_where_the_likelihood_is_stationary(kind):
 @table(PASSES)
 def test_copies_of_a_row_are_a_row_of_their_weight(kind, algorithm):
     learner = replace(learner_of(algorithm, kind), warm_up=None)
-    copies = RNG.integers(1, 4, N)
+    copies = np.random.default_rng(2).integers(1, 4, N)
     start, _ = learn(learner, ROWS, key=1, max_iter=3, tol=0.0)
     batches = Batch(X, copies.astype(float)), Batch(np.repeat(X, copies, axis=0))
     weighted, repeated = (learn(learner, batch, key=1, max_iter=5, tol=0.0, resume=(start, -np.inf))[0] for batch in batches)
@@ -272,10 +297,15 @@ def test_copies_of_a_row_are_a_row_of_their_weight(kind, algorithm):
 CUTS = [(64, 67), (67, 84), (84, 164), (164, 165), (165, 205), (205, 240), (240, 250), (250, 300)]
 
 
-def workers(algorithm, half_life, batch):
-    """A learner, the state at the end of its warm-up, and eight states that went on from there with their own rows."""
+def workers(algorithm, half_life, batch, branched=False):
+    """A learner, the state at the end of its warm-up, and eight states that went on from there with their own rows.
+
+    If `branched`, they went on from a state that had already learned some rows after its warm-up.
+    """
     learner = learner_of(algorithm, half_life=half_life)
     base = stream(learner, batch[:WARM_UP], N)
+    if branched:
+        base = branch(learner, advance(learner, base, batch[-50:])[0])
     states = [advance(learner, copy.deepcopy(base), batch[start:stop])[0] for start, stop in CUTS]
     return learner, base, states
 
@@ -292,8 +322,9 @@ def test_merging_is_commutative(algorithm, half_life):
 
 @table(ONLINE)
 @half_lives
-def test_merging_is_associative(algorithm, half_life):
-    learner, _, states = workers(algorithm, half_life, RICH)
+@branches
+def test_merging_is_associative(algorithm, half_life, branched):
+    learner, _, states = workers(algorithm, half_life, RICH, branched)
     wanted = merge(learner, states)
 
     def tree(parts, cut):
@@ -308,9 +339,10 @@ def test_merging_is_associative(algorithm, half_life):
 
 @table(ONLINE)
 @half_lives
+@branches
 @pytest.mark.parametrize("part", [0, 2])
-def test_the_base_is_the_identity_of_merging(algorithm, half_life, part):
-    learner, base, states = workers(algorithm, half_life, RICH)
+def test_the_base_is_the_identity_of_merging(algorithm, half_life, branched, part):
+    learner, base, states = workers(algorithm, half_life, RICH, branched)
     alone, wanted = merge(learner, [states[part]]), settle(learner, states[part])
     assert_close(alone.parameters, wanted.parameters)
     assert_close(report(learner, alone), report(learner, wanted))
@@ -318,7 +350,24 @@ def test_the_base_is_the_identity_of_merging(algorithm, half_life, part):
         merged = merge(learner, parts)
         # How far a schedule has come in its own mass is told by the next test.
         assert_close(replace(merged, progress=replace(merged.progress, mass=alone.progress.mass)), alone)
-    assert_close(merge(learner, [base]), base)
+    assert_close(merge(learner, [base]).parameters, base.parameters)
+
+
+@table(ONLINE)
+@half_lives
+def test_a_branch_believes_what_its_state_does(algorithm, half_life):
+    learner = learner_of(algorithm, half_life=half_life)
+    state = stream(learner, RICH[:150], 37)
+    before = copy.deepcopy(state)
+    twig = branch(learner, state)
+    assert_identical(state, before)
+    assert_identical(twig.parameters, settle(learner, state).parameters)
+    assert_identical(report(learner, twig), report(learner, state))
+    assert twig.base.lineage != state.base.lineage
+    assert twig.base.lineage == branch(learner, before).base.lineage
+    assert twig.base.progress == twig.progress
+    wanted, _ = advance(learner, settle(learner, state), RICH[150:])
+    assert_close(advance(learner, twig, RICH[150:])[0].parameters, wanted.parameters)
 
 
 @table(ONLINE)

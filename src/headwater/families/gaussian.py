@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -173,16 +173,32 @@ class Gaussian:
         width = len(origin)
         self.check_prior(width)
         dof = self._dof(width)
-        if self.covariance_prior is not None:
-            scale = self._given_scale(width)
-        else:
-            floor = np.where(spread > 0.0, 1e-6 * spread, self.reg_covar) + 1e-200
-            scale = (within + (np.diag(floor) if self.kind.matrix else floor)) * dof
-            if self.spherical:
-                scale = np.full(width, scale.mean())
+        scale = self._scale(within, spread) if self.covariance_prior is None else self._given_scale(width)
         mean = np.zeros(width) if self.mean_prior is None else self.mean_prior - origin
         precision = 0.01 if self.mean_precision_prior is None else float(self.mean_precision_prior)
         return GaussianPrior(origin, mean, precision, dof, scale, 0.0)
+
+    def refined(self, prior: GaussianPrior, parameters: GaussianParameters, weights: Array, spread: Array) -> GaussianPrior:
+        """Empirical Bayes: a prior whose mean precision is that of the components, unless the user said what it is.
+
+        Thin components then are not blurred by the wide ones, as they would be by the pooled covariance.
+        """
+        if self.covariance_prior is not None:
+            return prior
+        factor = parameters.factor
+        if self.covariance_type == "tied":
+            covariance = np.linalg.inv(factor.T @ factor)
+        elif self.kind.matrix:
+            covariance = np.linalg.inv(np.einsum("k,kij,kil->jl", weights, factor, factor))
+        else:
+            covariance = 1.0 / (weights @ factor**2)
+        return replace(prior, scale=self._scale(covariance, spread))
+
+    def _scale(self, covariance: Array, spread: Array) -> Array:
+        """Prior scale that makes this the covariance; a part of the spread keeps it positive."""
+        floor = np.where(spread > 0.0, 1e-6 * spread, self.reg_covar) + 1e-200
+        scale = (covariance + (np.diag(floor) if self.kind.matrix else floor)) * self._dof(len(spread))
+        return np.full(len(spread), scale.mean()) if self.spherical else scale
 
     def _dof(self, width: int) -> float:
         if self.degrees_of_freedom_prior is not None:

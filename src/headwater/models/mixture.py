@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,12 @@ class Mixture:
     def prior(self, origin: Array, within: Array, spread: Array) -> MixturePrior:
         concentration = 1.0 if self.weight_concentration_prior is None else float(self.weight_concentration_prior)
         return MixturePrior(np.full(self.n_components, concentration), self.family.prior(origin, within, spread))
+
+    def refined(self, prior: MixturePrior, parameters: MixtureParameters, spread: Array) -> MixturePrior:
+        """The prior of components like these (empirical Bayes)."""
+        weights = np.exp(parameters.log_weights)
+        components = self.family.refined(prior.components, parameters.components, weights / weights.sum(), spread)
+        return replace(prior, components=components)
 
     def readout(self, name: str, prior: MixturePrior, statistics: Any, count: float) -> MixtureParameters:
         """Parameters of the belief prior + count * statistics: "mode", "mean", "expect_log" or "predictive"."""

@@ -98,8 +98,8 @@ class Geometry:
 
 
 def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
-    """Seed, climb and compare: half of the rows fit the seeds, the other half judges them, the best four climb on
-    all rows, and the best of those climbs on.
+    """Seed, climb and compare: some rows fit the seeds, others judge them, the best four climb on more rows, and the best
+    of those on all. On the way the prior is refined, if there are rows enough for each component to speak for itself.
 
     Without `polish` one seed is taken as it is. Parameters that are `given` replace what a seed says.
     """
@@ -135,8 +135,15 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
             return Start(prior, parameters, model.summarize(parameters, batch, n_threads=n_threads))
         parameters = climbed(parameters, learn, 8, 1e-3).parameters
         contenders.append((model.summarize(parameters, judge, n_threads=n_threads).score, parameters))
-    finals = [climbed(parameters, final, 60, 1e-4) for parameters in _distinct(contenders, 1e-3 * judge.size)[:4]]
-    best = climbed(max(finals, key=lambda end: end.trace[-1]).parameters, batch, 60, 1e-5)
+    leaders = _distinct(contenders, 1e-3 * judge.size)[:4]
+    plenty = len(learn) >= 5 * width * model.n_components
+    if plenty:
+        prior = model.refined(prior, leaders[0], geometry.spread)
+    best = max((climbed(parameters, final, 60, 1e-4) for parameters in leaders), key=lambda end: end.trace[-1])
+    for _ in range(3 if plenty else 1):
+        if plenty:
+            prior = model.refined(prior, best.parameters, geometry.spread)
+        best = climbed(best.parameters, batch, 60, 1e-5)
     return Start(prior, best.parameters, best.summary)
 
 
