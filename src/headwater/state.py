@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -97,8 +97,7 @@ class Progress:
 
     def after(self, rows: int, size: float, step: float, folds: float) -> Progress:
         """Return the progress after one fold of `rows` rows that weigh `size`, with this step."""
-        return replace(
-            self,
+        return Progress(
             rows_seen=self.rows_seen + rows,
             weight_seen=self.weight_seen + size,
             folds=self.folds + folds,

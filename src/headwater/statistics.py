@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from functools import cache
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +26,16 @@ class Statistics:
 
     def to_arrays(self) -> dict[str, Array]:
         """Return the arrays by name, without copying."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: getattr(self, name) for name in self._names()}
 
-    def _combine(self, function: Any, *others: Statistics) -> Self:
-        return type(self)(
-            **{
-                field.name: function(getattr(self, field.name), *(getattr(other, field.name) for other in others))
-                for field in fields(self)
-            }
-        )
+    @classmethod
+    @cache
+    def _names(cls) -> tuple[str, ...]:
+        return tuple(field.name for field in fields(cls))
+
+    def _combine(self, function: Callable[..., Array], *others: Statistics) -> Self:
+        parts = (self, *others)
+        return type(self)(*[function(*[getattr(part, name) for part in parts]) for name in self._names()])
 
     def __add__(self, other: Self) -> Self:
         return self._combine(np.add, other)
@@ -44,9 +47,10 @@ class Statistics:
         """Return these statistics times a number."""
         return self._combine(lambda array: array * factor)
 
-    def toward(self, other: Self, step_size: float) -> Self:
-        """Return self + step_size * (other - self): the fold of every algorithm."""
-        return self._combine(lambda mine, theirs: (1.0 - step_size) * mine + step_size * theirs, other)
+    def toward(self, other: Self, step_size: float, other_scale: float = 1.0) -> Self:
+        """Return self + step_size * (other_scale * other - self): the fold of every algorithm."""
+        keep, gain = 1.0 - step_size, step_size * other_scale
+        return self._combine(lambda mine, theirs: keep * mine + gain * theirs, other)
 
     def zeros_like(self) -> Self:
         """Return statistics of the same shape that hold nothing."""

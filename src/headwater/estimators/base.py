@@ -6,6 +6,7 @@ import numbers
 import warnings
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -222,7 +223,7 @@ class StreamingEstimator(BaseEstimator):
             The estimator, a row wiser.
         """
         row = self._one(x, learning=True)
-        learner = self._learner if self._has_state() else self._make_learner(row.shape[1])
+        learner = self._learner_for(row.shape[1])
         if not learner.algorithm.online:
             self._learn_chunk(row, None, None)
         if not self._has_state():
@@ -320,12 +321,26 @@ class StreamingEstimator(BaseEstimator):
         rows = check_rows(X, owner=type(self).__name__)
         if not reset:
             check_width(rows, self.n_features_in_, type(self).__name__)
-        learner = self._make_learner(rows.shape[1])
+        learner = self._learner_for(rows.shape[1])
         weights = check_weights(sample_weight, len(rows))
         return make_batch(rows, weights, check_labels(labels, len(rows), self._n_labels)), learner
 
+    @classmethod
+    @cache
+    def _parameter_names(cls) -> list[str]:
+        return list(cls._get_param_names())
+
+    def _learner_for(self, width: int) -> Learner:
+        """Return the learner of the parameters, the last one if they are still the very same."""
+        parameters = [getattr(self, name) for name in self._parameter_names()]
+        known = self.__dict__.get("_parameters", (0, []))
+        if known[0] != width or any(one is not other for one, other in zip(parameters, known[1], strict=True)):
+            return self._make_learner(width)
+        return self._learner
+
     def _set(self, state: State, learner: Learner) -> None:
         self._state, self._learner = state, learner
+        self._parameters = learner.width, [getattr(self, name) for name in self._parameter_names()]
         self._cache = _Cache(quick=self._cache.quick if "_cache" in self.__dict__ else None)
 
     def _new_key(self) -> int:

@@ -69,7 +69,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
     reg_covar : float, default=1e-6
         Added to the diagonal of maximum-likelihood covariances.
     max_iter : int, default=100
-        Most passes over the data in `fit`.
+        Most passes over the data in `fit`. With 0 a start is taken as it was seeded.
     n_init : int, default=1
         Runs of `fit` from different starts, of which the best is kept.
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
@@ -242,7 +242,10 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
             algorithm,
             width,
             StartSettings(
-                self.init_params, polish=self.means_init is None and self.max_iter > 0, given=self._given(family, width)
+                self.init_params,
+                polish=self.means_init is None and self.max_iter > 0,
+                readout="mode" if (self.weight_concentration_prior or 1.0) >= 1.0 else "expect_log",
+                given=self._given(family, width),
             ),
             self.half_life,
             None if self.warm_up == "auto" else int(self.warm_up),

@@ -194,7 +194,7 @@ class Gaussian:
             covariance = 1.0 / (weights @ factor**2)
         return replace(prior, scale=self._scale(covariance, spread))
 
-    def _scale(self, covariance: Array, spread: Array) -> Array:
+    def _scale(self, covariance: Any, spread: Array) -> Array:
         """Prior scale that makes this the covariance; a part of the spread keeps it positive."""
         floor = np.where(spread > 0.0, 1e-6 * spread, self.reg_covar) + 1e-200
         scale = (covariance + (np.diag(floor) if self.kind.matrix else floor)) * self._dof(len(spread))

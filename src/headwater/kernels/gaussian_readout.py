@@ -36,10 +36,13 @@ def posterior_mean(prior_mean, kappa0, mass, first, mean):
 
 
 @kernel
-def divisor(code, dof, mode_shift):
-    """What V is divided by to make the covariance of the readout."""
+def divisor(code, dof, beyond_mode, kappa0):
+    """What V is divided by to make the covariance of the readout; `beyond_mode` is dof - mode_shift.
+
+    A proper prior with few degrees of freedom has no mode before some rows were seen: it is taken at one row.
+    """
     if code == MODE:
-        return max(dof - mode_shift, TINY)
+        return max(beyond_mode, 1.0 if kappa0 > 0.0 else TINY)
     if code == PREDICTIVE:
         return 1.0
     return dof
@@ -111,7 +114,7 @@ def readout_full(k, code, prior, count, first, second, means, factor, shift, off
     width = prior_mean.size
     kappa = posterior_mean(prior_mean, kappa0, count[k], first[k], means[k])
     dof = nu0 + count[k]
-    scale = 1.0 / divisor(code, dof, mode_shift)
+    scale = 1.0 / divisor(code, dof, count[k] + (nu0 - mode_shift), kappa0)
     matrix, noise = work[:width], work[width]
     for i in range(width):
         for j in range(i + 1):
@@ -136,11 +139,10 @@ def readout_tied(k, code, prior, count, first, second, means, factor, shift, off
     width = prior_mean.size
     n_components = count.size
     matrix, noise = work[:width], work[width]
-    dof = nu0
     for c in range(n_components):
         posterior_mean(prior_mean, kappa0, count[c], first[c], means[c])
-        dof += count[c]
-    scale = 1.0 / divisor(code, dof, mode_shift)
+    dof = nu0 + count.sum()
+    scale = 1.0 / divisor(code, dof, count.sum() + (nu0 - mode_shift), kappa0)
     for i in range(width):
         for j in range(i + 1):
             value = second[i, j] + scale0[i, j] + n_components * kappa0 * prior_mean[i] * prior_mean[j]
@@ -168,7 +170,7 @@ def readout_diag(k, code, prior, count, first, second, means, factor, shift, off
     width = prior_mean.size
     kappa = posterior_mean(prior_mean, kappa0, count[k], first[k], means[k])
     dof = nu0 + count[k]
-    scale = 1.0 / divisor(code, dof, mode_shift)
+    scale = 1.0 / divisor(code, dof, count[k] + (nu0 - mode_shift), kappa0)
     lift = floor if code == MODE else 0.0
     lifted = 0
     raw = 0.0

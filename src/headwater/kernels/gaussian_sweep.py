@@ -51,7 +51,7 @@ def fold_factors(n_eff, step, weight):
     after = 1.0 / ((1.0 - step) ** 2 / n_eff + step * step / weight)
     keep = (1.0 - step) * after / n_eff
     gain = step * after / weight
-    if abs(keep - 1.0) < 1e-12:
+    if abs(keep - 1.0) < 1e-12 and abs(gain - 1.0) < 1e-9:
         keep = 1.0
         gain = 1.0
     return after, keep, gain

@@ -1,5 +1,7 @@
 """The part of an E-step that no family changes: from joint log-densities of a block of rows to responsibilities."""
 
+import numpy as np
+
 from headwater.kernels._jit import kernel
 from headwater.kernels.fastmath import exp, log
 
@@ -21,7 +23,7 @@ def responsibilities_block(log_joint, peak, total, rows, start, weights, labels,
             if label >= 0:
                 kept = log_joint[label, b]
                 for k in range(n_components):
-                    log_joint[k, b] = LOWEST
+                    log_joint[k, b] = -np.inf
                 log_joint[label, b] = kept
     for b in range(rows):
         peak[b] = LOWEST
@@ -44,6 +46,7 @@ def responsibilities_block(log_joint, peak, total, rows, start, weights, labels,
     if weights.size:
         for b in range(rows):
             score += weights[start + b] * peak[b]
+        for b in range(rows):  # a loop of its own: beside a store, the order of the sum would depend on addresses
             total[b] *= weights[start + b]
     else:
         for b in range(rows):

@@ -16,11 +16,14 @@ NO_SCORES: Array = np.empty(0)
 
 @dataclass(frozen=True)
 class StartSettings:
-    """How to start: the way of seeding, how many seeds compete, whether they climb, and what replaces what they say."""
+    """How to start: the way of seeding, how many seeds compete, whether and by which readout they climb, and what replaces
+    what they say.
+    """
 
     method: str = "kmeans"
     n_starts: int = 10
     polish: bool = True
+    readout: str = "mode"
     given: Callable[[Any], Any] | None = None
 
 

@@ -121,14 +121,14 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
 
     def climbed(parameters: Any, rows: Batch, passes: int, tol: float) -> Climb:
         summary = model.summarize(parameters, rows, n_threads=n_threads)
-        return climb(model, "mode", prior, parameters, summary, rows, passes, tol, n_threads, penalised=False)
+        return climb(model, settings.readout, prior, parameters, summary, rows, passes, tol, n_threads, penalised=False)
 
     responsibilities = seed(0)
-    prior = model.prior(geometry.origin, within_spread(model, learn, responsibilities), geometry.spread)
+    prior = model.prior(geometry.origin, within_spread(model, learn, responsibilities, geometry.spread), geometry.spread)
     contenders: list[tuple[float, Any]] = []
     for index in range(n_starts):
         summary = model.collect(geometry.origin, learn, responsibilities if index == 0 else seed(index))
-        parameters = model.readout("mode", prior, summary.statistics, 1.0)
+        parameters = model.readout(settings.readout, prior, summary.statistics, 1.0)
         if settings.given is not None:
             parameters = settings.given(parameters)
         if not settings.polish:
@@ -156,14 +156,20 @@ def _distinct(contenders: list[tuple[float, Any]], gap: float) -> list[Any]:
     return [parameters for _, parameters in kept]
 
 
-def within_spread(model: Mixture, batch: Batch, responsibilities: Array) -> Array:
-    """Covariance (or variances) about the means of the seeded groups, pooled."""
+def within_spread(model: Mixture, batch: Batch, responsibilities: Array, spread: Array) -> Array:
+    """Covariance (or variances) about the means of the seeded groups, pooled.
+
+    Too few rows to tell are taken to be cut into groups of equal volume, each of which has its part of the spread.
+    """
+    n, width = batch.X.shape
+    matrix = model.family.kind.matrix
+    if n < 3 * model.n_components:
+        part = spread * model.n_components ** (-2.0 / width)
+        return np.diag(part) if matrix else part
     weighted = responsibilities * batch.row_weights[:, None]
     mass = weighted.sum(axis=0)
     means = weighted.T @ batch.X / np.maximum(mass, 1e-300)[:, None]
     rows = weighted.sum(axis=1)
     centred = batch.X - (responsibilities / np.maximum(responsibilities.sum(axis=1, keepdims=True), 1e-300)) @ means
-    total = max(float(rows.sum()), 1e-300)
-    if model.family.kind.matrix:
-        return (centred * rows[:, None]).T @ centred / total
-    return rows @ centred**2 / total
+    total = max(float(rows.sum()), 1e-300) * (1.0 - model.n_components / n)
+    return (centred * rows[:, None]).T @ centred / total if matrix else rows @ centred**2 / total
