@@ -169,7 +169,7 @@ def learn(
             prior = learner.model.flattened(prior)
         end = climb(
             learner.model, name, prior, start.parameters, start.summary, batch, max_iter, tol, learner.n_threads,
-            resume[1] if resume else -np.inf, watch=watch,
+            resume[1] if resume else -np.inf, prior is start.prior, watch,
         )  # fmt: skip
         reached.append((Start(start.prior if algorithm.finish else prior, end.parameters, end.summary), end))
     best, end = max(reached, key=lambda pair: pair[1].trace[-1] if pair[1].trace else -np.inf)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import DensityMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.algorithms import Algorithm, resolve
@@ -220,7 +220,8 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
     # Parameters to learner
 
     def _make_learner(self, width: int) -> Learner:
-        self._validate_params()
+        parameters = {name: getattr(self, name) for name in self._parameter_names()}
+        validate_parameter_constraints(self._parameter_constraints, parameters, type(self).__name__)
         algorithm = resolve(self.algorithm, Gaussian.readouts, type(self).__name__)
         if algorithm.readout == "mode" and (self.weight_concentration_prior or 1.0) < 1.0:
             raise ValueError(

@@ -11,17 +11,19 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, multigammaln
 
 from headwater.kernels import gaussian as estep_kernels
+from headwater.kernels import gaussian_climb as climb_kernels
 from headwater.kernels import gaussian_readout as readout_kernels
 from headwater.kernels import gaussian_sweep as sweep_kernels
+from headwater.kernels import mixture as mixture_kernels
 from headwater.kernels.parallel import run_slabs, slabs
 from headwater.state import Batch
 from headwater.statistics import Array, Statistics
 
 READOUTS = {
-    "mode": readout_kernels.MODE,
-    "mean": readout_kernels.MEAN,
-    "expect_log": readout_kernels.EXPECT_LOG,
-    "predictive": readout_kernels.PREDICTIVE,
+    "mode": mixture_kernels.MODE,
+    "mean": mixture_kernels.MEAN,
+    "expect_log": mixture_kernels.EXPECT_LOG,
+    "predictive": mixture_kernels.PREDICTIVE,
 }
 EMPTY: Array = np.empty(0)
 EMPTY_TABLE: Array = np.empty((0, 0))
@@ -82,6 +84,7 @@ class Covariance:
     estep: Callable[..., float]
     refresh: Callable[..., int]
     sweep: Callable[..., float]
+    climb: Callable[..., tuple[int, bool, int]] | None
     second_shape: Callable[[int, int], tuple[int, ...]]
     factor_shape: Callable[[int, int], tuple[int, ...]]
     matrix: bool
@@ -91,19 +94,19 @@ class Covariance:
 
 COVARIANCES = {
     "full": Covariance(
-        estep_kernels.estep_full, readout_kernels.refresh_full, sweep_kernels.sweep_full,
+        estep_kernels.estep_full, readout_kernels.refresh_full, sweep_kernels.sweep_full, None,
         lambda k, d: (k, d, d), lambda k, d: (k, d, d), True, lambda k, d: k * d * (d + 1) // 2, lambda k, d: d,
     ),
     "tied": Covariance(
-        estep_kernels.estep_tied, readout_kernels.refresh_tied, sweep_kernels.sweep_tied,
+        estep_kernels.estep_tied, readout_kernels.refresh_tied, sweep_kernels.sweep_tied, climb_kernels.climb_tied,
         lambda k, d: (d, d), lambda k, d: (d, d), True, lambda k, d: d * (d + 1) // 2, lambda k, d: d + 1 - k,
     ),
     "diag": Covariance(
-        estep_kernels.estep_diag, readout_kernels.refresh_diag, sweep_kernels.sweep_diag,
+        estep_kernels.estep_diag, readout_kernels.refresh_diag, sweep_kernels.sweep_diag, climb_kernels.climb_diag,
         lambda k, d: (k, d), lambda k, d: (k, d), False, lambda k, d: k * d, lambda k, d: 1.0,
     ),
     "spherical": Covariance(
-        estep_kernels.estep_diag, readout_kernels.refresh_diag, sweep_kernels.sweep_diag,
+        estep_kernels.estep_diag, readout_kernels.refresh_diag, sweep_kernels.sweep_diag, climb_kernels.climb_diag,
         lambda k, d: (k, d), lambda k, d: (k, d), False, lambda k, d: k, lambda k, d: 2.0 / d - 1.0,
     ),
 }  # fmt: skip
@@ -152,7 +155,7 @@ class Gaussian:
         """The prior whose mode is maximum likelihood; only the floor `reg_covar` is left of it."""
         width = len(origin)
         scale = np.zeros((width, width) if self.kind.matrix else width)
-        shift = self.kind.mode_shift(self.n_components, width)
+        shift = float(self.kind.mode_shift(self.n_components, width))
         return GaussianPrior(origin, np.zeros(width), 0.0, shift, scale, self.reg_covar)
 
     def check_prior(self, width: int) -> None:
@@ -228,12 +231,7 @@ class Gaussian:
             READOUTS[name], self._prior_tuple(prior), totals.count, totals.first, totals.second,
             parameters.means, parameters.factor, parameters.shift, parameters.offset, parameters.power, parameters.stretch,
         )  # fmt: skip
-        if lifted and prior.mean_precision == 0.0 and prior.floor == 0.0:
-            raise ValueError(
-                "Fitting the mixture model failed because some components have ill-defined empirical covariance (for "
-                "instance caused by singleton or collapsed samples). Try to decrease the number of components, increase "
-                "reg_covar, or scale the input data."
-            )
+        _refuse_singular(lifted, prior)
         return parameters
 
     def blank(self, origin: Array) -> GaussianParameters:
@@ -371,6 +369,33 @@ class Gaussian:
                 totals.second[...] += second
         return float(sum(values))
 
+    def climb(
+        self,
+        name: str,
+        prior: GaussianPrior,
+        concentration: Array,
+        batch: Batch,
+        passes: int,
+        tol: float,
+        before: float,
+        totals: GaussianStatistics,
+    ) -> tuple[Array, GaussianParameters, Array, bool] | None:
+        """Make passes over one slab of rows inside a kernel, changing `totals` in place, if there is such a kernel.
+
+        Returns log-weights, parameters, the mean score of each pass, and whether they converged.
+        """
+        if self.kind.climb is None:
+            return None
+        parameters, log_weights, trace = self.blank(prior.origin), np.empty(self.n_components), np.empty(passes)
+        made, converged, singular = self.kind.climb(
+            batch.X, batch.weights, batch.labels, batch.size, prior.origin, READOUTS[name], concentration,
+            self._prior_tuple(prior), tol, before, totals.count, totals.first, totals.second, parameters.means,
+            parameters.factor, parameters.shift, parameters.offset, parameters.power, parameters.stretch, log_weights, trace,
+            0, False,
+        )  # fmt: skip
+        _refuse_singular(singular, prior)
+        return log_weights, parameters, trace[:made], converged
+
     def sweep(
         self,
         name: str,
@@ -420,6 +445,15 @@ class Gaussian:
         else:
             noise /= parameters.factor[components]
         return noise + parameters.means[components] + parameters.origin
+
+
+def _refuse_singular(pivots: int, prior: GaussianPrior) -> None:
+    if pivots and prior.mean_precision == 0.0 and prior.floor == 0.0:
+        raise ValueError(
+            "Fitting the mixture model failed because some components have ill-defined empirical covariance (for "
+            "instance caused by singleton or collapsed samples). Try to decrease the number of components, increase "
+            "reg_covar, or scale the input data."
+        )
 
 
 def _product(a: Array, b: Array, matrix: bool) -> Array:

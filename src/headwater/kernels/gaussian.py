@@ -17,7 +17,7 @@ import numpy as np
 
 from headwater.kernels._jit import kernel
 from headwater.kernels.fastmath import log
-from headwater.kernels.mixture import given_block, load_block, responsibilities_block, store_block, tail_block
+from headwater.kernels.mixture import load_block, responsibilities_block
 
 BLOCK_FULL = 128
 BLOCK_DIAG = 256
@@ -70,20 +70,6 @@ def add_products(weighted, block, rows, i, second):
 
 
 @kernel
-def finish_block(log_joint, peak, total, rows, at, weights, labels, offset, power, stretch, scores, responsibilities, given):
-    """Squared distances of a block to weighted responsibilities; return the weighted score."""
-    score = 0.0
-    if given:
-        given_block(log_joint, rows, at, weights, responsibilities)
-    else:
-        tail_block(log_joint, rows, offset, power, stretch)
-        score = responsibilities_block(log_joint, peak, total, rows, at, weights, labels, scores)
-        if responsibilities.size:
-            store_block(log_joint, rows, at, weights, responsibilities)
-    return score
-
-
-@kernel
 def estep_full(
     X, start, stop, weights, labels, origin, factor, shift, offset, power, stretch, columns_tail, scores, responsibilities,
     given, count, first, second,
@@ -108,7 +94,7 @@ def estep_full(
                     centre = shift[k, i]
                     for b in range(rows):
                         log_joint[k, b] += (column[b] - centre) * (column[b] - centre)
-        score += finish_block(
+        score += responsibilities_block(
             log_joint, peak, total, rows, at, weights, labels, offset, power, stretch, scores, responsibilities, given
         )
         if count.size:
@@ -154,7 +140,7 @@ def estep_tied(
                     centre = shift[k, i]
                     for b in range(rows):
                         log_joint[k, b] += (column[b] - centre) * (column[b] - centre)
-        score += finish_block(
+        score += responsibilities_block(
             log_joint, peak, total, rows, at, weights, labels, offset, power, stretch, scores, responsibilities, given
         )
         if count.size:
@@ -209,10 +195,21 @@ def estep_diag(
                         for b in range(rows):
                             y = scale * block[j, b] - centre
                             log_joint[k, b] += y * y
-        score += finish_block(
-            log_joint, peak, total, rows, at, weights, labels, offset, no_power if columns_tail else power, stretch,
-            scores, responsibilities, given,
-        )  # fmt: skip
+        score += responsibilities_block(
+            log_joint,
+            peak,
+            total,
+            rows,
+            at,
+            weights,
+            labels,
+            offset,
+            no_power if columns_tail else power,
+            stretch,
+            scores,
+            responsibilities,
+            given,
+        )
         if count.size:
             for k in range(n_components):
                 mass = 0.0

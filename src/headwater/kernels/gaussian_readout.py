@@ -18,12 +18,10 @@ import numpy as np
 
 from headwater.kernels._jit import kernel
 from headwater.kernels.fastmath import digamma
-
-MODE, MEAN, EXPECT_LOG, PREDICTIVE = 0, 1, 2, 3
+from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, TINY
 
 # A pivot below this part of the second moments it was computed from is rounding: it is lifted, so nothing is ever NaN.
 ROUNDING = 2e-15
-TINY = 1e-300
 
 
 @kernel

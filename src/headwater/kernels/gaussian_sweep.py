@@ -10,39 +10,11 @@ import math
 import numpy as np
 
 from headwater.kernels._jit import kernel
-from headwater.kernels.fastmath import digamma
-from headwater.kernels.gaussian_readout import (
-    EXPECT_LOG,
-    MODE,
-    TINY,
-    readout_diag,
-    readout_full,
-    readout_tied,
-)
-from headwater.kernels.mixture import LOWEST
+from headwater.kernels.gaussian_readout import readout_diag, readout_full, readout_tied
+from headwater.kernels.mixture import LOWEST, log_normaliser, log_share
 
 # A row that adds less than this part to a component's mass changes it by rounding only.
 UNTOUCHED = 1e-17
-
-
-@kernel
-def log_share(code, concentration):
-    """Log-weight of a component, up to the normaliser below."""
-    if code == MODE:
-        return math.log(max(concentration - 1.0, TINY))
-    if code == EXPECT_LOG:
-        return digamma(concentration)
-    return math.log(concentration)
-
-
-@kernel
-def log_normaliser(code, total, n_components):
-    """What `log_share` lacks, the same for every component."""
-    if code == MODE:
-        return math.log(max(total - n_components, TINY))
-    if code == EXPECT_LOG:
-        return digamma(total)
-    return math.log(total)
 
 
 @kernel

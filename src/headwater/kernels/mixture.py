@@ -1,98 +1,120 @@
-"""The part of an E-step that no family changes: from joint log-densities of a block of rows to responsibilities."""
+"""What no family changes: weights, and the step from joint log-densities of a block of rows to responsibilities."""
+
+import math
 
 import numpy as np
 
 from headwater.kernels._jit import kernel
-from headwater.kernels.fastmath import exp, log
+from headwater.kernels.fastmath import digamma, exp, log
+
+MODE, MEAN, EXPECT_LOG, PREDICTIVE = 0, 1, 2, 3
+TINY = 1e-300
 
 # A joint log-density below this is as good as impossible; the floor keeps a row that overflows in every component finite.
 LOWEST = -1e300
 
 
 @kernel
-def responsibilities_block(log_joint, peak, total, rows, start, weights, labels, scores):
-    """Turn `log_joint` (K, rows) into weight * responsibility in place; return the weighted sum of log-likelihoods.
+def log_share(code, concentration):
+    """Log-weight of a component, up to the normaliser below."""
+    if code == MODE:
+        return math.log(max(concentration - 1.0, TINY))
+    if code == EXPECT_LOG:
+        return digamma(concentration)
+    return math.log(concentration)
 
-    A label clamps its row to one component, and the row then scores its joint log-density. `scores` is filled if it
-    has room.
+
+@kernel
+def log_normaliser(code, total, n_components):
+    """What `log_share` lacks, the same for every component."""
+    if code == MODE:
+        return math.log(max(total - n_components, TINY))
+    if code == EXPECT_LOG:
+        return digamma(total)
+    return math.log(total)
+
+
+@kernel
+def weights_readout(code, concentration, count, log_weights):
+    """Log-weights of the belief with these concentrations and counts, or what the readout puts in their place."""
+    n_components = count.size
+    total = 0.0
+    for k in range(n_components):
+        total += concentration[k] + count[k]
+    normaliser = log_normaliser(code, total, n_components)
+    for k in range(n_components):
+        log_weights[k] = log_share(code, concentration[k] + count[k]) - normaliser
+
+
+@kernel
+def responsibilities_block(
+    squared, peak, total, rows, start, weights, labels, offset, power, stretch, scores, responsibilities, given
+):
+    """Turn squared distances (K, rows) into weight * responsibility in place; return the weighted sum of log-likelihoods.
+
+    A joint log-density is offset - distance / 2, or that of Student's t where the power is not 0. A label clamps its row to
+    one component, and the row then scores its joint log-density. `scores` and `responsibilities` are filled if they have
+    room; responsibilities that are `given` are taken as they are.
     """
-    n_components = log_joint.shape[0]
-    if labels.size:
+    n_components = squared.shape[0]
+    if given:
+        for k in range(n_components):
+            for b in range(rows):
+                squared[k, b] = responsibilities[start + b, k]
+                peak[b] = 0.0
+    else:
         for b in range(rows):
-            label = labels[start + b]
-            if label >= 0:
-                kept = log_joint[label, b]
-                for k in range(n_components):
-                    log_joint[k, b] = -np.inf
-                log_joint[label, b] = kept
-    for b in range(rows):
-        peak[b] = LOWEST
-        total[b] = 0.0
-    for k in range(n_components):
+            peak[b] = LOWEST
+            total[b] = 0.0
+        for k in range(n_components):
+            if power[k] > 0.0:
+                for b in range(rows):
+                    squared[k, b] = offset[k] - power[k] * log(1.0 + min(stretch[k] * squared[k, b], 1e300))
+            else:
+                for b in range(rows):
+                    squared[k, b] = offset[k] - 0.5 * squared[k, b]
+            for b in range(rows):
+                squared[k, b] = max(squared[k, b], LOWEST)
+        if labels.size:
+            for b in range(rows):
+                label = labels[start + b]
+                if label >= 0:
+                    kept = squared[label, b]
+                    for k in range(n_components):
+                        squared[k, b] = -np.inf
+                    squared[label, b] = kept
+        for k in range(n_components):
+            for b in range(rows):
+                peak[b] = max(peak[b], squared[k, b])
+        for k in range(n_components):
+            for b in range(rows):
+                share = exp(squared[k, b] - peak[b])
+                squared[k, b] = share
+                total[b] += share
         for b in range(rows):
-            peak[b] = max(peak[b], log_joint[k, b])
-    for k in range(n_components):
-        for b in range(rows):
-            share = exp(log_joint[k, b] - peak[b])
-            log_joint[k, b] = share
-            total[b] += share
+            peak[b] += log(total[b])
+            total[b] = 1.0 / total[b]
+        for k in range(n_components):
+            for b in range(rows):
+                squared[k, b] *= total[b]
+        if scores.size:
+            for b in range(rows):
+                scores[start + b] = peak[b]
+        if responsibilities.size:
+            for k in range(n_components):
+                for b in range(rows):
+                    responsibilities[start + b, k] = squared[k, b]
     score = 0.0
-    for b in range(rows):
-        peak[b] += log(total[b])
-        total[b] = 1.0 / total[b]
-    if scores.size:
-        for b in range(rows):
-            scores[start + b] = peak[b]
     if weights.size:
         for b in range(rows):
             score += weights[start + b] * peak[b]
-        for b in range(rows):  # a loop of its own: beside a store, the order of the sum would depend on addresses
-            total[b] *= weights[start + b]
+        for k in range(n_components):
+            for b in range(rows):
+                squared[k, b] *= weights[start + b]
     else:
         for b in range(rows):
             score += peak[b]
-    for k in range(n_components):
-        for b in range(rows):
-            log_joint[k, b] *= total[b]
     return score
-
-
-@kernel
-def given_block(log_joint, rows, start, weights, responsibilities):
-    """Fill `log_joint` with weight * given responsibility."""
-    for k in range(log_joint.shape[0]):
-        for b in range(rows):
-            log_joint[k, b] = responsibilities[start + b, k]
-    if weights.size:
-        for k in range(log_joint.shape[0]):
-            for b in range(rows):
-                log_joint[k, b] *= weights[start + b]
-
-
-@kernel
-def store_block(log_joint, rows, start, weights, responsibilities):
-    """Write the responsibilities of a block out, without the weights that were multiplied in."""
-    for k in range(log_joint.shape[0]):
-        for b in range(rows):
-            responsibilities[start + b, k] = log_joint[k, b]
-    if weights.size:
-        for b in range(rows):
-            inverse = 1.0 / weights[start + b]
-            for k in range(log_joint.shape[0]):
-                responsibilities[start + b, k] *= inverse
-
-
-@kernel
-def tail_block(squared, rows, offset, power, stretch):
-    """Turn squared distances (K, rows) into joint log-densities: Gaussian where the power is 0, else Student-t."""
-    for k in range(squared.shape[0]):
-        constant = offset[k]
-        if power[k] > 0.0:
-            for b in range(rows):
-                squared[k, b] = max(constant - power[k] * log(1.0 + min(stretch[k] * squared[k, b], 1e300)), LOWEST)
-        else:
-            for b in range(rows):
-                squared[k, b] = max(constant - 0.5 * squared[k, b], LOWEST)
 
 
 @kernel

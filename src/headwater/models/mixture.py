@@ -132,6 +132,19 @@ class Mixture:
         )
         return Summary(pending.statistics, pending.rows + len(batch), pending.size + batch.size, pending.score + score)
 
+    def climb(
+        self, name: str, prior: MixturePrior, summary: Summary, batch: Batch, passes: int, tol: float, before: float
+    ) -> tuple[Summary, MixtureParameters, Array, bool] | None:
+        """Passes over one slab of rows, from a summary of them: the fast path, where there is one, of `climb` in start.py."""
+        totals: Any = summary.statistics.copy()
+        end = self.family.climb(name, prior.components, prior.concentration, batch, passes, tol, before, totals)
+        if end is None:
+            return None
+        log_weights, components, trace, converged = end
+        totals.from_base[...] = 0.0
+        summary = Summary(totals, len(batch), batch.size, float(trace[-1]) * batch.size)
+        return summary, MixtureParameters(log_weights, components), trace, converged
+
     def collect(self, origin: Array, batch: Batch, responsibilities: Array) -> Summary:
         """Summary of rows whose responsibilities are known."""
         width = batch.X.shape[1]

@@ -16,12 +16,9 @@ NO_SCORES: Array = np.empty(0)
 
 @dataclass(frozen=True)
 class StartSettings:
-    """How to start: the way of seeding, how many seeds compete, whether and by which readout they climb, and what replaces
-    what they say.
-    """
+    """How to start: the way of seeding, whether seeds compete, by which readout they climb, what replaces what they say."""
 
     method: str = "kmeans"
-    n_starts: int = 10
     polish: bool = True
     readout: str = "mode"
     given: Callable[[Any], Any] | None = None
@@ -79,6 +76,10 @@ class Model(Protocol):
         gains: Array,
         scores: Array,
     ) -> tuple[Any, Any, float]: ...
+
+    def climb(
+        self, name: str, prior: Any, summary: Summary, batch: Batch, passes: int, tol: float, before: float
+    ) -> tuple[Summary, Any, Array, bool] | None: ...
 
     def log_likelihood(self, parameters: Any, batch: Batch, n_threads: int | None = None) -> Array: ...
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headwater.kernels.gaussian_climb import converged
+from headwater.kernels.parallel import slabs
 from headwater.models.protocol import Model, Start, StartSettings
 from headwater.models.seeding import seed_assignments
 from headwater.state import Batch, Summary
@@ -46,8 +48,11 @@ def climb(
     `summary` is that of the rows at `parameters`, which come back as they are if there are no passes to make; `before` is
     the objective of an earlier climb that this one goes on with. If not `penalised`, the objective is the score alone.
     """
+    if passes and watch is None and not penalised and len(slabs(len(batch))) == 1:
+        end = model.climb(name, prior, summary, batch, passes, tol, before)
+        if end is not None:
+            return Climb(end[0], end[1], tuple(end[2].tolist()), end[3])
     trace: list[float] = []
-    converged = False
     last_gain = np.inf
     for number in range(1, passes + 1):
         parameters = model.readout(name, prior, summary.statistics, 1.0)
@@ -57,17 +62,10 @@ def climb(
         if watch is not None:
             watch(number, trace[-1])
         gain, before = trace[-1] - before, trace[-1]
-        if abs(gain) < tol and _to_come(gain, last_gain) < tol:
-            converged = True
-            break
+        if converged(gain, last_gain, tol):
+            return Climb(summary, parameters, tuple(trace), True)
         last_gain = gain
-    return Climb(summary, parameters, tuple(trace), converged)
-
-
-def _to_come(gain: float, last_gain: float) -> float:
-    """Gain still to be expected if gains go on falling by the same ratio (Aitken); EM creeps where that is near one."""
-    ratio = gain / last_gain if last_gain > 0.0 else 0.0
-    return gain * ratio / (1.0 - ratio) if ratio < 1.0 else np.inf
+    return Climb(summary, parameters, tuple(trace), False)
 
 
 @dataclass(frozen=True)
@@ -105,22 +103,24 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     """
     geometry = Geometry.of(batch, model.family.kind.matrix)
     n, width = batch.X.shape
-    n_starts = settings.n_starts if settings.polish and model.n_components > 1 else 1
-    generators = [np.random.default_rng(np.random.SeedSequence((key, index))) for index in range(n_starts + 1)]
+    n_starts = 1
+    if settings.polish and model.n_components > 1:
+        n_starts = 10 if n >= 500 else 3
+    rng = np.random.default_rng(np.random.SeedSequence((key, n)))
     learn_rows = judge_rows = final_rows = np.arange(n)
     if n_starts > 1 and n >= 20 * model.n_components:
         enough = min(n // 2, max(2000, 10 * model.n_components * (width + 1)))
-        final_rows = generators[-1].permutation(n)[: 4 * enough]
+        final_rows = rng.permutation(n)[: 4 * enough]
         learn_rows, judge_rows = final_rows[:enough], final_rows[enough : 2 * enough]
     learn, judge, final = batch[learn_rows], batch[judge_rows], batch[final_rows]
 
     def seed(index: int) -> Array:
         view = geometry.views[index % len(geometry.views)]
         steps = 3 if settings.polish else 20
-        return seed_assignments(settings.method, view[learn_rows], learn, model.n_components, generators[index], steps)
+        return seed_assignments(settings.method, view[learn_rows], learn, model.n_components, rng, steps)
 
-    def climbed(parameters: Any, rows: Batch, passes: int, tol: float) -> Climb:
-        summary = model.summarize(parameters, rows, n_threads=n_threads)
+    def climbed(parameters: Any, rows: Batch, passes: int, tol: float, summary: Summary | None = None) -> Climb:
+        summary = summary or model.summarize(parameters, rows, n_threads=n_threads)
         return climb(model, settings.readout, prior, parameters, summary, rows, passes, tol, n_threads, penalised=False)
 
     responsibilities = seed(0)
@@ -128,22 +128,26 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     contenders: list[tuple[float, Any]] = []
     for index in range(n_starts):
         summary = model.collect(geometry.origin, learn, responsibilities if index == 0 else seed(index))
-        parameters = model.readout(settings.readout, prior, summary.statistics, 1.0)
+        parameters: Any = None
+        if settings.given is not None or not settings.polish:
+            parameters = model.readout(settings.readout, prior, summary.statistics, 1.0)
         if settings.given is not None:
             parameters = settings.given(parameters)
         if not settings.polish:
             return Start(prior, parameters, model.summarize(parameters, batch, n_threads=n_threads))
-        parameters = climbed(parameters, learn, 8, 1e-3).parameters
+        parameters = climbed(parameters, learn, 9, 1e-3, summary if settings.given is None else None).parameters
         contenders.append((model.summarize(parameters, judge, n_threads=n_threads).score, parameters))
     leaders = _distinct(contenders, 1e-3 * judge.size)[:4]
     plenty = len(learn) >= 5 * width * model.n_components
     if plenty:
         prior = model.refined(prior, leaders[0], geometry.spread)
     best = max((climbed(parameters, final, 60, 1e-4) for parameters in leaders), key=lambda end: end.trace[-1])
+    known = best.summary if len(final) == n else None
     for _ in range(3 if plenty else 1):
         if plenty:
             prior = model.refined(prior, best.parameters, geometry.spread)
-        best = climbed(best.parameters, batch, 60, 1e-5)
+        best = climbed(best.parameters, batch, 60, 1e-5, known)
+        known = best.summary
     return Start(prior, best.parameters, best.summary)
 
 
