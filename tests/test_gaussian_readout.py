@@ -365,3 +365,28 @@ def test_divergence_equals_its_monte_carlo_estimate(kind):
 def test_divergence_of_the_prior_from_itself_is_zero(kind):
     family = Gaussian(K, kind)
     assert family.divergence(random_prior(kind, 3, np.random.default_rng(16)), family.zeros(3)) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["tied", "diag", "spherical"])
+@pytest.mark.parametrize("name", ["mode", "expect_log"])
+def test_climb_inside_a_kernel_is_the_loop(kind, name):
+    from headwater.models.mixture import Mixture
+    from headwater.models.protocol import StartSettings
+    from headwater.models.start import climb
+    from headwater.state import Batch
+
+    rng = np.random.default_rng(5)
+    batch = Batch(rng.normal(size=(200, 3)) + 3.0 * rng.integers(3, size=(200, 1)), rng.uniform(0.5, 2.0, 200))
+    model = Mixture(3, Gaussian(3, kind))
+    start = model.start(batch, 0, StartSettings(polish=False))
+    fast = model.climb(name, start.prior, start.summary, batch, 12, 1e-4, -np.inf)
+    # Watching takes the loop the slow way.
+    slow = climb(
+        model, name, start.prior, start.parameters, start.summary, batch, 12, 1e-4, None, -np.inf, False, lambda *_: None
+    )
+    np.testing.assert_allclose(fast[2], slow.trace, rtol=1e-10)
+    assert fast[3] == slow.converged
+    np.testing.assert_allclose(fast[1].log_weights, slow.parameters.log_weights, rtol=1e-8)
+    np.testing.assert_allclose(fast[1].components.factor, slow.parameters.components.factor, rtol=1e-8, atol=1e-10)
+    for mine, theirs in zip(fast[0].statistics.to_arrays().values(), slow.summary.statistics.to_arrays().values(), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)

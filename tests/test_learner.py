@@ -44,7 +44,7 @@ def table(rows):
 
 def learner_of(algorithm, kind="full", half_life=None, **family):
     model = Mixture(K, Gaussian(K, kind, **family))
-    return Learner(model, algorithm, D, StartSettings(n_starts=2), half_life, warm_up=WARM_UP, n_threads=1)
+    return Learner(model, algorithm, D, StartSettings(), half_life, warm_up=WARM_UP, n_threads=1)
 
 
 def leaves(value, path=""):

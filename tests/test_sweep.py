@@ -138,7 +138,7 @@ ONE_BY_ONE = {
 @pytest.mark.parametrize("half_life", [None, 30.0])
 def test_sweep_is_the_loop_with_batches_of_one(kind, algorithm, half_life):
     model = Mixture(K, Gaussian(K, kind))
-    learner = Learner(model, algorithm, D, StartSettings(n_starts=1), half_life, warm_up=START)
+    learner = Learner(model, algorithm, D, StartSettings(), half_life, warm_up=START)
     base, _ = advance(learner, State(0), Batch(X[:START]))
     batch = Batch(X[START:], WEIGHTS, LABELS)
     scores = np.empty(ROWS)
