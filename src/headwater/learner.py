@@ -18,7 +18,7 @@ from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary
 from headwater.statistics import Array, Statistics
 
 SWEEP_ROWS = 4096
-WARM_UP_BYTES = 2**24
+WARM_UP_BYTES = 2**23
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Learner:
 
     @cached_property
     def warm_up_rows(self) -> int:
-        """Rows to wait for: ten for every parameter, at least 2000, at most 16 MB of them."""
+        """Rows to wait for: ten for every parameter, at least 2000, at most 8 MB of them."""
         if self.warm_up is not None:
             return self.warm_up
         wanted = max(2000, 10 * self.model.n_parameters(self.width))
@@ -227,15 +227,15 @@ def _first(learner: Learner, batch: Batch, key: int) -> Start:
     )
     if rows == n:
         return start
-    parameters = start.parameters
-    if polish:
-        state = rooted(learner, key, start)
-        stride = n // learner.batch_rows
-        for offset in range(stride):
-            state, _ = advance(learner, state, batch[offset::stride])
-        parameters = report(learner, state)
-    summary = learner.model.summarize(parameters, batch, n_threads=learner.n_threads)
-    return Start(start.prior, parameters, summary)
+    if not polish:
+        return Start(
+            start.prior, start.parameters, learner.model.summarize(start.parameters, batch, n_threads=learner.n_threads)
+        )
+    state = rooted(learner, key, start)
+    stride = n // learner.batch_rows
+    for offset in range(stride):
+        state, _ = advance(learner, state, batch[offset::stride])
+    return _resumed(learner, state)
 
 
 def _resumed(learner: Learner, state: State) -> Start:

@@ -12,11 +12,12 @@ INIT_PARAMS = ("kmeans", "k-means++", "random", "random_from_data")
 
 
 def seed_assignments(
-    method: str, rows: Array, batch: Batch, n_components: int, rng: np.random.Generator, lloyd_steps: int = 10
+    method: str, rows: Array, batch: Batch, n_components: int, rng: np.random.Generator, lloyd_steps: int, tries: int
 ) -> Array:
     """Return responsibilities (n, K) of a random start; `rows` are the batch's rows in the geometry to measure in.
 
-    Labelled rows stay with their component, and a component that has labelled rows starts at their mean.
+    Labelled rows stay with their component, and a component that has labelled rows starts at their mean. Of k-means, the
+    best of so many `tries` is taken.
     """
     n = len(rows)
     labels = batch.labels if batch.labels.size else np.full(n, -1)
@@ -36,14 +37,15 @@ def seed_assignments(
             responsibilities = np.zeros((n, n_components))
             responsibilities[chosen, empty] = 1.0
         else:
-            centres, chosen = _plus_plus(rows, weights, centres, rng)
+            responsibilities = np.zeros((n, n_components))
             if method == "k-means++":
-                responsibilities = np.zeros((n, n_components))
+                _, chosen = _plus_plus(rows, weights, centres, rng)
                 responsibilities[chosen[chosen >= 0], np.flatnonzero(chosen >= 0)] = 1.0
             else:
-                assigned = _lloyd(rows, weights, centres, labels, lloyd_steps)
-                responsibilities = np.zeros((n, n_components))
-                responsibilities[np.arange(n), assigned] = 1.0
+                runs = [
+                    _lloyd(rows, weights, _plus_plus(rows, weights, centres, rng)[0], labels, lloyd_steps) for _ in range(tries)
+                ]
+                responsibilities[np.arange(n), min(runs, key=lambda run: run[1])[0]] = 1.0
     if labels.max(initial=-1) >= 0:
         named = labels >= 0
         responsibilities[named] = 0.0
@@ -78,18 +80,22 @@ def _plus_plus(rows: Array, weights: Array, centres: Array, rng: np.random.Gener
     return centres, chosen
 
 
-def _lloyd(rows: Array, weights: Array, centres: Array, labels: NDArray[np.int64], steps: int) -> NDArray[np.int64]:
+def _lloyd(
+    rows: Array, weights: Array, centres: Array, labels: NDArray[np.int64], steps: int
+) -> tuple[NDArray[np.int64], float]:
+    """Lloyd's steps; return the group of each row, and the weighted squared distance to its centre."""
     squares = np.einsum("ij,ij->i", rows, rows)
     named = labels >= 0
-    assigned = np.full(len(rows), -1)
+    before = None
     for _ in range(max(steps, 1)):
-        before = assigned
-        assigned = np.argmin(_distances(rows, squares, centres), axis=1)
+        distances = _distances(rows, squares, centres)
+        assigned = np.argmin(distances, axis=1)
         assigned[named] = labels[named]
-        if np.array_equal(assigned, before):
+        if before is not None and np.array_equal(assigned, before):
             break
+        before = assigned
         centres = _means(rows, weights, assigned, centres)
-    return assigned
+    return assigned, float(weights @ distances[np.arange(len(rows)), assigned])
 
 
 def _distances(rows: Array, squares: Array, centres: Array) -> Array:

@@ -105,7 +105,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     n, width = batch.X.shape
     n_starts = 1
     if settings.polish and model.n_components > 1:
-        n_starts = 10 if n >= 500 else 3
+        n_starts = _number_of_starts(n, model.n_components, model.n_parameters(width))
     rng = np.random.default_rng(np.random.SeedSequence((key, n)))
     learn_rows = judge_rows = final_rows = np.arange(n)
     if n_starts > 1 and n >= 20 * model.n_components:
@@ -116,12 +116,15 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
 
     def seed(index: int) -> Array:
         view = geometry.views[index % len(geometry.views)]
-        steps = 3 if settings.polish else 20
-        return seed_assignments(settings.method, view[learn_rows], learn, model.n_components, rng, steps)
+        steps, tries = (8, 3 if index % 4 < 2 and n >= 200 else 1) if settings.polish else (20, 1)
+        return seed_assignments(settings.method, view[learn_rows], learn, model.n_components, rng, steps, tries)
 
     def climbed(parameters: Any, rows: Batch, passes: int, tol: float, summary: Summary | None = None) -> Climb:
         summary = summary or model.summarize(parameters, rows, n_threads=n_threads)
         return climb(model, settings.readout, prior, parameters, summary, rows, passes, tol, n_threads, penalised=False)
+
+    def patience(rows: int) -> int:
+        return int(np.clip(5e9 / (rows * model.n_parameters(width)), 8, 60))
 
     responsibilities = seed(0)
     prior = model.prior(geometry.origin, within_spread(model, learn, responsibilities, geometry.spread), geometry.spread)
@@ -141,14 +144,30 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     plenty = len(learn) >= 5 * width * model.n_components
     if plenty:
         prior = model.refined(prior, leaders[0], geometry.spread)
-    best = max((climbed(parameters, final, 60, 1e-4) for parameters in leaders), key=lambda end: end.trace[-1])
+    ends = [climbed(parameters, final, 12, 1e-4) for parameters in leaders]
+    more = patience(len(final))
+    ends += [climbed(end.parameters, final, more, 1e-4, end.summary) for end in ends if _may_win(end, ends, more)]
+    best = max(ends, key=lambda end: end.trace[-1])
     known = best.summary if len(final) == n else None
     for _ in range(3 if plenty else 1):
         if plenty:
             prior = model.refined(prior, best.parameters, geometry.spread)
-        best = climbed(best.parameters, batch, 60, 1e-5, known)
+        best = climbed(best.parameters, batch, patience(n), 1e-5, known)
         known = best.summary
     return Start(prior, best.parameters, best.summary)
+
+
+def _number_of_starts(rows: int, n_components: int, parameters: int) -> int:
+    """More components can go wrong in more ways; a tiny fit is over before many starts are; many parameters make each dear."""
+    if rows < 200:
+        return 3
+    return 6 if parameters > 5000 else min(max(8, n_components + 4), 24)
+
+
+def _may_win(end: Climb, ends: list[Climb], passes: int) -> bool:
+    """Whether a climb that has not ended could still pass the best if it went on gaining as in its last pass."""
+    best = max(other.trace[-1] for other in ends)
+    return not end.converged and end.trace[-1] + passes * (end.trace[-1] - end.trace[-2]) > best
 
 
 def _distinct(contenders: list[tuple[float, Any]], gap: float) -> list[Any]:
