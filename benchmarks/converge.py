@@ -67,8 +67,16 @@ def fit_online_vb(rows: Array, seed: int, **options: Any) -> GaussianMixture:
     return fit_default(rows, seed, algorithm=OnlineVB(batch_size="auto"), **options)
 
 
+def fit_short_warm_up(rows: Array, seed: int, **options: Any) -> GaussianMixture:
+    return fit_online_vb(rows, seed, **{"warm_up": 2000, **options})
+
+
 DEFAULT = {"auto, fit": fit_default, "auto, one pass of partial_fit": stream_default}
-FIXED = {"online-em": fit_online_em, "online-vb in batches": fit_online_vb}
+FIXED = {
+    "online-em": fit_online_em,
+    "online-vb in batches": fit_online_vb,
+    "online-vb in batches, warm_up=2000": fit_short_warm_up,
+}
 
 
 @benchmark

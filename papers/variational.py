@@ -187,7 +187,7 @@ AFTER_BATCH = Method(
 WARMED = Method(
     f"online VB, warm-up of {WARM_UP} rows",
     f'`algorithm="online-vb", warm_up={WARM_UP}`: the library finds a start on the first {WARM_UP} rows (k-means seeds, '
-    "passes of EM for the posterior mode, the best one kept), counts these rows once, and goes on row by row",
+    "passes of variational Bayes, the best one kept), counts these rows once, and goes on row by row",
     warmed,
 )
 BARELY = Method(

@@ -110,7 +110,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     learn_rows = judge_rows = final_rows = np.arange(n)
     if n_starts > 1 and n >= 20 * model.n_components:
         enough = min(n // 2, max(2000, 10 * model.n_components * (width + 1)))
-        final_rows = rng.permutation(n)[: 4 * enough]
+        final_rows = rng.permutation(n)[: 3 * enough]
         learn_rows, judge_rows = final_rows[:enough], final_rows[enough : 2 * enough]
     learn, judge, final = batch[learn_rows], batch[judge_rows], batch[final_rows]
 
@@ -144,7 +144,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     plenty = len(learn) >= 5 * width * model.n_components
     if plenty:
         prior = model.refined(prior, leaders[0], geometry.spread)
-    ends = [climbed(parameters, final, 12, 1e-4) for parameters in leaders]
+    ends = [climbed(parameters, final, 5, 1e-4) for parameters in leaders]
     more = patience(len(final))
     ends += [climbed(end.parameters, final, more, 1e-4, end.summary) for end in ends if _may_win(end, ends, more)]
     best = max(ends, key=lambda end: end.trace[-1])
