@@ -5,6 +5,7 @@ import subprocess
 import sys
 import warnings
 from contextlib import contextmanager
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import headwater as hw
 from headwater.checks import EXPECTED_FAILURES, check_estimator
 from headwater.estimators.base import StreamingEstimator
+from headwater.learner import UNKNOWN_ROWS
 
 KINDS = ("full", "tied", "diag", "spherical")
 WORDS = ("auto", "em", "soem", "boem", "online-em", "vb", "online-vb", "quasi-bayes")
@@ -63,9 +65,9 @@ def true_log_density(kind, X):
     return np.logaddexp.reduce(parts)
 
 
-def order_of(model):
-    """Return the indices of the model's components in the order of MEANS, each used once."""
-    order = np.argmin(((model.means_[None] - MEANS[:, None]) ** 2).sum(axis=2), axis=1)
+def order_of(means):
+    """Return the indices of the means in the order of MEANS, each used once."""
+    order = np.argmin(((means[None] - MEANS[:, None]) ** 2).sum(axis=2), axis=1)
     assert sorted(order) == [0, 1, 2]
     return order
 
@@ -110,7 +112,7 @@ def test_what_was_simulated_is_recovered(kind, way):
     X, source = simulate(kind, 20_000)
     model = hw.GaussianMixture(3, covariance_type=kind, random_state=0)
     model = model.fit(X) if way == "fit" else streamed(model, X, 997)
-    order = order_of(model)
+    order = order_of(model.means_)
     np.testing.assert_allclose(model.weights_[order], WEIGHTS, atol=0.015)
     np.testing.assert_allclose(model.means_[order], MEANS, atol=0.06)
     found = model.covariances_ if kind == "tied" else model.covariances_[order]
@@ -124,9 +126,9 @@ def test_every_algorithm_recovers_it(algorithm):
     X, _ = simulate("full", 12_000)
     model = hw.GaussianMixture(3, algorithm=algorithm, random_state=0)
     model = streamed(model, X) if algorithm in ONLINE else model.fit(X)
-    np.testing.assert_allclose(model.weights_[order_of(model)], WEIGHTS, atol=0.03)
-    np.testing.assert_allclose(model.means_[order_of(model)], MEANS, atol=0.12)
-    np.testing.assert_allclose(model.covariances_[order_of(model)], COVARIANCES["full"], atol=0.15)
+    np.testing.assert_allclose(model.weights_[order_of(model.means_)], WEIGHTS, atol=0.03)
+    np.testing.assert_allclose(model.means_[order_of(model.means_)], MEANS, atol=0.12)
+    np.testing.assert_allclose(model.covariances_[order_of(model.means_)], COVARIANCES["full"], atol=0.15)
     assert model.score(X) > true_log_density("full", X).mean() - 0.01
 
 
@@ -149,7 +151,7 @@ def test_em_from_given_parameters_is_scikit_learns_number_for_number(kind):
     }[kind]  # fmt: skip
     options = {
         "covariance_type": kind, "tol": 0.0, "max_iter": 5, "weights_init": [0.2, 0.3, 0.5],
-        "means_init": MEANS + [1.5, -1.0], "precisions_init": precisions, "random_state": 0,
+        "means_init": MEANS + np.array([1.5, -1.0]), "precisions_init": precisions, "random_state": 0,
     }  # fmt: skip
     with unconverged():
         ours = hw.GaussianMixture(3, algorithm="em", **options).fit(X)
@@ -187,9 +189,12 @@ def test_an_offset_only_shifts_the_model(kind, way):
         model = hw.GaussianMixture(3, covariance_type=kind, random_state=0)
         models.append(model.fit(rows) if way == "fit" else streamed(model, rows, 500))
     plain, shifted = models
-    np.testing.assert_allclose(shifted.means_ - offset, plain.means_, atol=1e-6)
-    np.testing.assert_allclose(shifted.weights_, plain.weights_, atol=1e-6)
-    np.testing.assert_allclose(shifted.covariances_, plain.covariances_, atol=1e-6)
+    # Starts that score alike are told apart by rounding, so the components may come in another order.
+    mine, theirs = order_of(plain.means_), order_of(shifted.means_ - offset)
+    np.testing.assert_allclose(shifted.means_[theirs] - offset, plain.means_[mine], atol=1e-6)
+    np.testing.assert_allclose(shifted.weights_[theirs], plain.weights_[mine], atol=1e-6)
+    covariances = [matrices(kind, model.covariances_) for model in models]
+    np.testing.assert_allclose(covariances[1][theirs], covariances[0][mine], atol=1e-6)
     np.testing.assert_allclose(shifted.score_samples(X + offset), plain.score_samples(X), atol=1e-5)
 
 
@@ -256,7 +261,7 @@ def test_warm_up_rows_are_counted_once():
     for n in (1, 50, 1999, 2000, 2001, 5000):
         model = hw.GaussianMixture(3, weight_concentration_prior=1.5, random_state=0).partial_fit(X[:n])
         np.testing.assert_allclose(model.weight_concentration_.sum(), n + 3 * 1.5)
-        np.testing.assert_allclose((model.mean_precision_ - model.mean_precision_.min()).sum() >= 0.0, True)
+        np.testing.assert_allclose(model.mean_precision_.sum(), n + 3 * 0.01)
     fitted = hw.GaussianMixture(3, random_state=0).fit(X)
     np.testing.assert_allclose(fitted.weight_concentration_.sum(), 5003.0)
     assert fitted.n_samples_seen_ == 5000
@@ -268,7 +273,7 @@ def test_a_stream_goes_on_after_fit():
     streamed(model, X[3000:])
     assert model.n_samples_seen_ == 9000
     np.testing.assert_allclose(model.weight_concentration_.sum(), 9003.0)
-    np.testing.assert_allclose(model.means_[order_of(model)], MEANS, atol=0.1)
+    np.testing.assert_allclose(model.means_[order_of(model.means_)], MEANS, atol=0.1)
 
 
 # Labels
@@ -318,7 +323,7 @@ def test_some_labels_name_the_components(kind, names):
 def test_labels_after_the_warm_up_move_their_component(algorithm):
     X, _ = simulate("full", 2000)
     model = hw.GaussianMixture(3, algorithm=algorithm, warm_up=500, random_state=0).partial_fit(X)
-    moved, others = order_of(model)[0], order_of(model)[1:]
+    moved, others = order_of(model.means_)[0], order_of(model.means_)[1:]
     before = model.means_
     model.partial_fit(np.tile([7.0, 2.0], (1500, 1)), labels=np.full(1500, moved))  # where another one is
     assert np.linalg.norm(model.means_[moved] - MEANS[1]) < np.linalg.norm(before[moved] - MEANS[1]) - 1.0
@@ -369,10 +374,18 @@ def test_weights_in_a_stream():
     assert_same_model(model, absent)
 
 
+@pytest.mark.parametrize("algorithm", ONLINE)
+@pytest.mark.parametrize("weight", [1e-25, 1e25])
+def test_tiny_and_huge_weights_leave_a_sound_model(algorithm, weight):
+    X, _ = simulate("full", 400)
+    model = hw.GaussianMixture(3, algorithm=algorithm, warm_up=100, random_state=0)
+    assert_sound(streamed(model, X, 50, sample_weight=np.full(400, weight)), X)
+
+
 def test_heavier_rows_count_more():
     X, source = simulate("full", 3000)
     model = hw.GaussianMixture(3, random_state=0).fit(X, sample_weight=np.where(source == 2, 5.0, 1.0))
-    np.testing.assert_allclose(model.weights_[order_of(model)], WEIGHTS * [1, 1, 5] / (WEIGHTS @ [1, 1, 5]), atol=0.03)
+    np.testing.assert_allclose(model.weights_[order_of(model.means_)], WEIGHTS * [1, 1, 5] / (WEIGHTS @ [1, 1, 5]), atol=0.03)
 
 
 # Streams that drift
@@ -422,10 +435,16 @@ def test_the_prequential_score_approaches_the_score(algorithm):
     X, _ = simulate("full", 16_000)
     model = hw.GaussianMixture(3, algorithm=algorithm, random_state=0)
     scores = np.concatenate([model.update(X[at : at + 500]) for at in range(0, 16_000, 500)])
-    assert np.isnan(scores[0]) and np.isfinite(scores[1:]).all()
+    assert np.isnan(scores[:UNKNOWN_ROWS]).all() and np.isfinite(scores[UNKNOWN_ROWS:]).all()
     late = X[8000:]
     assert abs(scores[8000:].mean() - model.score(late)) < 0.02
-    assert scores[1:300].mean() < scores[8000:].mean()  # it had something to learn
+    assert scores[32:200].mean() < scores[8000:].mean() - 0.02  # it had something to learn
+
+
+def test_no_row_is_scored_before_the_scale_is_known():
+    X, _ = simulate("full", 60)
+    scores = hw.GaussianMixture(3, random_state=0).update(X)
+    assert np.isnan(scores[0]) and np.nanmin(scores) > -1e3
 
 
 def test_update_scores_rows_of_weight_zero_without_learning_them():
@@ -438,6 +457,12 @@ def test_update_scores_rows_of_weight_zero_without_learning_them():
     np.testing.assert_allclose(scores[::2], expected)
     assert np.isfinite(scores).all()
     assert model.n_samples_seen_ == 2500
+
+
+def test_update_of_a_frame_with_weights_of_zero_does_not_warn():
+    frame = pd.DataFrame(simulate("full", 300)[0], columns=["a", "b"])
+    model = hw.GaussianMixture(3, warm_up=100, random_state=0).partial_fit(frame)
+    assert np.isfinite(model.update(frame, sample_weight=np.arange(300) % 2)).all()
 
 
 def test_a_labelled_row_scores_its_joint_density():
@@ -482,6 +507,22 @@ def test_dicts_are_ordered_by_the_names_of_the_columns():
     assert one.n_samples_seen_ == 600
 
 
+@pytest.mark.parametrize("make", [dict, lambda row: MappingProxyType(dict(row))])
+def test_every_kind_of_mapping_names_the_columns(make):
+    model = hw.GaussianMixture(1).learn_one(make({"a": 1.0, "b": 2.0})).learn_one(make({"b": 2.0, "a": 1.0}))
+    np.testing.assert_allclose(model.means_, [[1.0, 2.0]])
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+
+
+def test_mappings_whose_order_alone_would_tell_the_columns_are_refused():
+    with pytest.raises(ValueError, match="the row"):
+        hw.GaussianMixture(1).learn_one({0: 1.0, 1: 2.0}).learn_one({1: 2.0, 0: 1.0})
+    unnamed = hw.GaussianMixture(1).partial_fit(simulate("full", 50)[0])
+    for call in (unnamed.learn_one, unnamed.score_one, unnamed.predict_one):
+        with pytest.raises(ValueError, match="the row"):
+            call({"a": 1.0, "b": 2.0})
+
+
 def test_one_row_calls_refuse_what_is_no_row():
     model = hw.GaussianMixture(2)
     for call in (model.score_one, model.predict_one):
@@ -489,7 +530,7 @@ def test_one_row_calls_refuse_what_is_no_row():
             call([1.0, 2.0])
     model.learn_one([1.0, 2.0])
     for call in (model.learn_one, model.score_one, model.predict_one):
-        with pytest.raises(ValueError, match="3 features.*2 features"):
+        with pytest.raises(ValueError, match=r"3 features.*2 features"):
             call([1.0, 2.0, 3.0])
         with pytest.raises(ValueError, match="NaN"):
             call([1.0, np.nan])
@@ -550,7 +591,7 @@ def test_the_predictive_density_integrates_to_one(kind, width):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_predictive_density_has_heavy_tails_that_rows_make_light(kind):
     X, _ = simulate(kind, 30_000)
-    far = MEANS + [12.0, 0.0]
+    far = MEANS + np.array([12.0, 0.0])
     few = hw.GaussianMixture(3, covariance_type=kind, random_state=0).partial_fit(X[:40])
     assert np.all(few.predictive_score_samples(far) > few.score_samples(far) + 1.0)
     many = hw.GaussianMixture(3, covariance_type=kind, random_state=0).partial_fit(X)
@@ -566,7 +607,7 @@ def test_credible_intervals_hold_the_truth_as_often_as_they_say(kind):
     for seed in range(25):
         X, _ = simulate(kind, 400, seed)
         model = hw.GaussianMixture(3, covariance_type=kind, random_state=0).partial_fit(X)
-        intervals, order = model.credible_intervals(0.9), order_of(model)
+        intervals, order = model.credible_intervals(0.9), order_of(model.means_)
         assert intervals.level == 0.9
         for name, truth in (("weights", WEIGHTS), ("means", MEANS), ("variances", variances)):
             lower, upper = np.moveaxis(getattr(intervals, name)[order], -1, 0)
@@ -622,7 +663,7 @@ def test_samples(kind):
     assert np.abs(X - other).max() > 0.1
     one, component = model.sample()
     assert one.shape == (1, 2) and component.shape == (1,)
-    for wrong in (0, -1):
+    for wrong in (0, -1, 2.7, "3"):
         with pytest.raises(ValueError, match="Invalid value for 'n_samples'"):
             model.sample(wrong)
 
@@ -722,13 +763,15 @@ def test_a_pipeline():
 def test_the_checks_of_scikit_learn(kind):
     from sklearn.utils import estimator_checks
 
-    for k in (1, 2):
+    # With one component nothing is drawn at the start, so there is no excuse.
+    for k, expected in ((1, {}), (2, EXPECTED_FAILURES)):
         model = hw.GaussianMixture(k, covariance_type=kind)
-        results = estimator_checks.check_estimator(model, expected_failed_checks=EXPECTED_FAILURES)
-        assert len(results) > 40 and not [result for result in results if result["status"] == "failed"]
+        results = estimator_checks.check_estimator(model, expected_failed_checks=expected, on_skip=None, on_fail=None)
+        assert len(results) > 40
+        assert [(result["check_name"], str(result["exception"])) for result in results if result["status"] == "failed"] == []
 
 
-@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_the_laws_and_the_checks_together():
     check_estimator(hw.GaussianMixture())
 
@@ -764,6 +807,8 @@ def test_an_unknown_algorithm_lists_the_legal_ones():
         (lambda: hw.QuasiBayes(batch_size=2.5), "batch_size must be 'auto' or an integer of at least 1, got 2.5"),
         (lambda: hw.SatoEM(batch_size=True), "batch_size must be 'auto' or an integer of at least 1, got True"),
         (lambda: hw.BayesianOnlineEM(estimate="median"), "estimate must be 'mean' or 'mode', got 'median'"),
+        (lambda: hw.OnlineEM(decay="slow"), "decay must be"),
+        (lambda: hw.SatoEM(rate="slow"), "rate must be"),
         (lambda: hw.SatoEM(offset=-3.0), "offset"),
         (lambda: hw.OnlineEM(offset="soon"), "offset"),
     ],
@@ -772,6 +817,10 @@ def test_an_algorithm_refuses_bad_values(make, words):
     with pytest.raises(ValueError) as caught:
         make()
     assert words in str(caught.value)
+
+
+def test_a_batch_size_may_be_an_integer_of_numpy():
+    assert hw.OnlineVB(batch_size=np.int64(5)).batch_size == 5
 
 
 def test_algorithm_objects_are_settings():
@@ -786,9 +835,10 @@ def test_algorithm_objects_are_settings():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"mean_prior": [0.0]}, "mean_prior must have shape (2,)"),
+        ({"mean_prior": [0.0]}, "mean_prior"),
         ({"mean_prior": [0.0, np.nan]}, "mean_prior"),
         ({"mean_prior": ["a", "b"]}, "mean_prior"),
+        ({"covariance_prior": [[1.0, 0.0], [0.0, np.nan]]}, "covariance_prior"),
         ({"covariance_prior": np.ones(3)}, "covariance_prior"),
         ({"covariance_prior": np.eye(3)}, "covariance_prior"),
         ({"covariance_prior": [[1.0, 2.0], [2.0, 1.0]]}, "covariance_prior"),
@@ -827,7 +877,7 @@ def test_bad_settings_are_refused_in_one_sentence(settings, words):
 
 def test_a_message_about_weights_names_its_smallest_and_largest_rightly():
     model = hw.GaussianMixture(2, weights_init=[1.5, -0.5])
-    with pytest.raises(ValueError, match=r"max value 1\.50000, min value -0\.50000"):
+    with pytest.raises(ValueError, match=r"from -0\.50000 to 1\.50000"):
         model.fit(np.eye(2))
 
 
@@ -865,6 +915,34 @@ def test_settings_that_change_between_chunks_are_checked_again():
     with pytest.raises(ValueError, match="half_life"):
         model.set_params(half_life=-1.0).partial_fit(X)
     assert model.n_samples_seen_ == 300
+
+
+@pytest.mark.parametrize("way", ["partial_fit", "fit"])
+def test_a_model_that_has_learned_cannot_change_its_shape(way):
+    # In another process, because kernels that are given arrays of another shape write where they should not.
+    code = f"""
+import numpy as np, headwater as hw
+X = np.random.default_rng(0).normal(size=(300, 2))
+for name, value in (("covariance_type", "diag"), ("covariance_type", "tied"), ("n_components", 3), ("n_components", 1)):
+    for warm_up in (50, 1000):
+        model = hw.GaussianMixture(2, warm_up=warm_up, warm_start=True, random_state=0).{way}(X)
+        try:
+            model.set_params(**{{name: value}}).{way}(X)
+        except ValueError as error:
+            assert name in str(error) and len(str(error).splitlines()) == 1, error
+            assert model.n_samples_seen_ == 300
+            print("refused")
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert result.stdout.split() == ["refused"] * 8, result.stderr[-500:]
+
+
+def test_the_bound_of_an_online_fit_is_a_score():
+    X, _ = simulate("full", 1000)
+    for warm_up in (2000, 200):
+        model = hw.GaussianMixture(3, algorithm="online-vb", warm_up=warm_up, random_state=0).fit(X)
+        assert model.converged_ and model.n_iter_ == 1
+        assert abs(model.lower_bound_ - model.score(X)) < 0.2
 
 
 def test_verbose_prints_the_passes(capsys):
@@ -926,17 +1004,31 @@ def test_models_that_do_not_belong_together_are_not_merged():
         ([base, make(algorithm="online-em")], "one algorithm"),
         ([base, make(warm_up=1000)], "warm-up of 1000 rows, got one with 300"),
         ([base, make(covariance_type="diag")], "branches of one model"),
-        ([base, make(n_components=3) if False else base.branch()], "branches of one model"),
     ]:
         with pytest.raises(ValueError, match=words) as caught:
             hw.merge(models)
         assert "\n" not in str(caught.value)
     with pytest.raises(NotFittedError):
         hw.merge([base, hw.GaussianMixture(2)])
-    with pytest.raises(TypeError, match="headwater models, got Peer|headwater models, got GaussianMixture|got dict"):
-        hw.merge([base, {}])
-    with pytest.raises(TypeError, match="headwater models, got dict"):
-        hw.merge([{}, base])
+    for models in ([base, {}], [{}, base]):
+        with pytest.raises(TypeError, match="headwater models, got dict"):
+            hw.merge(models)
+
+
+def test_models_of_other_priors_are_not_merged():
+    X, _ = simulate("full", 300)
+    one, other = (
+        hw.GaussianMixture(1, warm_up=100, mean_precision_prior=strength, random_state=0).partial_fit(X)
+        for strength in (1.0, 1000.0)
+    )
+    with pytest.raises(ValueError, match="models must be"):
+        hw.merge([one, other])
+
+
+def test_a_model_is_not_merged_with_itself():
+    model = hw.GaussianMixture(2, warm_up=100, random_state=0).partial_fit(simulate("full", 300)[0])
+    with pytest.raises(ValueError, match="models must"):
+        hw.merge([model, model])
 
 
 def test_merging_one_model_is_a_copy():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from numbers import Integral
 from typing import ClassVar, Literal
 
 from headwater.schedules import Decay, Equal, Schedule
@@ -40,11 +42,17 @@ class Algorithm:
 
     def __post_init__(self) -> None:
         size = getattr(self, "batch_size", "auto")
-        if size != "auto" and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+        if size != "auto" and (isinstance(size, bool) or not isinstance(size, Integral) or size < 1):
             raise ValueError(f"batch_size must be 'auto' or an integer of at least 1, got {size!r}")
+        offset = getattr(self, "offset", 0.0)
+        if offset != "auto" and (not isinstance(offset, int | float) or not 0.0 <= offset < math.inf):
+            raise ValueError(f"offset must be a number of at least 0, got {offset!r}")
         decay = getattr(self, "decay", 0.6)
-        if not 0.0 < decay <= 1.0:
+        if not isinstance(decay, int | float) or not 0.0 < decay <= 1.0:
             raise ValueError(f"decay must be greater than 0 and at most 1, got {decay!r}")
+        rate = getattr(self, "rate", None)
+        if rate is not None and not callable(rate):
+            raise ValueError(f"rate must be a schedule, such as Harmonic(a, b, c), got {rate!r}")
 
 
 def _rows(batch_size: BatchSize, n_parameters: int, at_least: int = 1024) -> int:

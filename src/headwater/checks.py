@@ -16,7 +16,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,16 +25,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import estimator_checks
 
 from headwater.estimators.merging import merge
-from headwater.learner import Learner, advance, branch, fold
+from headwater.learner import UNKNOWN_ROWS, Learner, advance, branch, fold
 from headwater.learner import merge as merge_states
 from headwater.schedules import Equal
-from headwater.state import Batch, Buffer, State
+from headwater.state import Batch, State, arrays_of
 from headwater.statistics import Array
 
 Law = Callable[[Any, Array], None]
 
 # scikit-learn's checks that these estimators are not meant to pass, and why.
-EXPECTED_FAILURES: dict[str, str] = {}
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": "starts are drawn at random, and from repeated rows come other draws than "
+    "from weighted ones; at one and the same start the two are equal (see weights_are_copies)",
+}
 
 
 def check_estimator(estimator: Any, rows: Array | None = None) -> None:
@@ -62,10 +65,15 @@ def check_laws(estimator: Any, rows: Array) -> None:
     estimator : estimator
         An unfitted instance; it is cloned, not changed.
     rows : ndarray of shape (n_samples, n_features)
-        The rows, about three times as many as its warm-up holds.
+        The rows, a few hundred. A warm-up that is "auto" is set to a third of them, so that there is a stream after it.
     """
     for law in applicable_laws(estimator):
-        law(clone(estimator), rows)
+        candidate = clone(estimator)
+        if candidate.random_state is None:
+            candidate.set_params(random_state=0)
+        if candidate.warm_up == "auto":
+            candidate.set_params(warm_up=len(rows) // 3)
+        law(candidate, rows)
 
 
 def applicable_laws(estimator: Any) -> Iterator[Law]:
@@ -95,9 +103,9 @@ def inputs_are_not_changed(estimator: Any, rows: Array) -> None:
 def reading_changes_nothing(estimator: Any, rows: Array) -> None:
     """Attributes, scores and predictions can be asked for at any time, and the state stays as it was."""
     _fitted(estimator, rows[: len(rows) - 7])
-    before = pickle.dumps(list(state_arrays(estimator._state)))
+    before = pickle.dumps(list(arrays_of(estimator._state)))
     _read(estimator, rows)
-    assert pickle.dumps(list(state_arrays(estimator._state))) == before
+    assert pickle.dumps(list(arrays_of(estimator._state))) == before
 
 
 def threads_change_nothing(estimator: Any, rows: Array) -> None:
@@ -130,7 +138,7 @@ def pickled_and_resumed_is_never_stopped(estimator: Any, rows: Array) -> None:
 def the_state_is_finite(estimator: Any, rows: Array) -> None:
     """Finite rows make a finite state and finite answers."""
     _fitted(estimator, rows)
-    for array in state_arrays(estimator._state):
+    for array in arrays_of(estimator._state):
         assert np.isfinite(array).all(), "the state holds NaN or infinity"
     assert np.isfinite(estimator.score_samples(rows)).all()
     np.testing.assert_allclose(estimator.predict_proba(rows).sum(axis=1), 1.0)
@@ -139,7 +147,7 @@ def the_state_is_finite(estimator: Any, rows: Array) -> None:
 def bad_input_is_refused(estimator: Any, rows: Array) -> None:
     """What makes no sense gets an error of one sentence and leaves the model exactly as it was."""
     learn = _fitted(estimator, rows).partial_fit if _online(estimator) else _fitted(estimator, rows).fit
-    before = pickle.dumps(list(state_arrays(estimator._state)))
+    before = pickle.dumps(list(arrays_of(estimator._state)))
     width, n = rows.shape[1], 5
     good = rows[:n]
     nan, inf, huge = good.copy(), good.copy(), good.copy()
@@ -161,7 +169,7 @@ def bad_input_is_refused(estimator: Any, rows: Array) -> None:
             assert str(error) and "\n" not in str(error), f"not one sentence: {error}"
         else:
             raise AssertionError(f"accepted {X!r} with {options!r}")
-        assert pickle.dumps(list(state_arrays(estimator._state))) == before, "a refused chunk changed the model"
+        assert pickle.dumps(list(arrays_of(estimator._state))) == before, "a refused chunk changed the model"
 
 
 def weights_are_copies(estimator: Any, rows: Array) -> None:
@@ -211,17 +219,19 @@ def updates_score_before_they_learn(estimator: Any, rows: Array) -> None:
     scores = np.concatenate([scored.update(rows[:half]), scored.update(rows[half:])])
     _assert_close(scored._reading()[0], plain._reading()[0], 1e-7)
     np.testing.assert_allclose(clone(estimator).update(rows[:half]), scores[:half], rtol=1e-6, atol=1e-7)
-    assert np.isfinite(scores[1:]).all()
+    unknown = min(UNKNOWN_ROWS, scored._learner.warm_up_rows)
+    assert np.isnan(scores[:unknown]).all()
+    assert np.isfinite(scores[unknown:]).all()
 
 
 def memory_is_flat(estimator: Any, rows: Array) -> None:
     """The state does not grow with the rows once the warm-up is over."""
     for _ in range(3):
         estimator.partial_fit(rows)
-    before = sum(array.nbytes for array in state_arrays(replace(estimator._state, pending=None)))
+    before = sum(array.nbytes for array in arrays_of(replace(estimator._state, pending=None)))
     for _ in range(5):
         estimator.partial_fit(rows)
-    assert sum(array.nbytes for array in state_arrays(replace(estimator._state, pending=None))) == before
+    assert sum(array.nbytes for array in arrays_of(replace(estimator._state, pending=None))) == before
 
 
 def merging_is_adding(estimator: Any, rows: Array) -> None:
@@ -294,19 +304,6 @@ PASS_LAWS: tuple[Law, ...] = (passes_never_lose,)
 # Helpers
 
 
-def state_arrays(value: Any) -> Iterator[Array]:
-    """Yield every array and number of a state, in order."""
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, Buffer):
-        yield from state_arrays(value.batch() if value.rows else None)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from state_arrays(getattr(value, field.name))
-    elif isinstance(value, int | float):
-        yield np.asarray(value)
-
-
 def _online(estimator: Any) -> bool:
     return bool(estimator._make_learner(2).algorithm.online)
 
@@ -337,11 +334,11 @@ def _read(estimator: Any, rows: Array) -> None:
 
 
 def _assert_same(one: Any, other: Any) -> None:
-    for left, right in zip(state_arrays(one), state_arrays(other), strict=True):
+    for left, right in zip(arrays_of(one), arrays_of(other), strict=True):
         np.testing.assert_array_equal(left, right)
 
 
 def _assert_close(one: Any, other: Any, tolerance: float) -> None:
-    for left, right in zip(state_arrays(one), state_arrays(other), strict=True):
+    for left, right in zip(arrays_of(one), arrays_of(other), strict=True):
         scale = max(1.0, float(np.abs(right).max(initial=0.0)))
         np.testing.assert_allclose(left, right, rtol=tolerance, atol=tolerance * scale)

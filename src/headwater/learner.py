@@ -14,10 +14,11 @@ from headwater.algorithms import Algorithm
 from headwater.models.protocol import NO_SCORES, Model, Start, StartSettings
 from headwater.models.start import Climb, climb
 from headwater.schedules import Schedule, forgetting
-from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary
+from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, arrays_of
 from headwater.statistics import Array, Statistics
 
 SWEEP_ROWS = 4096
+UNKNOWN_ROWS = 8  # what the first rows of a stream score tells nothing: the scale of the data is not known yet
 WARM_UP_BYTES = 2**23
 
 
@@ -62,7 +63,7 @@ class Learner:
 
 
 def advance(learner: Learner, state: State, batch: Batch, scores: Array = NO_SCORES) -> tuple[State, Info]:
-    """Learn a chunk. The state that is given may be consumed: its buffers are used again."""
+    """Learn a chunk. Of the state that is given only the buffer is used again; if learning is broken off, it is as it was."""
     at, total = 0, 0.0
     if state.base is None:
         state, at = _wait(learner, state, batch, scores)
@@ -120,8 +121,9 @@ def branch(learner: Learner, state: State) -> State:
 
 def _based(state: State, prior: Any, statistics: Statistics, average: Statistics | None) -> State:
     digest = hashlib.blake2b(str(state.key).encode(), digest_size=8)
-    for array in statistics.to_arrays().values():
-        digest.update(np.ascontiguousarray(array).tobytes())
+    for part in (prior, statistics):
+        for array in arrays_of(part):
+            digest.update(np.ascontiguousarray(array).tobytes())
     base = Base(prior, statistics, average, state.progress, digest.hexdigest())
     return replace(state, base=base, statistics=statistics, average=average)
 
@@ -159,7 +161,10 @@ def learn(
     algorithm = learner.algorithm
     if algorithm.online and not algorithm.finish:
         state, info = advance(learner, resume[0] if resume else State(key), batch)
-        return state, Climb(Summary(state.statistics), state.parameters, (info.score,), True)  # type: ignore[arg-type]
+        parameters, score = report(learner, state), info.score
+        if state.base is None:
+            score = learner.model.summarize(parameters, batch, n_threads=learner.n_threads).score / batch.size
+        return state, Climb(Summary(state.statistics), parameters, (score,), True)  # type: ignore[arg-type]
     name = "mode" if algorithm.likelihood else algorithm.readout
     reached: list[tuple[Start, Climb]] = []
     for run in range(1 if resume else n_init):
@@ -232,7 +237,7 @@ def _first(learner: Learner, batch: Batch, key: int) -> Start:
             start.prior, start.parameters, learner.model.summarize(start.parameters, batch, n_threads=learner.n_threads)
         )
     state = rooted(learner, key, start)
-    stride = n // learner.batch_rows
+    stride = max(1, n // learner.batch_rows)
     for offset in range(stride):
         state, _ = advance(learner, state, batch[offset::stride])
     return _resumed(learner, state)
@@ -249,20 +254,26 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
     """Buffer rows until the warm-up is over; return how many were taken. Scores come from the last milestone."""
     buffer = state.buffer or Buffer(learner.warm_up_rows)
     state = replace(state, buffer=buffer)
-    at, end = 0, min(len(batch), buffer.capacity - buffer.rows)
-    while at < end:
-        stop = end
-        if scores.size:
-            stop = min(end, at + (1 << buffer.rows.bit_length()) - buffer.rows)
-            if buffer.rows:
-                learner.model.summarize(milestone_parameters(learner, state), batch[at:stop], None, scores[at:stop])
-        buffer.append(batch[at:stop])
-        at = stop
-    return (settle(learner, state) if buffer.rows == buffer.capacity else state), end
+    at, end, before = 0, min(len(batch), buffer.capacity - buffer.rows), buffer.rows
+    try:
+        while at < end:
+            stop = end
+            if scores.size:
+                stop = min(end, at + (1 << buffer.rows.bit_length()) - buffer.rows)
+                if buffer.rows >= UNKNOWN_ROWS:
+                    learner.model.summarize(milestone_parameters(learner, state), batch[at:stop], None, scores[at:stop])
+            buffer.append(batch[at:stop])
+            at = stop
+        return (settle(learner, state) if buffer.rows == buffer.capacity else state), end
+    except BaseException:
+        buffer.rows = before
+        raise
 
 
 def _fold_batches(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:
     at, total = 0, 0.0
+    if state.pending is not None:
+        state = replace(state, pending=replace(state.pending, statistics=state.pending.statistics.copy()))
     while at < len(batch):
         pending = state.pending
         room = learner.batch_rows - (pending.rows if pending else 0)

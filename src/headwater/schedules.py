@@ -117,7 +117,8 @@ def fold_times(progress: Progress, sizes: Array, batch_size: float) -> Array:
 def partial(steps: Array, sizes: Array, batch_size: float) -> Array:
     """Return the steps of batches that hold only a part of their weight, or more than it."""
     steps = np.minimum(steps, 1.0)
-    return np.where(sizes == batch_size, steps, 1.0 - (1.0 - steps) ** (sizes / batch_size))
+    with np.errstate(divide="ignore"):  # a step of 1 leaves nothing, whatever the weight
+        return np.where(sizes == batch_size, steps, -np.expm1(sizes / batch_size * np.log1p(-steps)))
 
 
 def linear_recurrence(start: float, factors: Array, terms: Array, piece: int = 32) -> Array:

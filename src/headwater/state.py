@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -161,3 +162,16 @@ class Info:
     rows: int
     score: float
     step_size: float
+
+
+def arrays_of(value: Any) -> Iterator[NDArray[Any]]:
+    """Yield every array and number in a state, or in any part of one, in order."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, Buffer):
+        yield from arrays_of(value.batch() if value.rows else None)
+    elif is_dataclass(value):
+        for part in fields(value):
+            yield from arrays_of(getattr(value, part.name))
+    elif isinstance(value, int | float):
+        yield np.asarray(value)

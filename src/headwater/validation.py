@@ -14,6 +14,7 @@ from headwater.statistics import Array
 
 # Squares of larger values would overflow in the second moments of a long stream.
 LARGEST = 1e100
+HEAVIEST = 1e30
 
 
 def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
@@ -58,6 +59,8 @@ def check_weights(sample_weight: Any, rows: int) -> Array:
     _check_finite(weights, "sample_weight")
     if np.any(weights < 0.0):
         raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")
+    if weights.max() > HEAVIEST:
+        raise ValueError(f"sample_weight must not be more than {HEAVIEST:g}, got {weights.max():g}: scale the weights down")
     if not np.any(weights > 0.0):
         raise ValueError("sample_weight must be positive for at least one row, got zeros only")
     return weights
@@ -90,18 +93,17 @@ def make_batch(rows: Array, weights: Array, labels: NDArray[np.int64]) -> Batch:
 def check_row(x: Any, names: Any, width: int | None) -> Array:
     """Return one row, an array or a mapping from column names to values, as a matrix with one row."""
     if isinstance(x, Mapping):
-        order = list(x) if names is None else names
-        missing = [name for name in order if name not in x]
-        if missing or len(x) != len(order):
-            raise ValueError(f"the row must have exactly the columns {list(order)}, got {list(x)}")
+        if names is None and (width is not None or not all(isinstance(name, str) for name in x)):
+            raise ValueError(f"the row must be an array, since this model knows no names of columns, got {list(x)}")
+        order = list(x) if names is None else list(names)
+        if len(x) != len(order) or any(name not in x for name in order):
+            raise ValueError(f"the row must have exactly the columns {order}, got {list(x)}")
         x = [x[name] for name in order]
-    row = np.asarray(x)
-    if row.dtype != np.float64:
-        row = np.asarray(_numeric(row, "the row"), dtype=np.float64)
+    row = x if isinstance(x, np.ndarray) and x.dtype == np.float64 else np.asarray(_numeric(x, "the row"), dtype=np.float64)
     if row.ndim != 1 or row.size == 0:
         raise ValueError(f"the row must have one dimension and at least one value, got shape {row.shape}")
     if width is not None and row.size != width:
-        raise ValueError(f"X has {row.size} features, but this model is expecting {width} features as input")
+        raise ValueError(f"the row has {row.size} features, but this model is expecting {width} features as input")
     row = np.ascontiguousarray(row).reshape(1, -1)
     _check_finite(row, "the row")
     return row
@@ -130,10 +132,12 @@ def _check_finite(array: Array, name: str) -> None:
         return
     if np.isnan(array).any():
         row = int(np.argwhere(np.isnan(array))[0][0])
-        raise ValueError(
-            f"{name} contains NaN (first in row {row}): missing values are not learned from; drop those rows or fill them "
-            f"in first, for example with sklearn.impute.SimpleImputer"
-        )
+        advice = "drop those rows or fill them in first, for example with sklearn.impute.SimpleImputer"
+        if name == "labels":
+            advice = "a row without label has -1"
+        elif name == "sample_weight":
+            advice = "a row that is not to count has 0"
+        raise ValueError(f"{name} contains NaN (first in row {row}): missing values are not learned from; {advice}")
     if np.isinf(array).any():
         row = int(np.argwhere(np.isinf(array))[0][0])
         raise ValueError(f"{name} contains infinity or a value too large for float64 (first in row {row}): inf is no datum")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -41,9 +42,13 @@ class StreamingEstimator(BaseEstimator):
     never changes it.
     """
 
+    # Parameters that decide the shape of what is learned.
+    _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components",)
+
     _state: State
     _learner: Learner
     _cache: _Cache
+    _parameters: tuple[int, list[Any]]
 
     # What a subclass says
 
@@ -136,7 +141,8 @@ class StreamingEstimator(BaseEstimator):
         """Score each row as the model was before learning it, and learn it, in one E-step.
 
         Within a batch, and between the powers of two of the warm-up, parameters stand still, so this is the honest
-        (prequential) score of a stream; the first row, of which nothing could be known, scores NaN.
+        (prequential) score of a stream. The first eight rows, when not even the scale is known, score NaN. Variational
+        algorithms score their lower bound of the log-density, which is close to it once there are rows enough.
 
         Parameters
         ----------
@@ -158,7 +164,7 @@ class StreamingEstimator(BaseEstimator):
         if kept.size and not kept.all():
             if self._has_state():
                 check_width(rows, self.n_features_in_, type(self).__name__)
-                scores[~kept] = self.score_samples(rows[~kept])
+                scores[~kept] = self._learner.model.log_likelihood(self._reading()[1], Batch(rows[~kept]))
             scores[kept] = self._learn_chunk(X, sample_weight, labels, scored=True)
             return scores
         return self._learn_chunk(X, sample_weight, labels, scored=True)
@@ -179,6 +185,8 @@ class StreamingEstimator(BaseEstimator):
         scores = np.full(len(batch) if scored else 0, np.nan)
         state, _ = advance(learner, state, batch, scores)
         self._set(state, learner)
+        for name in ("converged_", "n_iter_", "lower_bound_", "lower_bounds_"):  # of a fit that is no more
+            self.__dict__.pop(name, None)
         return scores
 
     def branch(self) -> Self:
@@ -223,12 +231,14 @@ class StreamingEstimator(BaseEstimator):
             The estimator, a row wiser.
         """
         row = self._one(x, learning=True)
+        if self._has_state():
+            self._refuse_another_shape()
         learner = self._learner_for(row.shape[1])
         if not learner.algorithm.online:
             self._learn_chunk(row, None, None)
         if not self._has_state():
             self.n_features_in_ = row.shape[1]
-            if isinstance(x, dict) and all(isinstance(name, str) for name in x):
+            if isinstance(x, Mapping):
                 self.feature_names_in_ = np.asarray(list(x), dtype=object)
         self._advance(Batch(row), learner, scored=False)
         return self
@@ -321,6 +331,8 @@ class StreamingEstimator(BaseEstimator):
         rows = check_rows(X, owner=type(self).__name__)
         if not reset:
             check_width(rows, self.n_features_in_, type(self).__name__)
+        if not reset or (self.warm_start and self._has_state()):
+            self._refuse_another_shape()
         learner = self._learner_for(rows.shape[1])
         weights = check_weights(sample_weight, len(rows))
         return make_batch(rows, weights, check_labels(labels, len(rows), self._n_labels)), learner
@@ -337,6 +349,15 @@ class StreamingEstimator(BaseEstimator):
         if known[0] != width or any(one is not other for one, other in zip(parameters, known[1], strict=True)):
             return self._make_learner(width)
         return self._learner
+
+    def _refuse_another_shape(self) -> None:
+        before = dict(zip(self._parameter_names(), self._parameters[1], strict=True))
+        for name in self._shape_parameters:
+            if getattr(self, name) != before[name]:
+                raise ValueError(
+                    f"{name} cannot change from {before[name]!r} to {getattr(self, name)!r} in a model that goes on learning: "
+                    f"make a new one, or fit without warm_start"
+                )
 
     def _set(self, state: State, learner: Learner) -> None:
         self._state, self._learner = state, learner

@@ -71,7 +71,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
     max_iter : int, default=100
         Most passes over the data in `fit`. With 0 a start is taken as it was seeded.
     n_init : int, default=1
-        Runs of `fit` from different starts, of which the best is kept.
+        Runs of `fit` from different starts, of which the best is kept. An online algorithm makes one run of one pass.
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
         How a start is seeded.
     weights_init, means_init, precisions_init : array-like, optional
@@ -88,7 +88,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         'auto', 'em', 'soem', 'boem', 'online-em', 'vb', 'online-vb' or 'quasi-bayes'; see the table in the README. 'auto'
         streams by variational Bayes, and `fit` finishes by passes of EM.
     half_life : float, optional
-        Rows after which a row counts half, for streams that drift. The prior is not forgotten.
+        Rows after which a row counts half, for streams that drift. The prior is not forgotten. Passes of `fit` forget nothing.
     warm_up : int or 'auto', default='auto'
         Rows that are kept to find a start on before the stream proper begins. The model answers during warm-up, too.
     weight_concentration_prior : float, optional
@@ -116,7 +116,8 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
     weight_concentration_, mean_precision_, degrees_of_freedom_ : ndarray of shape (n_components,)
         The belief: Dirichlet parameters of the weights, rows behind each mean, degrees of freedom of each precision.
     converged_, n_iter_, lower_bound_, lower_bounds_
-        How the passes of `fit` went; the bound is the mean log-likelihood, log-posterior or free energy per row.
+        How the passes of `fit` went, until something else is learned. The bound is the mean log-likelihood, log-posterior
+        or free energy per row.
     n_samples_seen_ : int
         Rows learned from.
     n_features_in_, feature_names_in_
@@ -140,6 +141,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
     5000
     """
 
+    _shape_parameters = ("n_components", "covariance_type")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(numbers.Integral, 1, None, closed="left")],
         "covariance_type": [StrOptions(set(COVARIANCES))],
@@ -228,11 +230,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
                 f"weight_concentration_prior must be at least 1 for algorithm {algorithm.word!r}, whose weights are a mode, "
                 f"got {self.weight_concentration_prior}"
             )
-        mean_prior = self.mean_prior
-        if mean_prior is not None:
-            mean_prior = np.asarray(mean_prior, dtype=float)
-            if mean_prior.shape != (width,):
-                raise ValueError(f"mean_prior must have shape {(width,)}, one number per column, got {mean_prior.shape}")
+        mean_prior = None if self.mean_prior is None else _shaped(self.mean_prior, (width,), "mean_prior")
         family = Gaussian(
             self.n_components, self.covariance_type, self.reg_covar, mean_prior, self.mean_precision_prior,
             self.degrees_of_freedom_prior, self.covariance_prior,
@@ -262,9 +260,10 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         if self.weights_init is not None:
             weights = _shaped(self.weights_init, (k,), "weights")
             if weights.min() < 0.0 or weights.max() > 1.0:
+                # scikit-learn's sentence, which takes the largest for the smallest, and what it means to say.
                 raise ValueError(
-                    "The parameter 'weights' should be in the range [0, 1], but got max value "
-                    f"{weights.min():.5f}, min value {weights.max():.5f}"
+                    f"The parameter 'weights' should be in the range [0, 1], but got max value {weights.min():.5f}, min value "
+                    f"{weights.max():.5f}: they run from {weights.min():.5f} to {weights.max():.5f}"
                 )
             if not np.isclose(weights.sum(), 1.0):
                 raise ValueError(f"The parameter 'weights' should be normalized, but got sum(weights) = {weights.sum():.5f}")
@@ -407,8 +406,8 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
             The component of each row.
         """
         check_is_fitted(self)
-        if n_samples < 1:
-            raise ValueError(f"Invalid value for 'n_samples': {n_samples}. The sampling requires at least one sample.")
+        if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
+            raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")
         return self._model.sample(self._reading()[1], int(n_samples), self._rng())
 
     def bic(self, X: Any) -> float:
@@ -458,18 +457,18 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         intervals : CredibleIntervals
             `weights` (K, 2), `means` and `variances` (K, d, 2).
         """
-        if not 0.0 < level < 1.0:
+        if not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, got {level!r}")
         tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
         concentration = self.weight_concentration_
         weights = stats.beta.ppf(tails, concentration[:, None], (concentration.sum() - concentration)[:, None])
-        belief = self._component_belief()
+        belief, family = self._component_belief(), self._model.family
         k, width = belief.means.shape
         scale = belief.scale
-        if COVARIANCES[self.covariance_type].matrix:
+        if family.kind.matrix:
             scale = np.broadcast_to(np.diagonal(scale, axis1=-2, axis2=-1), (k, width))
             dof = np.broadcast_to(belief.dof[:, None] - width + 1.0, (k, width))
-        elif self.covariance_type == "spherical":
+        elif family.spherical:
             scale = np.broadcast_to(scale[:, None] * width, (k, width))
             dof = np.broadcast_to(belief.dof[:, None] * width, (k, width))
         else:
@@ -506,7 +505,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
     def precisions_(self) -> Array:
         """Inverse covariances."""
         factor = self.precisions_cholesky_
-        if COVARIANCES[self.covariance_type].matrix:
+        if self._model.family.kind.matrix:
             return factor @ np.swapaxes(factor, -1, -2)
         return factor**2
 
@@ -534,7 +533,8 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         return model
 
     def _proper_belief(self) -> tuple[Any, Any, float]:
-        return belief(self._learner, self._reading()[0])
+        state, _ = self._reading()
+        return belief(self._learner, state)
 
     def _component_belief(self) -> GaussianBelief:
         prior, statistics, count = self._proper_belief()
@@ -571,7 +571,10 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
 
 
 def _shaped(value: Any, shape: tuple[int, ...], name: str) -> Array:
-    array = np.asarray(value, dtype=float)
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The parameter '{name}' should hold numbers: {error}") from error
     if array.shape != shape:
         raise ValueError(f"The parameter '{name}' should have the shape of {shape}, but got {array.shape}")
     if not np.isfinite(array).all():

@@ -44,6 +44,8 @@ def merge(models: Iterable[Estimator]) -> Estimator:
     given = list(models)
     if not given:
         raise ValueError("models must hold at least one model to merge, got none")
+    if len({id(model) for model in given}) < len(given):
+        raise ValueError("models must be different models, got the same one twice: its rows would count twice")
     first = given[0]
     for model in given:
         if not isinstance(model, StreamingEstimator):

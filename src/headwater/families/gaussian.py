@@ -209,7 +209,10 @@ class Gaussian:
         return float(width + 2 if self.kind.matrix else 3)
 
     def _given_scale(self, width: int) -> Array:
-        given = np.asarray(self.covariance_prior, dtype=float)
+        try:
+            given = np.asarray(self.covariance_prior, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"covariance_prior must hold numbers: {error}") from error
         wanted = {"diag": (width,), "spherical": ()}.get(self.covariance_type, (width, width))
         if given.shape != wanted:
             raise ValueError(
@@ -217,9 +220,9 @@ class Gaussian:
             )
         if wanted == (width, width):
             if not np.allclose(given, given.T) or np.linalg.eigvalsh(given).min() <= 0.0:
-                raise ValueError("covariance_prior must be symmetric and positive definite")
+                raise ValueError(f"covariance_prior must be symmetric and positive definite, got {given.tolist()}")
         elif np.any(given <= 0.0):
-            raise ValueError("covariance_prior must be positive")
+            raise ValueError(f"covariance_prior must be positive, got {given.min():g}")
         return np.full(width, float(given)) if wanted == () else given.copy()
 
     # Readouts
@@ -349,9 +352,7 @@ class Gaussian:
         )  # fmt: skip
         number = len(slabs(len(batch)))
         if totals is None:
-            count = first = second = EMPTY
-            first, second = EMPTY_TABLE, np.empty((0,) * self.zeros(1).second.ndim)
-            targets = [(count, first, second)] * number
+            targets = [(EMPTY, EMPTY_TABLE, np.empty((0,) * len(self.kind.second_shape(1, 1))))] * number
         elif number == 1:
             targets = [(totals.count, totals.first, totals.second)]
         else:

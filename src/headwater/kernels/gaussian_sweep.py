@@ -94,7 +94,7 @@ def sweep_full(
     work = np.empty((width + 1, width))
     for k in range(n_components):
         readout_full(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
-        shares[k] = log_share(code, concentration[k] + count[k])
+        shares[k] = log_share(code, concentration[k], count[k])
     for row in range(X.shape[0]):
         for j in range(width):
             x[j] = X[row, j] - origin[j]
@@ -106,10 +106,9 @@ def sweep_full(
                     y += factor[k, i, j] * x[j]
                 distance += y * y
             log_joint[k] = tail(distance, shares[k] + offset[k], power[k], stretch[k])
-        total = concentration.sum() + count.sum()
         score = responsibilities_row(log_joint, labels[row] if labels.size else -1)
         if scores.size:
-            scores[row] = score - log_normaliser(code, total, n_components)
+            scores[row] = score - log_normaliser(code, concentration, count)
         weight = weights[row] if weights.size else 1.0
         n_eff, keep, gain = fold_factors(n_eff, steps[row], weight)
         if keep != 1.0:
@@ -124,7 +123,7 @@ def sweep_full(
                 for j in range(i + 1):
                     second[k, i, j] += mass * x[i] * x[j]
             readout_full(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
-            shares[k] = log_share(code, concentration[k] + count[k])
+            shares[k] = log_share(code, concentration[k], count[k])
         if gains.size:
             move_averages(averages, count, first, second, n_eff, gains[row])
     return n_eff
@@ -154,12 +153,11 @@ def sweep_tied(
             for k in range(n_components):
                 log_joint[k] += (y - shift[k, i]) ** 2
         for k in range(n_components):
-            share = log_share(code, concentration[k] + count[k])
+            share = log_share(code, concentration[k], count[k])
             log_joint[k] = tail(log_joint[k], share + offset[k], power[k], stretch[k])
-        total = concentration.sum() + count.sum()
         score = responsibilities_row(log_joint, labels[row] if labels.size else -1)
         if scores.size:
-            scores[row] = score - log_normaliser(code, total, n_components)
+            scores[row] = score - log_normaliser(code, concentration, count)
         weight = weights[row] if weights.size else 1.0
         n_eff, keep, gain = fold_factors(n_eff, steps[row], weight)
         scale_all(keep, count, first, second)
@@ -193,7 +191,7 @@ def sweep_diag(
     work = np.empty((0, 0))
     for k in range(n_components):
         readout_diag(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
-        shares[k] = log_share(code, concentration[k] + count[k])
+        shares[k] = log_share(code, concentration[k], count[k])
     for row in range(X.shape[0]):
         for j in range(width):
             x[j] = X[row, j] - origin[j]
@@ -209,10 +207,9 @@ def sweep_diag(
                     y = factor[k, j] * x[j] - shift[k, j]
                     distance += y * y
                 log_joint[k] = tail(distance, shares[k] + offset[k], power[k], stretch[k])
-        total = concentration.sum() + count.sum()
         score = responsibilities_row(log_joint, labels[row] if labels.size else -1)
         if scores.size:
-            scores[row] = score - log_normaliser(code, total, n_components)
+            scores[row] = score - log_normaliser(code, concentration, count)
         weight = weights[row] if weights.size else 1.0
         n_eff, keep, gain = fold_factors(n_eff, steps[row], weight)
         if keep != 1.0:
@@ -226,7 +223,7 @@ def sweep_diag(
                 first[k, j] += mass * x[j]
                 second[k, j] += mass * x[j] * x[j]
             readout_diag(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
-            shares[k] = log_share(code, concentration[k] + count[k])
+            shares[k] = log_share(code, concentration[k], count[k])
         if gains.size:
             move_averages(averages, count, first, second, n_eff, gains[row])
     return n_eff

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import kernel, kernel_exact
 from headwater.kernels.fastmath import digamma, exp, log
 
 MODE, MEAN, EXPECT_LOG, PREDICTIVE = 0, 1, 2, 3
@@ -14,36 +14,34 @@ TINY = 1e-300
 LOWEST = -1e300
 
 
-@kernel
-def log_share(code, concentration):
-    """Log-weight of a component, up to the normaliser below."""
+@kernel_exact
+def log_share(code, concentration, count):
+    """Log-weight of a component with this prior concentration and count, up to the normaliser below.
+
+    Exact, like the normaliser: in another order, (concentration - 1) + count loses a small count.
+    """
     if code == MODE:
-        return math.log(max(concentration - 1.0, TINY))
+        return math.log(max((concentration - 1.0) + count, TINY))
     if code == EXPECT_LOG:
-        return digamma(concentration)
-    return math.log(concentration)
+        return digamma(concentration + count)
+    return math.log(concentration + count)
 
 
-@kernel
-def log_normaliser(code, total, n_components):
+@kernel_exact
+def log_normaliser(code, concentration, count):
     """What `log_share` lacks, the same for every component."""
-    if code == MODE:
-        return math.log(max(total - n_components, TINY))
-    if code == EXPECT_LOG:
-        return digamma(total)
-    return math.log(total)
+    total = 0.0
+    for k in range(count.size):
+        total += max((concentration[k] - 1.0) + count[k], TINY) if code == MODE else concentration[k] + count[k]
+    return digamma(total) if code == EXPECT_LOG else math.log(total)
 
 
 @kernel
 def weights_readout(code, concentration, count, log_weights):
     """Log-weights of the belief with these concentrations and counts, or what the readout puts in their place."""
-    n_components = count.size
-    total = 0.0
-    for k in range(n_components):
-        total += concentration[k] + count[k]
-    normaliser = log_normaliser(code, total, n_components)
-    for k in range(n_components):
-        log_weights[k] = log_share(code, concentration[k] + count[k]) - normaliser
+    normaliser = log_normaliser(code, concentration, count)
+    for k in range(count.size):
+        log_weights[k] = log_share(code, concentration[k], count[k]) - normaliser
 
 
 @kernel

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from headwater.families.gaussian import (
-    EMPTY,
-    Gaussian,
-)
+from headwater.families.gaussian import EMPTY, READOUTS, Gaussian
+from headwater.kernels.mixture import weights_readout
 from headwater.models.protocol import Start, StartSettings
 from headwater.models.start import tournament
 from headwater.state import Batch, Summary
@@ -76,14 +74,8 @@ class Mixture:
     def readout(self, name: str, prior: MixturePrior, statistics: Any, count: float) -> MixtureParameters:
         """Parameters of the belief prior + count * statistics: "mode", "mean", "expect_log" or "predictive"."""
         totals = statistics if count == 1.0 else statistics.scaled(count)
-        concentration = prior.concentration + totals.count
-        if name == "mode":
-            shares = np.maximum(concentration - 1.0, 1e-300)
-            log_weights = np.log(shares) - np.log(shares.sum())
-        elif name == "expect_log":
-            log_weights = digamma(concentration) - digamma(concentration.sum())
-        else:
-            log_weights = np.log(concentration) - np.log(concentration.sum())
+        log_weights = np.empty(self.n_components)
+        weights_readout(READOUTS[name], prior.concentration, totals.count, log_weights)
         return MixtureParameters(log_weights, self.family.readout(name, prior.components, totals))
 
     def objective(
