@@ -4,7 +4,8 @@ import naive
 import numpy as np
 import pytest
 
-from headwater.families.gaussian import Gaussian, GaussianParameters, GaussianStatistics
+from headwater.families.gaussian import Gaussian
+from headwater.families.gaussian_records import GaussianParameters, GaussianStatistics
 from headwater.state import Batch
 
 K = 3

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from headwater.families.gaussian import Gaussian, GaussianPrior, GaussianStatistics
+from headwater.families.gaussian import Gaussian
+from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics
 from headwater.models.mixture import Mixture, MixturePrior
 from headwater.state import Batch
 

@@ -11,6 +11,7 @@ from scipy import integrate, stats
 from headwater import learner as loop
 from headwater.algorithms import ALGORITHMS, BatchEM, BatchVB, BayesianOnlineEM, SatoEM
 from headwater.families.gaussian import Gaussian
+from headwater.families.gaussian_records import GaussianPrior
 from headwater.learner import UNKNOWN_ROWS, Learner, advance, belief, branch, learn, merge, report, settle
 from headwater.models.mixture import Mixture, MixturePrior
 from headwater.models.protocol import StartSettings
@@ -259,7 +260,8 @@ def test_free_energy_of_one_component_is_the_log_evidence(kind):
 
 def test_the_price_of_the_weights_is_the_divergence_of_their_beliefs():
     model, count = Mixture(K, Gaussian(K)), 20.0
-    prior = MixturePrior(np.array([0.7, 2.5]), model.family.prior(np.zeros(D), np.eye(D), np.ones(D)))
+    components = GaussianPrior(np.zeros(D), np.zeros(D), 0.01, D + 2.0, (D + 2.0) * np.eye(D), 0.0)
+    prior = MixturePrior(np.array([0.7, 2.5]), components)
     totals = replace(model.zeros(D), count=np.array([0.8, 0.2]), second=np.stack([np.eye(D)] * 2))
     after, before = stats.beta(16.7, 6.5), stats.beta(0.7, 2.5)
     wanted, _ = integrate.quad(lambda w: after.pdf(w) * (after.logpdf(w) - before.logpdf(w)), 0.0, 1.0, epsabs=1e-11)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from headwater.algorithms import ALGORITHMS, BayesianOnlineEM, OnlineEM, SatoEM
-from headwater.families.gaussian import Gaussian, GaussianPrior, GaussianStatistics
+from headwater.families.gaussian import Gaussian
+from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics
 from headwater.learner import Learner, advance, settle
 from headwater.models.mixture import Mixture, MixturePrior
 from headwater.models.protocol import StartSettings

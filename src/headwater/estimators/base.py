@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -35,7 +36,7 @@ class _Cache:
         return (_Cache, ())
 
 
-class StreamingEstimator(BaseEstimator):
+class StreamingEstimator(BaseEstimator, ABC):
     """Base of the estimators. A subclass says how its parameters make a `Learner`, and names what was learned.
 
     The learned state is `_state`. Reading settles it (ends the warm-up, folds the partial batch) into a cached copy and
@@ -52,9 +53,9 @@ class StreamingEstimator(BaseEstimator):
 
     # What a subclass says
 
+    @abstractmethod
     def _make_learner(self, width: int) -> Learner:
         """Check the parameters and return the learner they describe."""
-        raise NotImplementedError
 
     @property
     def _n_labels(self) -> int:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
@@ -16,40 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 from headwater.algorithms import Algorithm, resolve
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.display import html_table, text_table
-from headwater.families.gaussian import COVARIANCES, Gaussian, GaussianBelief
+from headwater.estimators.given import given_parameters, shaped
+from headwater.estimators.intervals import CredibleIntervals, credible_intervals
+from headwater.families.gaussian import COVARIANCES, Gaussian
+from headwater.families.gaussian_records import GaussianBelief
 from headwater.learner import Learner, belief
-from headwater.models.mixture import Mixture, MixtureParameters
+from headwater.models.mixture import Mixture
 from headwater.models.protocol import StartSettings
 from headwater.models.seeding import INIT_PARAMS
 from headwater.statistics import Array
-
-
-@dataclass(frozen=True)
-class CredibleIntervals:
-    """Central intervals of the belief, lower and upper end last: weights (K, 2), means and variances (K, d, 2)."""
-
-    level: float
-    weights: Array
-    means: Array
-    variances: Array
-
-
-@dataclass(frozen=True)
-class GivenParameters:
-    """Replaces what a start found by the parameters that the user gave."""
-
-    family: Gaussian
-    weights: Array | None
-    means: Array | None
-    factor: Array | None
-
-    def __call__(self, found: MixtureParameters) -> MixtureParameters:
-        """Return the start's parameters with the given ones in their place."""
-        origin = found.components.origin
-        means = found.components.means + origin if self.means is None else self.means
-        factor = found.components.factor if self.factor is None else self.factor
-        log_weights = found.log_weights if self.weights is None else np.log(np.maximum(self.weights, 1e-300))
-        return MixtureParameters(log_weights, self.family.from_precisions(origin, means, factor))
 
 
 class GaussianMixture(DensityMixin, StreamingEstimator):
@@ -230,7 +203,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
                 f"weight_concentration_prior must be at least 1 for algorithm {algorithm.word!r}, whose weights are a mode, "
                 f"got {self.weight_concentration_prior}"
             )
-        mean_prior = None if self.mean_prior is None else _shaped(self.mean_prior, (width,), "mean_prior")
+        mean_prior = None if self.mean_prior is None else shaped(self.mean_prior, (width,), "mean_prior")
         family = Gaussian(
             self.n_components, self.covariance_type, self.reg_covar, mean_prior, self.mean_precision_prior,
             self.degrees_of_freedom_prior, self.covariance_prior,
@@ -244,47 +217,12 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
                 self.init_params,
                 polish=self.means_init is None and self.max_iter > 0,
                 readout="mode" if (self.weight_concentration_prior or 1.0) >= 1.0 else "expect_log",
-                given=self._given(family, width),
+                given=given_parameters(family, width, self.weights_init, self.means_init, self.precisions_init),
             ),
             self.half_life,
             None if self.warm_up == "auto" else int(self.warm_up),
             self.n_threads,
         )
-
-    def _given(self, family: Gaussian, width: int) -> GivenParameters | None:
-        """Check weights_init, means_init and precisions_init, in the words scikit-learn uses."""
-        if self.weights_init is None and self.means_init is None and self.precisions_init is None:
-            return None
-        k = self.n_components
-        weights = means = factor = None
-        if self.weights_init is not None:
-            weights = _shaped(self.weights_init, (k,), "weights")
-            if weights.min() < 0.0 or weights.max() > 1.0:
-                # scikit-learn's sentence, which takes the largest for the smallest, and what it means to say.
-                raise ValueError(
-                    f"The parameter 'weights' should be in the range [0, 1], but got max value {weights.min():.5f}, min value "
-                    f"{weights.max():.5f}: they run from {weights.min():.5f} to {weights.max():.5f}"
-                )
-            if not np.isclose(weights.sum(), 1.0):
-                raise ValueError(f"The parameter 'weights' should be normalized, but got sum(weights) = {weights.sum():.5f}")
-        if self.means_init is not None:
-            means = _shaped(self.means_init, (k, width), "means")
-        if self.precisions_init is not None:
-            shape = {"full": (k, width, width), "tied": (width, width), "diag": (k, width), "spherical": (k,)}
-            name = f"{self.covariance_type} precision"
-            precisions = _shaped(self.precisions_init, shape[self.covariance_type], name)
-            if family.kind.matrix:
-                symmetric = np.allclose(precisions, np.swapaxes(precisions, -1, -2))
-                if not symmetric or np.linalg.eigvalsh(precisions).min() <= 0.0:
-                    raise ValueError(f"'{name}' should be symmetric, positive-definite")
-                # precision = factor' factor with a lower triangular factor: Cholesky from the last column backwards.
-                flipped = np.linalg.cholesky(precisions[..., ::-1, ::-1])
-                factor = np.swapaxes(flipped[..., ::-1, ::-1], -1, -2)
-            elif np.any(precisions <= 0.0):
-                raise ValueError(f"'{name}' should be positive")
-            else:
-                factor = np.sqrt(precisions)
-        return GivenParameters(family, weights, means, factor)
 
     # Answers
 
@@ -459,24 +397,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         """
         if not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-        tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-        concentration = self.weight_concentration_
-        weights = stats.beta.ppf(tails, concentration[:, None], (concentration.sum() - concentration)[:, None])
-        belief, family = self._component_belief(), self._model.family
-        k, width = belief.means.shape
-        scale = belief.scale
-        if family.kind.matrix:
-            scale = np.broadcast_to(np.diagonal(scale, axis1=-2, axis2=-1), (k, width))
-            dof = np.broadcast_to(belief.dof[:, None] - width + 1.0, (k, width))
-        elif family.spherical:
-            scale = np.broadcast_to(scale[:, None] * width, (k, width))
-            dof = np.broadcast_to(belief.dof[:, None] * width, (k, width))
-        else:
-            dof = np.broadcast_to(belief.dof[:, None], (k, width))
-        spread = np.sqrt(scale / (belief.mean_precision[:, None] * dof))
-        means = belief.means[..., None] + spread[..., None] * stats.t.ppf(tails, dof[..., None])
-        variances = stats.invgamma.ppf(tails, 0.5 * dof[..., None], scale=0.5 * scale[..., None])
-        return CredibleIntervals(level, np.nan_to_num(weights, nan=1.0), means, variances)
+        return credible_intervals(self._family, self.weight_concentration_, self._component_belief(), float(level))
 
     # What was learned
 
@@ -494,18 +415,18 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
     @property
     def covariances_(self) -> Array:
         """Covariance of each component, in the shape of `covariance_type`."""
-        return self._model.family.covariances(self._reading()[1].components)
+        return self._family.covariances(self._reading()[1].components)
 
     @property
     def precisions_cholesky_(self) -> Array:
         """Upper triangular factors of the precisions."""
-        return self._model.family.precisions_cholesky(self._reading()[1].components)
+        return self._family.precisions_cholesky(self._reading()[1].components)
 
     @property
     def precisions_(self) -> Array:
         """Inverse covariances."""
         factor = self.precisions_cholesky_
-        if self._model.family.kind.matrix:
+        if self._family.kind.matrix:
             return factor @ np.swapaxes(factor, -1, -2)
         return factor**2
 
@@ -532,13 +453,19 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         assert isinstance(model, Mixture)
         return model
 
+    @property
+    def _family(self) -> Gaussian:
+        family = self._model.family
+        assert isinstance(family, Gaussian)
+        return family
+
     def _proper_belief(self) -> tuple[Any, Any, float]:
         state, _ = self._reading()
         return belief(self._learner, state)
 
     def _component_belief(self) -> GaussianBelief:
         prior, statistics, count = self._proper_belief()
-        return self._model.family.belief(prior.components, statistics.scaled(count))
+        return self._family.belief(prior.components, statistics.scaled(count))
 
     def _n_parameters(self) -> int:
         return self._model.n_parameters(self.n_features_in_)
@@ -568,15 +495,3 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
     def _repr_html_inner(self) -> str:
         html = super()._repr_html_inner()
         return html + html_table(*self._summary()) if self._has_state() else html
-
-
-def _shaped(value: Any, shape: tuple[int, ...], name: str) -> Array:
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"The parameter '{name}' should hold numbers: {error}") from error
-    if array.shape != shape:
-        raise ValueError(f"The parameter '{name}' should have the shape of {shape}, but got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"The parameter '{name}' should be finite, but holds NaN or infinity")
-    return array

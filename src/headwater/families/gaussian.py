@@ -8,73 +8,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln, multigammaln
 
+from headwater.families.gaussian_belief import belief, divergence, log_prior
+from headwater.families.gaussian_geometry import Geometry, within_spread
+from headwater.families.gaussian_records import GaussianBelief, GaussianParameters, GaussianPrior, GaussianStatistics
 from headwater.kernels import gaussian as estep_kernels
 from headwater.kernels import gaussian_climb as climb_kernels
 from headwater.kernels import gaussian_readout as readout_kernels
 from headwater.kernels import gaussian_sweep as sweep_kernels
-from headwater.kernels import mixture as mixture_kernels
+from headwater.kernels.mixture import READOUTS
 from headwater.kernels.parallel import run_slabs, slabs
 from headwater.state import Batch
-from headwater.statistics import Array, Statistics
+from headwater.statistics import Array
 
-READOUTS = {
-    "mode": mixture_kernels.MODE,
-    "mean": mixture_kernels.MEAN,
-    "expect_log": mixture_kernels.EXPECT_LOG,
-    "predictive": mixture_kernels.PREDICTIVE,
-}
 EMPTY: Array = np.empty(0)
 EMPTY_TABLE: Array = np.empty((0, 0))
-
-
-@dataclass(frozen=True)
-class GaussianStatistics(Statistics):
-    """Counts, first and second moments per component about the origin; of a symmetric `second` the lower triangle."""
-
-    count: Array
-    first: Array
-    second: Array
-
-
-@dataclass(frozen=True)
-class GaussianPrior:
-    """What is believed of a component before any row: everything about `origin`, which the statistics share.
-
-    `dof` and `scale` are nu0 and V0 of the Wishart with mean precision dof * inverse(scale), or of its Gamma cousins.
-    `floor` is added to the diagonal of covariances that are modes.
-    """
-
-    origin: Array
-    mean: Array
-    mean_precision: float
-    dof: float
-    scale: Array
-    floor: float
-
-
-@dataclass(frozen=True)
-class GaussianParameters:
-    """Ready for the E-step kernels (see there); `means` are about the origin."""
-
-    origin: Array
-    means: Array
-    factor: Array
-    shift: Array
-    offset: Array
-    power: Array
-    stretch: Array
-
-
-@dataclass(frozen=True)
-class GaussianBelief:
-    """Normal-Wishart or Normal-Gamma belief about every component, in the user's coordinates."""
-
-    means: Array
-    mean_precision: Array
-    dof: Array
-    scale: Array
 
 
 @dataclass(frozen=True)
@@ -168,11 +116,14 @@ class Gaussian:
         if self.covariance_prior is not None:
             self._given_scale(width)
 
-    def prior(self, origin: Array, within: Array, spread: Array) -> GaussianPrior:
-        """The user's prior, completed by d + 2 rows' worth of the covariance within the warm-up's clusters.
+    def geometry(self, batch: Batch) -> Geometry:
+        """Return what a start needs to know of the rows."""
+        return Geometry.of(batch, self.kind.matrix)
 
-        `spread` is the variance of every column; a part of it is added, and `reg_covar` where a column is constant.
-        """
+    def prior(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianPrior:
+        """The user's prior, completed by d + 2 rows' worth of the covariance within the seeded groups."""
+        origin, spread = geometry.origin, geometry.spread
+        within = within_spread(self.kind.matrix, batch, responsibilities, spread)
         width = len(origin)
         self.check_prior(width)
         dof = self._dof(width)
@@ -181,7 +132,9 @@ class Gaussian:
         precision = 0.01 if self.mean_precision_prior is None else float(self.mean_precision_prior)
         return GaussianPrior(origin, mean, precision, dof, scale, 0.0)
 
-    def refined(self, prior: GaussianPrior, parameters: GaussianParameters, weights: Array, spread: Array) -> GaussianPrior:
+    def refined(
+        self, prior: GaussianPrior, parameters: GaussianParameters, weights: Array, geometry: Geometry
+    ) -> GaussianPrior:
         """Empirical Bayes: a prior whose mean precision is that of the components, unless the user said what it is.
 
         Thin components then are not blurred by the wide ones, as they would be by the pooled covariance.
@@ -195,10 +148,10 @@ class Gaussian:
             covariance = np.linalg.inv(np.einsum("k,kij,kil->jl", weights, factor, factor))
         else:
             covariance = 1.0 / (weights @ factor**2)
-        return replace(prior, scale=self._scale(covariance, spread))
+        return replace(prior, scale=self._scale(covariance, geometry.spread))
 
     def _scale(self, covariance: Any, spread: Array) -> Array:
-        """Prior scale that makes this the covariance; a part of the spread keeps it positive."""
+        """Prior scale that makes this the covariance; a part of the spread, or `reg_covar`, keeps it positive."""
         floor = np.where(spread > 0.0, 1e-6 * spread, self.reg_covar) + 1e-200
         scale = (covariance + (np.diag(floor) if self.kind.matrix else floor)) * self._dof(len(spread))
         return np.full(len(spread), scale.mean()) if self.spherical else scale
@@ -265,70 +218,15 @@ class Gaussian:
 
     def belief(self, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianBelief:
         """Return prior plus totals: the belief that the readouts summarise."""
-        kappa = prior.mean_precision + totals.count
-        means = (prior.mean_precision * prior.mean + totals.first) / kappa[:, None]
-        dof = prior.dof + (totals.count.sum(keepdims=True) if self.covariance_type == "tied" else totals.count)
-        dof = np.broadcast_to(dof, totals.count.shape).copy()
-        outer = prior.mean_precision * _product(prior.mean, prior.mean, self.kind.matrix)
-        squares = kappa.reshape(-1, *[1] * outer.ndim) * _product(means, means, self.kind.matrix)
-        second = totals.second
-        if self.kind.matrix:
-            second = second + np.swapaxes(np.tril(second, -1), -1, -2)
-        if self.covariance_type == "tied":
-            scale = prior.scale + second + (outer - squares).sum(axis=0)
-        else:
-            scale = prior.scale + second + outer - squares
-        if self.spherical:
-            scale = scale.mean(axis=1)
-        return GaussianBelief(means + prior.origin, kappa, dof, scale)
+        return belief(self.covariance_type, prior, totals)
 
     def log_prior(self, prior: GaussianPrior, parameters: GaussianParameters) -> float:
-        """Log-density of means and precisions under the prior, up to a constant: what MAP-EM adds to the likelihood.
-
-        Of the flat prior it is zero.
-        """
-        k, width = parameters.means.shape
-        factor, centred = parameters.factor, parameters.means - prior.mean
-        if self.kind.matrix:
-            factor = factor[None] if factor.ndim == 2 else factor
-            log_det = 2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
-            trace = np.einsum("kij,jl,kil->k", factor, prior.scale, factor)
-            shape = 0.5 * (prior.dof - width - 1.0)
-            distance = np.einsum("kij,kj->ki", np.broadcast_to(factor, (k, width, width)), centred)
-        else:
-            log_det = 2.0 * np.log(factor).sum(axis=1)
-            trace = (factor**2 * prior.scale).sum(axis=1)
-            shape = 0.5 * prior.dof - (1.0 / width if self.spherical else 1.0)
-            distance = factor * centred
-        means = 0.5 * np.broadcast_to(log_det, (k,)).sum() - 0.5 * prior.mean_precision * np.sum(distance**2)
-        return float(np.sum(shape * log_det - 0.5 * trace) + means)
+        """Return what MAP-EM adds to the likelihood."""
+        return log_prior(self.covariance_type, prior, parameters)
 
     def divergence(self, prior: GaussianPrior, totals: GaussianStatistics) -> float:
-        """KL(belief || prior), summed over components: the price of complexity in the free energy."""
-        k, width = totals.first.shape
-        belief = self.belief(prior, totals)
-        centred = belief.means - prior.origin - prior.mean
-        total = (
-            0.5
-            * width
-            * np.sum(np.log(belief.mean_precision / prior.mean_precision) + prior.mean_precision / belief.mean_precision - 1.0)
-        )
-        if self.kind.matrix:
-            shared = self.covariance_type == "tied"
-            scale = belief.scale[None] if shared else belief.scale
-            dof = belief.dof[:1] if shared else belief.dof
-            precision = dof[:, None, None] * np.linalg.inv(scale)
-            per_mean = np.broadcast_to(precision, (k, width, width))
-            total += 0.5 * prior.mean_precision * np.einsum("ki,kij,kj->", centred, per_mean, centred)
-            total += sum(_wishart_divergence(nu, v, prior.dof, prior.scale, width) for nu, v in zip(dof, scale, strict=True))
-        else:
-            scale = belief.scale[:, None] if self.spherical else belief.scale
-            precision = np.broadcast_to(belief.dof[:, None] / scale, (k, width))
-            total += 0.5 * prior.mean_precision * np.sum(precision * centred**2)
-            half = 0.5 * width if self.spherical else 0.5
-            prior_scale = prior.scale[:1] if self.spherical else prior.scale
-            total += np.sum(_gamma_divergence(half * belief.dof[:, None], half * scale, half * prior.dof, half * prior_scale))
-        return float(total)
+        """Return KL(belief || prior): the price of complexity in the free energy."""
+        return divergence(self.covariance_type, prior, totals)
 
     # Rows
 
@@ -369,6 +267,11 @@ class Gaussian:
                 totals.first[...] += first
                 totals.second[...] += second
         return float(sum(values))
+
+    def collect(self, geometry: Geometry, batch: Batch, totals: GaussianStatistics, responsibilities: Array) -> None:
+        """Add rows whose responsibilities are known to `totals`."""
+        blank = self.blank(geometry.origin)
+        self.estep(blank, np.zeros(self.n_components), batch, totals, responsibilities=responsibilities, given=True)
 
     def climb(
         self,
@@ -455,31 +358,3 @@ def _refuse_singular(pivots: int, prior: GaussianPrior) -> None:
             "instance caused by singleton or collapsed samples). Try to decrease the number of components, increase "
             "reg_covar, or scale the input data."
         )
-
-
-def _product(a: Array, b: Array, matrix: bool) -> Array:
-    return a[..., :, None] * b[..., None, :] if matrix else a * b
-
-
-def _gamma_divergence(shape: Array, rate: Array, shape0: float, rate0: Array) -> Array:
-    """KL between Gammas; `shape` counts half rows, so E[precision] = shape / rate."""
-    return (
-        (shape - shape0) * digamma(shape)
-        - gammaln(shape)
-        + gammaln(shape0)
-        + shape0 * np.log(rate / rate0)
-        + shape * (rate0 / rate - 1.0)
-    )
-
-
-def _wishart_divergence(dof: float, scale: Array, dof0: float, scale0: Array, width: int) -> float:
-    """KL between Wisharts whose `scale` matrices are the inverses of the usual ones."""
-    expected_log = digamma(0.5 * (dof - np.arange(width))).sum()
-    log_ratio = np.linalg.slogdet(scale)[1] - np.linalg.slogdet(scale0)[1]
-    return float(
-        0.5 * (dof - dof0) * expected_log
-        - multigammaln(0.5 * dof, width)
-        + multigammaln(0.5 * dof0, width)
-        + 0.5 * dof0 * log_ratio
-        + 0.5 * dof * (np.trace(np.linalg.solve(scale, scale0)) - width)
-    )

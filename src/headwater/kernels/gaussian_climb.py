@@ -12,15 +12,7 @@ import numpy as np
 from headwater.kernels._jit import kernel
 from headwater.kernels.gaussian import estep_diag, estep_tied
 from headwater.kernels.gaussian_readout import refresh_diag, refresh_tied
-from headwater.kernels.mixture import weights_readout
-
-
-@kernel
-def converged(gain, last_gain, tol):
-    """Whether less than tol was gained, and little more is to come if gains go on falling by the same ratio (Aitken)."""
-    ratio = gain / last_gain if last_gain > 0.0 else 0.0
-    to_come = gain * ratio / (1.0 - ratio) if ratio < 1.0 else np.inf
-    return abs(gain) < tol and to_come < 5.0 * tol
+from headwater.kernels.mixture import converged, weights_readout
 
 
 @kernel

@@ -8,6 +8,7 @@ from headwater.kernels._jit import kernel, kernel_exact
 from headwater.kernels.fastmath import digamma, exp, log
 
 MODE, MEAN, EXPECT_LOG, PREDICTIVE = 0, 1, 2, 3
+READOUTS = {"mode": MODE, "mean": MEAN, "expect_log": EXPECT_LOG, "predictive": PREDICTIVE}
 TINY = 1e-300
 
 # A joint log-density below this is as good as impossible; the floor keeps a row that overflows in every component finite.
@@ -113,6 +114,14 @@ def responsibilities_block(
         for b in range(rows):
             score += peak[b]
     return score
+
+
+@kernel
+def converged(gain, last_gain, tol):
+    """Whether less than tol was gained, and little more is to come if gains go on falling by the same ratio (Aitken)."""
+    ratio = gain / last_gain if last_gain > 0.0 else 0.0
+    to_come = gain * ratio / (1.0 - ratio) if ratio < 1.0 else np.inf
+    return abs(gain) < tol and to_come < 5.0 * tol
 
 
 @kernel

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from headwater.families.gaussian import EMPTY, READOUTS, Gaussian
-from headwater.kernels.mixture import weights_readout
-from headwater.models.protocol import Start, StartSettings
+from headwater.families.protocol import Family
+from headwater.kernels.mixture import READOUTS, weights_readout
+from headwater.models.protocol import NO_SCORES, Start, StartSettings
 from headwater.models.start import tournament
 from headwater.state import Batch, Summary
 from headwater.statistics import Array, Statistics
@@ -37,7 +37,7 @@ class Mixture:
     """A mixture model: pure functions of parameters, statistics and rows."""
 
     n_components: int
-    family: Gaussian
+    family: Family
     weight_concentration_prior: float | None = None
 
     @property
@@ -61,14 +61,16 @@ class Mixture:
         """The prior whose mode is maximum likelihood, about the same origin."""
         return MixturePrior(np.ones(self.n_components), self.family.flat_prior(prior.components.origin))
 
-    def prior(self, origin: Array, within: Array, spread: Array) -> MixturePrior:
+    def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> MixturePrior:
+        """The user's prior, completed in the scale of rows that were seeded with these responsibilities."""
         concentration = 1.0 if self.weight_concentration_prior is None else float(self.weight_concentration_prior)
-        return MixturePrior(np.full(self.n_components, concentration), self.family.prior(origin, within, spread))
+        components = self.family.prior(geometry, batch, responsibilities)
+        return MixturePrior(np.full(self.n_components, concentration), components)
 
-    def refined(self, prior: MixturePrior, parameters: MixtureParameters, spread: Array) -> MixturePrior:
+    def refined(self, prior: MixturePrior, parameters: MixtureParameters, geometry: Any) -> MixturePrior:
         """The prior of components like these (empirical Bayes)."""
         weights = np.exp(parameters.log_weights)
-        components = self.family.refined(prior.components, parameters.components, weights / weights.sum(), spread)
+        components = self.family.refined(prior.components, parameters.components, weights / weights.sum(), geometry)
         return replace(prior, components=components)
 
     def readout(self, name: str, prior: MixturePrior, statistics: Any, count: float) -> MixtureParameters:
@@ -114,7 +116,7 @@ class Mixture:
         parameters: MixtureParameters,
         batch: Batch,
         pending: Summary | None = None,
-        scores: Array = EMPTY,
+        scores: Array = NO_SCORES,
         n_threads: int | None = None,
     ) -> Summary:
         """E-step: add the rows to the pending summary, whose arrays are reused, or to a fresh one."""
@@ -137,13 +139,10 @@ class Mixture:
         summary = Summary(totals, len(batch), batch.size, float(trace[-1]) * batch.size)
         return summary, MixtureParameters(log_weights, components), trace, converged
 
-    def collect(self, origin: Array, batch: Batch, responsibilities: Array) -> Summary:
+    def collect(self, geometry: Any, batch: Batch, responsibilities: Array) -> Summary:
         """Summary of rows whose responsibilities are known."""
-        width = batch.X.shape[1]
-        totals = self.zeros(width)
-        k = self.n_components
-        blank = self.family.blank(origin)
-        self.family.estep(blank, np.zeros(k), batch, totals, responsibilities=responsibilities, given=True)
+        totals = self.zeros(batch.X.shape[1])
+        self.family.collect(geometry, batch, totals, responsibilities)
         return Summary(totals, len(batch), batch.size)
 
     def sweep(
@@ -156,7 +155,7 @@ class Mixture:
         batch: Batch,
         steps: Array,
         gains: Array,
-        scores: Array = EMPTY,
+        scores: Array = NO_SCORES,
     ) -> tuple[Any, Any, float]:
         """Learn row by row: the loop with batches of one, inside a kernel. Returns statistics, average and n_eff."""
         totals = statistics.scaled(n_eff)

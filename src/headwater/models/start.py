@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.kernels.gaussian_climb import converged
+from headwater.kernels.mixture import converged
 from headwater.kernels.parallel import slabs
 from headwater.models.protocol import Model, Start, StartSettings
 from headwater.models.seeding import seed_assignments
@@ -68,40 +68,13 @@ def climb(
     return Climb(summary, parameters, tuple(trace), False)
 
 
-@dataclass(frozen=True)
-class Geometry:
-    """Centre and spread of the rows, and the rows in the units that distances are measured in."""
-
-    origin: Array
-    spread: Array
-    views: tuple[Array, ...]
-
-    @classmethod
-    def of(cls, batch: Batch, matrix: bool) -> Geometry:
-        weights = batch.row_weights
-        total = weights.sum()
-        origin = weights @ batch.X / total
-        centred = batch.X - origin
-        spread = weights @ centred**2 / total
-        # A column whose spread is rounding error of its size is constant.
-        spread[spread <= (4e-16 * np.abs(origin)) ** 2] = 0.0
-        scaled = centred / np.sqrt(np.where(spread > 0.0, spread, 1.0))
-        views = [scaled]
-        width = len(origin)
-        if matrix and width > 1 and len(batch) > 2 * width:
-            values, vectors = np.linalg.eigh((scaled * weights[:, None]).T @ scaled / total)
-            values = np.maximum(values, 1e-6 * max(values[-1], 1e-300))
-            views.append(scaled @ (vectors / np.sqrt(values)))
-        return cls(origin, spread, tuple(views))
-
-
 def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
     """Seed, climb and compare: some rows fit the seeds, others judge them, the best four climb on more rows, and the best
     of those on all. On the way the prior is refined, if there are rows enough for each component to speak for itself.
 
     Without `polish` one seed is taken as it is. Parameters that are `given` replace what a seed says.
     """
-    geometry = Geometry.of(batch, model.family.kind.matrix)
+    geometry = model.family.geometry(batch)
     n, width = batch.X.shape
     n_starts = 1
     if settings.polish and model.n_components > 1:
@@ -127,10 +100,10 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
         return int(np.clip(5e9 / (rows * model.n_parameters(width)), 8, 60))
 
     responsibilities = seed(0)
-    prior = model.prior(geometry.origin, within_spread(model, learn, responsibilities, geometry.spread), geometry.spread)
+    prior = model.prior(geometry, learn, responsibilities)
     contenders: list[tuple[float, Any]] = []
     for index in range(n_starts):
-        summary = model.collect(geometry.origin, learn, responsibilities if index == 0 else seed(index))
+        summary = model.collect(geometry, learn, responsibilities if index == 0 else seed(index))
         parameters: Any = None
         if settings.given is not None or not settings.polish:
             parameters = model.readout(settings.readout, prior, summary.statistics, 1.0)
@@ -143,7 +116,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     leaders = _distinct(contenders, 1e-3 * judge.size)[:4]
     plenty = len(learn) >= 5 * width * model.n_components
     if plenty:
-        prior = model.refined(prior, leaders[0], geometry.spread)
+        prior = model.refined(prior, leaders[0], geometry)
     ends = [climbed(parameters, final, 5, 1e-4) for parameters in leaders]
     more = patience(len(final))
     ends += [climbed(end.parameters, final, more, 1e-4, end.summary) for end in ends if _may_win(end, ends, more)]
@@ -151,7 +124,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     known = best.summary if len(final) == n else None
     for _ in range(3 if plenty else 1):
         if plenty:
-            prior = model.refined(prior, best.parameters, geometry.spread)
+            prior = model.refined(prior, best.parameters, geometry)
         best = climbed(best.parameters, batch, patience(n), 1e-5, known)
         known = best.summary
     return Start(prior, best.parameters, best.summary)
@@ -177,22 +150,3 @@ def _distinct(contenders: list[tuple[float, Any]], gap: float) -> list[Any]:
         if not kept or kept[-1][0] - score > gap:
             kept.append((score, parameters))
     return [parameters for _, parameters in kept]
-
-
-def within_spread(model: Mixture, batch: Batch, responsibilities: Array, spread: Array) -> Array:
-    """Covariance (or variances) about the means of the seeded groups, pooled.
-
-    Too few rows to tell are taken to be cut into groups of equal volume, each of which has its part of the spread.
-    """
-    n, width = batch.X.shape
-    matrix = model.family.kind.matrix
-    if n < 3 * model.n_components:
-        part = spread * model.n_components ** (-2.0 / width)
-        return np.diag(part) if matrix else part
-    weighted = responsibilities * batch.row_weights[:, None]
-    mass = weighted.sum(axis=0)
-    means = weighted.T @ batch.X / np.maximum(mass, 1e-300)[:, None]
-    rows = weighted.sum(axis=1)
-    centred = batch.X - (responsibilities / np.maximum(responsibilities.sum(axis=1, keepdims=True), 1e-300)) @ means
-    total = max(float(rows.sum()), 1e-300) * (1.0 - model.n_components / n)
-    return (centred * rows[:, None]).T @ centred / total if matrix else rows @ centred**2 / total

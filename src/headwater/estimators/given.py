@@ -1,0 +1,85 @@
+"""Parameters to start from that the user gave: weights_init, means_init and precisions_init."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headwater.families.gaussian import Gaussian
+from headwater.models.mixture import MixtureParameters
+from headwater.statistics import Array
+
+
+@dataclass(frozen=True)
+class GivenParameters:
+    """Replaces what a start found by the parameters that the user gave."""
+
+    family: Gaussian
+    weights: Array | None
+    means: Array | None
+    factor: Array | None
+
+    def __call__(self, found: MixtureParameters) -> MixtureParameters:
+        """Return the start's parameters with the given ones in their place."""
+        origin = found.components.origin
+        means = found.components.means + origin if self.means is None else self.means
+        factor = found.components.factor if self.factor is None else self.factor
+        log_weights = found.log_weights if self.weights is None else np.log(np.maximum(self.weights, 1e-300))
+        return MixtureParameters(log_weights, self.family.from_precisions(origin, means, factor))
+
+
+def given_parameters(
+    family: Gaussian, width: int, weights_init: Any, means_init: Any, precisions_init: Any
+) -> GivenParameters | None:
+    """Check what was given, in the words scikit-learn uses; None if nothing was."""
+    if weights_init is None and means_init is None and precisions_init is None:
+        return None
+    k = family.n_components
+    weights = means = factor = None
+    if weights_init is not None:
+        weights = shaped(weights_init, (k,), "weights")
+        if weights.min() < 0.0 or weights.max() > 1.0:
+            # scikit-learn's sentence, which takes the largest for the smallest, and what it means to say.
+            raise ValueError(
+                f"The parameter 'weights' should be in the range [0, 1], but got max value {weights.min():.5f}, min value "
+                f"{weights.max():.5f}: they run from {weights.min():.5f} to {weights.max():.5f}"
+            )
+        if not np.isclose(weights.sum(), 1.0):
+            raise ValueError(f"The parameter 'weights' should be normalized, but got sum(weights) = {weights.sum():.5f}")
+    if means_init is not None:
+        means = shaped(means_init, (k, width), "means")
+    if precisions_init is not None:
+        factor = _precision_factor(family, width, precisions_init)
+    return GivenParameters(family, weights, means, factor)
+
+
+def _precision_factor(family: Gaussian, width: int, precisions_init: Any) -> Array:
+    """Lower triangular factors with precision = factor' factor, or square roots."""
+    k = family.n_components
+    shape = {"full": (k, width, width), "tied": (width, width), "diag": (k, width), "spherical": (k,)}
+    name = f"{family.covariance_type} precision"
+    precisions = shaped(precisions_init, shape[family.covariance_type], name)
+    if not family.kind.matrix:
+        if np.any(precisions <= 0.0):
+            raise ValueError(f"'{name}' should be positive")
+        return np.sqrt(precisions)
+    symmetric = np.allclose(precisions, np.swapaxes(precisions, -1, -2))
+    if not symmetric or np.linalg.eigvalsh(precisions).min() <= 0.0:
+        raise ValueError(f"'{name}' should be symmetric, positive-definite")
+    flipped = np.linalg.cholesky(precisions[..., ::-1, ::-1])  # Cholesky from the last column backwards
+    return np.swapaxes(flipped[..., ::-1, ::-1], -1, -2)
+
+
+def shaped(value: Any, shape: tuple[int, ...], name: str) -> Array:
+    """Return an array of finite numbers of this shape, or refuse it."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The parameter '{name}' should hold numbers: {error}") from error
+    if array.shape != shape:
+        raise ValueError(f"The parameter '{name}' should have the shape of {shape}, but got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"The parameter '{name}' should be finite, but holds NaN or infinity")
+    return array

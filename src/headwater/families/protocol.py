@@ -1,0 +1,81 @@
+"""What a latent structure asks of a family of K components. Priors, statistics and parameters are the family's own types."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.state import Batch
+from headwater.statistics import Array, Statistics
+
+
+class Family(Protocol):
+    """Pure functions of parameters, totals and rows. A geometry is whatever a start needs to know of the rows."""
+
+    @property
+    def readouts(self) -> frozenset[str]: ...
+
+    @property
+    def has_prior(self) -> bool: ...
+
+    def n_parameters(self, width: int) -> int: ...
+
+    def zeros(self, width: int) -> Statistics: ...
+
+    def geometry(self, batch: Batch) -> Any: ...
+
+    def flat_prior(self, origin: Array) -> Any: ...
+
+    def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> Any: ...
+
+    def refined(self, prior: Any, parameters: Any, weights: Array, geometry: Any) -> Any: ...
+
+    def readout(self, name: str, prior: Any, totals: Any) -> Any: ...
+
+    def log_prior(self, prior: Any, parameters: Any) -> float: ...
+
+    def divergence(self, prior: Any, totals: Any) -> float: ...
+
+    def estep(
+        self,
+        parameters: Any,
+        log_weights: Array,
+        batch: Batch,
+        totals: Any = ...,
+        scores: Array = ...,
+        responsibilities: Array = ...,
+        given: bool = ...,
+        n_threads: int | None = ...,
+    ) -> float: ...
+
+    def collect(self, geometry: Any, batch: Batch, totals: Any, responsibilities: Array) -> None: ...
+
+    def climb(
+        self,
+        name: str,
+        prior: Any,
+        concentration: Array,
+        batch: Batch,
+        passes: int,
+        tol: float,
+        before: float,
+        totals: Any,
+    ) -> tuple[Array, Any, Array, bool] | None: ...
+
+    def sweep(
+        self,
+        name: str,
+        prior: Any,
+        concentration: Array,
+        batch: Batch,
+        steps: Array,
+        gains: Array,
+        n_eff: float,
+        totals: Any,
+        average: Any,
+        scores: Array,
+    ) -> float: ...
+
+    def sample(self, parameters: Any, components: NDArray[np.int64], rng: np.random.Generator) -> Array: ...
