@@ -232,9 +232,7 @@ class StreamingEstimator(BaseEstimator, ABC):
             The estimator, a row wiser.
         """
         row = self._one(x, learning=True)
-        if self._has_state():
-            self._refuse_another_shape()
-        learner = self._learner_for(row.shape[1])
+        learner = self._learner_for(row.shape[1], self._has_state())
         if not learner.algorithm.online:
             self._learn_chunk(row, None, None)
         if not self._has_state():
@@ -332,9 +330,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         rows = check_rows(X, owner=type(self).__name__)
         if not reset:
             check_width(rows, self.n_features_in_, type(self).__name__)
-        if not reset or (self.warm_start and self._has_state()):
-            self._refuse_another_shape()
-        learner = self._learner_for(rows.shape[1])
+        learner = self._learner_for(rows.shape[1], not reset or (self.warm_start and self._has_state()))
         weights = check_weights(sample_weight, len(rows))
         return make_batch(rows, weights, check_labels(labels, len(rows), self._n_labels)), learner
 
@@ -343,26 +339,28 @@ class StreamingEstimator(BaseEstimator, ABC):
     def _parameter_names(cls) -> list[str]:
         return list(cls._get_param_names())
 
-    def _learner_for(self, width: int) -> Learner:
-        """Return the learner of the parameters, the last one if they are still the very same."""
+    def _learner_for(self, width: int, going_on: bool) -> Learner:
+        """Return the learner of the parameters: the last one if they are the very same, and none of another shape."""
         parameters = [getattr(self, name) for name in self._parameter_names()]
-        known = self.__dict__.get("_parameters", (0, []))
-        if known[0] != width or any(one is not other for one, other in zip(parameters, known[1], strict=True)):
+        known = self.__dict__.get("_parameters")
+        if known is None:
             return self._make_learner(width)
-        return self._learner
-
-    def _refuse_another_shape(self) -> None:
-        before = dict(zip(self._parameter_names(), self._parameters[1], strict=True))
-        for name in self._shape_parameters:
-            if getattr(self, name) != before[name]:
-                raise ValueError(
-                    f"{name} cannot change from {before[name]!r} to {getattr(self, name)!r} in a model that goes on learning: "
-                    f"make a new one, or fit without warm_start"
-                )
+        if known[0] == width and all(one is other for one, other in zip(parameters, known[1], strict=True)):
+            return self._learner
+        if going_on:
+            for name, now, before in zip(self._parameter_names(), parameters, known[1], strict=True):
+                if name in self._shape_parameters and now != before:
+                    raise ValueError(
+                        f"{name} cannot change from {before!r} to {now!r} in a model that goes on learning: make a new one, "
+                        f"or fit without warm_start"
+                    )
+        return self._make_learner(width)
 
     def _set(self, state: State, learner: Learner) -> None:
-        self._state, self._learner = state, learner
-        self._parameters = learner.width, [getattr(self, name) for name in self._parameter_names()]
+        if self.__dict__.get("_learner") is not learner:
+            self._learner = learner
+            self._parameters = learner.width, [getattr(self, name) for name in self._parameter_names()]
+        self._state = state
         self._cache = _Cache(quick=self._cache.quick if "_cache" in self.__dict__ else None)
 
     def _new_key(self) -> int:

@@ -2,7 +2,7 @@
 
 The totals (`count`, `first`, `second`) are n_eff times the mean statistics. A fold with step g of a row of weight w turns
 them into keep * totals + gain * w * (row), with n_eff' = 1 / ((1-g)^2 / n_eff + g^2 / w), keep = (1-g) n_eff' / n_eff and
-gain = g n_eff' / w; for equal weights that is keep = gain = 1, and only the components that the row touched are refreshed.
+gain = g n_eff' / w; for equal weights that is keep = gain = 1, and only the components that rows have touched are refreshed.
 """
 
 import math
@@ -13,8 +13,9 @@ from headwater.kernels._jit import kernel
 from headwater.kernels.gaussian_readout import readout_diag, readout_full, readout_tied
 from headwater.kernels.mixture import LOWEST, log_normaliser, log_share
 
-# A row that adds less than this part to a component's mass changes it by rounding only.
-UNTOUCHED = 1e-17
+# A component is refreshed when what it was given since the last time is more than this part of its mass; less than that
+# changes its parameters by no more than that. Its statistics miss nothing.
+STALE = 1e-11
 
 
 @kernel
@@ -90,7 +91,7 @@ def sweep_full(
     factor = np.empty((n_components, width, width))
     shift = np.empty((n_components, width))
     offset, power, stretch = np.empty(n_components), np.empty(n_components), np.empty(n_components)
-    shares = np.empty(n_components)
+    shares, given = np.empty(n_components), np.zeros(n_components)
     work = np.empty((width + 1, width))
     for k in range(n_components):
         readout_full(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
@@ -115,15 +116,16 @@ def sweep_full(
             scale_all(keep, count, first, second)
         for k in range(n_components):
             mass = gain * weight * log_joint[k]
-            if keep == 1.0 and mass <= UNTOUCHED * count[k]:
-                continue
             count[k] += mass
             for i in range(width):
                 first[k, i] += mass * x[i]
                 for j in range(i + 1):
                     second[k, i, j] += mass * x[i] * x[j]
-            readout_full(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
-            shares[k] = log_share(code, concentration[k], count[k])
+            given[k] += mass
+            if keep != 1.0 or given[k] > STALE * count[k]:
+                readout_full(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+                shares[k] = log_share(code, concentration[k], count[k])
+                given[k] = 0.0
         if gains.size:
             move_averages(averages, count, first, second, n_eff, gains[row])
     return n_eff
@@ -187,7 +189,7 @@ def sweep_diag(
     factor = np.empty((n_components, width))
     shift = np.empty((n_components, width))
     offset, power, stretch = np.empty(n_components), np.empty(n_components), np.empty(n_components)
-    shares = np.empty(n_components)
+    shares, given = np.empty(n_components), np.zeros(n_components)
     work = np.empty((0, 0))
     for k in range(n_components):
         readout_diag(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
@@ -216,14 +218,15 @@ def sweep_diag(
             scale_all(keep, count, first, second)
         for k in range(n_components):
             mass = gain * weight * log_joint[k]
-            if keep == 1.0 and mass <= UNTOUCHED * count[k]:
-                continue
             count[k] += mass
             for j in range(width):
                 first[k, j] += mass * x[j]
                 second[k, j] += mass * x[j] * x[j]
-            readout_diag(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
-            shares[k] = log_share(code, concentration[k], count[k])
+            given[k] += mass
+            if keep != 1.0 or given[k] > STALE * count[k]:
+                readout_diag(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+                shares[k] = log_share(code, concentration[k], count[k])
+                given[k] = 0.0
         if gains.size:
             move_averages(averages, count, first, second, n_eff, gains[row])
     return n_eff

@@ -89,7 +89,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
 
     def seed(index: int) -> Array:
         view = geometry.views[index % len(geometry.views)]
-        steps, tries = (8, 3 if index % 4 < 2 and n >= 200 else 1) if settings.polish else (20, 1)
+        steps, tries = (20, 1) if not settings.polish else (3, 1) if n < 200 else (6, 3 if index % 4 < 2 else 1)
         return seed_assignments(settings.method, view[learn_rows], learn, model.n_components, rng, steps, tries)
 
     def climbed(parameters: Any, rows: Batch, passes: int, tol: float, summary: Summary | None = None) -> Climb:
@@ -134,7 +134,7 @@ def _number_of_starts(rows: int, n_components: int, parameters: int) -> int:
     """More components can go wrong in more ways; a tiny fit is over before many starts are; many parameters make each dear."""
     if rows < 200:
         return 3
-    return 6 if parameters > 5000 else min(max(8, n_components + 4), 24)
+    return 6 if parameters > 5000 else min(max(8, n_components), 24)
 
 
 def _may_win(end: Climb, ends: list[Climb], passes: int) -> bool:
