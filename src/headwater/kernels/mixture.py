@@ -118,10 +118,10 @@ def responsibilities_block(
 
 @kernel
 def converged(gain, last_gain, tol):
-    """Whether less than tol was gained, and little more is to come if gains go on falling by the same ratio (Aitken)."""
+    """Whether less than tol was gained, and less than tol is to come if gains go on falling by the same ratio (Aitken)."""
     ratio = gain / last_gain if last_gain > 0.0 else 0.0
     to_come = gain * ratio / (1.0 - ratio) if ratio < 1.0 else np.inf
-    return abs(gain) < tol and to_come < 5.0 * tol
+    return abs(gain) < tol and to_come < tol
 
 
 @kernel

@@ -134,7 +134,7 @@ def _number_of_starts(rows: int, n_components: int, parameters: int) -> int:
     """More components can go wrong in more ways; a tiny fit is over before many starts are; many parameters make each dear."""
     if rows < 200:
         return 3
-    return 6 if parameters > 5000 else min(max(8, n_components), 24)
+    return 6 if parameters > 5000 else min(max(8, n_components, 2 * n_components - 10), 24)
 
 
 def _may_win(end: Climb, ends: list[Climb], passes: int) -> bool:
