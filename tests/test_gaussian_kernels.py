@@ -217,3 +217,12 @@ def test_memory_layout_does_not_change_the_answer(kind, layout):
     run(kind, parameters, np.zeros(K), batch, scores=wanted)
     run(kind, parameters, np.zeros(K), Batch(other), scores=scores)
     np.testing.assert_allclose(scores, wanted, rtol=1e-13, atol=1e-13)
+
+
+def test_rows_taken_in_strides_are_contiguous_and_a_run_of_rows_is_not_copied():
+    batch = Batch(np.arange(24.0).reshape(12, 2), np.arange(12.0), np.arange(12))
+    strided, run = batch[1::3], batch[2:5]
+    for array in (strided.X, strided.weights, strided.labels):
+        assert array.flags.c_contiguous
+    np.testing.assert_array_equal(strided.X, batch.X[1::3])
+    assert np.shares_memory(run.X, batch.X)

@@ -27,10 +27,11 @@ class Batch:
         return len(self.X)
 
     def __getitem__(self, rows: Any) -> Batch:
+        # Kernels are compiled for contiguous arrays; a run of rows is one already, and is not copied.
         return Batch(
-            self.X[rows],
-            self.weights[rows] if self.weights.size else NO_WEIGHTS,
-            self.labels[rows] if self.labels.size else NO_LABELS,
+            np.ascontiguousarray(self.X[rows]),
+            np.ascontiguousarray(self.weights[rows]) if self.weights.size else NO_WEIGHTS,
+            np.ascontiguousarray(self.labels[rows]) if self.labels.size else NO_LABELS,
         )
 
     @property
