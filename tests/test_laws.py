@@ -17,15 +17,26 @@ ALGORITHM_CASES = [
     hw.OnlineVB(batch_size=40),
     hw.SatoEM(rate=hw.ForgettingFactor(kappa=0.5, t0=50.0)),
     hw.SatoEM(rate=hw.Harmonic(1.0, 1.0, 100.0)),
+    hw.MomentMatching("kl", "kl"),
 ]
+
+
+def is_matching(algorithm):
+    return algorithm == "moment-matching" or isinstance(algorithm, hw.MomentMatching)
+
+
 MODELS = [
     hw.GaussianMixture(3, covariance_type=kind, algorithm=algorithm, warm_up=120, random_state=0)
     for kind in ("full", "tied", "diag", "spherical")
     for algorithm in ALGORITHM_CASES
+    if not (kind == "tied" and is_matching(algorithm))  # refused, see test_moment_matching.py
 ] + [
-    hw.GaussianMixture(3, algorithm=algorithm, half_life=80.0, warm_up=120, random_state=0)
-    for algorithm in ("auto", "online-em", "soem")
-]
+    hw.GaussianMixture(3, covariance_type=kind, algorithm=algorithm, half_life=80.0, warm_up=120, random_state=0)
+    for kind, algorithm in (
+        ("full", "auto"), ("full", "online-em"), ("full", "soem"),
+        ("full", "moment-matching"), ("diag", "moment-matching"), ("spherical", "moment-matching"),
+    )
+]  # fmt: skip
 CASES = [
     pytest.param(model, law, id=f"{model.covariance_type}-{model.algorithm}-{model.half_life}-{law.__name__}")
     for model in MODELS
@@ -56,6 +67,8 @@ finite = st.floats(-1e99, 1e99, allow_nan=False)
 @settings(max_examples=25, deadline=None)
 @given(arrays(np.float64, st.tuples(st.integers(3, 40), st.integers(1, 3)), elements=finite))
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
-@pytest.mark.parametrize("algorithm", ["auto", "online-em", "boem", "soem", "quasi-bayes"])
+@pytest.mark.parametrize("algorithm", ["auto", "online-em", "boem", "soem", "quasi-bayes", "moment-matching"])
 def test_any_finite_rows_leave_a_finite_state(kind, algorithm, X):
+    if kind == "tied" and algorithm == "moment-matching":
+        return
     the_state_is_finite(hw.GaussianMixture(2, covariance_type=kind, algorithm=algorithm, warm_up=10, random_state=0), X)

@@ -28,7 +28,7 @@ RICH = Batch(X, RNG.uniform(0.2, 3.0, N), RNG.choice([-1, -1, -1, 0, 1], N))
 ONLINE = {
     f"{word}, batches of {size}": replace(kind(), batch_size=size)
     for word, kind in ALGORITHMS.items()
-    if kind.online
+    if kind.online and not kind().projection
     for size in (1, BATCH)
 }
 ONLINE["boem, mode"] = BayesianOnlineEM("mode", batch_size=BATCH)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
         BatchEM,
         BatchVB,
         BayesianOnlineEM,
+        MomentMatching,
         OnlineEM,
         OnlineVB,
         QuasiBayes,
@@ -25,7 +26,8 @@ _HOMES = {
     "headwater.estimators.gaussian_mixture": ["GaussianMixture"],
     "headwater.estimators.merging": ["merge"],
     "headwater.algorithms": [
-        "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "OnlineEM", "OnlineVB", "QuasiBayes", "SatoEM",
+        "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "MomentMatching", "OnlineEM", "OnlineVB",
+        "QuasiBayes", "SatoEM",
     ],
     "headwater.schedules": ["Decay", "ForgettingFactor", "Harmonic"],
 }  # fmt: skip
@@ -40,6 +42,7 @@ __all__ = [
     "ForgettingFactor",
     "GaussianMixture",
     "Harmonic",
+    "MomentMatching",
     "OnlineEM",
     "OnlineVB",
     "QuasiBayes",

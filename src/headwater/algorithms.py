@@ -32,6 +32,11 @@ class Algorithm:
 
     average: ClassVar[bool] = False
 
+    @property
+    def projection(self) -> tuple[str, str] | None:
+        """How the posterior after a row is projected, if it is: the weights, and the degrees of freedom."""
+        return None
+
     def batch_rows(self, n_components: int, n_parameters: int) -> int:
         """Rows of one batch."""
         return 1
@@ -179,6 +184,36 @@ class QuasiBayes(Algorithm):
         return _rows(self.batch_size, n_parameters)
 
 
+Projection = Literal["second-moments", "kl"]
+
+
+@dataclass(frozen=True)
+class MomentMatching(Algorithm):
+    """Online Bayesian moment matching (paper 003): after every row the exact posterior is projected on one belief.
+
+    Means and mean precisions are always matched. What else is matched is named for the weights and for the degrees of
+    freedom: "second-moments", or "kl" for the expected logarithms, which gives the nearest belief in the sense of Kullback
+    and Leibler and takes two to four times as long.
+    """
+
+    weight_projection: Projection = "second-moments"
+    dof_projection: Projection = "second-moments"
+
+    word = "moment-matching"
+    readout = "match_moments"
+    report = "mean"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("weight_projection", "dof_projection"):
+            if getattr(self, name) not in ("second-moments", "kl"):
+                raise ValueError(f"{name} must be 'second-moments' or 'kl', got {getattr(self, name)!r}")
+
+    @property
+    def projection(self) -> tuple[str, str]:
+        return self.weight_projection, self.dof_projection
+
+
 @dataclass(frozen=True)
 class Auto(Algorithm):
     """What to use when nothing is asked for: streams by variational Bayes in batches; `fit` then finishes by EM."""
@@ -196,7 +231,8 @@ class Auto(Algorithm):
 
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
-    kind.word: kind for kind in (Auto, BatchEM, SatoEM, BayesianOnlineEM, OnlineEM, BatchVB, OnlineVB, QuasiBayes)
+    kind.word: kind
+    for kind in (Auto, BatchEM, SatoEM, BayesianOnlineEM, OnlineEM, BatchVB, OnlineVB, QuasiBayes, MomentMatching)
 }
 
 

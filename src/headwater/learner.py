@@ -99,7 +99,7 @@ def settle(learner: Learner, state: State, rows: int | None = None) -> State:
 
 def rooted(learner: Learner, key: int, start: Start) -> State:
     """Return the state that stands on one summary and nothing else."""
-    statistics, size = start.summary.mean, start.summary.size
+    statistics, size = _kept(learner, start.summary.mean), start.summary.size
     statistics.from_base[...] = 1.0
     folds = size / learner.batch_rows
     progress = Progress(start.summary.rows, size, folds, size, size)
@@ -291,7 +291,7 @@ def fold(learner: Learner, state: State, summary: Summary) -> State:
     assert state.statistics is not None
     sizes = np.array([summary.size])
     step = float(learner.schedule(state.progress, sizes, learner.batch_rows)[0])
-    statistics = state.statistics.toward(summary.statistics, step, 1.0 / summary.size)
+    statistics = state.statistics.toward(_kept(learner, summary.statistics), step, 1.0 / summary.size)
     average = state.average
     if average is not None:
         average = average.toward(statistics, float(learner.average_gains(state.progress.weight_seen, sizes)[0]))
@@ -310,7 +310,7 @@ def _sweep(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple
         gains = NO_SCORES if state.average is None else learner.average_gains(progress.weight_seen, sizes)
         statistics, average, n_eff = learner.model.sweep(
             learner.algorithm.readout, state.base.prior, state.statistics, state.average, progress.n_eff, part, steps,
-            gains, scores[at : at + SWEEP_ROWS],
+            gains, scores[at : at + SWEEP_ROWS], learner.algorithm.projection,
         )  # fmt: skip
         weight = float(sizes.sum())
         progress = Progress(
@@ -322,6 +322,10 @@ def _sweep(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple
         )
         state = State(state.key, base=state.base, statistics=statistics, average=average, progress=progress)
     return _refreshed(learner, state), float(scores @ batch.row_weights)
+
+
+def _kept(learner: Learner, statistics: Statistics) -> Any:
+    return learner.model.kept(learner.algorithm.readout, statistics)
 
 
 def _refreshed(learner: Learner, state: State) -> State:

@@ -197,18 +197,19 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
     def _make_learner(self, width: int) -> Learner:
         parameters = {name: getattr(self, name) for name in self._parameter_names()}
         validate_parameter_constraints(self._parameter_constraints, parameters, type(self).__name__)
-        algorithm = resolve(self.algorithm, Gaussian.readouts, type(self).__name__)
-        if algorithm.readout == "mode" and (self.weight_concentration_prior or 1.0) < 1.0:
-            raise ValueError(
-                f"weight_concentration_prior must be at least 1 for algorithm {algorithm.word!r}, whose weights are a mode, "
-                f"got {self.weight_concentration_prior}"
-            )
         mean_prior = None if self.mean_prior is None else shaped(self.mean_prior, (width,), "mean_prior")
         family = Gaussian(
             self.n_components, self.covariance_type, self.reg_covar, mean_prior, self.mean_precision_prior,
             self.degrees_of_freedom_prior, self.covariance_prior,
         )  # fmt: skip
         family.check_prior(width)
+        name = f"{type(self).__name__} with {self.covariance_type} covariance"
+        algorithm = resolve(self.algorithm, family.readouts, name)
+        if algorithm.readout == "mode" and (self.weight_concentration_prior or 1.0) < 1.0:
+            raise ValueError(
+                f"weight_concentration_prior must be at least 1 for algorithm {algorithm.word!r}, whose weights are a mode, "
+                f"got {self.weight_concentration_prior}"
+            )
         return Learner(
             Mixture(self.n_components, family, self.weight_concentration_prior),
             algorithm,

@@ -27,13 +27,13 @@ def credible_intervals(family: Gaussian, concentration: Array, belief: GaussianB
     tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
     weights = stats.beta.ppf(tails, concentration[:, None], (concentration.sum() - concentration)[:, None])
     k, width = belief.means.shape
-    scale, dof = belief.scale, belief.dof[:, None]
+    scale, dof, precision = belief.scale, belief.dof.reshape(k, -1), belief.mean_precision.reshape(k, -1)
     if family.kind.matrix:
         scale, dof = np.diagonal(scale, axis1=-2, axis2=-1), dof - width + 1.0
     elif family.spherical:
         scale, dof = scale[:, None] * width, dof * width
     scale, dof = np.broadcast_to(scale, (k, width)), np.broadcast_to(dof, (k, width))
-    spread = np.sqrt(scale / (belief.mean_precision[:, None] * dof))
+    spread = np.sqrt(scale / (precision * dof))
     means = belief.means[..., None] + spread[..., None] * stats.t.ppf(tails, dof[..., None])
     variances = stats.invgamma.ppf(tails, 0.5 * dof[..., None], scale=0.5 * scale[..., None])
     # One component has all the weight, of which the Beta distribution knows nothing.

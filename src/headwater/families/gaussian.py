@@ -9,15 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.families.gaussian_belief import belief, divergence, log_prior
+from headwater.families.gaussian_belief import belief, columns_readout, divergence, log_prior, separation, valid
 from headwater.families.gaussian_geometry import Geometry, within_spread
-from headwater.families.gaussian_records import GaussianBelief, GaussianParameters, GaussianPrior, GaussianStatistics
+from headwater.families.gaussian_records import (
+    GaussianBelief,
+    GaussianParameters,
+    GaussianPrior,
+    GaussianStatistics,
+    MomentStatistics,
+    masses,
+)
 from headwater.kernels import gaussian as estep_kernels
 from headwater.kernels import gaussian_climb as climb_kernels
+from headwater.kernels import gaussian_match as match_kernels
 from headwater.kernels import gaussian_readout as readout_kernels
 from headwater.kernels import gaussian_sweep as sweep_kernels
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.parallel import run_slabs, slabs
+from headwater.kernels.projection import PROJECTIONS
 from headwater.state import Batch
 from headwater.statistics import Array
 
@@ -33,6 +42,7 @@ class Covariance:
     refresh: Callable[..., int]
     sweep: Callable[..., float]
     climb: Callable[..., tuple[int, bool, int]] | None
+    match: Callable[..., tuple[float, int]] | None
     second_shape: Callable[[int, int], tuple[int, ...]]
     factor_shape: Callable[[int, int], tuple[int, ...]]
     matrix: bool
@@ -43,18 +53,22 @@ class Covariance:
 COVARIANCES = {
     "full": Covariance(
         estep_kernels.estep_full, readout_kernels.refresh_full, sweep_kernels.sweep_full, None,
+        match_kernels.match_full,
         lambda k, d: (k, d, d), lambda k, d: (k, d, d), True, lambda k, d: k * d * (d + 1) // 2, lambda k, d: d,
     ),
     "tied": Covariance(
         estep_kernels.estep_tied, readout_kernels.refresh_tied, sweep_kernels.sweep_tied, climb_kernels.climb_tied,
+        None,
         lambda k, d: (d, d), lambda k, d: (d, d), True, lambda k, d: d * (d + 1) // 2, lambda k, d: d + 1 - k,
     ),
     "diag": Covariance(
         estep_kernels.estep_diag, readout_kernels.refresh_diag, sweep_kernels.sweep_diag, climb_kernels.climb_diag,
+        match_kernels.match_diag,
         lambda k, d: (k, d), lambda k, d: (k, d), False, lambda k, d: k * d, lambda k, d: 1.0,
     ),
     "spherical": Covariance(
         estep_kernels.estep_diag, readout_kernels.refresh_diag, sweep_kernels.sweep_diag, climb_kernels.climb_diag,
+        match_kernels.match_diag,
         lambda k, d: (k, d), lambda k, d: (k, d), False, lambda k, d: k, lambda k, d: 2.0 / d - 1.0,
     ),
 }  # fmt: skip
@@ -72,7 +86,9 @@ class Gaussian:
     degrees_of_freedom_prior: float | None = None
     covariance_prior: Any = None
 
-    readouts = frozenset(READOUTS)
+    @property
+    def readouts(self) -> frozenset[str]:
+        return frozenset(READOUTS) - (frozenset() if self.kind.match else {"match_moments"})
 
     @property
     def kind(self) -> Covariance:
@@ -96,6 +112,32 @@ class Gaussian:
         """Return statistics that hold nothing."""
         k = self.n_components
         return GaussianStatistics(np.zeros(1), np.zeros(k), np.zeros((k, width)), np.zeros(self.kind.second_shape(k, width)))
+
+    def kept(self, name: str, statistics: GaussianStatistics) -> GaussianStatistics:
+        """Return statistics in the form that the named readout keeps: moment matching lets a component's masses differ."""
+        if name != "match_moments" or isinstance(statistics, MomentStatistics):
+            return statistics
+        columns = statistics.first.shape[1] if self.covariance_type == "diag" else 1
+        mean_count, dof_count = (np.repeat(mass, columns, axis=1) for mass in masses(statistics))
+        return MomentStatistics(
+            statistics.from_base, statistics.count, statistics.first, statistics.second, mean_count, dof_count
+        )
+
+    def rebased(self, statistics: GaussianStatistics, shift: Array) -> GaussianStatistics:
+        """Return statistics about an origin that lies at -shift of theirs, so that a row x is x + shift now."""
+        first, mass = statistics.first, masses(statistics)[0]
+        if self.kind.matrix:
+            cross = first[:, :, None] * shift + shift[:, None] * first[:, None, :] + mass[:, :, None] * np.outer(shift, shift)
+            cross = np.tril(cross.sum(axis=0) if self.covariance_type == "tied" else cross)
+        else:
+            cross = 2.0 * first * shift + mass * shift**2
+        return replace(statistics, first=first + mass * shift, second=statistics.second + cross)
+
+    def permuted(self, statistics: GaussianStatistics, order: Any) -> GaussianStatistics:
+        """Return statistics with the components in another order."""
+        arrays = statistics.to_arrays()
+        shared = {"from_base"} | ({"second"} if self.covariance_type == "tied" else set())
+        return type(statistics)(**{name: array if name in shared else array[order] for name, array in arrays.items()})
 
     # Priors
 
@@ -182,9 +224,12 @@ class Gaussian:
 
     def readout(self, name: str, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianParameters:
         """Return parameters of the named kind for totals (not means per row)."""
+        mean_count, dof_count = masses(totals)
+        if mean_count.shape[1] > 1:
+            return columns_readout(name, prior, totals)
         parameters = self.blank(prior.origin)
         lifted = self.kind.refresh(
-            READOUTS[name], self._prior_tuple(prior), totals.count, totals.first, totals.second,
+            READOUTS[name], self._prior_tuple(prior), mean_count.ravel(), dof_count.ravel(), totals.first, totals.second,
             parameters.means, parameters.factor, parameters.shift, parameters.offset, parameters.power, parameters.stretch,
         )  # fmt: skip
         _refuse_singular(lifted, prior)
@@ -228,6 +273,14 @@ class Gaussian:
         """Return KL(belief || prior): the price of complexity in the free energy."""
         return divergence(self.covariance_type, prior, totals)
 
+    def separation(self, prior: GaussianPrior, totals: GaussianStatistics, others: GaussianStatistics) -> Array:
+        """Return the symmetric divergence (K, K) of the beliefs about these components and about those."""
+        return separation(self.covariance_type, self.belief(prior, totals), self.belief(prior, others))
+
+    def valid(self, prior: GaussianPrior, totals: GaussianStatistics) -> Array:
+        """Return which components (K,) have a belief: what is subtracted in a merge may leave none."""
+        return valid(self.covariance_type, self.belief(prior, totals))
+
     # Rows
 
     def estep(
@@ -243,10 +296,13 @@ class Gaussian:
     ) -> float:
         """Run the E-step kernel: add to `totals`, fill `scores` and `responsibilities`; return the weighted score."""
         offset = parameters.offset + log_weights
-        columns_tail = self.covariance_type == "diag" and bool(parameters.power[0] > 0.0)
+        power, stretch = parameters.power, parameters.stretch
+        if not self.kind.matrix:
+            power, stretch = power.reshape(len(offset), -1), stretch.reshape(len(offset), -1)
+        columns_tail = self.covariance_type == "diag" and bool(power[0, 0] > 0.0)
         fixed = (
-            parameters.origin, parameters.factor, parameters.shift, offset, parameters.power, parameters.stretch,
-            columns_tail, scores, responsibilities, given,
+            parameters.origin, parameters.factor, parameters.shift, offset, power, stretch, columns_tail, scores,
+            responsibilities, given,
         )  # fmt: skip
         number = len(slabs(len(batch)))
         if totals is None:
@@ -319,6 +375,27 @@ class Gaussian:
             steps, gains, n_eff, totals.count, totals.first, totals.second,
             (average.count, average.first, average.second), scores,
         )  # fmt: skip
+
+    def match(
+        self,
+        prior: GaussianPrior,
+        concentration: Array,
+        batch: Batch,
+        steps: Array,
+        n_eff: float,
+        totals: MomentStatistics,
+        scores: Array,
+        projection: tuple[str, str],
+    ) -> float:
+        """Learn row by row by moment matching, changing `totals` in place; return n_eff afterwards."""
+        assert self.kind.match is not None
+        weight_projection, dof_projection = (PROJECTIONS[name] for name in projection)
+        n_eff, _ = self.kind.match(
+            batch.X, batch.weights, batch.labels, prior.origin, weight_projection, dof_projection, concentration,
+            self._prior_tuple(prior), steps, n_eff, totals.count, totals.mean_count, totals.dof_count, totals.first,
+            totals.second, scores,
+        )  # fmt: skip
+        return n_eff
 
     # What users see
 

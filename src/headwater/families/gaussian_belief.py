@@ -5,19 +5,26 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma, gammaln, multigammaln
 
-from headwater.families.gaussian_records import GaussianBelief, GaussianParameters, GaussianPrior, GaussianStatistics
+from headwater.families.gaussian_records import (
+    GaussianBelief,
+    GaussianParameters,
+    GaussianPrior,
+    GaussianStatistics,
+    masses,
+)
 from headwater.statistics import Array
 
 
 def belief(covariance_type: str, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianBelief:
     """Return prior plus totals: the belief that the readouts summarise."""
     matrix, spherical = covariance_type in ("full", "tied"), covariance_type == "spherical"
-    kappa = prior.mean_precision + totals.count
-    means = (prior.mean_precision * prior.mean + totals.first) / kappa[:, None]
-    dof = prior.dof + (totals.count.sum(keepdims=True) if covariance_type == "tied" else totals.count)
-    dof = np.broadcast_to(dof, totals.count.shape).copy()
+    mean_count, dof_count = masses(totals)
+    if covariance_type == "tied":
+        dof_count = np.broadcast_to(dof_count.sum(axis=0), dof_count.shape)
+    kappa, dof = prior.mean_precision + mean_count, prior.dof + dof_count
+    means = (prior.mean_precision * prior.mean + totals.first) / kappa
     outer = prior.mean_precision * _product(prior.mean, prior.mean, matrix)
-    squares = kappa.reshape(-1, *[1] * outer.ndim) * _product(means, means, matrix)
+    squares = (kappa[:, :, None] if matrix else kappa) * _product(means, means, matrix)
     second = totals.second
     if matrix:
         second = second + np.swapaxes(np.tril(second, -1), -1, -2)
@@ -27,7 +34,76 @@ def belief(covariance_type: str, prior: GaussianPrior, totals: GaussianStatistic
         scale = prior.scale + second + outer - squares
     if spherical:
         scale = scale.mean(axis=1)
+    if kappa.shape[1] == 1:
+        kappa, dof = kappa[:, 0], dof[:, 0]
     return GaussianBelief(means + prior.origin, kappa, dof, scale)
+
+
+def columns_readout(name: str, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianParameters:
+    """Parameters of components whose columns have a Normal-Gamma belief each (diag): the mean, or Student-t tails."""
+    known = belief("diag", prior, totals)
+    means, kappa, dof, scale = known.means - prior.origin, known.mean_precision, known.dof, known.scale
+    width = means.shape[1]
+    if name == "mean":
+        factor, power, stretch = np.sqrt(dof / scale), np.zeros(len(means)), np.ones(len(means))
+        offset = np.log(factor).sum(axis=1) - 0.5 * width * np.log(2.0 * np.pi)
+    else:
+        factor, power, stretch = scale**-0.5, 0.5 * (dof + 1.0), kappa / (kappa + 1.0)
+        constants = gammaln(power) - gammaln(0.5 * dof) + 0.5 * np.log(stretch / np.pi)
+        offset = (np.log(factor) + constants).sum(axis=1)
+    return GaussianParameters(prior.origin, means, factor, factor * means, offset, power, stretch)
+
+
+def valid(covariance_type: str, known: GaussianBelief) -> Array:
+    """Which components have a proper belief: positive masses, enough degrees of freedom, a positive definite scale."""
+    k, width = known.means.shape
+    kappa, dof = known.mean_precision.reshape(k, -1), known.dof.reshape(k, -1)
+    if covariance_type in ("full", "tied"):
+        scale = np.broadcast_to(known.scale, (k, width, width))
+        correlated = np.sqrt(np.maximum(np.diagonal(scale, axis1=1, axis2=2), 1e-300))
+        lowest = np.linalg.eigvalsh(scale / correlated[:, :, None] / correlated[:, None, :])[:, 0]
+        positive = (lowest > 0.0) & (np.diagonal(scale, axis1=1, axis2=2) > 0.0).all(axis=1)
+        dof = dof - (width - 1.0)
+    else:
+        positive = (known.scale.reshape(k, -1) > 0.0).all(axis=1)
+    return np.asarray(positive & (kappa > 0.0).all(axis=1) & (dof > 0.0).all(axis=1))
+
+
+def separation(covariance_type: str, known: GaussianBelief, other: GaussianBelief) -> Array:
+    """Jeffreys' divergence KL(a || b) + KL(b || a) of every pair of components (K, K)."""
+    matrix, spherical = covariance_type in ("full", "tied"), covariance_type == "spherical"
+    k, width = known.means.shape
+    gap = known.means[:, None] - other.means
+    if matrix:
+        mine, theirs = (np.broadcast_to(np.linalg.inv(one.scale), (k, width, width)) for one in (known, other))
+        scale, scales = (np.broadcast_to(one.scale, (k, width, width)) for one in (known, other))
+        nu, nus = known.dof[:, None], other.dof
+        along = nu * np.einsum("abi,aij,abj->ab", gap, mine, gap), nus * np.einsum("abi,bij,abj->ab", gap, theirs, gap)
+        trace = nu * np.einsum("aij,bij->ab", mine, scales) + nus * np.einsum("bij,aij->ab", theirs, scale)
+        log_dets = [np.linalg.slogdet(one)[1] for one in (scale, scales)]
+        logs = [
+            digamma(0.5 * (one.dof[:, None] - np.arange(width))).sum(axis=1) - log_det
+            for one, log_det in zip((known, other), log_dets, strict=True)
+        ]
+        covariance = 0.5 * (nu - nus) * (logs[0][:, None] - logs[1]) + 0.5 * (trace - width * (nu + nus))
+        kappa, kappas = known.mean_precision[:, None], other.mean_precision
+        means = width * (kappa / kappas + kappas / kappa - 2.0) + kappas * along[0] + kappa * along[1]
+        return np.asarray(covariance + 0.5 * means)
+    columns = width if spherical else 1  # that share a precision
+    (kappa, shape, rate), (kappas, shapes, rates) = (
+        (
+            np.broadcast_to(one.mean_precision.reshape(k, -1), (k, width // columns)),
+            0.5 * columns * np.broadcast_to(one.dof.reshape(k, -1), (k, width // columns)),
+            0.5 * columns * one.scale.reshape(k, -1),
+        )
+        for one in (known, other)
+    )
+    kappa, shape, rate = kappa[:, None], shape[:, None], rate[:, None]
+    squared = (gap**2).reshape(k, k, width // columns, columns).sum(axis=3)
+    precision = (shape - shapes) * (digamma(shape) - np.log(rate) - digamma(shapes) + np.log(rates))
+    precision = precision - (rate - rates) * (shape / rate - shapes / rates)
+    means = columns * (kappa / kappas + kappas / kappa - 2.0) + squared * (kappas * shape / rate + kappa * shapes / rates)
+    return np.asarray((precision + 0.5 * means).sum(axis=2))
 
 
 def log_prior(covariance_type: str, prior: GaussianPrior, parameters: GaussianParameters) -> float:

@@ -17,6 +17,25 @@ class GaussianStatistics(Statistics):
 
 
 @dataclass(frozen=True)
+class MomentStatistics(GaussianStatistics):
+    """Statistics of a belief whose masses have drifted apart, as moment matching makes them.
+
+    They are the natural parameters of the belief less those of the prior, so they add like any others. `mean_count` and
+    `dof_count` are (K, 1), or (K, d) where every column has a belief of its own (diag).
+    """
+
+    mean_count: Array
+    dof_count: Array
+
+
+def masses(totals: GaussianStatistics) -> tuple[Array, Array]:
+    """Rows' worth of knowledge about each mean and each covariance: the count of the component, unless they differ."""
+    if isinstance(totals, MomentStatistics):
+        return totals.mean_count, totals.dof_count
+    return totals.count[:, None], totals.count[:, None]
+
+
+@dataclass(frozen=True)
 class GaussianPrior:
     """What is believed of a component before any row: everything about `origin`, which the statistics share.
 
@@ -34,7 +53,10 @@ class GaussianPrior:
 
 @dataclass(frozen=True)
 class GaussianParameters:
-    """Ready for the E-step kernels (see there); `means` are about the origin."""
+    """Ready for the E-step kernels (see there); `means` are about the origin.
+
+    `power` and `stretch` are (K,), or (K, d) where every column has a tail of its own.
+    """
 
     origin: Array
     means: Array
@@ -47,7 +69,10 @@ class GaussianParameters:
 
 @dataclass(frozen=True)
 class GaussianBelief:
-    """Normal-Wishart or Normal-Gamma belief about every component, in the user's coordinates."""
+    """Normal-Wishart or Normal-Gamma belief about every component, in the user's coordinates.
+
+    `mean_precision` and `dof` are (K,), or (K, d) where every column has its own.
+    """
 
     means: Array
     mean_precision: Array

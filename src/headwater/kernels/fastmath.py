@@ -34,6 +34,7 @@ ONE_MINUS_SQRT_HALF = np.uint64(0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
 TWO_52 = np.uint64(0x4330000000000000)
 TWO_52_PLUS_BIAS = 4503599627371519.0
 INFINITY = np.inf
+STIRLING_6 = 691.0 / 360360.0
 
 
 @intrinsic
@@ -118,3 +119,28 @@ def digamma(x):
     tail = tail * w - 0.008333333300617156
     tail = tail * w + 0.08333333333332073
     return ((log(y) - 0.5 * inverse) - tail * w) - derivative / product
+
+
+@kernel_exact
+def log_gamma_ratio(x, rise):
+    """log Gamma(x + rise) - log Gamma(x) for x > 0 and rise > 0, to its own precision however large x is."""
+    # Stirling's series six steps up, where it holds, and the product of the six steps as in digamma.
+    low, high = x * (x + 5.0), (x + rise) * (x + rise + 5.0)
+    steps = (low / high) * ((low + 4.0) / (high + 4.0)) * ((low + 6.0) / (high + 6.0))
+    y = x + 6.0
+    z = y + rise
+    v = 1.0 / (y * y)
+    w = 1.0 / (z * z)
+    below = (
+        1.0 / 12.0
+        - v * (1.0 / 360.0 - v * (1.0 / 1260.0 - v * (1.0 / 1680.0 - v * (1.0 / 1188.0 - v * (STIRLING_6 - v / 156.0)))))
+    ) / y
+    above = (
+        1.0 / 12.0
+        - w * (1.0 / 360.0 - w * (1.0 / 1260.0 - w * (1.0 / 1680.0 - w * (1.0 / 1188.0 - w * (STIRLING_6 - w / 156.0)))))
+    ) / z
+    # log(1 + e) as e log(1 + e) / e, so that a small e keeps its digits.
+    e = rise / y
+    one = 1.0 + e
+    grown = e * (log(one) / (one - 1.0)) if one > 1.0 else e
+    return (y - 0.5) * grown + rise * (log(z) - 1.0) + (above - below) + log(steps)

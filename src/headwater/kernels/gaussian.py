@@ -175,7 +175,10 @@ def estep_diag(
     log_joint = np.empty((n_components, size))
     peak = np.empty(size)
     total = np.empty(size)
-    no_power = np.zeros(n_components)
+    own = power.shape[1] > 1  # a power for every column
+    row_power, row_stretch = np.zeros(n_components), np.ones(n_components)
+    if not columns_tail:
+        row_power[:], row_stretch[:] = power[:, 0], stretch[:, 0]
     score = 0.0
     for at in range(start, stop, size):
         rows = min(size, stop - at)
@@ -188,9 +191,10 @@ def estep_diag(
                     scale = factor[k, j]
                     centre = shift[k, j]
                     if columns_tail:  # one Student-t per column: the product of their tails
+                        twice, wide = 2.0 * power[k, j * own], stretch[k, j * own]
                         for b in range(rows):
                             y = scale * block[j, b] - centre
-                            log_joint[k, b] += 2.0 * power[k] * log(1.0 + min(stretch[k] * y * y, 1e300))
+                            log_joint[k, b] += twice * log(1.0 + min(wide * y * y, 1e300))
                     else:
                         for b in range(rows):
                             y = scale * block[j, b] - centre
@@ -204,8 +208,8 @@ def estep_diag(
             weights,
             labels,
             offset,
-            no_power if columns_tail else power,
-            stretch,
+            row_power,
+            row_stretch,
             scores,
             responsibilities,
             given,

@@ -23,7 +23,7 @@ def climb_tied(
     nothing, none = np.empty(0), np.empty((0, 0))
     last_gain, singular = np.inf, 0
     for number in range(trace.size):
-        singular = refresh_tied(code, prior, count, first, second, means, factor, shift, offset, power, stretch)
+        singular = refresh_tied(code, prior, count, count, first, second, means, factor, shift, offset, power, stretch)
         weights_readout(code, concentration, count, log_weights)
         count[:], first[:], second[:] = 0.0, 0.0, 0.0
         trace[number] = estep_tied(
@@ -44,12 +44,13 @@ def climb_diag(
 ):  # fmt: skip
     nothing, none = np.empty(0), np.empty((0, 0))
     last_gain, singular = np.inf, 0
+    powers, stretches = power.reshape(-1, 1), stretch.reshape(-1, 1)
     for number in range(trace.size):
-        singular = refresh_diag(code, prior, count, first, second, means, factor, shift, offset, power, stretch)
+        singular = refresh_diag(code, prior, count, count, first, second, means, factor, shift, offset, power, stretch)
         weights_readout(code, concentration, count, log_weights)
         count[:], first[:], second[:] = 0.0, 0.0, 0.0
         trace[number] = estep_diag(
-            X, zero, X.shape[0], weights, labels, origin, factor, shift, offset + log_weights, power, stretch, no, nothing,
+            X, zero, X.shape[0], weights, labels, origin, factor, shift, offset + log_weights, powers, stretches, no, nothing,
             none, no, count, first, second,
         ) / size  # fmt: skip
         gain, before = trace[number] - before, trace[number]

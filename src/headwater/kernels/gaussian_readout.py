@@ -103,16 +103,16 @@ def wishart_constant(code, dof, kappa, width, log_det):
 
 
 @kernel
-def readout_full(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work):
+def readout_full(k, code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch, work):
     """Refresh component k; `prior` is (mean, kappa0, nu0, scale0, floor, mode_shift, spherical).
 
     Return how many pivots were not positive and had to be lifted: more than none is a singular covariance.
     """
     prior_mean, kappa0, nu0, scale0, floor, mode_shift, _ = prior
     width = prior_mean.size
-    kappa = posterior_mean(prior_mean, kappa0, count[k], first[k], means[k])
-    dof = nu0 + count[k]
-    scale = 1.0 / divisor(code, dof, count[k] + (nu0 - mode_shift), kappa0)
+    kappa = posterior_mean(prior_mean, kappa0, mean_count[k], first[k], means[k])
+    dof = nu0 + dof_count[k]
+    scale = 1.0 / divisor(code, dof, dof_count[k] + (nu0 - mode_shift), kappa0)
     matrix, noise = work[:width], work[width]
     for i in range(width):
         for j in range(i + 1):
@@ -131,7 +131,7 @@ def readout_full(k, code, prior, count, first, second, means, factor, shift, off
 
 
 @kernel
-def readout_tied(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work):
+def readout_tied(k, code, prior, count, dof_count, first, second, means, factor, shift, offset, power, stretch, work):
     """Refresh all components, which share one covariance; k is not looked at."""
     prior_mean, kappa0, nu0, scale0, floor, mode_shift, _ = prior
     width = prior_mean.size
@@ -139,8 +139,8 @@ def readout_tied(k, code, prior, count, first, second, means, factor, shift, off
     matrix, noise = work[:width], work[width]
     for c in range(n_components):
         posterior_mean(prior_mean, kappa0, count[c], first[c], means[c])
-    dof = nu0 + count.sum()
-    scale = 1.0 / divisor(code, dof, count.sum() + (nu0 - mode_shift), kappa0)
+    dof = nu0 + dof_count.sum()
+    scale = 1.0 / divisor(code, dof, dof_count.sum() + (nu0 - mode_shift), kappa0)
     for i in range(width):
         for j in range(i + 1):
             value = second[i, j] + scale0[i, j] + n_components * kappa0 * prior_mean[i] * prior_mean[j]
@@ -162,13 +162,13 @@ def readout_tied(k, code, prior, count, first, second, means, factor, shift, off
 
 
 @kernel
-def readout_diag(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work):
+def readout_diag(k, code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch, work):
     """Refresh component k; with `spherical` in the prior its columns share one variance."""
     prior_mean, kappa0, nu0, scale0, floor, mode_shift, spherical = prior
     width = prior_mean.size
-    kappa = posterior_mean(prior_mean, kappa0, count[k], first[k], means[k])
-    dof = nu0 + count[k]
-    scale = 1.0 / divisor(code, dof, count[k] + (nu0 - mode_shift), kappa0)
+    kappa = posterior_mean(prior_mean, kappa0, mean_count[k], first[k], means[k])
+    dof = nu0 + dof_count[k]
+    scale = 1.0 / divisor(code, dof, dof_count[k] + (nu0 - mode_shift), kappa0)
     lift = floor if code == MODE else 0.0
     lifted = 0
     raw = 0.0
@@ -212,24 +212,30 @@ def readout_diag(k, code, prior, count, first, second, means, factor, shift, off
 
 
 @kernel
-def refresh_full(code, prior, count, first, second, means, factor, shift, offset, power, stretch):
+def refresh_full(code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch):
     work = np.empty((prior[0].size + 1, prior[0].size))
     lifted = 0
-    for k in range(count.size):
-        lifted += readout_full(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+    for k in range(mean_count.size):
+        lifted += readout_full(
+            k, code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch, work
+        )
     return lifted
 
 
 @kernel
-def refresh_tied(code, prior, count, first, second, means, factor, shift, offset, power, stretch):
+def refresh_tied(code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch):
     work = np.empty((prior[0].size + 1, prior[0].size))
-    return readout_tied(0, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+    return readout_tied(
+        0, code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch, work
+    )
 
 
 @kernel
-def refresh_diag(code, prior, count, first, second, means, factor, shift, offset, power, stretch):
+def refresh_diag(code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch):
     work = np.empty((0, 0))
     lifted = 0
-    for k in range(count.size):
-        lifted += readout_diag(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+    for k in range(mean_count.size):
+        lifted += readout_diag(
+            k, code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch, work
+        )
     return lifted

@@ -94,7 +94,7 @@ def sweep_full(
     shares, given = np.empty(n_components), np.zeros(n_components)
     work = np.empty((width + 1, width))
     for k in range(n_components):
-        readout_full(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+        readout_full(k, code, prior, count, count, first, second, means, factor, shift, offset, power, stretch, work)
         shares[k] = log_share(code, concentration[k], count[k])
     for row in range(X.shape[0]):
         for j in range(width):
@@ -123,7 +123,7 @@ def sweep_full(
                     second[k, i, j] += mass * x[i] * x[j]
             given[k] += mass
             if keep != 1.0 or given[k] > STALE * count[k]:
-                readout_full(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+                readout_full(k, code, prior, count, count, first, second, means, factor, shift, offset, power, stretch, work)
                 shares[k] = log_share(code, concentration[k], count[k])
                 given[k] = 0.0
         if gains.size:
@@ -143,7 +143,7 @@ def sweep_tied(
     shift = np.empty((n_components, width))
     offset, power, stretch = np.empty(n_components), np.empty(n_components), np.empty(n_components)
     work = np.empty((width + 1, width))
-    readout_tied(0, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+    readout_tied(0, code, prior, count, count, first, second, means, factor, shift, offset, power, stretch, work)
     for row in range(X.shape[0]):
         for j in range(width):
             x[j] = X[row, j] - origin[j]
@@ -171,7 +171,7 @@ def sweep_tied(
         for i in range(width):
             for j in range(i + 1):
                 second[i, j] += gain * weight * x[i] * x[j]
-        readout_tied(0, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+        readout_tied(0, code, prior, count, count, first, second, means, factor, shift, offset, power, stretch, work)
         if gains.size:
             move_averages(averages, count, first, second, n_eff, gains[row])
     return n_eff
@@ -192,7 +192,7 @@ def sweep_diag(
     shares, given = np.empty(n_components), np.zeros(n_components)
     work = np.empty((0, 0))
     for k in range(n_components):
-        readout_diag(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+        readout_diag(k, code, prior, count, count, first, second, means, factor, shift, offset, power, stretch, work)
         shares[k] = log_share(code, concentration[k], count[k])
     for row in range(X.shape[0]):
         for j in range(width):
@@ -224,7 +224,7 @@ def sweep_diag(
                 second[k, j] += mass * x[j] * x[j]
             given[k] += mass
             if keep != 1.0 or given[k] > STALE * count[k]:
-                readout_diag(k, code, prior, count, first, second, means, factor, shift, offset, power, stretch, work)
+                readout_diag(k, code, prior, count, count, first, second, means, factor, shift, offset, power, stretch, work)
                 shares[k] = log_share(code, concentration[k], count[k])
                 given[k] = 0.0
         if gains.size:

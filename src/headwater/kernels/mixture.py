@@ -8,7 +8,13 @@ from headwater.kernels._jit import kernel, kernel_exact
 from headwater.kernels.fastmath import digamma, exp, log
 
 MODE, MEAN, EXPECT_LOG, PREDICTIVE = 0, 1, 2, 3
-READOUTS = {"mode": MODE, "mean": MEAN, "expect_log": EXPECT_LOG, "predictive": PREDICTIVE}
+READOUTS = {
+    "mode": MODE,
+    "mean": MEAN,
+    "expect_log": EXPECT_LOG,
+    "predictive": PREDICTIVE,
+    "match_moments": PREDICTIVE,  # the same E-step; what differs is how a row is learned
+}
 TINY = 1e-300
 
 # A joint log-density below this is as good as impossible; the floor keeps a row that overflows in every component finite.

@@ -55,6 +55,10 @@ class Mixture:
     def zeros(self, width: int) -> Statistics:
         return self.family.zeros(width)
 
+    def kept(self, name: str, statistics: Any) -> Any:
+        """Return statistics in the form that the named readout keeps."""
+        return self.family.kept(name, statistics)
+
     # Priors and readouts
 
     def flattened(self, prior: MixturePrior) -> MixturePrior:
@@ -156,13 +160,20 @@ class Mixture:
         steps: Array,
         gains: Array,
         scores: Array = NO_SCORES,
+        projection: tuple[str, str] | None = None,
     ) -> tuple[Any, Any, float]:
-        """Learn row by row: the loop with batches of one, inside a kernel. Returns statistics, average and n_eff."""
+        """Learn row by row: the loop with batches of one, inside a kernel. Returns statistics, average and n_eff.
+
+        With a projection (of weights, of degrees of freedom) every row is learned by moment matching.
+        """
         totals = statistics.scaled(n_eff)
         moving = average.copy() if average is not None else statistics.zeros_like()
-        n_eff = self.family.sweep(
-            name, prior.components, prior.concentration, batch, steps, gains, n_eff, totals, moving, scores
-        )
+        if projection is not None:
+            n_eff = self.family.match(prior.components, prior.concentration, batch, steps, n_eff, totals, scores, projection)
+        else:
+            n_eff = self.family.sweep(
+                name, prior.components, prior.concentration, batch, steps, gains, n_eff, totals, moving, scores
+            )
         share = np.asarray(float(statistics.from_base[0]) * np.cumprod(1.0 - steps))
         after = totals.scaled(1.0 / n_eff)
         after.from_base[...] = share[-1]

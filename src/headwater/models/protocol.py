@@ -47,6 +47,8 @@ class Model(Protocol):
 
     def n_parameters(self, width: int) -> int: ...
 
+    def kept(self, name: str, statistics: Any) -> Any: ...
+
     def flattened(self, prior: Any) -> Any: ...
 
     def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start: ...
@@ -75,6 +77,7 @@ class Model(Protocol):
         steps: Array,
         gains: Array,
         scores: Array,
+        projection: tuple[str, str] | None = None,
     ) -> tuple[Any, Any, float]: ...
 
     def climb(

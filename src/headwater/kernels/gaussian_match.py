@@ -1,0 +1,283 @@
+"""Bayesian moment matching of K Gaussians (paper 003), row by row inside one kernel: E-step, update, projection.
+
+Per component the belief is Dirichlet `alpha`, and `kappa`, `dof`, mean and V of a Normal-Wishart (`match_full`), or of a
+Normal-Gamma per column (`match_diag`; one for all columns if spherical). The three masses of a component drift apart and may
+shrink. The totals that come in and go out are the natural parameters of the belief less those of the prior, so they add.
+A row costs O(K d^2), and no row allocates anything.
+"""
+
+import math
+
+import numpy as np
+
+from headwater.kernels._jit import kernel
+from headwater.kernels.fastmath import exp, log, log_gamma_ratio
+from headwater.kernels.gaussian_rank_one import factor_log_det, refactor, update_factor, update_scale, whiten_row
+from headwater.kernels.gaussian_readout import ROUNDING
+from headwater.kernels.gaussian_sweep import fold_factors
+from headwater.kernels.mixture import LOWEST
+from headwater.kernels.projection import project_dirichlet, project_gamma, project_wishart
+
+# A row that belongs to a component with less than this probability, times its mass, changes it by rounding error only.
+NEGLIGIBLE = 1e-14
+# After so many rank-one updates a factor is held against the determinant that was carried, and made anew if it has drifted.
+CHECK_AFTER = 256
+DRIFT = 1e-10
+
+LOG_PI = math.log(math.pi)
+
+
+@kernel
+def responsibilities_of_row(log_joint, label, p):
+    """Write the probabilities of the components; return the row's score and which of them has more than half, or -1."""
+    n_components = log_joint.size
+    if label >= 0:
+        for k in range(n_components):
+            p[k] = 0.0
+        p[label] = 1.0
+        return log_joint[label], label
+    peak = LOWEST
+    for k in range(n_components):
+        peak = max(peak, log_joint[k])
+    total = 0.0
+    for k in range(n_components):
+        p[k] = exp(log_joint[k] - peak)
+        total += p[k]
+    inverse = 1.0 / total
+    most = -1
+    for k in range(n_components):
+        p[k] *= inverse
+        if p[k] > 0.5:
+            most = k
+    return peak + math.log(total), most
+
+
+@kernel
+def others(p, k):
+    """1 - p[k], summed from the others so that a small rest keeps its digits."""
+    total = 0.0
+    for other in range(p.size):
+        if other != k:
+            total += p[other]
+    return total
+
+
+@kernel
+def pulled(keep, kappa, kappa0, mean, mean0):
+    """Mean of the belief keep * (kappa, mean) + (1 - keep) * (kappa0, mean0), and what their distance adds to V."""
+    away = (1.0 - keep) * kappa0
+    after = keep * kappa + away
+    gap = mean - mean0
+    return mean - away / after * gap, keep * kappa * away / after
+
+
+@kernel
+def match_full(
+    X, weights, labels, origin, weight_projection, dof_projection, concentration, prior, steps, n_eff, count, mean_count,
+    dof_count, first, second, scores,
+):  # fmt: skip
+    """Learn the rows, changing the totals in place; return n_eff afterwards and how often a factor had to be made anew."""
+    prior_mean, kappa0, nu0, scale0, _, _, _ = prior
+    n_components, width = first.shape
+    lowest = min(nu0, width + 1.01)
+    log_joint, p = np.empty(n_components), np.empty(n_components)
+    apart, whitened = np.zeros((n_components, width)), np.empty((n_components, width))
+    distance = np.empty(n_components)
+    alpha, kappa, dof = np.empty(n_components), np.empty(n_components), np.empty(n_components)
+    mean = np.empty((n_components, width))
+    scale, factor = np.empty((n_components, width, width)), np.empty((n_components, width, width))
+    log_det, constant, stretch = np.empty(n_components), np.empty(n_components), np.empty(n_components)
+    updates = np.zeros(n_components)
+    x, noise, work = np.empty(width), np.empty(width), np.empty(width)
+    remade = 0
+
+    for k in range(n_components):
+        alpha[k] = concentration[k] + count[k]
+        kappa[k] = kappa0 + mean_count[k, 0]
+        dof[k] = nu0 + dof_count[k, 0]
+        for i in range(width):
+            mean[k, i] = (kappa0 * prior_mean[i] + first[k, i]) / kappa[k]
+        for i in range(width):
+            for j in range(i + 1):
+                value = second[k, i, j] + scale0[i, j] + kappa0 * prior_mean[i] * prior_mean[j]
+                scale[k, i, j] = value - kappa[k] * mean[k, i] * mean[k, j]
+                if i == j:
+                    scale[k, i, i] = max(scale[k, i, i], ROUNDING * value)
+        log_det[k] = refactor(scale[k], factor[k], noise)
+        stretch[k] = kappa[k] / (kappa[k] + 1.0)
+        constant[k] = student_constant(dof[k], stretch[k], log_det[k], width)
+
+    for row in range(X.shape[0]):
+        for j in range(width):
+            x[j] = X[row, j] - origin[j]
+        for k in range(n_components):
+            for i in range(width):
+                apart[k, i] = x[i] - mean[k, i]
+            distance[k] = min(whiten_row(factor[k], apart[k], whitened[k]), 1e300)
+        for k in range(n_components):
+            tail = 0.5 * (dof[k] + 1.0) * log(1.0 + stretch[k] * distance[k])
+            log_joint[k] = max(log(alpha[k]) + constant[k] - tail, LOWEST)
+        score, most = responsibilities_of_row(log_joint, labels[row] if labels.size else -1, p)
+        if scores.size:
+            scores[row] = score - log(alpha.sum())
+        weight = weights[row] if weights.size else 1.0
+        n_eff, keep, gain = fold_factors(n_eff, steps[row], weight)
+        weight *= gain
+        if keep != 1.0:
+            for k in range(n_components):
+                alpha[k] = keep * alpha[k] + (1.0 - keep) * concentration[k]
+                for i in range(width):
+                    for j in range(i + 1):
+                        _, between = pulled(keep, kappa[k], kappa0, mean[k, i], prior_mean[i])
+                        gap = (mean[k, i] - prior_mean[i]) * (mean[k, j] - prior_mean[j])
+                        scale[k, i, j] = keep * scale[k, i, j] + (1.0 - keep) * scale0[i, j] + between * gap
+                for i in range(width):
+                    mean[k, i], _ = pulled(keep, kappa[k], kappa0, mean[k, i], prior_mean[i])
+                    apart[k, i] = x[i] - mean[k, i]
+                kappa[k] = keep * kappa[k] + (1.0 - keep) * kappa0
+                dof[k] = keep * dof[k] + (1.0 - keep) * nu0
+                log_det[k] = refactor(scale[k], factor[k], noise)
+                distance[k] = min(whiten_row(factor[k], apart[k], whitened[k]), 1e300)
+        project_dirichlet(p, weight, weight_projection, alpha)
+        for k in range(n_components):
+            if keep == 1.0 and p[k] * weight <= NEGLIGIBLE * kappa[k]:
+                continue
+            rest = others(p, k) if k == most else 1.0 - p[k]
+            kappa[k], after, g, s, t = project_wishart(
+                p[k], rest, weight, width, kappa[k], dof[k], distance[k], dof_projection, lowest
+            )
+            dof[k] = after
+            update_scale(scale[k], apart[k], s, t)
+            grown = update_factor(factor[k], whitened[k], s, t, work)
+            for i in range(width):
+                mean[k, i] += g * apart[k, i]
+            log_det[k] += width * math.log(s) + math.log(grown)
+            updates[k] += 1
+            if updates[k] >= CHECK_AFTER:
+                updates[k] = 0
+                if abs(factor_log_det(factor[k]) - log_det[k]) > DRIFT * width:
+                    log_det[k] = refactor(scale[k], factor[k], noise)
+                    remade += 1
+            stretch[k] = kappa[k] / (kappa[k] + 1.0)
+            constant[k] = student_constant(dof[k], stretch[k], log_det[k], width)
+
+    for k in range(n_components):
+        count[k] = alpha[k] - concentration[k]
+        mean_count[k, 0] = kappa[k] - kappa0
+        dof_count[k, 0] = dof[k] - nu0
+        for i in range(width):
+            first[k, i] = kappa[k] * mean[k, i] - kappa0 * prior_mean[i]
+            for j in range(i + 1):
+                moment = scale[k, i, j] + kappa[k] * mean[k, i] * mean[k, j]
+                second[k, i, j] = moment - (scale0[i, j] + kappa0 * prior_mean[i] * prior_mean[j])
+    return n_eff, remade
+
+
+@kernel
+def student_constant(dof, stretch, log_det, width):
+    """Log of what stands before the tail of the Student-t density of the next row."""
+    gammas = log_gamma_ratio(0.5 * (dof + 1.0 - width), 0.5 * width)
+    return gammas + 0.5 * width * (math.log(stretch) - LOG_PI) - 0.5 * log_det
+
+
+@kernel
+def match_diag(
+    X, weights, labels, origin, weight_projection, dof_projection, concentration, prior, steps, n_eff, count, mean_count,
+    dof_count, first, second, scores,
+):  # fmt: skip
+    """The same for diagonal covariance, and for spherical: masses have a column for every column of the rows, or one for all.
+
+    A precision is Gamma(shape, V / 2), or Gamma(shape, sum of V / 2) if all columns share it.
+    """
+    prior_mean, kappa0, nu0, scale0, _, _, _ = prior
+    n_components, width = first.shape
+    groups = mean_count.shape[1]
+    columns = width // groups  # that share a precision
+    lowest = min(0.5 * nu0 * columns, 1.005)
+    log_joint, p = np.empty(n_components), np.empty(n_components)
+    alpha, constant = np.empty(n_components), np.empty(n_components)
+    kappa, shape, stretch = np.empty(mean_count.shape), np.empty(mean_count.shape), np.empty(mean_count.shape)
+    rate, distance = np.empty(mean_count.shape), np.empty(mean_count.shape)  # twice the rate, and |D|^2 over it
+    mean, apart, scale = np.empty(first.shape), np.empty(first.shape), np.empty(first.shape)
+
+    for k in range(n_components):
+        alpha[k] = concentration[k] + count[k]
+        for group in range(groups):
+            kappa[k, group] = kappa0 + mean_count[k, group]
+            shape[k, group] = 0.5 * columns * (nu0 + dof_count[k, group])
+            for j in range(group * columns, (group + 1) * columns):
+                mean[k, j] = (kappa0 * prior_mean[j] + first[k, j]) / kappa[k, group]
+                value = second[k, j] + scale0[j] + kappa0 * prior_mean[j] ** 2
+                scale[k, j] = max(value - kappa[k, group] * mean[k, j] ** 2, ROUNDING * value)
+        constant[k] = gamma_constant(k, columns, kappa, shape, scale, rate, stretch)
+
+    for row in range(X.shape[0]):
+        for k in range(n_components):
+            tail = 0.0
+            for group in range(groups):
+                total = 0.0
+                for j in range(group * columns, (group + 1) * columns):
+                    apart[k, j] = X[row, j] - origin[j] - mean[k, j]
+                    total += apart[k, j] ** 2
+                distance[k, group] = min(total / rate[k, group], 1e300)
+                tail += (shape[k, group] + 0.5 * columns) * log(1.0 + stretch[k, group] * distance[k, group])
+            log_joint[k] = max(log(alpha[k]) + constant[k] - tail, LOWEST)
+        score, most = responsibilities_of_row(log_joint, labels[row] if labels.size else -1, p)
+        if scores.size:
+            scores[row] = score - log(alpha.sum())
+        weight = weights[row] if weights.size else 1.0
+        n_eff, keep, gain = fold_factors(n_eff, steps[row], weight)
+        weight *= gain
+        if keep != 1.0:
+            for k in range(n_components):
+                alpha[k] = keep * alpha[k] + (1.0 - keep) * concentration[k]
+                for group in range(groups):
+                    rate[k, group], total = 0.0, 0.0
+                    for j in range(group * columns, (group + 1) * columns):
+                        gap = mean[k, j] - prior_mean[j]
+                        mean[k, j], between = pulled(keep, kappa[k, group], kappa0, mean[k, j], prior_mean[j])
+                        scale[k, j] = keep * scale[k, j] + (1.0 - keep) * scale0[j] + between * gap * gap
+                        rate[k, group] += scale[k, j]
+                        apart[k, j] = X[row, j] - origin[j] - mean[k, j]
+                        total += apart[k, j] ** 2
+                    kappa[k, group] = keep * kappa[k, group] + (1.0 - keep) * kappa0
+                    shape[k, group] = keep * shape[k, group] + (1.0 - keep) * 0.5 * columns * nu0
+                    distance[k, group] = min(total / rate[k, group], 1e300)
+        project_dirichlet(p, weight, weight_projection, alpha)
+        for k in range(n_components):
+            if keep == 1.0 and p[k] * weight <= NEGLIGIBLE * kappa[k, 0]:
+                continue
+            rest = others(p, k) if k == most else 1.0 - p[k]
+            for group in range(groups):
+                kappa[k, group], shape[k, group], g, s, t = project_gamma(
+                    p[k], rest, weight, columns, kappa[k, group], shape[k, group], distance[k, group], dof_projection, lowest
+                )
+                for j in range(group * columns, (group + 1) * columns):
+                    mean[k, j] += g * apart[k, j]
+                    scale[k, j] = s * (scale[k, j] + t * apart[k, j] ** 2)
+            constant[k] = gamma_constant(k, columns, kappa, shape, scale, rate, stretch)
+
+    for k in range(n_components):
+        count[k] = alpha[k] - concentration[k]
+        for group in range(groups):
+            mean_count[k, group] = kappa[k, group] - kappa0
+            dof_count[k, group] = shape[k, group] / (0.5 * columns) - nu0
+            for j in range(group * columns, (group + 1) * columns):
+                first[k, j] = kappa[k, group] * mean[k, j] - kappa0 * prior_mean[j]
+                moment = scale[k, j] + kappa[k, group] * mean[k, j] ** 2
+                second[k, j] = moment - (scale0[j] + kappa0 * prior_mean[j] ** 2)
+    return n_eff, 0
+
+
+@kernel
+def gamma_constant(k, columns, kappa, shape, scale, rate, stretch):
+    """Refresh the rates and stretches of a component; return what stands before its tails."""
+    total = 0.0
+    for group in range(kappa.shape[1]):
+        rate[k, group] = 0.0
+        for j in range(group * columns, (group + 1) * columns):
+            rate[k, group] += scale[k, j]
+        stretch[k, group] = kappa[k, group] / (kappa[k, group] + 1.0)
+        total += log_gamma_ratio(shape[k, group], 0.5 * columns)
+        total += 0.5 * columns * (log(stretch[k, group] / rate[k, group]) - LOG_PI)
+    return total
