@@ -20,6 +20,7 @@ from scipy import optimize, special, stats
 
 KINDS = ("full", "diag", "spherical")
 RULES = ("second-moments", "kl")
+SECOND = ("second-moments", "second-moments")
 
 
 class Belief(NamedTuple):
@@ -158,7 +159,7 @@ def dirichlet(wanted, rule):
         slope = (np.diag(special.polygamma(1, a)) - special.polygamma(1, a.sum())) * a
         step = np.linalg.solve(slope, error)
         size = np.abs(step).max()
-        if size < 1e-9 and size >= last / 2:
+        if size < 1e-7 and size >= last / 2:
             return a
         last = size
         log_a = log_a - step / max(1.0, size)
@@ -201,7 +202,7 @@ def normal_gamma(wanted, rule, nu0, columns=1):
     return mean, kappa, 2 * shape / columns, 2 * shape / wanted["L"]
 
 
-def project(kind, wanted, projection=RULES[:1] * 2, nu0=np.inf):
+def project(kind, wanted, projection=SECOND, nu0=np.inf):
     """The belief with the wanted moments; `projection` names what matches the weights, and the degrees of freedom.
 
     K = 1 has no weights to match, so its `a` is NaN. The summed V of a spherical component is spread evenly over its columns.
@@ -231,7 +232,7 @@ def fractions(array):
     return np.frompyfunc(Fraction, 1, 1)(np.asarray(array, dtype=float))
 
 
-def step(kind, belief, x, weight=1.0, label=-1, projection=RULES[:1] * 2, nu0=np.inf, exact=False):
+def step(kind, belief, x, weight=1.0, label=-1, projection=SECOND, nu0=np.inf, exact=False):
     """The belief after one row, and the row's score before it. `exact` rounds nothing after the responsibilities."""
     p, terms, score = posterior(kind, belief, x, weight, label)
     if exact:
@@ -244,7 +245,7 @@ def step(kind, belief, x, weight=1.0, label=-1, projection=RULES[:1] * 2, nu0=np
     return Belief(*(np.array(part, dtype=float) for part in after)), score
 
 
-def steps(kind, belief, X, weights=None, labels=None, projection=RULES[:1] * 2, nu0=np.inf):
+def steps(kind, belief, X, weights=None, labels=None, projection=SECOND, nu0=np.inf):
     """The belief after rows, one after the other, and their scores."""
     scores = np.empty(len(X))
     for i, x in enumerate(X):

@@ -12,9 +12,10 @@ from headwater import learner as loop
 from headwater.algorithms import ALGORITHMS, BatchEM, BatchVB, BayesianOnlineEM, SatoEM
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior
-from headwater.learner import UNKNOWN_ROWS, Learner, advance, belief, branch, learn, merge, report, settle
+from headwater.learner import UNKNOWN_ROWS, Learner, advance, belief, branch, merge, report, settle
 from headwater.models.mixture import Mixture, MixturePrior
 from headwater.models.protocol import StartSettings
+from headwater.passes import learn
 from headwater.schedules import ForgettingFactor
 from headwater.state import Batch, Buffer, State
 

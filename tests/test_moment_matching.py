@@ -377,17 +377,18 @@ def equal_steps(n_eff, rows, weights=None):
     return weights / (n_eff + np.cumsum(weights))
 
 
-def sweep(kind, prior, statistics, X, weights=None, labels=None, projection=PAIRS[0], n_eff=N_EFF):
-    """Run the library's sweep. Returns statistics, n_eff and scores."""
+def sweep(kind, prior, statistics, X, weights=None, labels=None, projection=PAIRS[0], n_eff=N_EFF, steps=None):
+    """Run the library's sweep, with steps that weigh all rows equally by default. Returns statistics, n_eff and scores."""
     n_components = len(prior.concentration)
     batch = Batch(
         np.ascontiguousarray(X),
         np.empty(0) if weights is None else weights,
         np.empty(0, dtype=np.int64) if labels is None else labels,
     )
+    steps = equal_steps(n_eff, len(X), weights) if steps is None else steps
     scores = np.full(len(X), np.nan)
     after, average, n_eff = Mixture(n_components, Gaussian(n_components, kind)).sweep(
-        "match_moments", prior, statistics, None, n_eff, batch, equal_steps(n_eff, len(X), weights), np.empty(0), scores,
+        "match_moments", prior, statistics, None, n_eff, batch, steps, np.empty(0), scores,
         projection=projection,
     )  # fmt: skip
     assert average is None
@@ -472,6 +473,57 @@ def test_known_components_give_the_textbook_belief(kind, projection, n_component
     sums = [N_EFF * getattr(start, name) + total for name, total in zip(names, totals, strict=True)]
     wanted = believed(kind, prior, records.MomentStatistics(np.zeros(1), *sums), 1.0)
     assert_same_belief(kind, found, wanted, rtol=1e-9)
+
+
+@kinds
+@pairs
+@pytest.mark.parametrize("rows", [1e4, 1e6])  # beyond, the twin itself rounds too much
+@pytest.mark.parametrize("labelled", [False, True], ids=["", "label"])
+def test_a_row_after_many_adds_what_it_should(kind, projection, rows, labelled):
+    """Beliefs of many rows change little by one more, and it is the change that has to be right."""
+    rng = np.random.default_rng(23)
+    prior = some_prior(kind, 3, 2, rng)
+    own = prior.components
+    few = some_belief(kind, 3, 2, rng)
+    start = Belief(few.a * rows / 20, few.means, few.kappa * rows / 50, few.nu * rows / 50, few.V * rows / 50)
+    start = believed(kind, prior, held(kind, prior, start), N_EFF)  # as it is after rounding
+    x = few.means.mean(axis=0)
+    for weight in (1.0, 2.5):
+        labels = np.array([1]) if labelled else None
+        found, _ = swept(kind, prior, start, (x + own.origin)[None], np.array([weight]), labels, projection)
+        if labelled:
+            wanted = slow.learned(kind, start, x, weight, 1)
+        else:
+            wanted, _ = slow.step(kind, start, x, weight, -1, projection, own.dof)
+        for name in ("a", "kappa", "nu"):
+            before = getattr(start, name)
+            np.testing.assert_allclose(getattr(found, name) - before, getattr(wanted, name) - before, atol=0.05, err_msg=name)
+
+
+@kinds
+@pairs
+def test_steps_that_forget_fade_the_belief_towards_the_prior(kind, projection):
+    """Larger steps: the row meets prior + keep * (belief - prior), in natural parameters, with responsibilities from before."""
+    rng = np.random.default_rng(24)
+    prior = some_prior(kind, 3, 2, rng)
+    own = prior.components
+    belief = some_belief(kind, 3, 2, rng)
+    X = rows_near(belief, 15, rng, own.origin)
+    weights = rng.uniform(0.3, 2.0, len(X))
+    steps = np.linspace(0.15, 0.04, len(X))
+    found, n_eff, scores = sweep(kind, prior, held(kind, prior, belief), X, weights, projection=projection, steps=steps)
+    n_wanted, wanted_scores = N_EFF, []
+    for x, weight, g in zip(X - own.origin, weights, steps, strict=True):
+        p, score = slow.responsibilities(kind, belief, x)
+        after = 1 / ((1 - g) ** 2 / n_wanted + g**2 / weight)
+        faded = believed(kind, prior, held(kind, prior, belief, n_wanted), (1 - g) * after)
+        terms = [slow.learned(kind, faded, x, g * after, j) for j in range(3)]
+        belief = slow.project(kind, slow.mixed(p, [slow.moments(kind, term) for term in terms]), projection, own.dof)
+        n_wanted = after
+        wanted_scores.append(score)
+    assert n_eff == pytest.approx(n_wanted, rel=1e-12)
+    assert_same_belief(kind, believed(kind, prior, found, n_eff), belief, rtol=1e-7)
+    np.testing.assert_allclose(scores, wanted_scores, rtol=1e-7)
 
 
 @kinds
@@ -750,3 +802,21 @@ def test_long_sweep_does_not_drift(kind, projection):
     wanted, wanted_scores = slow.steps(kind, before, X[-last:] - own.origin, projection=projection, nu0=own.dof)
     np.testing.assert_allclose(scores[-last:], wanted_scores, rtol=1e-7)
     assert_same_belief(kind, believed(kind, prior, whole, n_whole), wanted, rtol=1e-5)
+
+
+@pytest.mark.slow
+@kinds
+@pairs
+def test_long_sweep_of_known_rows_counts_them(kind, projection):
+    """Components so far apart that every row is certain: each row adds one to everything, a million times."""
+    rng = np.random.default_rng(25)
+    prior = some_prior(kind, 3, 2, rng)
+    belief = some_belief(kind, 3, 2, rng)
+    belief = belief._replace(means=1000 * np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
+    components = rng.integers(0, 3, 1_000_000)
+    X = prior.components.origin + belief.means[components] + rng.normal(size=(len(components), 2))
+    found, _ = swept(kind, prior, belief, X, projection=projection)
+    counts = np.bincount(components, minlength=3)
+    for name in ("a", "kappa", "nu"):
+        before, after = column(getattr(belief, name)), column(getattr(found, name))
+        np.testing.assert_allclose(after - before, np.broadcast_to(counts[:, None], after.shape), rtol=1e-6, err_msg=name)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from headwater.algorithms import Algorithm
+from headwater.kernels.parallel import run_tasks
 from headwater.models.protocol import NO_SCORES, Model, Start, StartSettings
-from headwater.models.start import Climb, climb
 from headwater.schedules import Schedule, forgetting
 from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, arrays_of
 from headwater.statistics import Array, Statistics
@@ -20,6 +20,7 @@ from headwater.statistics import Array, Statistics
 SWEEP_ROWS = 4096
 UNKNOWN_ROWS = 8  # what the first rows of a stream score tells nothing: the scale of the data is not known yet
 WARM_UP_BYTES = 2**23
+PART_ROWS = 1024  # rows that one part gets before it is the next one's turn
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,12 @@ class Learner:
     half_life: float | None = None
     warm_up: int | None = None
     n_threads: int | None = None
+    parts: int = 1
+
+    @cached_property
+    def alone(self) -> Learner:
+        """The learner of one part: parts run side by side, so each has one thread."""
+        return replace(self, parts=1, n_threads=1)
 
     @cached_property
     def warm_up_rows(self) -> int:
@@ -68,7 +75,7 @@ def advance(learner: Learner, state: State, batch: Batch, scores: Array = NO_SCO
     if state.base is None:
         state, at = _wait(learner, state, batch, scores)
     if at < len(batch):
-        take = _sweep if learner.batch_rows == 1 else _fold_batches
+        take = _deal if learner.parts > 1 else _sweep if learner.batch_rows == 1 else _fold_batches
         state, total = take(learner, state, batch[at:], scores[at:])
     step = learner.batch_rows / state.progress.mass if state.progress.mass else 0.0
     return state, Info(len(batch), total / batch[at:].size if at < len(batch) else 0.0, step)
@@ -92,6 +99,8 @@ def settle(learner: Learner, state: State, rows: int | None = None) -> State:
         assert state.buffer is not None
         batch = state.buffer.batch(rows)
         return rooted(learner, state.key, learner.model.start(batch, state.key, learner.settings, learner.n_threads))
+    if state.parts:
+        return merge(learner, state.parts)
     if state.pending is not None:
         return fold(learner, state, state.pending)
     return state
@@ -104,12 +113,25 @@ def rooted(learner: Learner, key: int, start: Start) -> State:
     folds = size / learner.batch_rows
     progress = Progress(start.summary.rows, size, folds, size, size)
     average = statistics if learner.algorithm.average else None
-    return _refreshed(learner, _based(State(key, progress=progress), start.prior, statistics, average))
+    return refreshed(learner, _based(State(key, progress=progress), start.prior, statistics, average))
+
+
+def planted(learner: Learner, key: int, batch: Batch, weight: float) -> State:
+    """Return a state whose warm-up is over, on these rows, which count `weight` times; less than 1: they will come again."""
+    start = learner.model.start(batch, key, learner.settings, learner.n_threads)
+    if weight < 1.0:
+        summary = start.summary
+        start = replace(start, summary=Summary(summary.statistics.scaled(weight), 0, summary.size * weight))
+    return rooted(learner, key, start)
 
 
 def branch(learner: Learner, state: State) -> State:
     """Return a state that has learned the same but calls all of it its base: branches of one state can be merged."""
-    settled = settle(learner, state)
+    return rebased(settle(learner, state))
+
+
+def rebased(settled: State) -> State:
+    """Return a settled state that calls all it has learned its base."""
     assert settled.base is not None and settled.statistics is not None
     statistics = settled.statistics.copy()
     average = settled.average.copy() if settled.average is not None else None
@@ -144,48 +166,16 @@ def report(learner: Learner, state: State) -> Any:
     return learner.model.readout(learner.algorithm.report, *belief(learner, settled))
 
 
-def learn(
-    learner: Learner,
-    batch: Batch,
-    key: int,
-    max_iter: int,
-    tol: float,
-    n_init: int = 1,
-    resume: tuple[State, float] | None = None,
-    watch: Callable[[int, float], None] | None = None,
-) -> tuple[State, Climb]:
-    """Learn all rows at hand: an online algorithm in its one pass, the others in passes until the objective settles.
-
-    `resume` is a state to go on from, and the objective it had reached.
-    """
-    algorithm = learner.algorithm
-    if algorithm.online and not algorithm.finish:
-        state, info = advance(learner, resume[0] if resume else State(key), batch)
-        parameters, score = report(learner, state), info.score
-        if state.base is None:
-            score = learner.model.summarize(parameters, batch, n_threads=learner.n_threads).score / batch.size
-        return state, Climb(Summary(state.statistics), parameters, (score,), True)  # type: ignore[arg-type]
-    name = "mode" if algorithm.likelihood else algorithm.readout
-    reached: list[tuple[Start, Climb]] = []
-    for run in range(1 if resume else n_init):
-        start = _resumed(learner, resume[0]) if resume else _first(learner, batch, key + run)
-        prior = start.prior
-        if algorithm.likelihood and not learner.model.has_prior:
-            prior = learner.model.flattened(prior)
-        end = climb(
-            learner.model, name, prior, start.parameters, start.summary, batch, max_iter, tol, learner.n_threads,
-            resume[1] if resume else -np.inf, prior is start.prior, watch,
-        )  # fmt: skip
-        reached.append((Start(start.prior if algorithm.finish else prior, end.parameters, end.summary), end))
-    best, end = max(reached, key=lambda pair: pair[1].trace[-1] if pair[1].trace else -np.inf)
-    reported = best.parameters
-    if algorithm.report != algorithm.readout and not algorithm.finish and max_iter:
-        reported = None
-    return replace(rooted(learner, key, best), reported=reported), end
-
-
 def merge(learner: Learner, states: Sequence[State]) -> State:
     """Add what each state learned since their common base, and count the base once (paper 003, eq. 10)."""
+    return combine(learner, states)[0]
+
+
+def combine(learner: Learner, states: Sequence[State]) -> tuple[State, tuple[int, ...]]:
+    """Merge states of one base.
+
+    Returns the components, too, whose sum is no belief, so that the mean of the states took its place.
+    """
     settled: list[Any] = [settle(learner, state) for state in states]
     base: Any = settled[0].base
     average: Any = None
@@ -200,6 +190,8 @@ def merge(learner: Learner, states: Sequence[State]) -> State:
     total = base.statistics.scaled(min(shares))
     for state, share in zip(settled, shares, strict=True):
         total = total + (state.statistics.scaled(state.progress.n_eff) - base.statistics.scaled(share))
+    parts = [state.statistics.scaled(state.progress.n_eff) for state in settled]
+    total, repaired = learner.model.repaired(base.prior, total, parts)
     total = total.scaled(1.0 / n_eff)
     total.from_base[...] = min(shares) / n_eff
     # Averages hold the base in shares that no count undoes; they are averaged again, by the weight each has seen alone.
@@ -216,38 +208,7 @@ def merge(learner: Learner, states: Sequence[State]) -> State:
         n_eff=n_eff,
     )
     merged = State(settled[0].key, base=base, statistics=total, average=average, progress=progress)
-    return _refreshed(learner, merged)
-
-
-def _first(learner: Learner, batch: Batch, key: int) -> Start:
-    """Start on a random sample the size of a warm-up, then stream all rows once in an order that mixes sorted ones."""
-    rows, n = min(len(batch), learner.warm_up_rows), len(batch)
-    order = np.random.default_rng(np.random.SeedSequence((key, n))).permutation(n)[:rows]
-    polish = learner.algorithm.finish and learner.settings.polish
-    start = learner.model.start(
-        batch if rows == n else batch[np.sort(order)],
-        key,
-        replace(learner.settings, polish=polish),
-        learner.n_threads,
-    )
-    if rows == n:
-        return start
-    if not polish:
-        return Start(
-            start.prior, start.parameters, learner.model.summarize(start.parameters, batch, n_threads=learner.n_threads)
-        )
-    state = rooted(learner, key, start)
-    stride = max(1, n // learner.batch_rows)
-    for offset in range(stride):
-        state, _ = advance(learner, state, batch[offset::stride])
-    return _resumed(learner, state)
-
-
-def _resumed(learner: Learner, state: State) -> Start:
-    """Go on from where earlier passes, or a stream, ended."""
-    settled = settle(learner, state)
-    prior, statistics, count = belief(learner, settled)
-    return Start(prior, report(learner, settled), Summary(statistics.scaled(count), settled.progress.rows_seen, count))
+    return refreshed(learner, merged), repaired
 
 
 def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, int]:
@@ -268,6 +229,32 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
     except BaseException:
         buffer.rows = before
         raise
+
+
+def _deal(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:
+    """Deal rows to the parts in turns, by their place in the stream, and let each part learn its own."""
+    if len(state.parts) != learner.parts:
+        state = branch(learner, state)
+        state = replace(state, parts=(replace(state, reported=None),) * learner.parts)
+    assert state.base is not None
+    parts, before = list(state.parts), state.base.progress.rows_seen
+    dealt = sum(part.rows - before for part in parts)
+    owners = (dealt + np.arange(len(batch))) // PART_ROWS % learner.parts
+
+    def work(part: int) -> float:
+        rows = np.flatnonzero(owners == part)
+        if not len(rows):
+            return 0.0
+        share = batch[rows]
+        own = np.empty(len(rows) if scores.size else 0)
+        parts[part], info = advance(learner.alone, parts[part], share, own)
+        if scores.size:
+            scores[rows] = own
+        return info.score * share.size
+
+    total = sum(run_tasks(work, range(learner.parts), learner.n_threads))
+    progress = replace(state.progress, rows_seen=before + dealt + len(batch))
+    return State(state.key, base=state.base, parts=tuple(parts), progress=progress), float(total)
 
 
 def _fold_batches(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:
@@ -296,7 +283,7 @@ def fold(learner: Learner, state: State, summary: Summary) -> State:
     if average is not None:
         average = average.toward(statistics, float(learner.average_gains(state.progress.weight_seen, sizes)[0]))
     progress = state.progress.after(summary.rows, summary.size, step, summary.size / learner.batch_rows)
-    return _refreshed(learner, State(state.key, base=state.base, statistics=statistics, average=average, progress=progress))
+    return refreshed(learner, State(state.key, base=state.base, statistics=statistics, average=average, progress=progress))
 
 
 def _sweep(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:
@@ -321,14 +308,15 @@ def _sweep(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple
             n_eff=n_eff,
         )
         state = State(state.key, base=state.base, statistics=statistics, average=average, progress=progress)
-    return _refreshed(learner, state), float(scores @ batch.row_weights)
+    return refreshed(learner, state), float(scores @ batch.row_weights)
 
 
 def _kept(learner: Learner, statistics: Statistics) -> Any:
     return learner.model.kept(learner.algorithm.readout, statistics)
 
 
-def _refreshed(learner: Learner, state: State) -> State:
+def refreshed(learner: Learner, state: State) -> State:
+    """Return the state with the parameters of its next E-step."""
     assert state.base is not None
     readout = learner.model.readout(learner.algorithm.readout, state.base.prior, state.statistics, state.progress.n_eff)
     return replace(state, parameters=readout)

@@ -142,7 +142,8 @@ class State:
     """Everything a learner knows. `buffer` holds rows only until warm-up is over; `base` is there only after it.
 
     `parameters` are those of the next E-step. `reported` are there only right after passes over all rows: what they ended
-    with, and what the user sees until the next fold.
+    with, and what the user sees until the next fold. A stream that is learned in parts has a state for each, with one base;
+    they are merged when it is read.
     """
 
     key: int
@@ -154,6 +155,13 @@ class State:
     average: Statistics | None = None
     pending: Summary | None = None
     progress: Progress = field(default_factory=Progress)
+    parts: tuple[State, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Rows learned from, or waiting to be."""
+        waiting = self.buffer.rows if self.base is None and self.buffer else 0
+        return self.progress.rows_seen + waiting + (self.pending.rows if self.pending else 0)
 
 
 @dataclass(frozen=True)
@@ -174,5 +182,8 @@ def arrays_of(value: Any) -> Iterator[NDArray[Any]]:
     elif is_dataclass(value):
         for part in fields(value):
             yield from arrays_of(getattr(value, part.name))
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from arrays_of(part)
     elif isinstance(value, int | float):
         yield np.asarray(value)

@@ -16,10 +16,14 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from headwater.learner import Learner, advance, branch, learn, milestone_parameters, report, settle
+from headwater.learner import Learner, advance, branch, milestone_parameters, planted, report, settle
+from headwater.passes import learn
 from headwater.state import Batch, State
 from headwater.statistics import Array
 from headwater.validation import check_labels, check_row, check_rows, check_weights, check_width, make_batch
+
+# What a fit leaves behind, until something else is learned.
+FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_")
 
 
 @dataclass
@@ -45,6 +49,8 @@ class StreamingEstimator(BaseEstimator, ABC):
 
     # Parameters that decide the shape of what is learned.
     _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components",)
+    # Parameters in which models must agree to be merged.
+    _merge_parameters: ClassVar[tuple[str, ...]] = ("n_components", "half_life")
 
     _state: State
     _learner: Learner
@@ -186,9 +192,58 @@ class StreamingEstimator(BaseEstimator, ABC):
         scores = np.full(len(batch) if scored else 0, np.nan)
         state, _ = advance(learner, state, batch, scores)
         self._set(state, learner)
-        for name in ("converged_", "n_iter_", "lower_bound_", "lower_bounds_"):  # of a fit that is no more
+        for name in FIT_RESULTS:
             self.__dict__.pop(name, None)
         return scores
+
+    def warm_start_from(self, X: Any, sample_weight: Any = None, *, labels: Any = None, weight: float = 1.0) -> Self:
+        """Find a start on a sample, whatever its size, and forget what was learned before; the warm-up is over then.
+
+        Workers that share the start, as copies or branches of this model, can be merged without any matching.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The sample.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts; 0 is as good as absent.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not.
+        weight : float, default=1.0
+            How much of the sample counts as learned. Less than 1 if its rows will come again in the stream: they then only
+            hold the start in place, and are not among `n_samples_seen_`.
+
+        Returns
+        -------
+        self : object
+            The estimator, at the beginning of a stream.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import headwater as hw
+        >>> rows = np.random.default_rng(0).normal(size=(9000, 2))
+        >>> start = hw.GaussianMixture(2, random_state=0).warm_start_from(rows[::9], weight=0.1)
+        >>> parts = [start.branch().partial_fit(rows[part::3]) for part in range(3)]
+        >>> hw.merge(parts).n_samples_seen_
+        9000
+        """
+        if not isinstance(weight, numbers.Real) or not 0.0 < weight <= 1.0:
+            raise ValueError(f"weight must be greater than 0 and at most 1, got {weight!r}")
+        batch, learner = self._take(X, sample_weight, labels, reset=True)
+        if len(batch) < self._n_labels:
+            raise ValueError(f"the sample must have at least {self._n_labels} rows, one for each component, got {len(batch)}")
+        if not learner.algorithm.online:
+            raise ValueError(
+                f"algorithm {learner.algorithm.word!r} needs all rows at once: call fit, or stream with its online twin "
+                f"{learner.algorithm.twin!r}"
+            )
+        state = planted(learner, self._new_key(), batch, float(weight))
+        validate_data(self, X, skip_check_array=True, reset=True)
+        self._set(state, learner)
+        for name in FIT_RESULTS:
+            self.__dict__.pop(name, None)
+        return self
 
     def branch(self) -> Self:
         """Return a copy that others can be merged with: it has learned the same, and calls all of it its base.
@@ -285,6 +340,8 @@ class StreamingEstimator(BaseEstimator, ABC):
         state, learner = self._state, self._learner
         if state.base is None:
             return milestone_parameters(learner, state)
+        if state.parts:
+            return self._reading()[1]
         cache = self._cache
         if cache.quick is None or cache.quick[0] is not state.statistics:
             cache.quick = (state.statistics, report(learner, replace(state, pending=None)))
@@ -298,9 +355,7 @@ class StreamingEstimator(BaseEstimator, ABC):
     @property
     def n_samples_seen_(self) -> int:
         """Rows learned from so far, counted once however many passes were made."""
-        state = self._fitted_state()
-        waiting = state.buffer.rows if state.base is None and state.buffer else 0
-        return state.progress.rows_seen + waiting + (state.pending.rows if state.pending else 0)
+        return self._fitted_state().rows
 
     def _has_state(self) -> bool:
         return "_state" in self.__dict__

@@ -58,8 +58,8 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
     verbose_interval : int, default=10
         Passes between two lines.
     algorithm : str or algorithm object, default='auto'
-        'auto', 'em', 'soem', 'boem', 'online-em', 'vb', 'online-vb' or 'quasi-bayes'; see the table in the README. 'auto'
-        streams by variational Bayes, and `fit` finishes by passes of EM.
+        'auto', 'em', 'soem', 'boem', 'online-em', 'vb', 'online-vb', 'quasi-bayes' or 'moment-matching' (not for tied
+        covariance); see the table in the README. 'auto' streams by variational Bayes, and `fit` finishes by passes of EM.
     half_life : float, optional
         Rows after which a row counts half, for streams that drift. The prior is not forgotten. Passes of `fit` forget nothing.
     warm_up : int or 'auto', default='auto'
@@ -77,6 +77,9 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         freedom is a covariance. Default: the covariance within the clusters of the warm-up times the degrees of freedom.
     n_threads : int, optional
         Threads for large chunks; all cores by default. Never changes the answer.
+    parts : int, default=1
+        Learn the stream in so many parts after a common warm-up, side by side if threads allow, and merge them when the
+        model is read (paper 003's distributed moment matching, for any online algorithm). Changes the answer a little.
 
     Attributes
     ----------
@@ -87,7 +90,10 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
     covariances_, precisions_, precisions_cholesky_ : ndarray
         Covariances, their inverses, and the upper triangular factors of those, shaped by `covariance_type`.
     weight_concentration_, mean_precision_, degrees_of_freedom_ : ndarray of shape (n_components,)
-        The belief: Dirichlet parameters of the weights, rows behind each mean, degrees of freedom of each precision.
+        The belief: Dirichlet parameters of the weights, rows behind each mean, degrees of freedom of each precision. With
+        diagonal covariance and moment matching the last two are (n_components, n_features).
+    merge_report_ : MergeReport
+        What was done by `headwater.merge`, if the model comes from there.
     converged_, n_iter_, lower_bound_, lower_bounds_
         How the passes of `fit` went, until something else is learned. The bound is the mean log-likelihood, log-posterior
         or free energy per row.
@@ -115,6 +121,10 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
     """
 
     _shape_parameters = ("n_components", "covariance_type")
+    _merge_parameters = (
+        "n_components", "covariance_type", "half_life", "reg_covar", "weight_concentration_prior", "mean_prior",
+        "mean_precision_prior", "degrees_of_freedom_prior", "covariance_prior",
+    )  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(numbers.Integral, 1, None, closed="left")],
         "covariance_type": [StrOptions(set(COVARIANCES))],
@@ -139,6 +149,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         "degrees_of_freedom_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "covariance_prior": ["array-like", None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "n_threads": [None, Interval(numbers.Integral, 1, None, closed="left")],
+        "parts": [Interval(numbers.Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -167,6 +178,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         degrees_of_freedom_prior: float | None = None,
         covariance_prior: Any = None,
         n_threads: int | None = None,
+        parts: int = 1,
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -191,6 +203,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         self.degrees_of_freedom_prior = degrees_of_freedom_prior
         self.covariance_prior = covariance_prior
         self.n_threads = n_threads
+        self.parts = parts
 
     # Parameters to learner
 
@@ -223,6 +236,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
             self.half_life,
             None if self.warm_up == "auto" else int(self.warm_up),
             self.n_threads,
+            int(self.parts),
         )
 
     # Answers

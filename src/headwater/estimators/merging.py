@@ -2,44 +2,55 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from copy import copy
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.estimators.base import StreamingEstimator
-from headwater.learner import merge as merge_states
+from headwater.estimators.base import FIT_RESULTS, StreamingEstimator
+from headwater.matching import merge_any
 
 Estimator = TypeVar("Estimator", bound=StreamingEstimator)
 
 
 def merge(models: Iterable[Estimator]) -> Estimator:
-    """Merge branches of one model: what each learned since they parted is added, what they share is counted once.
+    """Merge models that learned apart: their partial posteriors are multiplied, and what they share is counted once.
 
-    Models that warmed up on the same rows with the same seed share that warm-up and can be merged, too. In any order and
-    in any tree the merged model is the same up to rounding.
+    Branches of one model (see `branch` and `warm_start_from`) share a base, and what each learned since is added: in any
+    order and in any tree the merged model is the same up to rounding. Other models are matched first: the largest is the
+    reference, and the components of every other are assigned to its components so that the sum of symmetric divergences
+    of the beliefs is least. The order of the list does not matter. A model whose warm-up is not over lends its rows.
 
     Parameters
     ----------
     models : iterable of estimators
-        Branches of one model (see `branch`), of one class and algorithm.
+        Models of one class, width, algorithm and prior.
 
     Returns
     -------
     model : estimator
-        A new model; the given ones are left as they are.
+        A new model; the given ones are left as they are. Its `merge_report_` says what was done: the matches with their
+        divergence and margin, ambiguous ones, and components for which the product of the posteriors is none (moment
+        matching only), so that the mean of them was taken. The last two are warned about.
 
     Examples
     --------
     >>> import numpy as np
     >>> import headwater as hw
     >>> rng = np.random.default_rng(0)
-    >>> sunday = hw.GaussianMixture(2, random_state=0).partial_fit(rng.normal(size=(3000, 2)))
-    >>> monday = sunday.branch().partial_fit(rng.normal(size=(1000, 2)))
-    >>> tuesday = sunday.branch().partial_fit(rng.normal(size=(1000, 2)))
-    >>> hw.merge([monday, tuesday]).n_samples_seen_
-    5000
+    >>> def day():
+    ...     return rng.normal(size=(3000, 2)) + 6.0 * rng.integers(2, size=(3000, 1))
+    >>> monday = hw.GaussianMixture(2, random_state=0).partial_fit(day())
+    >>> tuesday = hw.GaussianMixture(2, random_state=1).partial_fit(day())
+    >>> both = hw.merge([monday, tuesday])
+    >>> both.n_samples_seen_
+    6000
+    >>> print(both.merge_report_)
+    2 models merged, 6,000 rows in all.
+    2 lineages were matched; model ... is the reference.
     """
     given = list(models)
     if not given:
@@ -53,23 +64,34 @@ def merge(models: Iterable[Estimator]) -> Estimator:
         if type(model) is not type(first):
             raise ValueError(f"models must be of one class, got {type(first).__name__} and {type(model).__name__}")
         check_is_fitted(model)
-        if model.n_features_in_ != first.n_features_in_:
-            raise ValueError(f"models must have one width, got {first.n_features_in_} and {model.n_features_in_} columns")
-        if model._learner.algorithm != first._learner.algorithm:
-            raise ValueError(
-                f"models must be learned by one algorithm, got {first._learner.algorithm} and {model._learner.algorithm}"
-            )
-        if model._state.base is None:
-            raise ValueError(
-                f"models must have finished their warm-up of {model._learner.warm_up_rows} rows, got one with "
-                f"{model.n_samples_seen_}"
-            )
-    lineages = {model._state.base.lineage for model in given if model._state.base is not None}
-    if len(lineages) > 1:
-        raise ValueError(
-            f"models must be branches of one model, got {len(lineages)} different origins: call branch() on a model that "
-            f"has seen some rows, and let each branch learn its part"
-        )
-    merged = copy(first)
-    merged._set(merge_states(first._learner, [model._state for model in given]), first._learner)
+        _check_alike(first, model)
+    state, report = merge_any(first._learner, [model._state for model in given])
+    leading = given[report.reference]
+    merged = copy(leading)
+    merged._set(state, leading._learner)
+    for name in FIT_RESULTS:
+        merged.__dict__.pop(name, None)
+    merged.merge_report_ = report
+    if report.ambiguous or report.repaired:
+        warnings.warn(str(report).replace("\n", " "), UserWarning, stacklevel=2)
     return merged
+
+
+def _check_alike(one: StreamingEstimator, other: StreamingEstimator) -> None:
+    if one.n_features_in_ != other.n_features_in_:
+        raise ValueError(f"models must have one width, got {one.n_features_in_} and {other.n_features_in_} columns")
+    names = [getattr(model, "feature_names_in_", None) for model in (one, other)]
+    if names[0] is not None and names[1] is not None and not np.array_equal(names[0], names[1]):
+        raise ValueError(f"models must have the same columns, got {list(names[0])} and {list(names[1])}")
+    if one._learner.algorithm != other._learner.algorithm:
+        raise ValueError(
+            f"models must be learned by one algorithm, got {one._learner.algorithm} and {other._learner.algorithm}"
+        )
+    for name in one._merge_parameters:
+        values = getattr(one, name), getattr(other, name)
+        if not _equal(*values):
+            raise ValueError(f"models must have one {name}, got {values[0]!r} and {values[1]!r}")
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return (one is None) == (other is None) and (one is None or np.array_equal(np.asarray(one), np.asarray(other)))

@@ -139,6 +139,14 @@ class Gaussian:
         shared = {"from_base"} | ({"second"} if self.covariance_type == "tied" else set())
         return type(statistics)(**{name: array if name in shared else array[order] for name, array in arrays.items()})
 
+    def replaced(self, statistics: GaussianStatistics, other: GaussianStatistics, which: NDArray[np.bool_]) -> Any:
+        """Return statistics that have these components from another."""
+        own, arrays = statistics.to_arrays(), other.to_arrays()
+        for name, array in own.items():
+            if name != "from_base":
+                own[name] = np.where(which.reshape(-1, *[1] * (array.ndim - 1)), arrays[name], array)
+        return type(statistics)(**own)
+
     # Priors
 
     def flat_prior(self, origin: Array) -> GaussianPrior:
@@ -275,10 +283,18 @@ class Gaussian:
 
     def separation(self, prior: GaussianPrior, totals: GaussianStatistics, others: GaussianStatistics) -> Array:
         """Return the symmetric divergence (K, K) of the beliefs about these components and about those."""
+        if prior.mean_precision == 0.0:  # flat: one row's worth of a millionth of the spread makes beliefs of the likelihoods
+            count = totals.count.sum() + others.count.sum()
+            second = (totals.second + others.second).reshape(-1, *prior.scale.shape).sum(axis=0)
+            spread = (np.diag(second) if self.kind.matrix else second) / count
+            prior = replace(prior, floor=0.0, mean_precision=1.0, dof=self._dof(len(spread)))
+            prior = replace(prior, scale=self._scale(prior.scale, np.maximum(spread, 0.0)))
         return separation(self.covariance_type, self.belief(prior, totals), self.belief(prior, others))
 
-    def valid(self, prior: GaussianPrior, totals: GaussianStatistics) -> Array:
-        """Return which components (K,) have a belief: what is subtracted in a merge may leave none."""
+    def valid(self, prior: GaussianPrior, totals: GaussianStatistics) -> NDArray[np.bool_]:
+        """Return which components (K,) have a belief. Sums of rows always have; beliefs that were subtracted may not."""
+        if not isinstance(totals, MomentStatistics):
+            return np.ones(self.n_components, dtype=bool)
         return valid(self.covariance_type, self.belief(prior, totals))
 
     # Rows

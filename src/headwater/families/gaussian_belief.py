@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, multigammaln
 
 from headwater.families.gaussian_records import (
@@ -54,7 +55,7 @@ def columns_readout(name: str, prior: GaussianPrior, totals: GaussianStatistics)
     return GaussianParameters(prior.origin, means, factor, factor * means, offset, power, stretch)
 
 
-def valid(covariance_type: str, known: GaussianBelief) -> Array:
+def valid(covariance_type: str, known: GaussianBelief) -> NDArray[np.bool_]:
     """Which components have a proper belief: positive masses, enough degrees of freedom, a positive definite scale."""
     k, width = known.means.shape
     kappa, dof = known.mean_precision.reshape(k, -1), known.dof.reshape(k, -1)
@@ -62,10 +63,10 @@ def valid(covariance_type: str, known: GaussianBelief) -> Array:
         scale = np.broadcast_to(known.scale, (k, width, width))
         correlated = np.sqrt(np.maximum(np.diagonal(scale, axis1=1, axis2=2), 1e-300))
         lowest = np.linalg.eigvalsh(scale / correlated[:, :, None] / correlated[:, None, :])[:, 0]
-        positive = (lowest > 0.0) & (np.diagonal(scale, axis1=1, axis2=2) > 0.0).all(axis=1)
+        positive = np.asarray((lowest > 0.0) & (np.diagonal(scale, axis1=1, axis2=2) > 0.0).all(axis=1))
         dof = dof - (width - 1.0)
     else:
-        positive = (known.scale.reshape(k, -1) > 0.0).all(axis=1)
+        positive = np.asarray((known.scale.reshape(k, -1) > 0.0).all(axis=1))
     return np.asarray(positive & (kappa > 0.0).all(axis=1) & (dof > 0.0).all(axis=1))
 
 

@@ -80,7 +80,7 @@ def match_full(
     prior_mean, kappa0, nu0, scale0, _, _, _ = prior
     n_components, width = first.shape
     lowest = min(nu0, width + 1.01)
-    log_joint, p = np.empty(n_components), np.empty(n_components)
+    log_joint, p, newton = np.empty(n_components), np.empty(n_components), np.empty((2, n_components))
     apart, whitened = np.zeros((n_components, width)), np.empty((n_components, width))
     distance = np.empty(n_components)
     alpha, kappa, dof = np.empty(n_components), np.empty(n_components), np.empty(n_components)
@@ -138,7 +138,7 @@ def match_full(
                 dof[k] = keep * dof[k] + (1.0 - keep) * nu0
                 log_det[k] = refactor(scale[k], factor[k], noise)
                 distance[k] = min(whiten_row(factor[k], apart[k], whitened[k]), 1e300)
-        project_dirichlet(p, weight, weight_projection, alpha)
+        project_dirichlet(p, weight, weight_projection, alpha, newton)
         for k in range(n_components):
             if keep == 1.0 and p[k] * weight <= NEGLIGIBLE * kappa[k]:
                 continue
@@ -194,7 +194,7 @@ def match_diag(
     groups = mean_count.shape[1]
     columns = width // groups  # that share a precision
     lowest = min(0.5 * nu0 * columns, 1.005)
-    log_joint, p = np.empty(n_components), np.empty(n_components)
+    log_joint, p, newton = np.empty(n_components), np.empty(n_components), np.empty((2, n_components))
     alpha, constant = np.empty(n_components), np.empty(n_components)
     kappa, shape, stretch = np.empty(mean_count.shape), np.empty(mean_count.shape), np.empty(mean_count.shape)
     rate, distance = np.empty(mean_count.shape), np.empty(mean_count.shape)  # twice the rate, and |D|^2 over it
@@ -243,7 +243,7 @@ def match_diag(
                     kappa[k, group] = keep * kappa[k, group] + (1.0 - keep) * kappa0
                     shape[k, group] = keep * shape[k, group] + (1.0 - keep) * 0.5 * columns * nu0
                     distance[k, group] = min(total / rate[k, group], 1e300)
-        project_dirichlet(p, weight, weight_projection, alpha)
+        project_dirichlet(p, weight, weight_projection, alpha, newton)
         for k in range(n_components):
             if keep == 1.0 and p[k] * weight <= NEGLIGIBLE * kappa[k, 0]:
                 continue

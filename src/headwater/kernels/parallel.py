@@ -7,7 +7,7 @@ slab, never what is in it, and so never the answer.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
@@ -16,6 +16,7 @@ from typing import TypeVar
 SLAB_ROWS = 4096
 MOST_SLABS = 16
 
+Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
@@ -31,10 +32,15 @@ def slabs(rows: int) -> list[tuple[int, int]]:
 def run_slabs(work: Callable[[int, int, int], Result], rows: int, n_threads: int | None) -> list[Result]:
     """Call work(slab, start, stop) for every slab, on up to `n_threads` threads (all cores if None)."""
     tasks = [(slab, start, stop) for slab, (start, stop) in enumerate(slabs(rows))]
+    return run_tasks(lambda task: work(*task), tasks, n_threads)
+
+
+def run_tasks(work: Callable[[Task], Result], tasks: Sequence[Task], n_threads: int | None) -> list[Result]:
+    """Call work(task) for every task, on up to `n_threads` threads (all cores if None)."""
     threads = min(n_threads or available_cores(), len(tasks))
     if threads == 1:
-        return [work(*task) for task in tasks]
-    return list(_pool(threads, os.getpid()).map(lambda task: work(*task), tasks))
+        return [work(task) for task in tasks]
+    return list(_pool(threads, os.getpid()).map(work, tasks))
 
 
 @cache

@@ -11,10 +11,7 @@ All terms are sums of positive ones, so nothing cancels: a row at 10^8 sigma is 
 
 import math
 
-import numpy as np
-
 from headwater.kernels._jit import kernel
-from headwater.kernels.fastmath import digamma
 
 SECOND_MOMENTS, KL = 0, 1
 PROJECTIONS = {"second-moments": SECOND_MOMENTS, "kl": KL}
@@ -36,12 +33,6 @@ def trigamma(x):
 
 
 @kernel
-def digamma_rise(x, step):
-    """digamma(x + step) - digamma(x), also where both are large."""
-    return 1.0 / x if step == 1.0 else digamma(x + step) - digamma(x)
-
-
-@kernel
 def digamma_less_log(x):
     """digamma(x) - log(x) for x > 0, to its own precision however large x is."""
     total = 0.0
@@ -54,6 +45,12 @@ def digamma_less_log(x):
     w = 1.0 / (x * x)
     series = 1.0 / 12.0 - w * (1.0 / 120.0 - w * (1.0 / 252.0 - w * (1.0 / 240.0 - w * (1.0 / 132.0 - w * 691.0 / 32760.0))))
     return total - 0.5 / x - series * w
+
+
+@kernel
+def digamma_rise(x, step):
+    """digamma(x + step) - digamma(x), to its own precision however large x is."""
+    return math.log1p(step / x) + (digamma_less_log(x + step) - digamma_less_log(x))
 
 
 @kernel
@@ -169,7 +166,7 @@ def project_gamma(p, rest, weight, width, kappa, shape, q, code, lowest):
 
 
 @kernel
-def project_dirichlet(p, weight, code, alpha):
+def project_dirichlet(p, weight, code, alpha, work):
     """Project the Dirichlet in place."""
     n_components = alpha.size
     total = 0.0
@@ -187,34 +184,37 @@ def project_dirichlet(p, weight, code, alpha):
         for k in range(n_components):
             alpha[k] = factor * (alpha[k] + weight * p[k])
     else:
-        nearest_dirichlet(p, weight, total, alpha)
+        nearest_dirichlet(p, weight, total, alpha, work[0], work[1])
 
 
 @kernel
-def nearest_dirichlet(p, weight, total, alpha):
-    """Match E[log w] of every weight, by Newton's method from where the Dirichlet was."""
+def nearest_dirichlet(p, weight, total, alpha, wanted, grown):
+    """Match E[log w] of every weight: Newton's method for what each parameter grows by.
+
+    All differences of digamma are taken as such: along `alpha` itself they are flat, and rounding would drown the step.
+    """
     n_components = alpha.size
-    target, wanted = np.empty(n_components), np.empty(n_components)
     rise = digamma_rise(total, weight)
     for k in range(n_components):
-        wanted[k] = p[k] * digamma_rise(alpha[k], weight) - rise  # of digamma(alpha[k]) - digamma(total), exactly
-        target[k] = digamma(alpha[k]) - digamma(total) + wanted[k]
+        wanted[k] = p[k] * digamma_rise(alpha[k], weight) - rise  # of digamma(alpha[k]) - digamma(total)
+        grown[k] = 0.0
+    more = 0.0
     for _ in range(NEWTON_STEPS):
-        z = trigamma(total)
+        z, rise = trigamma(total + more), digamma_rise(total, more)
         inverse, moved = 0.0, 0.0
         for k in range(n_components):
-            slope = 1.0 / trigamma(alpha[k])
+            slope = 1.0 / trigamma(alpha[k] + grown[k])
             inverse += slope
-            moved += slope * wanted[k]
+            moved += slope * (wanted[k] - digamma_rise(alpha[k], grown[k]) + rise)
         moved /= 1.0 - z * inverse
-        largest, total = 0.0, 0.0
+        largest, more = 0.0, 0.0
         for k in range(n_components):
-            step = (wanted[k] + z * moved) / trigamma(alpha[k])
-            step = max(step, -0.5 * alpha[k])
-            alpha[k] += step
-            largest = max(largest, abs(step) / alpha[k])
-            total += alpha[k]
-        if largest < 1e-5:  # the next step would be its square
+            here = alpha[k] + grown[k]
+            step = (wanted[k] - digamma_rise(alpha[k], grown[k]) + rise + z * moved) / trigamma(here)
+            grown[k] += max(step, -0.5 * here)
+            more += grown[k]
+            largest = max(largest, abs(step) / here)
+        if largest * total < 1e-10 * weight:
             break
-        for k in range(n_components):
-            wanted[k] = target[k] - (digamma(alpha[k]) - digamma(total))
+    for k in range(n_components):
+        alpha[k] += grown[k]

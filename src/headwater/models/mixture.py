@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,6 +109,39 @@ class Mixture:
             weights = ((prior.concentration - 1.0) * parameters.log_weights).sum()
             return float(weights + self.family.log_prior(prior.components, parameters.components))
         return 0.0
+
+    # Merging
+
+    def repaired(self, prior: MixturePrior, totals: Any, parts: Sequence[Any]) -> tuple[Any, tuple[int, ...]]:
+        """Return totals that make a belief with the prior, and the components for which these did not.
+
+        Subtracting beliefs may leave none. Such a component gets the mean of the parts: beliefs are convex in their natural
+        parameters, so a mean of them is one.
+        """
+        broken = ~self.family.valid(prior.components, totals)
+        weightless = prior.concentration + totals.count <= 0.0
+        if not (broken | weightless).any():
+            return totals, ()
+        mean = parts[0].zeros_like()
+        for part in parts:
+            mean = mean + part.scaled(1.0 / len(parts))
+        count = mean.count if weightless.any() else totals.count
+        totals = replace(self.family.replaced(totals, mean, broken), count=count)
+        return totals, tuple(int(k) for k in np.flatnonzero(broken | weightless))
+
+    def brought(self, prior: MixturePrior, own: MixturePrior, statistics: Any) -> Any:
+        """Return statistics that were gathered under the prior `own` about the origin of another."""
+        return self.family.rebased(statistics, own.components.origin - prior.components.origin)
+
+    def permuted(self, statistics: Any, order: Any) -> Any:
+        """Return statistics with the components in another order."""
+        return self.family.permuted(statistics, order)
+
+    def separation(self, prior: MixturePrior, totals: Any, others: Any) -> Array:
+        """Symmetric divergence (K, K) of the beliefs about these components and about those, up to a constant."""
+        alpha, alphas = (np.maximum(prior.concentration + one.count, 1e-300) for one in (totals, others))
+        weights = (alpha[:, None] - alphas) * (digamma(alpha)[:, None] - digamma(alphas))
+        return np.asarray(weights + self.family.separation(prior.components, totals, others))
 
     # Rows
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -50,6 +50,14 @@ class Model(Protocol):
     def kept(self, name: str, statistics: Any) -> Any: ...
 
     def flattened(self, prior: Any) -> Any: ...
+
+    def repaired(self, prior: Any, totals: Any, parts: Sequence[Any]) -> tuple[Any, tuple[int, ...]]: ...
+
+    def brought(self, prior: Any, own: Any, statistics: Any) -> Any: ...
+
+    def permuted(self, statistics: Any, order: Any) -> Any: ...
+
+    def separation(self, prior: Any, totals: Any, others: Any) -> Array: ...
 
     def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start: ...
 
