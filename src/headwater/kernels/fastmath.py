@@ -34,7 +34,6 @@ ONE_MINUS_SQRT_HALF = np.uint64(0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
 TWO_52 = np.uint64(0x4330000000000000)
 TWO_52_PLUS_BIAS = 4503599627371519.0
 INFINITY = np.inf
-STIRLING_6 = 691.0 / 360360.0
 
 
 @intrinsic
@@ -122,25 +121,31 @@ def digamma(x):
 
 
 @kernel_exact
+def stirling(x):
+    """What Stirling's formula lacks of log Gamma(x), for x > 6."""
+    w = 1.0 / (x * x)
+    series = 1.0 / 1188.0 - w * (691.0 / 360360.0 - w * (1.0 / 156.0))
+    return (1.0 / 12.0 - w * (1.0 / 360.0 - w * (1.0 / 1260.0 - w * (1.0 / 1680.0 - w * series)))) / x
+
+
+@kernel_exact
 def log_gamma_ratio(x, rise):
     """log Gamma(x + rise) - log Gamma(x) for x > 0 and rise > 0, to its own precision however large x is."""
+    middle = x + 0.5 * (rise - 1.0)
+    if middle >= 16.0 * rise + 10.0:
+        # The asymptotic series about the middle has even powers only; its coefficients are Bernoulli polynomials at 1/2 + t.
+        t = 0.5 * rise
+        u = t * t
+        inverse = 1.0 / middle
+        w = inverse * inverse
+        third = t * (u - 0.25) / 3.0
+        fifth = t * (u * (u - 5.0 / 6.0) + 7.0 / 48.0) / 10.0
+        seventh = t * (u * (u * (u - 1.75) + 49.0 / 48.0) - 31.0 / 192.0) / 21.0
+        ninth = t * (u * (u * (u * (u - 3.0) + 3.675) - 1.9375) + 381.0 / 1280.0) / 36.0
+        return rise * log(middle) - w * (third + w * (fifth + w * (seventh + w * ninth)))
     # Stirling's series six steps up, where it holds, and the product of the six steps as in digamma.
     low, high = x * (x + 5.0), (x + rise) * (x + rise + 5.0)
     steps = (low / high) * ((low + 4.0) / (high + 4.0)) * ((low + 6.0) / (high + 6.0))
     y = x + 6.0
     z = y + rise
-    v = 1.0 / (y * y)
-    w = 1.0 / (z * z)
-    below = (
-        1.0 / 12.0
-        - v * (1.0 / 360.0 - v * (1.0 / 1260.0 - v * (1.0 / 1680.0 - v * (1.0 / 1188.0 - v * (STIRLING_6 - v / 156.0)))))
-    ) / y
-    above = (
-        1.0 / 12.0
-        - w * (1.0 / 360.0 - w * (1.0 / 1260.0 - w * (1.0 / 1680.0 - w * (1.0 / 1188.0 - w * (STIRLING_6 - w / 156.0)))))
-    ) / z
-    # log(1 + e) as e log(1 + e) / e, so that a small e keeps its digits.
-    e = rise / y
-    one = 1.0 + e
-    grown = e * (log(one) / (one - 1.0)) if one > 1.0 else e
-    return (y - 0.5) * grown + rise * (log(z) - 1.0) + (above - below) + log(steps)
+    return (y - 0.5) * log(z / y) + rise * (log(z) - 1.0) + (stirling(z) - stirling(y)) + log(steps)

@@ -15,6 +15,7 @@ from headwater.kernels.fastmath import exp, log, log_gamma_ratio
 from headwater.kernels.gaussian_rank_one import factor_log_det, refactor, update_factor, update_scale, whiten_row
 from headwater.kernels.gaussian_readout import ROUNDING
 from headwater.kernels.gaussian_sweep import fold_factors
+from headwater.kernels.lanes import padded
 from headwater.kernels.mixture import LOWEST
 from headwater.kernels.projection import project_dirichlet, project_gamma, project_wishart
 
@@ -81,14 +82,15 @@ def match_full(
     n_components, width = first.shape
     lowest = min(nu0, width + 1.01)
     log_joint, p, newton = np.empty(n_components), np.empty(n_components), np.empty((2, n_components))
-    apart, whitened = np.zeros((n_components, width)), np.empty((n_components, width))
+    wide = padded(width)
+    apart, whitened = np.zeros((n_components, wide)), np.empty((n_components, width))
     distance = np.empty(n_components)
     alpha, kappa, dof = np.empty(n_components), np.empty(n_components), np.empty(n_components)
     mean = np.empty((n_components, width))
-    scale, factor = np.empty((n_components, width, width)), np.empty((n_components, width, width))
+    scale, factor = np.zeros((n_components, width, wide)), np.zeros((n_components, width, wide))
     log_det, constant, stretch = np.empty(n_components), np.empty(n_components), np.empty(n_components)
-    updates = np.zeros(n_components)
-    x, noise, work = np.empty(width), np.empty(width), np.empty(width)
+    updates, log_alpha = np.zeros(n_components), np.empty(n_components)
+    x, noise, work = np.empty(width), np.empty(width), np.empty(wide)
     remade = 0
 
     for k in range(n_components):
@@ -106,6 +108,8 @@ def match_full(
         log_det[k] = refactor(scale[k], factor[k], noise)
         stretch[k] = kappa[k] / (kappa[k] + 1.0)
         constant[k] = student_constant(dof[k], stretch[k], log_det[k], width)
+        log_alpha[k] = math.log(alpha[k])
+    common = 0.0  # what log_alpha lacks because all weights have shrunk alike
 
     for row in range(X.shape[0]):
         for j in range(width):
@@ -116,10 +120,10 @@ def match_full(
             distance[k] = min(whiten_row(factor[k], apart[k], whitened[k]), 1e300)
         for k in range(n_components):
             tail = 0.5 * (dof[k] + 1.0) * log(1.0 + stretch[k] * distance[k])
-            log_joint[k] = max(log(alpha[k]) + constant[k] - tail, LOWEST)
+            log_joint[k] = max(log_alpha[k] + constant[k] - tail, LOWEST)
         score, most = responsibilities_of_row(log_joint, labels[row] if labels.size else -1, p)
         if scores.size:
-            scores[row] = score - log(alpha.sum())
+            scores[row] = score + common - log(alpha.sum())
         weight = weights[row] if weights.size else 1.0
         n_eff, keep, gain = fold_factors(n_eff, steps[row], weight)
         weight *= gain
@@ -138,9 +142,13 @@ def match_full(
                 dof[k] = keep * dof[k] + (1.0 - keep) * nu0
                 log_det[k] = refactor(scale[k], factor[k], noise)
                 distance[k] = min(whiten_row(factor[k], apart[k], whitened[k]), 1e300)
-        project_dirichlet(p, weight, weight_projection, alpha, newton)
+        factor_of_all = project_dirichlet(p, weight, weight_projection, alpha, newton)
+        common += log(factor_of_all)
         for k in range(n_components):
-            if keep == 1.0 and p[k] * weight <= NEGLIGIBLE * kappa[k]:
+            untouched = keep == 1.0 and p[k] * weight <= NEGLIGIBLE * kappa[k]
+            if not untouched or factor_of_all == 1.0:
+                log_alpha[k] = log(alpha[k]) - common
+            if untouched:
                 continue
             rest = others(p, k) if k == most else 1.0 - p[k]
             kappa[k], after, g, s, t = project_wishart(
@@ -151,7 +159,7 @@ def match_full(
             grown = update_factor(factor[k], whitened[k], s, t, work)
             for i in range(width):
                 mean[k, i] += g * apart[k, i]
-            log_det[k] += width * math.log(s) + math.log(grown)
+            log_det[k] += width * log(s) + log(grown)
             updates[k] += 1
             if updates[k] >= CHECK_AFTER:
                 updates[k] = 0
@@ -177,7 +185,7 @@ def match_full(
 def student_constant(dof, stretch, log_det, width):
     """Log of what stands before the tail of the Student-t density of the next row."""
     gammas = log_gamma_ratio(0.5 * (dof + 1.0 - width), 0.5 * width)
-    return gammas + 0.5 * width * (math.log(stretch) - LOG_PI) - 0.5 * log_det
+    return gammas + 0.5 * width * (log(stretch) - LOG_PI) - 0.5 * log_det
 
 
 @kernel

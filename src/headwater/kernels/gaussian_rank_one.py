@@ -9,6 +9,7 @@ import math
 
 from headwater.kernels._jit import kernel
 from headwater.kernels.gaussian_readout import ROUNDING, invert_factor
+from headwater.kernels.lanes import LANES, blend, turn
 from headwater.kernels.mixture import TINY
 
 
@@ -30,33 +31,30 @@ def update_factor(factor, whitened, s, t, work):
     """Turn the inverse Cholesky factor of V into that of s (V + t D D'), given factor @ D; return 1 + t D' V^-1 D.
 
     I + t f f' has a Cholesky factor in closed form, and so has its inverse: below the diagonal -t f_i f_j / sqrt(r_i r_(i-1))
-    with r_i = 1 + t (f_1^2 + ... + f_i^2), on it sqrt(r_(i-1) / r_i). `work` holds the running sum of f_j * row j.
+    with r_i = 1 + t (f_1^2 + ... + f_i^2), on it sqrt(r_(i-1) / r_i). `work` holds the running sum of f_j * row j. Rows of the
+    factor are padded, and zero above the diagonal.
     """
+    wide = factor.shape[1]
     scale = 1.0 / math.sqrt(s)
     before, root_before = 1.0, 1.0
+    for j in range(wide):
+        work[j] = 0.0
     for i in range(whitened.size):
         f = whitened[i]
         after = before + t * f * f
         root = math.sqrt(after)
         norm = scale / (root_before * root)
-        keep, gain = before * norm, t * f * norm
-        for j in range(i):
-            old = factor[i, j]
-            factor[i, j] = keep * old - gain * work[j]
-            work[j] += f * old
-        work[i] = f * factor[i, i]
-        factor[i, i] *= keep
+        turn(factor, i * wide, before * norm, work, -t * f * norm, f, i // LANES + 1)
         before, root_before = after, root
     return before
 
 
 @kernel
 def update_scale(scale, apart, s, t):
-    """Turn V into s (V + t D D'), in its lower triangle."""
+    """Turn V into s (V + t D D'), in its lower triangle and up to the next whole vector; D is padded, too."""
+    wide = scale.shape[1]
     for i in range(scale.shape[0]):
-        along = s * t * apart[i]
-        for j in range(i + 1):
-            scale[i, j] = s * scale[i, j] + along * apart[j]
+        blend(scale, i * wide, s, apart, s * t * apart[i], i // LANES + 1)
 
 
 @kernel

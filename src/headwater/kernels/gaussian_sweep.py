@@ -10,12 +10,16 @@ import math
 import numpy as np
 
 from headwater.kernels._jit import kernel
-from headwater.kernels.gaussian_readout import readout_diag, readout_full, readout_tied
-from headwater.kernels.mixture import LOWEST, log_normaliser, log_share
+from headwater.kernels.gaussian_rank_one import factor_log_det, update_factor, whiten_row
+from headwater.kernels.gaussian_readout import divisor, readout_diag, readout_full, readout_tied, wishart_constant
+from headwater.kernels.lanes import padded
+from headwater.kernels.mixture import LOWEST, MODE, PREDICTIVE, log_normaliser, log_share
 
 # A component is refreshed when what it was given since the last time is more than this part of its mass; less than that
-# changes its parameters by no more than that. Its statistics miss nothing.
-STALE = 1e-11
+# changes its parameters by no more than that. Its statistics miss nothing, and the kernel begins with what they say.
+STALE = 1e-12
+# A row farther than this (squared, in units of the covariance) is left to a fresh readout.
+FAR = 1e12
 
 
 @kernel
@@ -84,29 +88,32 @@ def scale_all(keep, count, first, second):
 def sweep_full(
     X, weights, labels, origin, code, concentration, prior, steps, gains, n_eff, count, first, second, averages, scores
 ):
+    """Where counts add, a touched component changes by a rank-one update; else it is read out of its totals."""
+    _, kappa0, nu0, _, floor, mode_shift, _ = prior
     n_components, width = first.shape
-    x = np.empty(width)
-    log_joint = np.empty(n_components)
-    means = np.empty((n_components, width))
-    factor = np.empty((n_components, width, width))
-    shift = np.empty((n_components, width))
+    wide = padded(width)
+    x, work, sums = np.empty(width), np.empty((width + 1, width)), np.empty(wide)
+    log_joint, distance = np.empty(n_components), np.empty(n_components)
+    apart, whitened = np.zeros((n_components, width)), np.empty((n_components, width))
+    means, shift = np.empty((n_components, width)), np.empty((n_components, width))
+    factor = np.zeros((n_components, width, wide))
     offset, power, stretch = np.empty(n_components), np.empty(n_components), np.empty(n_components)
+    log_det, by = np.empty(n_components), np.empty(n_components)
     shares, given = np.empty(n_components), np.zeros(n_components)
-    work = np.empty((width + 1, width))
+    rank_one = code != MODE or floor == 0.0
     for k in range(n_components):
         readout_full(k, code, prior, count, count, first, second, means, factor, shift, offset, power, stretch, work)
+        log_det[k] = factor_log_det(factor[k])
+        by[k] = divisor(code, nu0 + count[k], count[k] + (nu0 - mode_shift), kappa0)
         shares[k] = log_share(code, concentration[k], count[k])
     for row in range(X.shape[0]):
         for j in range(width):
             x[j] = X[row, j] - origin[j]
         for k in range(n_components):
-            distance = 0.0
-            for i in range(width):
-                y = -shift[k, i]
-                for j in range(i + 1):
-                    y += factor[k, i, j] * x[j]
-                distance += y * y
-            log_joint[k] = tail(distance, shares[k] + offset[k], power[k], stretch[k])
+            for j in range(width):
+                apart[k, j] = x[j] - means[k, j]
+            distance[k] = whiten_row(factor[k], apart[k], whitened[k])
+            log_joint[k] = tail(distance[k], shares[k] + offset[k], power[k], stretch[k])
         score = responsibilities_row(log_joint, labels[row] if labels.size else -1)
         if scores.size:
             scores[row] = score - log_normaliser(code, concentration, count)
@@ -117,15 +124,32 @@ def sweep_full(
         for k in range(n_components):
             mass = gain * weight * log_joint[k]
             count[k] += mass
-            for i in range(width):
-                first[k, i] += mass * x[i]
-                for j in range(i + 1):
-                    second[k, i, j] += mass * x[i] * x[j]
+            if mass > 0.0:
+                for i in range(width):
+                    first[k, i] += mass * x[i]
+                    for j in range(i + 1):
+                        second[k, i, j] += mass * x[i] * x[j]
             given[k] += mass
-            if keep != 1.0 or given[k] > STALE * count[k]:
+            if keep == 1.0 and given[k] <= STALE * count[k]:
+                continue
+            shares[k] = log_share(code, concentration[k], count[k])
+            kappa, dof = kappa0 + count[k], nu0 + count[k]
+            if keep == 1.0 and rank_one and kappa > mass and distance[k] < FAR:
+                after = divisor(code, dof, count[k] + (nu0 - mode_shift), kappa0)
+                s, t = by[k] / after, (kappa - mass) * mass / (kappa * by[k])
+                grown = update_factor(factor[k], whitened[k], s, t, sums)
+                log_det[k] += width * math.log(s) + math.log(grown)
+                by[k] = after
+                for i in range(width):
+                    means[k, i] += mass / kappa * apart[k, i]
+                offset[k] = wishart_constant(code, dof, kappa, width, log_det[k])
+                power[k] = 0.5 * (dof + 1.0) if code == PREDICTIVE else 0.0
+                stretch[k] = kappa / (kappa + 1.0)
+            else:
                 readout_full(k, code, prior, count, count, first, second, means, factor, shift, offset, power, stretch, work)
-                shares[k] = log_share(code, concentration[k], count[k])
-                given[k] = 0.0
+                log_det[k] = factor_log_det(factor[k])
+                by[k] = divisor(code, dof, count[k] + (nu0 - mode_shift), kappa0)
+            given[k] = 0.0
         if gains.size:
             move_averages(averages, count, first, second, n_eff, gains[row])
     return n_eff

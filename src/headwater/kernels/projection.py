@@ -167,7 +167,7 @@ def project_gamma(p, rest, weight, width, kappa, shape, q, code, lowest):
 
 @kernel
 def project_dirichlet(p, weight, code, alpha, work):
-    """Project the Dirichlet in place."""
+    """Project the Dirichlet in place; return the factor on components without a part in the row, 1 if there is no such."""
     n_components = alpha.size
     total = 0.0
     for k in range(n_components):
@@ -183,8 +183,10 @@ def project_dirichlet(p, weight, code, alpha, work):
         factor = within / (within + weight * weight * (total + weight + 1.0) * between)
         for k in range(n_components):
             alpha[k] = factor * (alpha[k] + weight * p[k])
+        return factor
     else:
         nearest_dirichlet(p, weight, total, alpha, work[0], work[1])
+    return 1.0
 
 
 @kernel
