@@ -37,8 +37,9 @@ lint: $(STAMP)  ## style, formatting, types, import layers
 bench: $(STAMP)  ## peers side by side in one run
 	$(PY) -m benchmarks
 
-papers: $(STAMP)  ## figures and tables of the papers, made again
+papers: $(STAMP)  ## figures and tables of the papers, made again (about 45 minutes; data sets from HEADWATER_DATA)
 	$(PY) -m papers.variational
+	$(PY) -m papers.moment_matching
 
 pictures: $(STAMP)  ## the picture of the README, made by the demo
 	$(PY) -m headwater.demo --picture docs/demo.png

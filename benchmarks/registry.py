@@ -14,7 +14,7 @@ Benchmark = Callable[[Scale], Iterator[Line]]
 
 # In the order of a run: what is short and tells much comes first.
 TOPICS = (
-    "passes", "scoring", "threads", "one_row", "small_fit", "row_sweep", "startup", "memory", "converge",
+    "passes", "scoring", "threads", "one_row", "small_fit", "row_sweep", "moment_matching", "startup", "memory", "converge",
 )  # fmt: skip
 
 _registered: dict[str, Benchmark] = {}

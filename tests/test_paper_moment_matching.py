@@ -13,6 +13,10 @@ pytest.importorskip("papers", reason="run from the root of the repository")
 from papers import moment_matching as command
 from papers import moment_matching_data as data
 from papers import moment_matching_printed as printed
+from papers.moment_matching_claims import arrow
+from papers.moment_matching_learners import BATCH_EM, BMM, FIGURE_LEARNERS, OVERFITTING_LINES, TABLE_LEARNERS, line_name
+from papers.moment_matching_page import page
+from papers.moment_matching_results import PARTS, Results
 
 TINY = replace(
     command.QUICK, learn=600, held_out=200, figure_sets=1, check_points=2, components=(2,), at_most=400,
@@ -195,11 +199,11 @@ def test_tables_are_read_without_their_labels(tmp_path):
 
 def test_arrows_point_where_the_difference_is_significant():
     base = np.linspace(-3.0, -2.0, 10)
-    assert command.arrow(base + 0.1, base) == command.arrow(1.1 * base + 0.5, base) == "↑"
-    assert command.arrow(base - 0.1, base) == command.arrow(1.1 * base - 0.1, base) == "↓"
-    assert command.arrow(base, base) == ""
-    assert command.arrow(base + np.tile([0.1, -0.1], 5), base) == ""
-    assert command.arrow(base[:5] + 0.1, base[:5]) == ""
+    assert arrow(base + 0.1, base) == arrow(1.1 * base + 0.5, base) == "↑"
+    assert arrow(base - 0.1, base) == arrow(1.1 * base - 0.1, base) == "↓"
+    assert arrow(base, base) == ""
+    assert arrow(base + np.tile([0.1, -0.1], 5), base) == ""
+    assert arrow(base[:5] + 0.1, base[:5]) == ""
 
 
 def test_check_points_are_log_spaced_and_end_with_all_rows():
@@ -213,10 +217,10 @@ def table_set(ahead, splits=10, **settings):
     base = np.linspace(-3.0, -2.5, splits)
     learners = {
         learner.name: {
-            "scores": list(base if learner is command.BMM else base - ahead), "components": 4, "alpha": 0.8,
-            "seconds": [1.0 if learner is command.BMM else 2.0] * splits,
+            "scores": list(base if learner is BMM else base - ahead), "components": 4, "alpha": 0.8,
+            "seconds": [1.0 if learner is BMM else 2.0] * splits,
         }
-        for learner in command.TABLE_LEARNERS
+        for learner in TABLE_LEARNERS
     }  # fmt: skip
     made = {
         "title": "Abalone", "rows": 4177, "columns": 8, "paper": "ABALONE", "note": "", "generated": False, "values": 28,
@@ -229,12 +233,12 @@ def made_up(ahead, tmp_path):
     figure = {
         "components": 2, "columns": 3, "apart": 4.0, "truth": -1.0, "parameters": 19, "warm_up": 250, "rows": [200, 1000],
         "learners": {
-            learner.name: {"scores": [-2.0, -1.001 - (0.0 if learner is command.BMM else ahead)], "seconds": 1.0}
-            for learner in command.FIGURE_LEARNERS
+            learner.name: {"scores": [-2.0, -1.001 - (0.0 if learner is BMM else ahead)], "seconds": 1.0}
+            for learner in FIGURE_LEARNERS
         },
     }  # fmt: skip
-    lines = {command.line_name(*line): [[-3.0, -3.0], [-2.0, -2.0]] for line in command.OVERFITTING_LINES}
-    lines[command.BATCH_EM.name] = [[-3.0, -3.0], [-4.0, -4.0]]
+    lines = {line_name(*line): [[-3.0, -3.0], [-2.0, -2.0]] for line in OVERFITTING_LINES}
+    lines[BATCH_EM.name] = [[-3.0, -3.0], [-4.0, -4.0]]
     overfitting = {"title": "CCPP", "learn": 1000, "judge": 500, "columns": 5, "components": [1, 30], "lines": lines}
     case = {
         **vars(printed.CASES[0]), "broken_rows": [0.0, 0.5], "first_broken": [7.0], "gaps": [-0.1, -0.3],
@@ -251,11 +255,11 @@ def made_up(ahead, tmp_path):
         "overfitting": {"ccpp": overfitting},
         "printed": {"random steps": {"steps": 2000, "share": {"0": 0.04, "10": 0.2, "100": 0.4}}, case["warm_up"]: case},
     }
-    return command.Results(tmp_path / "moment_matching.json", "full", figures, [], ["Airfoil"])
+    return Results(tmp_path / "moment_matching.json", "full", figures, [], ["Airfoil"])
 
 
 def test_the_page_says_what_the_figures_say(tmp_path):
-    told = command.page(made_up(0.02, tmp_path))
+    told = page(made_up(0.02, tmp_path))
     assert "**oBMM converges to the truth**: holds" in told
     assert "**oBMM is more accurate than the paper's online EM, row by row**: depends on the sets and the start" in told
     assert "small sets, warm-up of 100 rows: does not hold (better on 0, worse on 1, neither on 0" in told
@@ -272,13 +276,13 @@ def test_the_page_says_what_the_figures_say(tmp_path):
     for line, rule in pairwise(lines):
         if rule.startswith("|---"):
             assert line.count(" | ") + 1 == rule.count("---")
-    better = command.page(made_up(0.001, tmp_path))
+    better = page(made_up(0.001, tmp_path))
     assert "oDMM is only slightly worse than oBMM**: holds" in better and "This holds: it is on 1 of 1" in better
 
 
 def test_a_page_of_nothing_says_so(tmp_path):
-    results = command.Results(tmp_path / "moment_matching.json", "quick", {}, ["tables"], [])
-    told = command.page(results)
+    results = Results(tmp_path / "moment_matching.json", "quick", {}, ["tables"], [])
+    told = page(results)
     assert told.count("Not measured.") == 4
     assert "A quick run" in told and "**Not complete yet**: tables." in told
 
@@ -307,28 +311,28 @@ def test_an_interrupted_run_goes_on_and_a_part_is_made_again(tmp_path, monkeypat
 
         return make
 
-    monkeypatch.setattr(command, "MAKERS", {part: maker(part) for part in command.PARTS})
+    monkeypatch.setattr(command, "MAKERS", {part: maker(part) for part in PARTS})
     monkeypatch.setattr(command, "compile_kernels", lambda: None)
     path = tmp_path / "moment_matching.json"
-    results = command.Results(path, "quick", {"figure1": {"a": {}, "b": {}}, "tables": {"a": {}}}, [*command.PARTS[1:]], [])
+    results = Results(path, "quick", {"figure1": {"a": {}, "b": {}}, "tables": {"a": {}}}, [*PARTS[1:]], [])
     results.write()
-    results = command.Results.read(path, "quick")
+    results = Results.read(path, "quick")
     command.run(results, results.begin((), False), None)
     assert made == ["tablesb", "overfittinga", "overfittingb", "printeda", "printedb"]
     made.clear()
-    results = command.Results.read(path, "quick")
+    results = Results.read(path, "quick")
     assert not results.pending
     command.run(results, results.begin(["tables"], False), None)
     assert made == ["tablesa", "tablesb"]
     stored = json.loads(path.read_text())
-    assert stored["pending"] == [] and set(stored["figures"]) == set(command.PARTS)
+    assert stored["pending"] == [] and set(stored["figures"]) == set(PARTS)
 
 
 # The command
 
 
 def test_one_generated_set_goes_through_every_learner(tmp_path, monkeypatch):
-    few = tuple(replace(source, generated=(400, 3), components=2) for source in command.LARGE if source.generated)
+    few = tuple(replace(source, generated=(400, 3), components=2) for source in data.LARGE if source.generated)
     monkeypatch.setattr(command, "LARGE", few)
     monkeypatch.setitem(command.SCALES, "quick", TINY)
     assert command.main(["--quick", "--out", str(tmp_path), "--data", str(tmp_path)]) == 0

@@ -12,7 +12,7 @@ import numpy as np
 
 from headwater.kernels._jit import kernel
 from headwater.kernels.fastmath import exp, log, log_gamma_ratio
-from headwater.kernels.gaussian_rank_one import factor_log_det, refactor, update_factor, update_scale, whiten_row
+from headwater.kernels.gaussian_rank_one import pivots_log_det, refactor, update_factor, update_scale, whiten_row
 from headwater.kernels.gaussian_readout import ROUNDING
 from headwater.kernels.gaussian_sweep import fold_factors
 from headwater.kernels.lanes import padded
@@ -20,7 +20,7 @@ from headwater.kernels.mixture import LOWEST
 from headwater.kernels.projection import project_dirichlet, project_gamma, project_wishart
 
 # A row that belongs to a component with less than this probability, times its mass, changes it by rounding error only.
-NEGLIGIBLE = 1e-14
+NEGLIGIBLE = 1e-13
 # After so many rank-one updates a factor is held against the determinant that was carried, and made anew if it has drifted.
 CHECK_AFTER = 256
 DRIFT = 1e-10
@@ -83,7 +83,7 @@ def match_full(
     lowest = min(nu0, width + 1.01)
     log_joint, p, newton = np.empty(n_components), np.empty(n_components), np.empty((2, n_components))
     wide = padded(width)
-    apart, whitened = np.zeros((n_components, wide)), np.empty((n_components, width))
+    apart, turned, pivots = np.zeros((n_components, wide)), np.empty((n_components, width)), np.empty((n_components, width))
     distance = np.empty(n_components)
     alpha, kappa, dof = np.empty(n_components), np.empty(n_components), np.empty(n_components)
     mean = np.empty((n_components, width))
@@ -105,7 +105,7 @@ def match_full(
                 scale[k, i, j] = value - kappa[k] * mean[k, i] * mean[k, j]
                 if i == j:
                     scale[k, i, i] = max(scale[k, i, i], ROUNDING * value)
-        log_det[k] = refactor(scale[k], factor[k], noise)
+        log_det[k] = refactor(scale[k], factor[k], pivots[k], noise)
         stretch[k] = kappa[k] / (kappa[k] + 1.0)
         constant[k] = student_constant(dof[k], stretch[k], log_det[k], width)
         log_alpha[k] = math.log(alpha[k])
@@ -117,7 +117,7 @@ def match_full(
         for k in range(n_components):
             for i in range(width):
                 apart[k, i] = x[i] - mean[k, i]
-            distance[k] = min(whiten_row(factor[k], apart[k], whitened[k]), 1e300)
+            distance[k] = min(whiten_row(factor[k], pivots[k], apart[k], turned[k]), 1e300)
         for k in range(n_components):
             tail = 0.5 * (dof[k] + 1.0) * log(1.0 + stretch[k] * distance[k])
             log_joint[k] = max(log_alpha[k] + constant[k] - tail, LOWEST)
@@ -140,8 +140,8 @@ def match_full(
                     apart[k, i] = x[i] - mean[k, i]
                 kappa[k] = keep * kappa[k] + (1.0 - keep) * kappa0
                 dof[k] = keep * dof[k] + (1.0 - keep) * nu0
-                log_det[k] = refactor(scale[k], factor[k], noise)
-                distance[k] = min(whiten_row(factor[k], apart[k], whitened[k]), 1e300)
+                log_det[k] = refactor(scale[k], factor[k], pivots[k], noise)
+                distance[k] = min(whiten_row(factor[k], pivots[k], apart[k], turned[k]), 1e300)
         factor_of_all = project_dirichlet(p, weight, weight_projection, alpha, newton)
         common += log(factor_of_all)
         for k in range(n_components):
@@ -156,15 +156,15 @@ def match_full(
             )
             dof[k] = after
             update_scale(scale[k], apart[k], s, t)
-            grown = update_factor(factor[k], whitened[k], s, t, work)
+            grown = update_factor(factor[k], pivots[k], turned[k], s, t, work)
             for i in range(width):
                 mean[k, i] += g * apart[k, i]
             log_det[k] += width * log(s) + log(grown)
             updates[k] += 1
             if updates[k] >= CHECK_AFTER:
                 updates[k] = 0
-                if abs(factor_log_det(factor[k]) - log_det[k]) > DRIFT * width:
-                    log_det[k] = refactor(scale[k], factor[k], noise)
+                if abs(pivots_log_det(pivots[k]) - log_det[k]) > DRIFT * width:
+                    log_det[k] = refactor(scale[k], factor[k], pivots[k], noise)
                     remade += 1
             stretch[k] = kappa[k] / (kappa[k] + 1.0)
             constant[k] = student_constant(dof[k], stretch[k], log_det[k], width)
@@ -185,7 +185,7 @@ def match_full(
 def student_constant(dof, stretch, log_det, width):
     """Log of what stands before the tail of the Student-t density of the next row."""
     gammas = log_gamma_ratio(0.5 * (dof + 1.0 - width), 0.5 * width)
-    return gammas + 0.5 * width * (log(stretch) - LOG_PI) - 0.5 * log_det
+    return gammas + 0.5 * (width * (log(stretch) - LOG_PI) - log_det)
 
 
 @kernel
@@ -221,14 +221,18 @@ def match_diag(
 
     for row in range(X.shape[0]):
         for k in range(n_components):
-            tail = 0.0
-            for group in range(groups):
-                total = 0.0
-                for j in range(group * columns, (group + 1) * columns):
-                    apart[k, j] = X[row, j] - origin[j] - mean[k, j]
+            tail, total = 0.0, 0.0
+            for j in range(width):
+                apart[k, j] = X[row, j] - origin[j] - mean[k, j]
+            if columns == 1:
+                for j in range(width):
+                    distance[k, j] = min(apart[k, j] ** 2 / rate[k, j], 1e300)
+                    tail += (shape[k, j] + 0.5) * log(1.0 + stretch[k, j] * distance[k, j])
+            else:
+                for j in range(width):
                     total += apart[k, j] ** 2
-                distance[k, group] = min(total / rate[k, group], 1e300)
-                tail += (shape[k, group] + 0.5 * columns) * log(1.0 + stretch[k, group] * distance[k, group])
+                distance[k, 0] = min(total / rate[k, 0], 1e300)
+                tail = (shape[k, 0] + 0.5 * width) * log(1.0 + stretch[k, 0] * distance[k, 0])
             log_joint[k] = max(log(alpha[k]) + constant[k] - tail, LOWEST)
         score, most = responsibilities_of_row(log_joint, labels[row] if labels.size else -1, p)
         if scores.size:

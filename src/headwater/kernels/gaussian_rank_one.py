@@ -1,8 +1,9 @@
 """Rank-one changes of the scale matrix of a Normal-Wishart belief, and of what the E-step needs of it, in O(d^2).
 
-Whatever a row x teaches a component with mean m and scale matrix V, V becomes s (V + t D D') with D = x - m. V is carried as
-it is, a sum of positive terms; `factor`, the inverse of its Cholesky factor, follows by an update that stays a factor of
-something positive definite whatever comes.
+Whatever a row x teaches a component with mean m and scale matrix V, V becomes s (V + t D D') with D = x - m. What the E-step
+needs is V^-1 = U' diag(w) U: `factor` is U, lower triangular with ones on the diagonal, and `pivots` are w, the inverse pivots
+of V. They follow by an update that takes no roots and keeps the pivots positive whatever comes. Rows of matrices are padded
+to whole vectors (see lanes.py), and U is zero above the diagonal.
 """
 
 import math
@@ -14,38 +15,37 @@ from headwater.kernels.mixture import TINY
 
 
 @kernel
-def whiten_row(factor, apart, whitened):
-    """Write factor @ D and return its squared length."""
+def whiten_row(factor, pivots, apart, turned):
+    """Write U D and return D' V^-1 D."""
     squared = 0.0
-    for i in range(whitened.size):
-        value = 0.0
-        for j in range(i + 1):
+    for i in range(turned.size):
+        value = apart[i]
+        for j in range(i):
             value += factor[i, j] * apart[j]
-        whitened[i] = value
-        squared += value * value
+        turned[i] = value
+        squared += pivots[i] * value * value
     return squared
 
 
 @kernel
-def update_factor(factor, whitened, s, t, work):
-    """Turn the inverse Cholesky factor of V into that of s (V + t D D'), given factor @ D; return 1 + t D' V^-1 D.
+def update_factor(factor, pivots, turned, s, t, work):
+    """Turn U and w of V into those of s (V + t D D'), given U D; return 1 + t D' V^-1 D, the growth of the determinant.
 
-    I + t f f' has a Cholesky factor in closed form, and so has its inverse: below the diagonal -t f_i f_j / sqrt(r_i r_(i-1))
-    with r_i = 1 + t (f_1^2 + ... + f_i^2), on it sqrt(r_(i-1) / r_i). `work` holds the running sum of f_j * row j. Rows of the
-    factor are padded, and zero above the diagonal.
+    With g = U D and r_i = 1 + t (w_1 g_1^2 + ... + w_i g_i^2), row i of U loses t g_i / r_(i-1) times the sum of w_j g_j (row
+    j) over j < i, and pivot i becomes w_i r_(i-1) / (s r_i). `work` holds the running sum.
     """
     wide = factor.shape[1]
-    scale = 1.0 / math.sqrt(s)
-    before, root_before = 1.0, 1.0
+    inverse_s = 1.0 / s
+    before, inverse = 1.0, 1.0
     for j in range(wide):
         work[j] = 0.0
-    for i in range(whitened.size):
-        f = whitened[i]
-        after = before + t * f * f
-        root = math.sqrt(after)
-        norm = scale / (root_before * root)
-        turn(factor, i * wide, before * norm, work, -t * f * norm, f, i // LANES + 1)
-        before, root_before = after, root
+    for i in range(turned.size):
+        along = pivots[i] * turned[i]
+        after = before + t * turned[i] * along
+        turn(factor, i * wide, 1.0, work, -t * turned[i] * inverse, along, i // LANES + 1)
+        inverse = 1.0 / after
+        pivots[i] *= before * inverse * inverse_s
+        before = after
     return before
 
 
@@ -58,17 +58,33 @@ def update_scale(scale, apart, s, t):
 
 
 @kernel
-def refactor(scale, factor, noise):
-    """Write the inverse Cholesky factor of V; return V's log-determinant."""
-    for i in range(noise.size):
-        noise[i] = max(ROUNDING * scale[i, i], TINY)
-    return invert_factor(scale, noise, factor)[0]
+def unit_rows(factor, pivots):
+    """Turn an inverse Cholesky factor into U and w; return the log-determinant of V."""
+    log_det = 0.0
+    for i in range(pivots.size):
+        last = factor[i, i]
+        inverse = 1.0 / last
+        for j in range(i):
+            factor[i, j] *= inverse
+        factor[i, i] = 1.0
+        pivots[i] = last * last
+        log_det -= 2.0 * math.log(last)
+    return log_det
 
 
 @kernel
-def factor_log_det(factor):
-    """The log-determinant of V by its inverse Cholesky factor."""
+def refactor(scale, factor, pivots, noise):
+    """Write U and w of V; return V's log-determinant."""
+    for i in range(noise.size):
+        noise[i] = max(ROUNDING * scale[i, i], TINY)
+    invert_factor(scale, noise, factor)
+    return unit_rows(factor, pivots)
+
+
+@kernel
+def pivots_log_det(pivots):
+    """The log-determinant of V by its inverse pivots."""
     total = 0.0
-    for i in range(factor.shape[0]):
-        total -= 2.0 * math.log(factor[i, i])
+    for i in range(pivots.size):
+        total -= math.log(pivots[i])
     return total

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from headwater.kernels._jit import kernel
-from headwater.kernels.gaussian_rank_one import factor_log_det, update_factor, whiten_row
+from headwater.kernels.gaussian_rank_one import unit_rows, update_factor, whiten_row
 from headwater.kernels.gaussian_readout import divisor, readout_diag, readout_full, readout_tied, wishart_constant
 from headwater.kernels.lanes import padded
 from headwater.kernels.mixture import LOWEST, MODE, PREDICTIVE, log_normaliser, log_share
@@ -94,7 +94,7 @@ def sweep_full(
     wide = padded(width)
     x, work, sums = np.empty(width), np.empty((width + 1, width)), np.empty(wide)
     log_joint, distance = np.empty(n_components), np.empty(n_components)
-    apart, whitened = np.zeros((n_components, width)), np.empty((n_components, width))
+    apart, turned, pivots = np.empty((n_components, width)), np.empty((n_components, width)), np.empty((n_components, width))
     means, shift = np.empty((n_components, width)), np.empty((n_components, width))
     factor = np.zeros((n_components, width, wide))
     offset, power, stretch = np.empty(n_components), np.empty(n_components), np.empty(n_components)
@@ -103,7 +103,7 @@ def sweep_full(
     rank_one = code != MODE or floor == 0.0
     for k in range(n_components):
         readout_full(k, code, prior, count, count, first, second, means, factor, shift, offset, power, stretch, work)
-        log_det[k] = factor_log_det(factor[k])
+        log_det[k] = unit_rows(factor[k], pivots[k])
         by[k] = divisor(code, nu0 + count[k], count[k] + (nu0 - mode_shift), kappa0)
         shares[k] = log_share(code, concentration[k], count[k])
     for row in range(X.shape[0]):
@@ -112,7 +112,7 @@ def sweep_full(
         for k in range(n_components):
             for j in range(width):
                 apart[k, j] = x[j] - means[k, j]
-            distance[k] = whiten_row(factor[k], apart[k], whitened[k])
+            distance[k] = whiten_row(factor[k], pivots[k], apart[k], turned[k])
             log_joint[k] = tail(distance[k], shares[k] + offset[k], power[k], stretch[k])
         score = responsibilities_row(log_joint, labels[row] if labels.size else -1)
         if scores.size:
@@ -137,7 +137,7 @@ def sweep_full(
             if keep == 1.0 and rank_one and kappa > mass and distance[k] < FAR:
                 after = divisor(code, dof, count[k] + (nu0 - mode_shift), kappa0)
                 s, t = by[k] / after, (kappa - mass) * mass / (kappa * by[k])
-                grown = update_factor(factor[k], whitened[k], s, t, sums)
+                grown = update_factor(factor[k], pivots[k], turned[k], s, t, sums)
                 log_det[k] += width * math.log(s) + math.log(grown)
                 by[k] = after
                 for i in range(width):
@@ -147,7 +147,7 @@ def sweep_full(
                 stretch[k] = kappa / (kappa + 1.0)
             else:
                 readout_full(k, code, prior, count, count, first, second, means, factor, shift, offset, power, stretch, work)
-                log_det[k] = factor_log_det(factor[k])
+                log_det[k] = unit_rows(factor[k], pivots[k])
                 by[k] = divisor(code, dof, count[k] + (nu0 - mode_shift), kappa0)
             given[k] = 0.0
         if gains.size:
