@@ -36,9 +36,12 @@ MODELS = [
         ("full", "auto"), ("full", "online-em"), ("full", "soem"),
         ("full", "moment-matching"), ("diag", "moment-matching"), ("spherical", "moment-matching"),
     )
+] + [
+    hw.GaussianMixture(3, algorithm=algorithm, parts=3, warm_up=120, random_state=0)
+    for algorithm in ("auto", "online-em", "quasi-bayes", "moment-matching")
 ]  # fmt: skip
 CASES = [
-    pytest.param(model, law, id=f"{model.covariance_type}-{model.algorithm}-{model.half_life}-{law.__name__}")
+    pytest.param(model, law, id=f"{model.covariance_type}-{model.algorithm}-{model.half_life}-{model.parts}-{law.__name__}")
     for model in MODELS
     for law in applicable_laws(model)
 ]

@@ -203,6 +203,7 @@ def the_cut_changes_nothing(estimator: Any, rows: Array) -> None:
 def a_sweep_is_the_loop_row_by_row(estimator: Any, rows: Array) -> None:
     """An algorithm that folds every row does in its kernel what the loop with batches of one does."""
     learner, state = _streaming(estimator, rows)
+    learner = learner.alone
     if learner.batch_rows != 1 or learner.algorithm.projection:  # a projection is no fold
         return
     swept, _ = advance(learner, state, Batch(rows[:25]))

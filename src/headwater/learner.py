@@ -20,7 +20,7 @@ from headwater.statistics import Array, Statistics
 SWEEP_ROWS = 4096
 UNKNOWN_ROWS = 8  # what the first rows of a stream score tells nothing: the scale of the data is not known yet
 WARM_UP_BYTES = 2**23
-PART_ROWS = 1024  # rows that one part gets before it is the next one's turn
+PART_ROWS = 16  # rows that one part gets before it is the next one's turn
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,9 @@ class Learner:
 
     @cached_property
     def alone(self) -> Learner:
-        """The learner of one part: parts run side by side, so each has one thread."""
-        return replace(self, parts=1, n_threads=1)
+        """The learner of one part: parts run side by side, so each has one thread, and each sees but its part of the rows."""
+        half_life = None if self.half_life is None else self.half_life / self.parts
+        return replace(self, parts=1, n_threads=1, half_life=half_life)
 
     @cached_property
     def warm_up_rows(self) -> int:
@@ -75,6 +76,8 @@ def advance(learner: Learner, state: State, batch: Batch, scores: Array = NO_SCO
     if state.base is None:
         state, at = _wait(learner, state, batch, scores)
     if at < len(batch):
+        if len(state.parts) != (learner.parts if learner.parts > 1 else 0):
+            state = _dealt(learner, state)
         take = _deal if learner.parts > 1 else _sweep if learner.batch_rows == 1 else _fold_batches
         state, total = take(learner, state, batch[at:], scores[at:])
     step = learner.batch_rows / state.progress.mass if state.progress.mass else 0.0
@@ -100,7 +103,7 @@ def settle(learner: Learner, state: State, rows: int | None = None) -> State:
         batch = state.buffer.batch(rows)
         return rooted(learner, state.key, learner.model.start(batch, state.key, learner.settings, learner.n_threads))
     if state.parts:
-        return merge(learner, state.parts)
+        return _gathered(learner, state)
     if state.pending is not None:
         return fold(learner, state, state.pending)
     return state
@@ -130,23 +133,28 @@ def branch(learner: Learner, state: State) -> State:
     return rebased(settle(learner, state))
 
 
-def rebased(settled: State) -> State:
-    """Return a settled state that calls all it has learned its base."""
+def rebased(settled: State, ancestors: tuple[str, ...] = ()) -> State:
+    """Return a settled state that calls all it has learned its base, beside which it stands on those of others."""
     assert settled.base is not None and settled.statistics is not None
     statistics = settled.statistics.copy()
     average = settled.average.copy() if settled.average is not None else None
     for part in (statistics, average):
         if part is not None:
             part.from_base[...] = 1.0
-    return _based(settled, settled.base.prior, statistics, average)
+    own = (*settled.base.ancestors, settled.base.lineage, *ancestors)
+    return _based(settled, settled.base.prior, statistics, average, own)
 
 
-def _based(state: State, prior: Any, statistics: Statistics, average: Statistics | None) -> State:
+def _based(
+    state: State, prior: Any, statistics: Statistics, average: Statistics | None, ancestors: tuple[str, ...] = ()
+) -> State:
     digest = hashlib.blake2b(str(state.key).encode(), digest_size=8)
-    for part in (prior, statistics):
+    for part in (prior, statistics, state.progress):
         for array in arrays_of(part):
             digest.update(np.ascontiguousarray(array).tobytes())
-    base = Base(prior, statistics, average, state.progress, digest.hexdigest())
+    lineage = digest.hexdigest()
+    before = tuple(dict.fromkeys(name for name in ancestors if name != lineage))
+    base = Base(prior, statistics, average, state.progress, lineage, before)
     return replace(state, base=base, statistics=statistics, average=average)
 
 
@@ -178,6 +186,8 @@ def combine(learner: Learner, states: Sequence[State]) -> tuple[State, tuple[int
     """
     settled: list[Any] = [settle(learner, state) for state in states]
     base: Any = settled[0].base
+    if all(state.progress == base.progress for state in settled):  # nothing was learned since
+        return settled[0], ()
     average: Any = None
 
     def added(pick: Callable[[Progress], float]) -> float:
@@ -231,13 +241,30 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
         raise
 
 
+def _dealt(learner: Learner, state: State) -> State:
+    """Return the state in as many parts as the learner has, which all stand on what was learned so far."""
+    settled = settle(learner, state)
+    if learner.parts == 1:
+        return settled
+    part = replace(rebased(settled), reported=None)
+    return replace(settled, reported=None, parts=(part,) * learner.parts)
+
+
+def _gathered(learner: Learner, state: State) -> State:
+    """Merge the parts; the base is that of the stream again, and what they stood on counts as far as it came from there."""
+    merged: Any = merge(learner.alone, state.parts)
+    statistics, average = merged.statistics.copy(), merged.average
+    statistics.from_base[...] *= state.statistics.from_base  # type: ignore[union-attr]
+    if average is not None:
+        average = average.copy()
+        average.from_base[...] *= state.average.from_base  # type: ignore[union-attr]
+    return replace(merged, base=state.base, statistics=statistics, average=average)
+
+
 def _deal(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:
     """Deal rows to the parts in turns, by their place in the stream, and let each part learn its own."""
-    if len(state.parts) != learner.parts:
-        state = branch(learner, state)
-        state = replace(state, parts=(replace(state, reported=None),) * learner.parts)
-    assert state.base is not None
-    parts, before = list(state.parts), state.base.progress.rows_seen
+    parts: list[Any] = list(state.parts)
+    before = parts[0].base.progress.rows_seen
     dealt = sum(part.rows - before for part in parts)
     owners = (dealt + np.arange(len(batch))) // PART_ROWS % learner.parts
 
@@ -254,7 +281,7 @@ def _deal(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
 
     total = sum(run_tasks(work, range(learner.parts), learner.n_threads))
     progress = replace(state.progress, rows_seen=before + dealt + len(batch))
-    return State(state.key, base=state.base, parts=tuple(parts), progress=progress), float(total)
+    return replace(state, parts=tuple(parts), progress=progress), float(total)
 
 
 def _fold_batches(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:

@@ -63,7 +63,7 @@ class MergeReport:
         lines = [f"{self.models} models merged, {self.rows:,} rows in all."]
         if self.matches:
             lines.append(f"{len(self.matches) + 1} lineages were matched; model {self.reference} is the reference.")
-        else:
+        elif self.models > len(self.replayed) + 1:
             lines.append("They share one base: nothing had to be matched.")
         for match in self.matches:
             if match.ambiguous:
@@ -80,43 +80,70 @@ class MergeReport:
         return "\n".join(lines)
 
 
-def merge_any(learner: Learner, states: Sequence[State]) -> tuple[State, MergeReport]:
-    """Merge states of any lineage. The list may have any order: the largest state leads, and ties are broken by content."""
-    order = sorted(range(len(states)), key=lambda index: (-states[index].rows, _digest(states[index])))
+def merge_any(learners: Sequence[Learner], states: Sequence[State]) -> tuple[State, MergeReport]:
+    """Merge states of any lineage. The list may have any order: the largest state leads, and ties are broken by content.
+
+    `learners` are those of the states; the one of the reference goes on.
+    """
+    digests = [_digest(state) for state in states]
+    _refuse_doubles(states, digests)
+    order = sorted(range(len(states)), key=lambda index: (-states[index].rows, digests[index]))
     groups: dict[str, list[int]] = defaultdict(list)
     for index in order:
         base = states[index].base
         if base is not None:
             groups[base.lineage].append(index)
     waiting = tuple(index for index in order if states[index].base is None)
-    state, reference = State(states[order[0]].key), order[0]
+    finished = [index for indices in groups.values() for index in indices]
     matches: tuple[Match, ...] = ()
     repaired: set[int] = set()
-    if groups:
+    if not finished:
+        reference, state = order[0], State(states[order[0]].key)
+    elif len(finished) == 1:
+        reference, state = finished[0], states[finished[0]]
+    else:
         merged = []
         for indices in groups.values():
-            one, broken = combine(learner, [states[index] for index in indices])
-            merged.append((tuple(indices), one))
-            repaired |= set(broken)
-        merged.sort(key=lambda pair: (-pair[1].progress.rows_seen, _digest(pair[1])))
-        reference, state = merged[0][0][0], merged[0][1]
+            parts = [settle(learners[index], states[index]) for index in indices]
+            merged.append((tuple(indices), *combine(learners[indices[0]], parts)))
+        merged.sort(key=lambda group: (-group[1].progress.rows_seen, _digest(group[1])))
+        reference, state, repaired = merged[0][0][0], merged[0][1], set(merged[0][2])
         if len(merged) > 1:
-            state, matches, broken = _added(learner, merged)
+            state, matches, broken = _added(learners[reference], [(indices, state) for indices, state, _ in merged])
             repaired |= set(broken)
+            for match, (_, _, components) in zip(matches, merged[1:], strict=True):
+                repaired |= {int(k) for k in np.flatnonzero(np.isin(match.components, components))}
     for index in waiting:
         buffer = states[index].buffer
         if buffer is not None and buffer.rows:
-            state, _ = advance(learner, state, buffer.batch())
+            state, _ = advance(learners[reference], state, buffer.batch())
     report = MergeReport(len(states), state.rows, reference, matches, tuple(sorted(repaired)), waiting)
     return state, report
+
+
+def _refuse_doubles(states: Sequence[State], digests: Sequence[str]) -> None:
+    """Refuse what would count rows twice: equal models that have learned something, and a model beside its own branch."""
+    seen = set()
+    for state, digest in zip(states, digests, strict=True):
+        base = state.base
+        if digest in seen and (base is None or state.rows > base.progress.rows_seen):
+            raise ValueError("models must be different models, got the same one twice: its rows would count twice")
+        seen.add(digest)
+    lineages = {state.base.lineage for state in states if state.base is not None}
+    for state in states:
+        if state.base is not None and lineages & set(state.base.ancestors):
+            raise ValueError(
+                "models must not hold one another, got a model and a branch of it: what they share would count twice; merge "
+                "branches of one model, without the model"
+            )
 
 
 def _added(
     learner: Learner, merged: Sequence[tuple[tuple[int, ...], State]]
 ) -> tuple[State, tuple[Match, ...], tuple[int, ...]]:
-    """Match every state to the first and add them up; what comes out is a base of its own."""
+    """Match every settled state to the first and add them up; what comes out is a base of its own."""
     model, (_, first) = learner.model, merged[0]
-    settled: list[Any] = [settle(learner, state) for _, state in merged]
+    settled: list[Any] = [state for _, state in merged]
     prior = settled[0].base.prior
     statistics, averages = [settled[0].statistics], [settled[0].average]
     matches = []

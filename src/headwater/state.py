@@ -127,7 +127,8 @@ class Summary:
 class Base:
     """Where a stream stands that others may share: the end of its warm-up, or of all that was learned before a branch.
 
-    Holds the prior that was settled on, statistics (and their average) with the progress they came from, and a name.
+    Holds the prior that was settled on, statistics (and their average) with the progress they came from, a name, and the
+    names of the bases that it stands on.
     """
 
     prior: Any
@@ -135,6 +136,7 @@ class Base:
     average: Statistics | None
     progress: Progress
     lineage: str
+    ancestors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,8 +144,8 @@ class State:
     """Everything a learner knows. `buffer` holds rows only until warm-up is over; `base` is there only after it.
 
     `parameters` are those of the next E-step. `reported` are there only right after passes over all rows: what they ended
-    with, and what the user sees until the next fold. A stream that is learned in parts has a state for each, with one base;
-    they are merged when it is read.
+    with, and what the user sees until the next fold. A stream that is learned in parts has a state for each, which stand on
+    the `statistics` there were when it was dealt out; they are merged when it is read.
     """
 
     key: int

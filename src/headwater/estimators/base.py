@@ -22,8 +22,14 @@ from headwater.state import Batch, State
 from headwater.statistics import Array
 from headwater.validation import check_labels, check_row, check_rows, check_weights, check_width, make_batch
 
-# What a fit leaves behind, until something else is learned.
+# What a fit leaves behind, until something else is learned; and what goes when all is learned anew.
 FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_")
+RESULTS = (*FIT_RESULTS, "merge_report_")
+
+
+def one_line(value: Any) -> str:
+    """What a value looks like, in one line however it is printed."""
+    return " ".join(repr(value).split())
 
 
 @dataclass
@@ -109,6 +115,8 @@ class StreamingEstimator(BaseEstimator, ABC):
         )
         validate_data(self, X, skip_check_array=True, reset=True)
         self._set(state, learner)
+        for name in RESULTS:
+            self.__dict__.pop(name, None)
         self.converged_ = end.converged
         self.n_iter_ = len(end.trace)
         self.lower_bounds_ = list(end.trace)
@@ -228,8 +236,8 @@ class StreamingEstimator(BaseEstimator, ABC):
         >>> hw.merge(parts).n_samples_seen_
         9000
         """
-        if not isinstance(weight, numbers.Real) or not 0.0 < weight <= 1.0:
-            raise ValueError(f"weight must be greater than 0 and at most 1, got {weight!r}")
+        if isinstance(weight, bool) or not isinstance(weight, numbers.Real) or not 0.0 < weight <= 1.0:
+            raise ValueError(f"weight must be a number greater than 0 and at most 1, got {one_line(weight)}")
         batch, learner = self._take(X, sample_weight, labels, reset=True)
         if len(batch) < self._n_labels:
             raise ValueError(f"the sample must have at least {self._n_labels} rows, one for each component, got {len(batch)}")
@@ -241,7 +249,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         state = planted(learner, self._new_key(), batch, float(weight))
         validate_data(self, X, skip_check_array=True, reset=True)
         self._set(state, learner)
-        for name in FIT_RESULTS:
+        for name in RESULTS:
             self.__dict__.pop(name, None)
         return self
 

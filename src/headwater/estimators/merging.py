@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.estimators.base import FIT_RESULTS, StreamingEstimator
+from headwater.estimators.base import RESULTS, StreamingEstimator, one_line
 from headwater.matching import merge_any
 
 Estimator = TypeVar("Estimator", bound=StreamingEstimator)
@@ -65,11 +65,16 @@ def merge(models: Iterable[Estimator]) -> Estimator:
             raise ValueError(f"models must be of one class, got {type(first).__name__} and {type(model).__name__}")
         check_is_fitted(model)
         _check_alike(first, model)
-    state, report = merge_any(first._learner, [model._state for model in given])
+    named = [model for model in given if hasattr(model, "feature_names_in_")]
+    for model in named:
+        names = named[0].feature_names_in_, model.feature_names_in_
+        if not np.array_equal(*names):
+            raise ValueError(f"models must have the same columns, got {list(names[0])} and {list(names[1])}")
+    state, report = merge_any([model._learner for model in given], [model._state for model in given])
     leading = given[report.reference]
     merged = copy(leading)
     merged._set(state, leading._learner)
-    for name in FIT_RESULTS:
+    for name in RESULTS:
         merged.__dict__.pop(name, None)
     merged.merge_report_ = report
     if report.ambiguous or report.repaired:
@@ -80,9 +85,6 @@ def merge(models: Iterable[Estimator]) -> Estimator:
 def _check_alike(one: StreamingEstimator, other: StreamingEstimator) -> None:
     if one.n_features_in_ != other.n_features_in_:
         raise ValueError(f"models must have one width, got {one.n_features_in_} and {other.n_features_in_} columns")
-    names = [getattr(model, "feature_names_in_", None) for model in (one, other)]
-    if names[0] is not None and names[1] is not None and not np.array_equal(names[0], names[1]):
-        raise ValueError(f"models must have the same columns, got {list(names[0])} and {list(names[1])}")
     if one._learner.algorithm != other._learner.algorithm:
         raise ValueError(
             f"models must be learned by one algorithm, got {one._learner.algorithm} and {other._learner.algorithm}"
@@ -90,7 +92,7 @@ def _check_alike(one: StreamingEstimator, other: StreamingEstimator) -> None:
     for name in one._merge_parameters:
         values = getattr(one, name), getattr(other, name)
         if not _equal(*values):
-            raise ValueError(f"models must have one {name}, got {values[0]!r} and {values[1]!r}")
+            raise ValueError(f"models must have one {name}, got {one_line(values[0])} and {one_line(values[1])}")
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -113,9 +113,9 @@ class Gaussian:
         k = self.n_components
         return GaussianStatistics(np.zeros(1), np.zeros(k), np.zeros((k, width)), np.zeros(self.kind.second_shape(k, width)))
 
-    def kept(self, name: str, statistics: GaussianStatistics) -> GaussianStatistics:
-        """Return statistics in the form that the named readout keeps: moment matching lets a component's masses differ."""
-        if name != "match_moments" or isinstance(statistics, MomentStatistics):
+    def kept(self, statistics: GaussianStatistics) -> MomentStatistics:
+        """Return statistics in the form that moment matching keeps, where a component's masses may differ."""
+        if isinstance(statistics, MomentStatistics):
             return statistics
         columns = statistics.first.shape[1] if self.covariance_type == "diag" else 1
         mean_count, dof_count = (np.repeat(mass, columns, axis=1) for mass in masses(statistics))

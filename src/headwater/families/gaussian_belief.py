@@ -23,7 +23,8 @@ def belief(covariance_type: str, prior: GaussianPrior, totals: GaussianStatistic
     if covariance_type == "tied":
         dof_count = np.broadcast_to(dof_count.sum(axis=0), dof_count.shape)
     kappa, dof = prior.mean_precision + mean_count, prior.dof + dof_count
-    means = (prior.mean_precision * prior.mean + totals.first) / kappa
+    with np.errstate(divide="ignore", invalid="ignore"):  # no mass, no mean
+        means = (prior.mean_precision * prior.mean + totals.first) / kappa
     outer = prior.mean_precision * _product(prior.mean, prior.mean, matrix)
     squares = (kappa[:, :, None] if matrix else kappa) * _product(means, means, matrix)
     second = totals.second
@@ -61,27 +62,43 @@ def valid(covariance_type: str, known: GaussianBelief) -> NDArray[np.bool_]:
     kappa, dof = known.mean_precision.reshape(k, -1), known.dof.reshape(k, -1)
     if covariance_type in ("full", "tied"):
         scale = np.broadcast_to(known.scale, (k, width, width))
-        correlated = np.sqrt(np.maximum(np.diagonal(scale, axis1=1, axis2=2), 1e-300))
-        lowest = np.linalg.eigvalsh(scale / correlated[:, :, None] / correlated[:, None, :])[:, 0]
-        positive = np.asarray((lowest > 0.0) & (np.diagonal(scale, axis1=1, axis2=2) > 0.0).all(axis=1))
+        positive = np.array([_positive_definite(matrix) for matrix in scale])
         dof = dof - (width - 1.0)
     else:
         positive = np.asarray((known.scale.reshape(k, -1) > 0.0).all(axis=1))
     return np.asarray(positive & (kappa > 0.0).all(axis=1) & (dof > 0.0).all(axis=1))
 
 
+def _positive_definite(matrix: Array) -> bool:
+    variances = np.diagonal(matrix)
+    if not np.isfinite(matrix).all() or (variances <= 0.0).any():
+        return False
+    units = np.sqrt(variances)
+    return bool(np.linalg.eigvalsh(matrix / units / units[:, None])[0] > 0.0)
+
+
 def separation(covariance_type: str, known: GaussianBelief, other: GaussianBelief) -> Array:
-    """Jeffreys' divergence KL(a || b) + KL(b || a) of every pair of components (K, K)."""
+    """Jeffreys' divergence KL(a || b) + KL(b || a) of every pair of components (K, K); infinite if one is no belief."""
+    possible = valid(covariance_type, known)[:, None] & valid(covariance_type, other)
+    with np.errstate(all="ignore"):
+        divergence = _separation(covariance_type, known, other, possible)
+    return np.where(possible & np.isfinite(divergence), divergence, np.inf)
+
+
+def _separation(covariance_type: str, known: GaussianBelief, other: GaussianBelief, possible: NDArray[np.bool_]) -> Array:
     matrix, spherical = covariance_type in ("full", "tied"), covariance_type == "spherical"
     k, width = known.means.shape
     gap = known.means[:, None] - other.means
     if matrix:
-        mine, theirs = (np.broadcast_to(np.linalg.inv(one.scale), (k, width, width)) for one in (known, other))
-        scale, scales = (np.broadcast_to(one.scale, (k, width, width)) for one in (known, other))
+        scale, scales = (
+            np.where(np.reshape(good, (k, 1, 1)), one.scale, np.eye(width))
+            for one, good in ((known, possible.any(axis=1)), (other, possible.any(axis=0)))
+        )
+        mine, theirs = np.linalg.inv(scale), np.linalg.inv(scales)
         nu, nus = known.dof[:, None], other.dof
         along = nu * np.einsum("abi,aij,abj->ab", gap, mine, gap), nus * np.einsum("abi,bij,abj->ab", gap, theirs, gap)
         trace = nu * np.einsum("aij,bij->ab", mine, scales) + nus * np.einsum("bij,aij->ab", theirs, scale)
-        log_dets = [np.linalg.slogdet(one)[1] for one in (scale, scales)]
+        log_dets = np.linalg.slogdet(scale)[1], np.linalg.slogdet(scales)[1]
         logs = [
             digamma(0.5 * (one.dof[:, None] - np.arange(width))).sum(axis=1) - log_det
             for one, log_det in zip((known, other), log_dets, strict=True)

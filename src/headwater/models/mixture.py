@@ -57,8 +57,8 @@ class Mixture:
         return self.family.zeros(width)
 
     def kept(self, name: str, statistics: Any) -> Any:
-        """Return statistics in the form that the named readout keeps."""
-        return self.family.kept(name, statistics)
+        """Return statistics in the form that the named readout keeps: only moment matching has one of its own."""
+        return self.family.kept(statistics) if name == "match_moments" else statistics
 
     # Priors and readouts
 
@@ -115,19 +115,25 @@ class Mixture:
     def repaired(self, prior: MixturePrior, totals: Any, parts: Sequence[Any]) -> tuple[Any, tuple[int, ...]]:
         """Return totals that make a belief with the prior, and the components for which these did not.
 
-        Subtracting beliefs may leave none. Such a component gets the mean of the parts: beliefs are convex in their natural
-        parameters, so a mean of them is one.
+        Subtracting beliefs may leave none. Such a component gets the mean of those parts that are one, or the prior if none
+        is: beliefs are convex in their natural parameters, so a mean of them is a belief.
         """
         broken = ~self.family.valid(prior.components, totals)
         weightless = prior.concentration + totals.count <= 0.0
         if not (broken | weightless).any():
             return totals, ()
-        mean = parts[0].zeros_like()
-        for part in parts:
-            mean = mean + part.scaled(1.0 / len(parts))
-        count = mean.count if weightless.any() else totals.count
-        totals = replace(self.family.replaced(totals, mean, broken), count=count)
-        return totals, tuple(int(k) for k in np.flatnonzero(broken | weightless))
+        proper = [self.family.valid(prior.components, part) for part in parts]
+        count = totals.count.copy()
+        for k in np.flatnonzero(broken):
+            chosen = [part for part, good in zip(parts, proper, strict=True) if good[k]]
+            mean = parts[0].zeros_like()
+            for part in chosen:
+                mean = mean + part.scaled(1.0 / len(chosen))
+            totals = self.family.replaced(totals, mean, np.arange(self.n_components) == k)
+        for k in np.flatnonzero(weightless):
+            positive = [part.count[k] for part in parts if prior.concentration[k] + part.count[k] > 0.0]
+            count[k] = np.mean(positive) if positive else 0.0
+        return replace(totals, count=count), tuple(int(k) for k in np.flatnonzero(broken | weightless))
 
     def brought(self, prior: MixturePrior, own: MixturePrior, statistics: Any) -> Any:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
