@@ -147,3 +147,23 @@ def test_a_kernel_without_a_place_to_cache_still_compiles():
     namespace = {}
     exec("def double(x):\n    return 2.0 * x", namespace)  # no file, hence no cache
     assert _jit.kernel(namespace["double"])(1.5) == 3.0
+
+
+def test_gamma_ratios_are_accurate():
+    for x in np.geomspace(5e-3, 300.0, 40):
+        for rise in (0.5, 1.5, 5.0, 12.5, 45.5):
+            wanted = special.gammaln(x + rise) - special.gammaln(x)
+            assert fastmath.log_gamma_ratio(x, rise) == pytest.approx(
+                wanted, rel=1e-13, abs=1e-13 * max(1.0, abs(special.gammaln(x + rise)))
+            )
+        assert 0.5 * np.log(fastmath.squared_gamma_ratio(x)) == pytest.approx(
+            special.gammaln(x + 0.5) - special.gammaln(x), rel=1e-12, abs=1e-12
+        )
+
+
+def test_gamma_ratios_keep_their_digits_far_out():
+    """Gamma(x + 1) = x Gamma(x), where the logarithms themselves have lost every digit of it."""
+    for x in np.geomspace(10.0, 1e15, 40):
+        assert fastmath.log_gamma_ratio(x, 1.0) == pytest.approx(np.log(x), rel=1e-14)
+        assert fastmath.log_gamma_ratio(x, 5.0) == pytest.approx(np.log(x + np.arange(5.0)).sum(), rel=1e-14)
+        assert fastmath.squared_gamma_ratio(x) * fastmath.squared_gamma_ratio(x + 0.5) == pytest.approx(x * x, rel=1e-13)

@@ -13,6 +13,7 @@ from naive_moments import KINDS, RULES, Belief
 from scipy import stats
 
 import headwater as hw
+from headwater.checks import the_state_is_finite
 from headwater.families import gaussian_records as records
 from headwater.families.gaussian import Gaussian
 from headwater.models.mixture import Mixture, MixturePrior
@@ -820,3 +821,19 @@ def test_long_sweep_of_known_rows_counts_them(kind, projection):
     for name in ("a", "kappa", "nu"):
         before, after = column(getattr(belief, name)), column(getattr(found, name))
         np.testing.assert_allclose(after - before, np.broadcast_to(counts[:, None], after.shape), rtol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+def test_rows_beyond_all_measure_leave_a_finite_state(kind):
+    """Nearly constant columns, and then a row 1e180 of their deviations away."""
+    rng = np.random.default_rng(5)
+    for _ in range(25):
+        X = np.zeros((16, 3))
+        for _ in range(4):
+            X[rng.integers(16), rng.integers(3)] = rng.normal() * 10.0 ** rng.uniform(-150.0, 98.0)
+        the_state_is_finite(
+            hw.GaussianMixture(2, covariance_type=kind, algorithm="moment-matching", warm_up=10, random_state=0), X
+        )
+    X = np.zeros((16, 3))
+    X[0, 0], X[14, 0] = 5e-125, 3e55
+    the_state_is_finite(hw.GaussianMixture(2, covariance_type=kind, algorithm="moment-matching", warm_up=10, random_state=0), X)

@@ -149,3 +149,17 @@ def log_gamma_ratio(x, rise):
     y = x + 6.0
     z = y + rise
     return (y - 0.5) * log(z / y) + rise * (log(z) - 1.0) + (stirling(z) - stirling(y)) + log(steps)
+
+
+@kernel_exact
+def squared_gamma_ratio(x):
+    """(Gamma(x + 1/2) / Gamma(x))^2 for 0 < x < 1e18, to 1e-13 relative: without branches, and without a logarithm."""
+    # At m + 1/4 it is m + 1/(32 m) - ..., a series in 1/m^2 that holds far up; sixteen steps lead down from there.
+    u, v = x * (x + 15.0), (x + 0.5) * (x + 15.5)
+    below = u * (u + 14.0) * (u + 26.0) * (u + 36.0) * (u + 44.0) * (u + 50.0) * (u + 54.0) * (u + 56.0)
+    above = v * (v + 14.0) * (v + 26.0) * (v + 36.0) * (v + 44.0) * (v + 50.0) * (v + 54.0) * (v + 56.0)
+    steps = below / above
+    inverse = 1.0 / (x + 15.75)
+    w = inverse * inverse
+    series = 1.0 + w * (1.0 / 32.0 - w * (9.0 / 2048.0 - w * (153.0 / 65536.0 - w * (21429.0 / 8388608.0))))
+    return steps * steps * (x + 15.75) * series

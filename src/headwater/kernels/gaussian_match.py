@@ -11,19 +11,22 @@ import math
 import numpy as np
 
 from headwater.kernels._jit import kernel
-from headwater.kernels.fastmath import exp, log, log_gamma_ratio
+from headwater.kernels.fastmath import exp, log, log_gamma_ratio, squared_gamma_ratio
 from headwater.kernels.gaussian_rank_one import pivots_log_det, refactor, update_factor, update_scale, whiten_row
 from headwater.kernels.gaussian_readout import ROUNDING
 from headwater.kernels.gaussian_sweep import fold_factors
 from headwater.kernels.lanes import padded
 from headwater.kernels.mixture import LOWEST
-from headwater.kernels.projection import project_dirichlet, project_gamma, project_wishart
+from headwater.kernels.projection import SECOND_MOMENTS, project_dirichlet, project_gamma, project_wishart
 
 # A row that belongs to a component with less than this probability, times its mass, changes it by rounding error only.
 NEGLIGIBLE = 1e-13
 # After so many rank-one updates a factor is held against the determinant that was carried, and made anew if it has drifted.
 CHECK_AFTER = 256
 DRIFT = 1e-10
+
+# A row farther than this (its squared distance) would overflow in the update of a factor.
+FAR = 1e280
 
 LOG_PI = math.log(math.pi)
 
@@ -156,10 +159,13 @@ def match_full(
             )
             dof[k] = after
             update_scale(scale[k], apart[k], s, t)
-            grown = update_factor(factor[k], pivots[k], turned[k], s, t, work)
+            if distance[k] < FAR:
+                grown = update_factor(factor[k], pivots[k], turned[k], s, t, work)
+                log_det[k] += width * log(s) + log(grown)
+            else:
+                log_det[k] = refactor(scale[k], factor[k], pivots[k], noise)
             for i in range(width):
                 mean[k, i] += g * apart[k, i]
-            log_det[k] += width * log(s) + log(grown)
             updates[k] += 1
             if updates[k] >= CHECK_AFTER:
                 updates[k] = 0
@@ -260,13 +266,29 @@ def match_diag(
             if keep == 1.0 and p[k] * weight <= NEGLIGIBLE * kappa[k, 0]:
                 continue
             rest = others(p, k) if k == most else 1.0 - p[k]
-            for group in range(groups):
-                kappa[k, group], shape[k, group], g, s, t = project_gamma(
-                    p[k], rest, weight, columns, kappa[k, group], shape[k, group], distance[k, group], dof_projection, lowest
-                )
-                for j in range(group * columns, (group + 1) * columns):
+            if columns == 1 and dof_projection == SECOND_MOMENTS:  # the same as below, where LLVM can make vectors of it
+                for j in range(width):
+                    kappa[k, j], shape[k, j], g, s, t = project_gamma(
+                        p[k], rest, weight, 1, kappa[k, j], shape[k, j], distance[k, j], SECOND_MOMENTS, lowest
+                    )
                     mean[k, j] += g * apart[k, j]
                     scale[k, j] = s * (scale[k, j] + t * apart[k, j] ** 2)
+            else:
+                for group in range(groups):
+                    kappa[k, group], shape[k, group], g, s, t = project_gamma(
+                        p[k],
+                        rest,
+                        weight,
+                        columns,
+                        kappa[k, group],
+                        shape[k, group],
+                        distance[k, group],
+                        dof_projection,
+                        lowest,
+                    )
+                    for j in range(group * columns, (group + 1) * columns):
+                        mean[k, j] += g * apart[k, j]
+                        scale[k, j] = s * (scale[k, j] + t * apart[k, j] ** 2)
             constant[k] = gamma_constant(k, columns, kappa, shape, scale, rate, stretch)
 
     for k in range(n_components):
@@ -285,11 +307,14 @@ def match_diag(
 def gamma_constant(k, columns, kappa, shape, scale, rate, stretch):
     """Refresh the rates and stretches of a component; return what stands before its tails."""
     total = 0.0
-    for group in range(kappa.shape[1]):
-        rate[k, group] = 0.0
-        for j in range(group * columns, (group + 1) * columns):
-            rate[k, group] += scale[k, j]
-        stretch[k, group] = kappa[k, group] / (kappa[k, group] + 1.0)
-        total += log_gamma_ratio(shape[k, group], 0.5 * columns)
-        total += 0.5 * columns * (log(stretch[k, group] / rate[k, group]) - LOG_PI)
-    return total
+    if columns == 1:
+        for j in range(scale.shape[1]):
+            rate[k, j] = scale[k, j]
+            stretch[k, j] = kappa[k, j] / (kappa[k, j] + 1.0)
+            total += log(squared_gamma_ratio(shape[k, j]) * stretch[k, j] / rate[k, j])
+        return 0.5 * (total - scale.shape[1] * LOG_PI)
+    rate[k, 0] = 0.0
+    for j in range(columns):
+        rate[k, 0] += scale[k, j]
+    stretch[k, 0] = kappa[k, 0] / (kappa[k, 0] + 1.0)
+    return log_gamma_ratio(shape[k, 0], 0.5 * columns) + 0.5 * columns * (log(stretch[k, 0] / rate[k, 0]) - LOG_PI)

@@ -140,7 +140,8 @@ def project_wishart(p, rest, weight, width, kappa, dof, q, code, lowest):
 def project_gamma(p, rest, weight, width, kappa, shape, q, code, lowest):
     """Project a Normal-Gamma whose precision is shared by `width` columns, for a row at q = |D|^2 / (2 rate).
 
-    Returns kappa', shape' and (g, s, t) as above, with rate' = s (rate + t |D|^2 / 2).
+    Returns kappa', shape' and (g, s, t) as above, with rate' = s (rate + t |D|^2 / 2). There are no branches on the way to
+    second moments, so that a loop over columns runs in vectors.
     """
     half = 0.5 * weight * width
     after, far = shape + half, kappa + weight
@@ -149,20 +150,24 @@ def project_gamma(p, rest, weight, width, kappa, shape, q, code, lowest):
     y = 1.0 / (1.0 + r * q)
     b = shape * rest + p * after * y
     c = shape + p * half
-    g = p * after * y * weight / (far * b)
-    if rest == 0.0:
-        return far, after, g, 1.0, r
+    inverse_b = 1.0 / b
+    share = weight / far
+    g = p * after * y * share * inverse_b
     if code == SECOND_MOMENTS:
-        spread = after * y - shape
-        found = b * (b / (rest * shape + p * after * y * y + p * rest * spread * spread))
+        high, low = y * inverse_b, inverse_b  # of b, so that nothing underflows
+        spread = after * high - shape * low
+        found = 1.0 / ((rest * shape * low) * low + p * after * high * high + (p * rest * spread) * spread)
     else:
         gap = p * digamma_less_log(after) + rest * digamma_less_log(shape) + log_shrinkage(p, rest, half, shape, y, b)
         found = shape_of_log_gap(gap, c, lowest)
     found = max(found, lowest)
-    away = weight * (shape * rest / b) / far
-    back = 2.0 * (rest * shape / b) * (p * after * (y * q) * weight / far) * g
-    inverse = p * (width / far + 2.0 * after * away * away * (q * y)) + rest * width / kappa + back
-    return width / inverse, found, g, found / c, p * after * r * y / b
+    kept = shape * rest * inverse_b
+    away = share * kept
+    inverse = p * (width / far + 2.0 * after * away * away * (q * y)) + rest * width / kappa
+    inverse += 2.0 * kept * (p * after * (y * q) * share) * g
+    # Without a rest it is Bayes' theorem, and 0 * infinity above must not be looked at.
+    found = found if rest > 0.0 else after
+    return width / inverse, found, g, found / c, p * after * r * y * inverse_b
 
 
 @kernel
