@@ -69,9 +69,14 @@ finite = st.floats(-1e99, 1e99, allow_nan=False)
 
 @settings(max_examples=25, deadline=None)
 @given(arrays(np.float64, st.tuples(st.integers(3, 40), st.integers(1, 3)), elements=finite))
-@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
-@pytest.mark.parametrize("algorithm", ["auto", "online-em", "boem", "soem", "quasi-bayes", "moment-matching"])
+@pytest.mark.parametrize(
+    ("kind", "algorithm"),
+    [
+        (kind, algorithm)
+        for kind in ("full", "tied", "diag", "spherical")
+        for algorithm in ("auto", "online-em", "boem", "soem", "quasi-bayes", "moment-matching")
+        if (kind, algorithm) != ("tied", "moment-matching")
+    ],
+)
 def test_any_finite_rows_leave_a_finite_state(kind, algorithm, X):
-    if kind == "tied" and algorithm == "moment-matching":
-        return
     the_state_is_finite(hw.GaussianMixture(2, covariance_type=kind, algorithm=algorithm, warm_up=10, random_state=0), X)

@@ -420,12 +420,19 @@ def test_what_would_count_rows_twice_is_refused():
     branch = model.branch().partial_fit(rows[600:])
     child = branch.branch().partial_fit(rows[:50])
     other = mixture("quasi-bayes", random_state=1).partial_fit(rows[::-1])
+    third = mixture("quasi-bayes", random_state=2).partial_fit(rows[::2])
+    waiting = mixture("quasi-bayes", random_state=2).partial_fit(rows[:50])
     both = hw.merge([model, other])
     for models, words in (
-        ([model, branch], "a branch of it"),
-        ([child, model], "a branch of it"),
-        ([both, other], "a branch of it"),
-        ([branch, copy.deepcopy(branch)], "the same one twice"),
+        ([model, branch], "count twice"),
+        ([child, model], "count twice"),
+        ([both, other], "count twice"),
+        ([both, model], "count twice"),
+        ([both, hw.merge([other, third])], "count twice"),
+        ([child, model.branch().partial_fit(rows[:20]).branch().partial_fit(rows[:9])], "count twice"),
+        ([branch, copy.deepcopy(branch)], "count twice"),
+        ([hw.merge([branch, model.branch().partial_fit(rows[:70])]), branch], "count twice"),
+        ([hw.merge([model, waiting]), waiting], "count twice"),
     ):
         with pytest.raises(ValueError, match=words) as caught:
             hw.merge(models)
@@ -436,15 +443,30 @@ def test_what_would_count_rows_twice_is_refused():
 # The report
 
 
+@pytest.mark.parametrize("algorithm", ["online-vb", "moment-matching"])
+def test_components_without_a_counterpart_are_reported(algorithm):
+    rng = np.random.default_rng(0)
+    one, two = (
+        mixture(algorithm, k=2, random_state=0).partial_fit(rng.normal(size=(rows, 2)) + far * rng.integers(2, size=(rows, 1)))
+        for rows, far in ((1500, 10.0), (1200, 30.0))
+    )
+    with pytest.warns(UserWarning, match="has no counterpart in model 1"):
+        merged = hw.merge([one, two])
+    (match,) = merged.merge_report_.matches
+    near = int(np.argmin(np.abs(merged.means_).sum(axis=1)))
+    assert match.contrast[near] < 0.1
+    assert merged.merge_report_.distant == (1 - near,)
+
+
 def test_what_is_ambiguous_is_reported():
     rng = np.random.default_rng(0)
     one, two = (mixture("online-vb", k=2, random_state=seed).partial_fit(rng.normal(size=(700, 2))) for seed in (0, 1))
-    with pytest.warns(UserWarning, match="ambiguous"):
+    with pytest.warns(UserWarning, match="matched in doubt"):
         merged = hw.merge([one, two])
     report = merged.merge_report_
     assert report.ambiguous
     assert all(k in (0, 1) for k in report.ambiguous)
-    assert "ambiguous" in str(report)
+    assert "in doubt" in str(report)
     assert np.isfinite(merged.score_samples(rng.normal(size=(5, 2)))).all()
 
 
@@ -455,7 +477,7 @@ def test_a_clear_match_has_a_margin():
     for match in report.matches:
         assert (match.margin > 100.0 * match.divergence).all()
         assert match.ambiguous == ()
-    assert "3 lineages" in str(report)
+    assert "3 groups" in str(report)
     assert f"{report.rows:,}" in str(report)
 
 
@@ -475,7 +497,8 @@ def test_one_component_is_never_ambiguous():
     assert components.tolist() == [0]
     assert paid.tolist() == [3.0]
     assert margin.tolist() == [np.inf]
-    assert Match((1,), components, paid, margin).ambiguous == ()
+    match = Match((1,), components, paid, margin, np.array([100.0]))
+    assert match.ambiguous == match.distant == ()
 
 
 def test_a_report_of_one_model_says_so_in_few_words():

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     )
     from headwater.estimators.gaussian_mixture import GaussianMixture
     from headwater.estimators.merging import merge
+    from headwater.matching import Match, MergeReport
     from headwater.schedules import Decay, ForgettingFactor, Harmonic
 
 __version__ = "0.1.0"
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "headwater.estimators.gaussian_mixture": ["GaussianMixture"],
     "headwater.estimators.merging": ["merge"],
+    "headwater.matching": ["Match", "MergeReport"],
     "headwater.algorithms": [
         "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "MomentMatching", "OnlineEM", "OnlineVB",
         "QuasiBayes", "SatoEM",
@@ -42,6 +44,8 @@ __all__ = [
     "ForgettingFactor",
     "GaussianMixture",
     "Harmonic",
+    "Match",
+    "MergeReport",
     "MomentMatching",
     "OnlineEM",
     "OnlineVB",

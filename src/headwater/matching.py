@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,30 +22,66 @@ from headwater.state import Progress, State, arrays_of
 from headwater.statistics import Array
 
 IMPOSSIBLE = 1e300
+DISTANT = 4.0  # nats a row: means two standard deviations apart, or the like
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Match:
-    """How the components of one model were assigned to those of the reference.
+    """How the components of models that share a base were assigned to those of the reference.
 
-    `components[k]` of the models named went to component k, at the symmetric divergence `divergence[k]`; any other assignment
-    of it would have cost `margin[k]` more in all.
+    Attributes
+    ----------
+    models : tuple of int
+        The models, by their place in the list that was merged.
+    components : ndarray of shape (n_components,)
+        Their component that went to each component of the merged model.
+    divergence : ndarray of shape (n_components,)
+        Symmetric divergence of the beliefs about the two, in nats, both as if they had seen as many rows as the smaller.
+    margin : ndarray of shape (n_components,)
+        What any other assignment of that component would have cost more in all, in nats.
+    contrast : ndarray of shape (n_components,)
+        Symmetric divergence of the two densities, in nats a row. About 0 if the two are one, 4 if their means are two standard
+        deviations apart.
     """
 
     models: tuple[int, ...]
     components: NDArray[np.int64]
     divergence: Array
     margin: Array
+    contrast: Array
 
     @property
     def ambiguous(self) -> tuple[int, ...]:
         """Components of the merged model for which another partner would have been less than twice as far."""
         return tuple(int(k) for k in np.flatnonzero(self.margin < self.divergence))
 
+    @property
+    def distant(self) -> tuple[int, ...]:
+        """Components of the merged model whose partner is another thing: there was none to match."""
+        if len(self.components) == 1:
+            return ()
+        return tuple(int(k) for k in np.flatnonzero(self.contrast > DISTANT))
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class MergeReport:
-    """What a merge did. Models are named by their place in the list that was merged."""
+    """What `headwater.merge` did; `print` it for sentences.
+
+    Attributes
+    ----------
+    models : int
+        How many models were merged.
+    rows : int
+        Rows of the merged model.
+    reference : int
+        The model that gave prior, origin and order of components, by its place in the list.
+    matches : tuple of Match
+        One for every group of models that share a base, but that of the reference.
+    repaired : tuple of int
+        Components whose partial posteriors multiply to no distribution (moment matching only), so that their mean was taken.
+    replayed : tuple of int
+        Models whose warm-up was not over: their rows were learned after the merge.
+    """
 
     models: int
     rows: int
@@ -53,40 +89,57 @@ class MergeReport:
     matches: tuple[Match, ...] = ()
     repaired: tuple[int, ...] = ()
     replayed: tuple[int, ...] = ()
+    held: frozenset[str] = field(default=frozenset(), repr=False)
 
     @property
     def ambiguous(self) -> tuple[int, ...]:
         """Components of the merged model that some model may have matched wrongly."""
         return tuple(sorted({k for match in self.matches for k in match.ambiguous}))
 
+    @property
+    def distant(self) -> tuple[int, ...]:
+        """Components of the merged model for which some model had no counterpart."""
+        return tuple(sorted({k for match in self.matches for k in match.distant}))
+
     def __str__(self) -> str:
-        lines = [f"{self.models} models merged, {self.rows:,} rows in all."]
+        lines = [f"{self.models} model{'s' * (self.models != 1)} merged, {self.rows:,} rows in all."]
         if self.matches:
-            lines.append(f"{len(self.matches) + 1} lineages were matched; model {self.reference} is the reference.")
+            groups = len(self.matches) + 1
+            lines.append(f"{groups} groups that share no base were matched; model {self.reference} is the reference.")
         elif self.models > len(self.replayed) + 1:
             lines.append("They share one base: nothing had to be matched.")
         for match in self.matches:
-            if match.ambiguous:
+            doubtful = sorted(set(match.ambiguous) - set(match.distant))
+            if match.distant:
                 lines.append(
-                    f"Model {_list(match.models)}: the match of component {_list(match.ambiguous)} is ambiguous; another would "
-                    f"have been less than twice as far."
+                    f"Component {_list(match.distant)} has no counterpart in {_models(match.models)}: what was merged lies far "
+                    f"apart."
+                )
+            if doubtful:
+                lines.append(
+                    f"Component {_list(doubtful)} is matched in doubt with {_models(match.models)}: another would have been "
+                    f"less than twice as far."
                 )
         if self.repaired:
             lines.append(
-                f"Component {_list(self.repaired)}: the product of the partial posteriors is none, so their mean was taken."
+                f"Component {_list(self.repaired)} has partial posteriors whose product is no distribution: their mean was "
+                f"taken."
             )
         if self.replayed:
-            lines.append(f"Model {_list(self.replayed)} had not ended its warm-up; its rows were learned after the merge.")
+            lines.append(f"The rows of {_models(self.replayed)}, whose warm-up was not over, were learned after the merge.")
         return "\n".join(lines)
 
 
-def merge_any(learners: Sequence[Learner], states: Sequence[State]) -> tuple[State, MergeReport]:
+def merge_any(
+    learners: Sequence[Learner], states: Sequence[State], reports: Sequence[MergeReport | None]
+) -> tuple[State, MergeReport]:
     """Merge states of any lineage. The list may have any order: the largest state leads, and ties are broken by content.
 
-    `learners` are those of the states; the one of the reference goes on.
+    `learners` are those of the states, the one of the reference goes on; `reports` those of earlier merges they come from.
     """
     digests = [_digest(state) for state in states]
-    _refuse_doubles(states, digests)
+    held = frozenset(name for report in reports if report is not None for name in report.held)
+    _refuse_doubles(states, digests, held)
     order = sorted(range(len(states)), key=lambda index: (-states[index].rows, digests[index]))
     groups: dict[str, list[int]] = defaultdict(list)
     for index in order:
@@ -117,25 +170,31 @@ def merge_any(learners: Sequence[Learner], states: Sequence[State]) -> tuple[Sta
         buffer = states[index].buffer
         if buffer is not None and buffer.rows:
             state, _ = advance(learners[reference], state, buffer.batch())
-    report = MergeReport(len(states), state.rows, reference, matches, tuple(sorted(repaired)), waiting)
+    report = MergeReport(
+        len(states), state.rows, reference, matches, tuple(sorted(repaired)), tuple(sorted(waiting)), held.union(digests)
+    )
     return state, report
 
 
-def _refuse_doubles(states: Sequence[State], digests: Sequence[str]) -> None:
-    """Refuse what would count rows twice: equal models that have learned something, and a model beside its own branch."""
-    seen = set()
+def _refuse_doubles(states: Sequence[State], digests: Sequence[str], held: frozenset[str]) -> None:
+    """Refuse what would count rows twice, as far as it can be seen.
+
+    That is a model which is there twice and has learned something since its base, one that is in another by an earlier
+    merge, and models on different bases that stand on a common one.
+    """
+    seen = set(held)
     for state, digest in zip(states, digests, strict=True):
-        base = state.base
-        if digest in seen and (base is None or state.rows > base.progress.rows_seen):
+        if digest in seen and (state.base is None or state.rows > state.base.progress.rows_seen):
             raise ValueError("models must be different models, got the same one twice: its rows would count twice")
         seen.add(digest)
-    lineages = {state.base.lineage for state in states if state.base is not None}
-    for state in states:
-        if state.base is not None and lineages & set(state.base.ancestors):
-            raise ValueError(
-                "models must not hold one another, got a model and a branch of it: what they share would count twice; merge "
-                "branches of one model, without the model"
-            )
+    owner: dict[str, str] = {}
+    for base in (state.base for state in states if state.base is not None):
+        for name in (*base.ancestors, base.lineage):
+            if owner.setdefault(name, base.lineage) != base.lineage:
+                raise ValueError(
+                    "models must not share rows that would count twice: one of them was branched or merged from another, or "
+                    "both from a third; merge branches of one model at once"
+                )
 
 
 def _added(
@@ -152,8 +211,9 @@ def _added(
         brought = model.brought(prior, state.base.prior, state.statistics)
         cost = model.separation(prior, statistics[0].scaled(common), brought.scaled(common))
         components, divergence, margin = _assigned(np.nan_to_num(cost, nan=IMPOSSIBLE, posinf=IMPOSSIBLE))
-        matches.append(Match(indices, components, divergence, margin))
         statistics.append(model.permuted(brought, components))
+        contrast = model.contrast(prior, statistics[0].scaled(common), statistics[-1].scaled(common))
+        matches.append(Match(indices, components, divergence, margin, contrast))
         if state.average is not None:
             averages.append(model.permuted(model.brought(prior, state.base.prior, state.average), components))
     n_eff = sum(state.progress.n_eff for state in settled)
@@ -175,10 +235,9 @@ def _added(
         mass=n_eff * min(state.progress.mass / state.progress.n_eff for state in settled),
         n_eff=n_eff,
     )
-    state = replace(
-        first, statistics=total.scaled(1.0 / n_eff), average=average, progress=progress, reported=None, pending=None
-    )
-    return refreshed(learner, rebased(state)), tuple(matches), repaired
+    state = replace(first, statistics=total.scaled(1.0 / n_eff), average=average, progress=progress, reported=None)
+    others = tuple(name for one in settled[1:] for name in (*one.base.ancestors, one.base.lineage))
+    return refreshed(learner, rebased(state, others)), tuple(matches), repaired
 
 
 def _assigned(cost: Array) -> tuple[NDArray[np.int64], Array, Array]:
@@ -204,3 +263,7 @@ def _digest(state: State) -> str:
 
 def _list(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))
+
+
+def _models(numbers: Sequence[int]) -> str:
+    return f"model{'s' * (len(numbers) != 1)} {_list(numbers)}"

@@ -187,11 +187,7 @@ class StreamingEstimator(BaseEstimator, ABC):
     def _learn_chunk(self, X: Any, sample_weight: Any, labels: Any, scored: bool = False) -> Array:
         first = not self._has_state()
         batch, learner = self._take(X, sample_weight, labels, reset=first)
-        if not learner.algorithm.online:
-            raise ValueError(
-                f"algorithm {learner.algorithm.word!r} needs all rows at once: call fit, or stream with its online twin "
-                f"{learner.algorithm.twin!r}"
-            )
+        _refuse_batch(learner)
         validate_data(self, X, skip_check_array=True, reset=first)
         return self._advance(batch, learner, scored)
 
@@ -207,7 +203,7 @@ class StreamingEstimator(BaseEstimator, ABC):
     def warm_start_from(self, X: Any, sample_weight: Any = None, *, labels: Any = None, weight: float = 1.0) -> Self:
         """Find a start on a sample, whatever its size, and forget what was learned before; the warm-up is over then.
 
-        Workers that share the start, as copies or branches of this model, can be merged without any matching.
+        Workers that share the start, as branches of this model or copies made at once, can be merged without any matching.
 
         Parameters
         ----------
@@ -238,14 +234,10 @@ class StreamingEstimator(BaseEstimator, ABC):
         """
         if isinstance(weight, bool) or not isinstance(weight, numbers.Real) or not 0.0 < weight <= 1.0:
             raise ValueError(f"weight must be a number greater than 0 and at most 1, got {one_line(weight)}")
-        batch, learner = self._take(X, sample_weight, labels, reset=True)
+        batch, learner = self._take(X, sample_weight, labels, reset=True, going_on=False)
         if len(batch) < self._n_labels:
             raise ValueError(f"the sample must have at least {self._n_labels} rows, one for each component, got {len(batch)}")
-        if not learner.algorithm.online:
-            raise ValueError(
-                f"algorithm {learner.algorithm.word!r} needs all rows at once: call fit, or stream with its online twin "
-                f"{learner.algorithm.twin!r}"
-            )
+        _refuse_batch(learner)
         state = planted(learner, self._new_key(), batch, float(weight))
         validate_data(self, X, skip_check_array=True, reset=True)
         self._set(state, learner)
@@ -389,11 +381,15 @@ class StreamingEstimator(BaseEstimator, ABC):
 
     # The machinery
 
-    def _take(self, X: Any, sample_weight: Any, labels: Any, reset: bool) -> tuple[Batch, Learner]:
+    def _take(
+        self, X: Any, sample_weight: Any, labels: Any, reset: bool, going_on: bool | None = None
+    ) -> tuple[Batch, Learner]:
         rows = check_rows(X, owner=type(self).__name__)
         if not reset:
             check_width(rows, self.n_features_in_, type(self).__name__)
-        learner = self._learner_for(rows.shape[1], not reset or (self.warm_start and self._has_state()))
+        if going_on is None:
+            going_on = not reset or (self.warm_start and self._has_state())
+        learner = self._learner_for(rows.shape[1], going_on)
         weights = check_weights(sample_weight, len(rows))
         return make_batch(rows, weights, check_labels(labels, len(rows), self._n_labels)), learner
 
@@ -418,6 +414,10 @@ class StreamingEstimator(BaseEstimator, ABC):
                         f"or fit without warm_start"
                     )
         return self._make_learner(width)
+
+    def _learned_with(self, name: str) -> Any:
+        """The value that a parameter had when the model learned last, whatever it has been set to since."""
+        return self._parameters[1][self._parameter_names().index(name)]
 
     def _set(self, state: State, learner: Learner) -> None:
         if self.__dict__.get("_learner") is not learner:
@@ -449,3 +449,11 @@ class StreamingEstimator(BaseEstimator, ABC):
             last[0] = value
 
         return watch
+
+
+def _refuse_batch(learner: Learner) -> None:
+    if not learner.algorithm.online:
+        raise ValueError(
+            f"algorithm {learner.algorithm.word!r} needs all rows at once: call fit, or stream with its online twin "
+            f"{learner.algorithm.twin!r}"
+        )

@@ -20,38 +20,54 @@ def merge(models: Iterable[Estimator]) -> Estimator:
     """Merge models that learned apart: their partial posteriors are multiplied, and what they share is counted once.
 
     Branches of one model (see `branch` and `warm_start_from`) share a base, and what each learned since is added: in any
-    order and in any tree the merged model is the same up to rounding. Other models are matched first: the largest is the
-    reference, and the components of every other are assigned to its components so that the sum of symmetric divergences
-    of the beliefs is least. The order of the list does not matter. A model whose warm-up is not over lends its rows.
+    order and in any tree the merged model is the same up to rounding, unless a component had to be repaired. Other models
+    are matched first: the largest is the reference, and the components of every other are assigned to its components so
+    that the sum of symmetric divergences of the beliefs is least. The order of the list does not matter. A model whose
+    warm-up is not over lends its rows.
+
+    Make workers with `branch`: a plain copy of a model repeats what that model learned since its base, and this cannot be
+    seen once the two have gone on.
 
     Parameters
     ----------
     models : iterable of estimators
-        Models of one class, width, algorithm and prior.
+        Models of one class, with the same columns, `algorithm`, `n_components`, `covariance_type`, `half_life`, `reg_covar`
+        and priors.
 
     Returns
     -------
     model : estimator
-        A new model; the given ones are left as they are. Its `merge_report_` says what was done: the matches with their
-        divergence and margin, ambiguous ones, and components for which the product of the posteriors is none (moment
-        matching only), so that the mean of them was taken. The last two are warned about.
+        A new model; the given ones are left as they are. Its parameters (`random_state`, `parts`, ...) are those of the
+        reference, and its `merge_report_`, a `MergeReport`, says what was done.
+
+    Raises
+    ------
+    ValueError
+        If the models differ in what they must share, or if rows would count twice.
+
+    Warns
+    -----
+    UserWarning
+        If a component has no counterpart in some model, or is matched in doubt, or had to be repaired.
 
     Examples
     --------
     >>> import numpy as np
     >>> import headwater as hw
     >>> rng = np.random.default_rng(0)
-    >>> def day():
-    ...     return rng.normal(size=(3000, 2)) + 6.0 * rng.integers(2, size=(3000, 1))
-    >>> monday = hw.GaussianMixture(2, random_state=0).partial_fit(day())
-    >>> tuesday = hw.GaussianMixture(2, random_state=1).partial_fit(day())
+    >>> def day(rows):
+    ...     return rng.normal(size=(rows, 2)) + 6.0 * rng.integers(2, size=(rows, 1))
+    >>> monday = hw.GaussianMixture(2, random_state=0).partial_fit(day(4000))
+    >>> tuesday = hw.GaussianMixture(2, random_state=1).partial_fit(day(3000))
     >>> both = hw.merge([monday, tuesday])
     >>> both.n_samples_seen_
-    6000
+    7000
     >>> print(both.merge_report_)
-    2 models merged, 6,000 rows in all.
-    2 lineages were matched; model ... is the reference.
+    2 models merged, 7,000 rows in all.
+    2 groups that share no base were matched; model 0 is the reference.
     """
+    if isinstance(models, StreamingEstimator):
+        raise TypeError(f"models must be a list of models, got one {type(models).__name__}")
     given = list(models)
     if not given:
         raise ValueError("models must hold at least one model to merge, got none")
@@ -70,14 +86,20 @@ def merge(models: Iterable[Estimator]) -> Estimator:
         names = named[0].feature_names_in_, model.feature_names_in_
         if not np.array_equal(*names):
             raise ValueError(f"models must have the same columns, got {list(names[0])} and {list(names[1])}")
-    state, report = merge_any([model._learner for model in given], [model._state for model in given])
+    state, report = merge_any(
+        [model._learner for model in given],
+        [model._state for model in given],
+        [getattr(model, "merge_report_", None) for model in given],
+    )
     leading = given[report.reference]
     merged = copy(leading)
     merged._set(state, leading._learner)
     for name in RESULTS:
         merged.__dict__.pop(name, None)
     merged.merge_report_ = report
-    if report.ambiguous or report.repaired:
+    if named:
+        merged.feature_names_in_ = named[0].feature_names_in_
+    if report.ambiguous or report.distant or report.repaired:
         warnings.warn(str(report).replace("\n", " "), UserWarning, stacklevel=2)
     return merged
 
@@ -90,7 +112,7 @@ def _check_alike(one: StreamingEstimator, other: StreamingEstimator) -> None:
             f"models must be learned by one algorithm, got {one._learner.algorithm} and {other._learner.algorithm}"
         )
     for name in one._merge_parameters:
-        values = getattr(one, name), getattr(other, name)
+        values = one._learned_with(name), other._learned_with(name)
         if not _equal(*values):
             raise ValueError(f"models must have one {name}, got {one_line(values[0])} and {one_line(values[1])}")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.families.gaussian_belief import belief, columns_readout, divergence, log_prior, separation, valid
+from headwater.families.gaussian_belief import belief, columns_readout, contrast, divergence, log_prior, separation, valid
 from headwater.families.gaussian_geometry import Geometry, within_spread
 from headwater.families.gaussian_records import (
     GaussianBelief,
@@ -283,13 +283,29 @@ class Gaussian:
 
     def separation(self, prior: GaussianPrior, totals: GaussianStatistics, others: GaussianStatistics) -> Array:
         """Return the symmetric divergence (K, K) of the beliefs about these components and about those."""
-        if prior.mean_precision == 0.0:  # flat: one row's worth of a millionth of the spread makes beliefs of the likelihoods
+        return separation(self.covariance_type, *self._beliefs(prior, totals, others))
+
+    def contrast(self, prior: GaussianPrior, totals: GaussianStatistics, others: GaussianStatistics) -> Array:
+        """Return the symmetric divergence (K,) of the densities of each component here and there, in nats a row.
+
+        A component without a row has no density of its own and differs from none. The prior mean is left out: far from it,
+        its pull would make components of few and of many rows differ.
+        """
+        known, other = self._beliefs(replace(prior, mean_precision=1e-12), totals, others)
+        empty = np.minimum(totals.count, others.count) < 1.0
+        return np.where(empty, 0.0, contrast(self.covariance_type, known, other))
+
+    def _beliefs(
+        self, prior: GaussianPrior, totals: GaussianStatistics, others: GaussianStatistics
+    ) -> tuple[GaussianBelief, GaussianBelief]:
+        """Two beliefs to compare. A flat prior makes none, so one row's worth of a millionth of the spread stands in for it."""
+        if not np.any(prior.scale):
             count = totals.count.sum() + others.count.sum()
             second = (totals.second + others.second).reshape(-1, *prior.scale.shape).sum(axis=0)
             spread = (np.diag(second) if self.kind.matrix else second) / count
-            prior = replace(prior, floor=0.0, mean_precision=1.0, dof=self._dof(len(spread)))
+            prior = replace(prior, mean_precision=prior.mean_precision or 1.0, dof=self._dof(len(spread)))
             prior = replace(prior, scale=self._scale(prior.scale, np.maximum(spread, 0.0)))
-        return separation(self.covariance_type, self.belief(prior, totals), self.belief(prior, others))
+        return self.belief(prior, totals), self.belief(prior, others)
 
     def valid(self, prior: GaussianPrior, totals: GaussianStatistics) -> NDArray[np.bool_]:
         """Return which components (K,) have a belief. Sums of rows always have; beliefs that were subtracted may not."""

@@ -85,6 +85,31 @@ def separation(covariance_type: str, known: GaussianBelief, other: GaussianBelie
     return np.where(possible & np.isfinite(divergence), divergence, np.inf)
 
 
+def contrast(covariance_type: str, known: GaussianBelief, other: GaussianBelief) -> Array:
+    """Jeffreys' divergence of the Gaussians with mean precision, of each component and its namesake; infinite if none is."""
+    matrix = covariance_type in ("full", "tied")
+    k, width = known.means.shape
+    possible = valid(covariance_type, known) & valid(covariance_type, other)
+    gap = known.means - other.means
+    with np.errstate(all="ignore"):
+        if matrix:
+            one, two = (
+                np.where(possible[:, None, None], known_scale / dof[:, None, None], np.eye(width))
+                for known_scale, dof in ((known.scale, known.dof), (other.scale, other.dof))
+            )
+            inverse, inverses = np.linalg.inv(one), np.linalg.inv(two)
+            shapes = np.einsum("kij,kji->k", inverse, two) + np.einsum("kij,kji->k", inverses, one) - 2.0 * width
+            apart = np.einsum("ki,kij,kj->k", gap, inverse + inverses, gap)
+        else:
+            one, two = (
+                np.broadcast_to(belief.scale.reshape(k, -1) / belief.dof.reshape(k, -1), (k, width))
+                for belief in (known, other)
+            )
+            shapes = (one / two + two / one - 2.0).sum(axis=1)
+            apart = (gap**2 * (1.0 / one + 1.0 / two)).sum(axis=1)
+    return np.where(possible, 0.5 * (shapes + apart), np.inf)
+
+
 def _separation(covariance_type: str, known: GaussianBelief, other: GaussianBelief, possible: NDArray[np.bool_]) -> Array:
     matrix, spherical = covariance_type in ("full", "tied"), covariance_type == "spherical"
     k, width = known.means.shape

@@ -149,6 +149,10 @@ class Mixture:
         weights = (alpha[:, None] - alphas) * (digamma(alpha)[:, None] - digamma(alphas))
         return np.asarray(weights + self.family.separation(prior.components, totals, others))
 
+    def contrast(self, prior: MixturePrior, totals: Any, others: Any) -> Array:
+        """Symmetric divergence (K,) of the densities of each component here and there, in nats a row."""
+        return self.family.contrast(prior.components, totals, others)
+
     # Rows
 
     def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
@@ -206,11 +210,11 @@ class Mixture:
 
         With a projection (of weights, of degrees of freedom) every row is learned by moment matching.
         """
-        totals = statistics.scaled(n_eff)
-        moving = average.copy() if average is not None else statistics.zeros_like()
+        totals, moving = statistics.scaled(n_eff), average
         if projection is not None:
             n_eff = self.family.match(prior.components, prior.concentration, batch, steps, n_eff, totals, scores, projection)
         else:
+            moving = totals.zeros_like() if average is None else average.copy()
             n_eff = self.family.sweep(
                 name, prior.components, prior.concentration, batch, steps, gains, n_eff, totals, moving, scores
             )
