@@ -79,7 +79,8 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         Threads for large chunks; all cores by default. Never changes the answer.
     parts : int, default=1
         Learn the stream in so many parts after a common warm-up, side by side if threads allow, and merge them when the
-        model is read (paper 003's distributed moment matching, for any online algorithm). Changes the answer a little.
+        model is read: distributed moment matching, for any online algorithm. Changes the answer a little. Rows are dealt in
+        turns, and each part forgets by its part of the `half_life`. Passes of `fit` have no parts.
 
     Attributes
     ----------

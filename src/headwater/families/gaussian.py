@@ -42,7 +42,7 @@ class Covariance:
     refresh: Callable[..., int]
     sweep: Callable[..., float]
     climb: Callable[..., tuple[int, bool, int]] | None
-    match: Callable[..., tuple[float, int]] | None
+    match: Callable[..., float] | None
     second_shape: Callable[[int, int], tuple[int, ...]]
     factor_shape: Callable[[int, int], tuple[int, ...]]
     matrix: bool
@@ -422,12 +422,11 @@ class Gaussian:
         """Learn row by row by moment matching, changing `totals` in place; return n_eff afterwards."""
         assert self.kind.match is not None
         weight_projection, dof_projection = (PROJECTIONS[name] for name in projection)
-        n_eff, _ = self.kind.match(
+        return self.kind.match(
             batch.X, batch.weights, batch.labels, prior.origin, weight_projection, dof_projection, concentration,
             self._prior_tuple(prior), steps, n_eff, totals.count, totals.mean_count, totals.dof_count, totals.first,
             totals.second, scores,
         )  # fmt: skip
-        return n_eff
 
     # What users see
 

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from headwater.kernels._jit import kernel
+from headwater.kernels.fastmath import exp
 from headwater.kernels.gaussian_rank_one import unit_rows, update_factor, whiten_row
 from headwater.kernels.gaussian_readout import divisor, readout_diag, readout_full, readout_tied, wishart_constant
 from headwater.kernels.lanes import padded
@@ -56,10 +57,11 @@ def responsibilities_row(log_joint, label):
         peak = max(peak, log_joint[k])
     total = 0.0
     for k in range(n_components):
-        log_joint[k] = math.exp(log_joint[k] - peak)
+        log_joint[k] = exp(log_joint[k] - peak)
         total += log_joint[k]
+    inverse = 1.0 / total
     for k in range(n_components):
-        log_joint[k] /= total
+        log_joint[k] *= inverse
     return peak + math.log(total)
 
 

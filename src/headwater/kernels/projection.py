@@ -17,7 +17,6 @@ SECOND_MOMENTS, KL = 0, 1
 PROJECTIONS = {"second-moments": SECOND_MOMENTS, "kl": KL}
 
 NEWTON_STEPS = 50
-FARTHEST = 1e300
 
 
 @kernel
@@ -101,13 +100,12 @@ def log_shrinkage(p, rest, weight, mass, y, b):
 
 @kernel
 def project_wishart(p, rest, weight, width, kappa, dof, q, code, lowest):
-    """Project a Normal-Wishart for a row at q = D' V^-1 D, where D = x - m and V is the inverse of the Wishart's scale.
+    """Project a Normal-Wishart for a row at q = D' V^-1 D < 1e300, where D = x - m and V is the inverse of the Wishart's scale.
 
     Returns kappa', dof' and (g, s, t) with m' = m + g D and V' = s (V + t D D').
     """
     after, far = dof + weight, kappa + weight
     r = kappa * weight / far
-    q = min(q, FARTHEST)
     y = 1.0 / (1.0 + r * q)
     b = dof * rest + p * after * y
     c = dof + p * weight
@@ -146,7 +144,6 @@ def project_gamma(p, rest, weight, width, kappa, shape, q, code, lowest):
     half = 0.5 * weight * width
     after, far = shape + half, kappa + weight
     r = kappa * weight / far
-    q = min(q, FARTHEST)
     y = 1.0 / (1.0 + r * q)
     b = shape * rest + p * after * y
     c = shape + p * half
