@@ -17,7 +17,7 @@ from headwater.schedules import Schedule, forgetting
 from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, arrays_of
 from headwater.statistics import Array, Statistics
 
-SWEEP_ROWS = 4096
+SWEEP_ROWS = 16384
 UNKNOWN_ROWS = 8  # what the first rows of a stream score tells nothing: the scale of the data is not known yet
 WARM_UP_BYTES = 2**23
 PART_ROWS = 16  # rows that one part gets before it is the next one's turn
