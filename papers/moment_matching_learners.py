@@ -50,6 +50,11 @@ DMM = Learner(
     "moment-matching",
     parts=DMM_PARTS,
 )
+KL = Learner(
+    "oBMM, kl",
+    '`hw.MomentMatching("kl", "kl")`: expected logarithms matched in place of second moments',
+    hw.MomentMatching("kl", "kl"),
+)
 VB = Learner("online VB", '`algorithm="online-vb"`, row by row', "online-vb")
 QB = Learner("quasi-Bayes", '`algorithm="quasi-bayes"`, row by row', "quasi-bayes")
 BATCHES = Learner(
@@ -68,7 +73,7 @@ BATCH_EM = Learner(
     f"`sklearn.mixture.GaussianMixture` as it comes, on all rows at once, {REFERENCE_ROWS:,} of them at most: for reference",
     None,
 )
-FIGURE_LEARNERS = (BMM, DMM, VB, QB, BATCHES, ROWS)
+FIGURE_LEARNERS = (BMM, KL, DMM, VB, QB, BATCHES, ROWS)
 TABLE_LEARNERS = (ROWS, BATCHES, BMM, DMM, VB, BATCH_EM)
 OVERFITTING_LINES: tuple[tuple[Learner, WarmUp], ...] = (
     (BMM, "auto"), (BMM, SHORT), (BATCHES, "auto"), (BATCHES, SHORT), (ROWS, SHORT), (BATCH_EM, "auto"),

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from papers.moment_matching_learners import BATCH_EM, BATCHES, BMM, DMM, OVERFITTING_LINES, QB, ROWS, VB, line_name
+from papers.moment_matching_learners import BATCH_EM, BATCHES, BMM, DMM, KL, OVERFITTING_LINES, QB, ROWS, VB, line_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FLOOR = 1e-4
 COLORS = {
-    BMM.name: "#1b6ca8", DMM.name: "#e07b39", VB.name: "#4a9d5f", QB.name: "#9467a8", BATCHES.name: "#8c6d46",
-    ROWS.name: "#c43c4d", BATCH_EM.name: "#222222",
+    BMM.name: "#1b6ca8", KL.name: "#7fb2d9", DMM.name: "#e07b39", VB.name: "#4a9d5f", QB.name: "#9467a8",
+    BATCHES.name: "#8c6d46", ROWS.name: "#c43c4d", BATCH_EM.name: "#222222",
 }  # fmt: skip
 STYLE: dict[Any, Any] = {
     "font.size": 9, "axes.titlesize": 10, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.edgecolor": "0.75",

@@ -192,8 +192,8 @@ Projection = Literal["second-moments", "kl"]
 class MomentMatching(Algorithm):
     """Online Bayesian moment matching (paper 003): after every row the exact posterior is projected on one belief.
 
-    Means and mean precisions are always matched; the parameters say what else. The two projections learn equally well;
-    "kl" is slower, and less steady under far rows that belong to two components alike.
+    Means and mean precisions are always matched; the parameters say what else. "kl" solves for it by Newton's method, which
+    takes longer.
 
     Parameters
     ----------

@@ -197,10 +197,10 @@ def combine(learner: Learner, states: Sequence[State]) -> tuple[State, tuple[int
     shares = [count * float(state.statistics.from_base[0]) for count, state in zip(counts, settled, strict=True)]
     shares = [min(share, base.progress.n_eff) for share in shares]
     n_eff = min(shares) + sum(counts) - sum(shares)
+    parts = [state.statistics.scaled(count) for count, state in zip(counts, settled, strict=True)]
     total = base.statistics.scaled(min(shares))
-    for state, share in zip(settled, shares, strict=True):
-        total = total + (state.statistics.scaled(state.progress.n_eff) - base.statistics.scaled(share))
-    parts = [state.statistics.scaled(state.progress.n_eff) for state in settled]
+    for part, share in zip(parts, shares, strict=True):
+        total = total + (part - base.statistics.scaled(share))
     total, repaired = learner.model.repaired(base.prior, total, parts)
     total = total.scaled(1.0 / n_eff)
     total.from_base[...] = min(shares) / n_eff

@@ -12,16 +12,16 @@ import numpy as np
 
 from headwater.kernels._jit import kernel
 from headwater.kernels.fastmath import log, log_gamma_ratio, squared_gamma_ratio
-from headwater.kernels.gaussian_rank_one import pivots_log_det, refactor, update_factor, update_scale, whiten_row
+from headwater.kernels.gaussian_rank_one import drift, refactor, update_factor, update_scale, whiten_row
 from headwater.kernels.gaussian_readout import ROUNDING
 from headwater.kernels.gaussian_sweep import fold_factors, responsibilities_row
 from headwater.kernels.lanes import padded
 from headwater.kernels.mixture import LOWEST
 from headwater.kernels.projection import SECOND_MOMENTS, project_dirichlet, project_gamma, project_wishart
 
-# A row that belongs to a component with less than this probability, times its mass, changes it by rounding error only.
+# A row that gives a component no more than this part of its mass is not learned by it: it would change it by no more than that.
 NEGLIGIBLE = 1e-13
-# After so many rank-one updates a factor is held against the determinant that was carried, and made anew if it has drifted.
+# After so many rank-one updates a factor is held against V, and made anew if it has drifted farther than this.
 CHECK_AFTER = 256
 DRIFT = 1e-10
 
@@ -183,7 +183,7 @@ def match_full(
             updates[k] += 1
             if updates[k] >= CHECK_AFTER:
                 updates[k] = 0
-                if abs(pivots_log_det(pivots[k]) - log_det[k]) > DRIFT * width:
+                if drift(scale[k], factor[k], pivots[k], log_det[k], apart[k], turned[k], work) > DRIFT:
                     log_det[k] = refactor(scale[k], factor[k], pivots[k], noise)
             stretch[k] = kappa[k] / (kappa[k] + 1.0)
             constant[k] = student_constant(dof[k], stretch[k], log_det[k], width)

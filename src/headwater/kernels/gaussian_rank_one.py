@@ -82,9 +82,27 @@ def refactor(scale, factor, pivots, noise):
 
 
 @kernel
-def pivots_log_det(pivots):
-    """The log-determinant of V by its inverse pivots."""
-    total = 0.0
-    for i in range(pivots.size):
-        total -= math.log(pivots[i])
-    return total
+def drift(scale, factor, pivots, log_det, apart, turned, solved):
+    """How far U, w and the log-determinant have drifted from V: 0 but for rounding.
+
+    V^-1 D is made from U and w, and multiplied by V; what is left of D, in units of the columns, is the drift, or the
+    determinant's if that is more. Writes to `turned` and `solved`.
+    """
+    whiten_row(factor, pivots, apart, turned)
+    width = turned.size
+    determinant = log_det
+    for i in range(width):
+        solved[i] = 0.0
+        determinant += math.log(pivots[i])
+    for i in range(width):
+        along = pivots[i] * turned[i]
+        for j in range(i + 1):
+            solved[j] += factor[i, j] * along
+    largest, size = 0.0, 0.0
+    for i in range(width):
+        left = apart[i]
+        for j in range(width):
+            left -= (scale[i, j] if j <= i else scale[j, i]) * solved[j]
+        unit = 1.0 / math.sqrt(scale[i, i])
+        largest, size = max(largest, unit * abs(left)), max(size, unit * abs(apart[i]))
+    return max(largest / size if size > 0.0 else 0.0, abs(determinant) / width)

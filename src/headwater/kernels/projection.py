@@ -4,7 +4,7 @@ The row belongs to component k with probability p, and then counts as `weight` r
 p (its belief after the row) + (1 - p) (its belief before). What replaces it has the same E[L], E[L mu] and E[mu' L mu] of
 mean mu and precision L, and one more moment for the degrees of freedom: either E tr (A^-1 L)^2 with A = E[L]
 ("second-moments"), or E log|L| ("kl", which makes it the nearest belief in the sense of Kullback and Leibler).
-The Dirichlet keeps E[w], and sum E[w^2] or all E[log w].
+The Dirichlet keeps all E[w] and the sum of E[w^2], or all E[log w].
 
 All terms are sums of positive ones, so nothing cancels: a row at 10^8 sigma is no worse than any other.
 """
