@@ -55,7 +55,7 @@ def assert_added(kind, totals, before, wanted):
 
 
 def run(kind, parameters, log_weights, batch, totals=None, **options):
-    return Gaussian(K, kind).estep(parameters, log_weights, batch, totals, **options)
+    return Gaussian(K, kind).estep(parameters, log_weights, batch, totals, **options)[0]
 
 
 @kinds

@@ -5,10 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.base import clone
 
 import headwater as hw
 from headwater.algorithms import ALGORITHMS
 from headwater.checks import applicable_laws, check_laws, the_state_is_finite
+from headwater.state import sparse_rows
+from headwater.validation import check_counts
 
 ALGORITHM_CASES = [
     *ALGORITHMS,
@@ -40,11 +43,38 @@ MODELS = [
     hw.GaussianMixture(3, algorithm=algorithm, parts=3, warm_up=120, random_state=0)
     for algorithm in ("auto", "online-em", "quasi-bayes", "moment-matching")
 ]  # fmt: skip
-CASES = [
-    pytest.param(model, law, id=f"{model.covariance_type}-{model.algorithm}-{model.half_life}-{model.parts}-{law.__name__}")
-    for model in MODELS
-    for law in applicable_laws(model)
-]
+
+
+class SparseFed(hw.MultinomialMixture):
+    """The mixture, which is given all its rows as sparse ones."""
+
+    def _checked(self, X):
+        return sparse_rows(check_counts(X))
+
+
+COUNT_MODELS = [
+    kind(3, algorithm=algorithm, warm_up=120, random_state=0)
+    for kind in (hw.MultinomialMixture, SparseFed, hw.MarkovMixture)
+    for algorithm in ALGORITHM_CASES
+    if not is_matching(algorithm)
+] + [
+    kind(3, algorithm=algorithm, half_life=80.0, warm_up=120, random_state=0)
+    for kind in (SparseFed, hw.MarkovMixture)
+    for algorithm in ("auto", "online-em", "soem", "boem", hw.OnlineEM(batch_size=1))
+] + [
+    kind(3, algorithm=algorithm, parts=3, warm_up=120, random_state=0)
+    for kind in (SparseFed, hw.MarkovMixture)
+    for algorithm in ("auto", "online-em", "quasi-bayes")
+]  # fmt: skip
+
+
+def name(model, law):
+    kind = getattr(model, "covariance_type", type(model).__name__)
+    return f"{kind}-{model.algorithm}-{model.half_life}-{model.parts}-{law.__name__}"
+
+
+CASES = [pytest.param(model, law, id=name(model, law)) for model in MODELS for law in applicable_laws(model)]
+COUNT_CASES = [pytest.param(model, law, id=name(model, law)) for model in COUNT_MODELS for law in applicable_laws(model)]
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +83,32 @@ def rows():
     return rng.normal(size=(400, 2)) * [1.0, 3.0] + 4.0 * rng.integers(3, size=(400, 1)) + 100.0
 
 
+@pytest.fixture(scope="module")
+def counts():
+    """Rows of three kinds, the lengths of which are small and large; and one without a count."""
+    rng = np.random.default_rng(8)
+    kinds = rng.dirichlet(np.full(6, 0.5), size=3)
+    rows = rng.multinomial(rng.integers(0, 40, size=400), kinds[rng.integers(3, size=400)]).astype(float)
+    rows[17] = 0.0
+    return rows
+
+
+@pytest.fixture(scope="module")
+def sequences():
+    """Sequences of two kinds, as a matrix: they change at every step, or hardly ever."""
+    rng = np.random.default_rng(9)
+    change = rng.random((400, 8)) < rng.choice([0.15, 0.85], size=(400, 1))
+    return (rng.integers(3, size=(400, 1)) + np.cumsum(change, axis=1)) % 3
+
+
 @pytest.mark.parametrize(("model", "law"), CASES)
 def test_law(model, law, rows):
-    from sklearn.base import clone
-
     law(clone(model), rows)
+
+
+@pytest.mark.parametrize(("model", "law"), COUNT_CASES)
+def test_law_of_counts(model, law, counts, sequences):
+    law(clone(model), sequences if isinstance(model, hw.MarkovMixture) else counts)
 
 
 def test_check_laws_runs_them_all(rows):

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
         SatoEM,
     )
     from headwater.estimators.gaussian_mixture import GaussianMixture
+    from headwater.estimators.markov_mixture import MarkovMixture
     from headwater.estimators.merging import merge
+    from headwater.estimators.multinomial_mixture import MultinomialMixture
     from headwater.matching import Match, MergeReport
     from headwater.schedules import Decay, ForgettingFactor, Harmonic
 
@@ -25,6 +27,8 @@ __version__ = "0.1.0"
 # Names load when they are first used, so that `import headwater` costs next to nothing.
 _HOMES = {
     "headwater.estimators.gaussian_mixture": ["GaussianMixture"],
+    "headwater.estimators.multinomial_mixture": ["MultinomialMixture"],
+    "headwater.estimators.markov_mixture": ["MarkovMixture"],
     "headwater.estimators.merging": ["merge"],
     "headwater.matching": ["Match", "MergeReport"],
     "headwater.algorithms": [
@@ -44,9 +48,11 @@ __all__ = [
     "ForgettingFactor",
     "GaussianMixture",
     "Harmonic",
+    "MarkovMixture",
     "Match",
     "MergeReport",
     "MomentMatching",
+    "MultinomialMixture",
     "OnlineEM",
     "OnlineVB",
     "QuasiBayes",

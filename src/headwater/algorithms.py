@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from headwater.schedules import Decay, Equal, Schedule
 
@@ -38,11 +38,11 @@ class Algorithm:
         """How the posterior after a row is projected, if it is: the weights, and the degrees of freedom."""
         return None
 
-    def batch_rows(self, n_components: int, n_parameters: int) -> int:
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
         """Rows of one batch."""
         return 1
 
-    def schedule(self, n_components: int, n_parameters: int, warm_up: int) -> Schedule:
+    def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
         """Step sizes of the folds."""
         return Equal()
 
@@ -61,9 +61,9 @@ class Algorithm:
             raise ValueError(f"rate must be a schedule, such as Harmonic(a, b, c), got {rate!r}")
 
 
-def _rows(batch_size: BatchSize, n_parameters: int, at_least: int = 1024) -> int:
+def _rows(batch_size: BatchSize, rows_to_learn: int, at_least: int = 1024) -> int:
     """Batches that hold enough rows to move every parameter, and to make a refresh cheap beside the E-step."""
-    return max(at_least, n_parameters // 5) if batch_size == "auto" else batch_size
+    return max(at_least, rows_to_learn // 5) if batch_size == "auto" else batch_size
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,16 @@ class SatoEM(Algorithm):
 
     word = "soem"
 
-    def batch_rows(self, n_components: int, n_parameters: int) -> int:
-        return _rows(self.batch_size, n_parameters)
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn)
 
-    def schedule(self, n_components: int, n_parameters: int, warm_up: int) -> Schedule:
+    def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
         if self.rate is not None:
             return self.rate
         if self.offset == "auto":
-            return Decay.window(max(1.0, max(warm_up, n_parameters) / self.batch_rows(n_components, n_parameters)), self.decay)
+            return Decay.window(
+                max(1.0, max(warm_up, rows_to_learn) / self.batch_rows(n_components, rows_to_learn)), self.decay
+            )
         return Decay(self.decay, self.offset)
 
 
@@ -135,8 +137,8 @@ class BayesianOnlineEM(Algorithm):
     def report(self) -> str:  # type: ignore[override]
         return self.estimate
 
-    def batch_rows(self, n_components: int, n_parameters: int) -> int:
-        return _rows(self.batch_size, n_parameters)
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn)
 
 
 @dataclass(frozen=True)
@@ -150,10 +152,10 @@ class OnlineEM(Algorithm):
 
     word = "online-em"
 
-    def batch_rows(self, n_components: int, n_parameters: int) -> int:
-        return _rows(self.batch_size, n_parameters, 256)  # its steps shrink with every fold, so it wants many
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn, 256)  # its steps shrink with every fold, so it wants many
 
-    def schedule(self, n_components: int, n_parameters: int, warm_up: int) -> Schedule:
+    def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
         return Decay(self.decay, self.offset)
 
 
@@ -167,8 +169,8 @@ class OnlineVB(Algorithm):
     readout = "expect_log"
     report = "mean"
 
-    def batch_rows(self, n_components: int, n_parameters: int) -> int:
-        return _rows(self.batch_size, n_parameters)
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn)
 
 
 @dataclass(frozen=True)
@@ -181,8 +183,8 @@ class QuasiBayes(Algorithm):
     readout = "predictive"
     report = "mean"
 
-    def batch_rows(self, n_components: int, n_parameters: int) -> int:
-        return _rows(self.batch_size, n_parameters)
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn)
 
 
 Projection = Literal["second-moments", "kl"]
@@ -232,18 +234,26 @@ class MomentMatching(Algorithm):
 
 @dataclass(frozen=True)
 class Auto(Algorithm):
-    """What to use when nothing is asked for: streams by variational Bayes in batches; `fit` then finishes by EM."""
+    """What to use when nothing is asked for: streams in batches of equal weight; `fit` then finishes by EM.
+
+    The stream is read by variational Bayes ("expect_log"), or by what measured better for a model: by Bayesian online EM
+    ("mean") for counts.
+    """
 
     batch_size: BatchSize = "auto"
+    stream: Literal["expect_log", "mean", "predictive"] | None = None
 
     word = "auto"
-    readout = "expect_log"
     report = "mean"
     finish = True
     likelihood = True
 
-    def batch_rows(self, n_components: int, n_parameters: int) -> int:
-        return _rows(self.batch_size, n_parameters)
+    @property
+    def readout(self) -> str:  # type: ignore[override]
+        return self.stream or "expect_log"
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn)
 
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
@@ -252,12 +262,17 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
 }
 
 
-def resolve(algorithm: str | Algorithm, readouts: frozenset[str], model: str) -> Algorithm:
-    """Return the algorithm that a word or object names, or refuse it with the words that this model can be learned by."""
+def resolve(algorithm: str | Algorithm, readouts: frozenset[str], model: str, stream: Any = "expect_log") -> Algorithm:
+    """Return the algorithm that a word or object names, or refuse it with the words that this model can be learned by.
+
+    `stream` is the readout by which "auto" streams, unless it has one.
+    """
     legal = [word for word, kind in ALGORITHMS.items() if kind().readout in readouts]
     chosen = ALGORITHMS[algorithm]() if isinstance(algorithm, str) and algorithm in ALGORITHMS else algorithm
     if not isinstance(chosen, Algorithm):
         raise ValueError(f"algorithm must be one of {', '.join(map(repr, legal))} or one of their objects, got {algorithm!r}")
+    if isinstance(chosen, Auto) and chosen.stream is None:
+        chosen = replace(chosen, stream=stream)
     if chosen.readout not in readouts:
         raise ValueError(f"{model} cannot be learned by {chosen.word!r}: use one of {', '.join(map(repr, legal))}")
     return chosen

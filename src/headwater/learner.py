@@ -44,20 +44,20 @@ class Learner:
 
     @cached_property
     def warm_up_rows(self) -> int:
-        """Rows to wait for: ten for every parameter, at least 2000, at most 8 MB of them."""
+        """Rows to wait for: ten times what moves every parameter, at least 2000, at most 8 MB of them."""
         if self.warm_up is not None:
             return self.warm_up
-        wanted = max(2000, 10 * self.model.n_parameters(self.width))
-        return max(2 * self.model.n_components, min(wanted, WARM_UP_BYTES // (8 * self.width)))
+        wanted = max(2000, 10 * self.model.rows_to_learn(self.width))
+        return max(2 * self.model.n_components, min(wanted, WARM_UP_BYTES // self.model.row_bytes(self.width)))
 
     @cached_property
     def batch_rows(self) -> int:
-        return self.algorithm.batch_rows(self.model.n_components, self.model.n_parameters(self.width))
+        return self.algorithm.batch_rows(self.model.n_components, self.model.rows_to_learn(self.width))
 
     @cached_property
     def schedule(self) -> Schedule:
-        parameters = self.model.n_parameters(self.width)
-        schedule = self.algorithm.schedule(self.model.n_components, parameters, self.warm_up_rows)
+        rows = self.model.rows_to_learn(self.width)
+        schedule = self.algorithm.schedule(self.model.n_components, rows, self.warm_up_rows)
         return forgetting(schedule, self.half_life)
 
     def average_gains(self, weight_seen: float, sizes: Array) -> Array:
@@ -154,8 +154,21 @@ def _based(
             digest.update(np.ascontiguousarray(array).tobytes())
     lineage = digest.hexdigest()
     before = tuple(dict.fromkeys(name for name in ancestors if name != lineage))
-    base = Base(prior, statistics, average, state.progress, lineage, before)
+    kept = average.copy() if average is not None else None  # copies: what is learned next is written beside the base
+    base = Base(prior, statistics.copy(), kept, state.progress, lineage, before)
     return replace(state, base=base, statistics=statistics, average=average)
+
+
+def chosen(learner: Learner, settled: State, components: Any) -> State:
+    """Return what a settled state has learned of some components, as a base of its own; `learner` is the one to go on with."""
+    assert settled.base is not None
+    model = learner.model
+    statistics = model.permuted(settled.statistics, components)
+    average = None if settled.average is None else model.permuted(settled.average, components)
+    prior = model.chosen(settled.base.prior, components)
+    base = replace(settled.base, prior=prior)
+    kept = State(settled.key, base=base, statistics=statistics, average=average, progress=settled.progress)
+    return refreshed(learner, rebased(kept))
 
 
 def belief(learner: Learner, state: State) -> tuple[Any, Statistics, float]:
@@ -237,7 +250,7 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
             at = stop
         return (settle(learner, state) if buffer.rows == buffer.capacity else state), end
     except BaseException:
-        buffer.rows = before
+        buffer.cut(before)
         raise
 
 
@@ -246,8 +259,13 @@ def _dealt(learner: Learner, state: State) -> State:
     settled = settle(learner, state)
     if learner.parts == 1:
         return settled
-    part = replace(rebased(settled), reported=None)
-    return replace(settled, reported=None, parts=(part,) * learner.parts)
+    shared: Any = replace(rebased(settled), reported=None)
+
+    def part() -> State:
+        average = shared.average.copy() if shared.average is not None else None
+        return refreshed(learner, replace(shared, statistics=shared.statistics.copy(), average=average))
+
+    return replace(settled, reported=None, parts=tuple(part() for _ in range(learner.parts)))
 
 
 def _gathered(learner: Learner, state: State) -> State:
@@ -287,7 +305,7 @@ def _deal(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
 def _fold_batches(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:
     at, total = 0, 0.0
     if state.pending is not None:
-        state = replace(state, pending=replace(state.pending, statistics=state.pending.statistics.copy()))
+        state = replace(state, pending=replace(state.pending, statistics=state.pending.statistics.writable()))
     while at < len(batch):
         pending = state.pending
         room = learner.batch_rows - (pending.rows if pending else 0)
@@ -308,7 +326,7 @@ def fold(learner: Learner, state: State, summary: Summary) -> State:
     statistics = state.statistics.toward(_kept(learner, summary.statistics), step, 1.0 / summary.size)
     average = state.average
     if average is not None:
-        average = average.toward(statistics, float(learner.average_gains(state.progress.weight_seen, sizes)[0]))
+        average = average.averaged(statistics, float(learner.average_gains(state.progress.weight_seen, sizes)[0]))
     progress = state.progress.after(summary.rows, summary.size, step, summary.size / learner.batch_rows)
     return refreshed(learner, State(state.key, base=state.base, statistics=statistics, average=average, progress=progress))
 

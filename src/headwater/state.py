@@ -16,10 +16,69 @@ NO_LABELS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
+class SparseRows:
+    """Rows of which only some columns are not zero: those of row i are `indices[indptr[i]:indptr[i + 1]]`, in rising order."""
+
+    data: Array
+    indices: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    width: int
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self), self.width
+
+    @property
+    def nnz(self) -> int:
+        """Number of values that are held."""
+        return int(self.indptr[-1] - self.indptr[0])
+
+    def __getitem__(self, rows: Any) -> SparseRows:
+        if isinstance(rows, slice) and rows.step in (None, 1):
+            start, stop, _ = rows.indices(len(self))
+            return SparseRows(self.data, self.indices, self.indptr[start : max(start, stop) + 1], self.width)
+        chosen = np.arange(len(self))[rows]
+        lengths = np.diff(self.indptr)[chosen]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.repeat(self.indptr[chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        return SparseRows(self.data[places], self.indices[places], indptr, self.width)
+
+    def copy(self) -> SparseRows:
+        """Return the rows in memory of their own."""
+        held = slice(int(self.indptr[0]), int(self.indptr[-1]))
+        return SparseRows(self.data[held].copy(), self.indices[held].copy(), self.indptr - self.indptr[0], self.width)
+
+
+def _joined(rows: list[Any]) -> Any:
+    """Rows of several chunks as one; if some chunks are dense and some are not, all become sparse."""
+    if not any(isinstance(one, SparseRows) for one in rows):
+        return np.concatenate(rows)
+    parts = [one.copy() if isinstance(one, SparseRows) else sparse_rows(one) for one in rows]
+    ends = np.cumsum([0] + [part.nnz for part in parts])
+    indptr = [np.zeros(1, dtype=np.int64)] + [part.indptr[1:] + end for part, end in zip(parts, ends, strict=False)]
+    return SparseRows(
+        np.concatenate([part.data for part in parts]),
+        np.concatenate([part.indices for part in parts]),
+        np.concatenate(indptr),
+        parts[0].width,
+    )
+
+
+def sparse_rows(X: Array) -> SparseRows:
+    """Return dense rows without their zeros."""
+    held = X != 0.0
+    indptr = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int64)
+    return SparseRows(X[held], np.nonzero(held)[1].astype(np.int32), indptr, X.shape[1])
+
+
+@dataclass(frozen=True)
 class Batch:
     """Validated rows. Empty weights mean 1 for every row, empty labels mean that no row is labelled."""
 
-    X: Array
+    X: Any  # a matrix, or SparseRows for models that take them
     weights: Array = field(default_factory=lambda: NO_WEIGHTS)
     labels: NDArray[np.int64] = field(default_factory=lambda: NO_LABELS)
 
@@ -29,9 +88,14 @@ class Batch:
     def __getitem__(self, rows: Any) -> Batch:
         # Kernels are compiled for contiguous arrays; a run of rows is one already, and is not copied. Listed rows are taken,
         # which is faster than an index.
-        listed = isinstance(rows, np.ndarray) and rows.dtype.kind == "i"
+        if isinstance(self.X, SparseRows):
+            X: Any = self.X[rows]
+        elif isinstance(rows, np.ndarray) and rows.dtype.kind == "i":
+            X = np.take(self.X, rows, axis=0)
+        else:
+            X = np.ascontiguousarray(self.X[rows])
         return Batch(
-            np.take(self.X, rows, axis=0) if listed else np.ascontiguousarray(self.X[rows]),
+            X,
             np.ascontiguousarray(self.weights[rows]) if self.weights.size else NO_WEIGHTS,
             np.ascontiguousarray(self.labels[rows]) if self.labels.size else NO_LABELS,
         )
@@ -48,41 +112,34 @@ class Batch:
 
 
 class Buffer:
-    """Rows that wait for the end of the warm-up: bounded by `capacity`, grown by doubling."""
+    """Rows that wait for the end of the warm-up, at most `capacity` of them."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.rows = 0
         self.milestone: tuple[int, Any] | None = None  # a cache: parameters of a start on the first so many rows
-        self._batch: Batch | None = None
+        self._chunks: list[Batch] = []
 
     def append(self, batch: Batch) -> None:
-        """Add rows; the caller sees to it that they fit."""
-        if self._batch is None:
-            width = batch.X.shape[1:]
-            self._batch = Batch(np.empty((0, *width)), np.empty(0), np.empty(0, dtype=np.int64))
-        needed = self.rows + len(batch)
-        if needed > len(self._batch):
-            room = min(self.capacity, max(needed, 2 * len(self._batch), 16))
-            grown = Batch(np.empty((room, *self._batch.X.shape[1:])), np.empty(room), np.empty(room, dtype=np.int64))
-            for new, old in zip(_columns(grown), _columns(self._batch), strict=True):
-                new[: self.rows] = old[: self.rows]
-            self._batch = grown
-        part = slice(self.rows, needed)
-        self._batch.X[part] = batch.X
-        self._batch.weights[part] = batch.row_weights
-        self._batch.labels[part] = batch.labels if batch.labels.size else -1
-        self.rows = needed
+        """Add a copy of rows; the caller sees to it that they fit."""
+        labels = batch.labels.copy() if batch.labels.size else np.full(len(batch), -1)
+        self._chunks.append(Batch(batch.X.copy(), batch.row_weights.copy(), labels))
+        self.rows += len(batch)
+
+    def cut(self, rows: int) -> None:
+        """Keep the first rows only."""
+        self._chunks = [self.batch(rows)] if rows else []
+        self.rows = rows
 
     def batch(self, rows: int | None = None) -> Batch:
         """Return the first rows (all of them by default) as a batch."""
-        if self._batch is None:
+        if not self._chunks:
             raise ValueError("the buffer is empty")
-        return self._batch[: self.rows if rows is None else rows]
-
-
-def _columns(batch: Batch) -> tuple[Any, Any, Any]:
-    return batch.X, batch.weights, batch.labels
+        if len(self._chunks) > 1:
+            columns = zip(*((chunk.X, chunk.weights, chunk.labels) for chunk in self._chunks), strict=True)
+            X, weights, labels = map(list, columns)
+            self._chunks = [Batch(_joined(X), np.concatenate(weights), np.concatenate(labels))]
+        return self._chunks[0] if rows is None else self._chunks[0][:rows]
 
 
 @dataclass(frozen=True)
@@ -181,6 +238,8 @@ def arrays_of(value: Any) -> Iterator[NDArray[Any]]:
     """Yield every array and number in a state, or in any part of one, in order."""
     if isinstance(value, np.ndarray):
         yield value
+    elif hasattr(value, "__array__"):  # a table
+        yield np.asarray(value)
     elif isinstance(value, Buffer):
         yield from arrays_of(value.batch() if value.rows else None)
     elif is_dataclass(value):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Statistics:
-    """Base of every model's statistics: a frozen record of arrays on which the loop is linear.
+    """Base of every model's statistics: a frozen record of arrays, or tables, on which the loop is linear.
 
-    A subclass only lists its arrays. Held by a `State` they are means per observation; held by a `Summary` they are
+    A subclass only lists them. Held by a `State` they are means per observation; held by a `Summary` they are
     totals over the rows of a batch. `from_base` is the share of the warm-up summary in them: 1 in the base, 0 in what
     a batch yields. It is folded and averaged like any other statistic, so a merge can count the base once.
     """
@@ -33,15 +34,15 @@ class Statistics:
     def _names(cls) -> tuple[str, ...]:
         return tuple(field.name for field in fields(cls))
 
-    def _combine(self, function: Callable[..., Array], *others: Statistics) -> Self:
+    def _combine(self, function: Callable[..., Any], *others: Statistics) -> Self:
         parts = (self, *others)
         return type(self)(*[function(*[getattr(part, name) for part in parts]) for name in self._names()])
 
     def __add__(self, other: Self) -> Self:
-        return self._combine(np.add, other)
+        return self._combine(operator.add, other)
 
     def __sub__(self, other: Self) -> Self:
-        return self._combine(np.subtract, other)
+        return self._combine(operator.sub, other)
 
     def scaled(self, factor: float) -> Self:
         """Return these statistics times a number."""
@@ -52,10 +53,18 @@ class Statistics:
         keep, gain = 1.0 - step_size, step_size * other_scale
         return self._combine(lambda mine, theirs: keep * mine + gain * theirs, other)
 
+    def averaged(self, newest: Self, gain: float) -> Self:
+        """Return these statistics, a running average, moved towards the newest."""
+        return self.toward(newest, gain)
+
     def zeros_like(self) -> Self:
         """Return statistics of the same shape that hold nothing."""
-        return self._combine(np.zeros_like)
+        return self._combine(lambda array: 0.0 * array)
 
     def copy(self) -> Self:
         """Return statistics that share no memory with these."""
-        return self._combine(np.copy)
+        return self._combine(lambda array: array.copy())
+
+    def writable(self) -> Self:
+        """Return statistics whose arrays may be written to. A table is never written to: what changes is a new one."""
+        return self._combine(lambda array: array.copy() if isinstance(array, np.ndarray) else array)

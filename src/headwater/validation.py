@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
-from headwater.state import NO_LABELS, NO_WEIGHTS, Batch
+from headwater.state import NO_LABELS, NO_WEIGHTS, Batch, SparseRows
 from headwater.statistics import Array
 
 # Squares of larger values would overflow in the second moments of a long stream.
@@ -19,7 +20,7 @@ HEAVIEST = 1e30
 
 def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
     """Return X as a C-ordered float64 matrix of finite rows; the array itself if it already is one."""
-    if hasattr(X, "tocsr") or type(X).__module__.startswith("scipy.sparse"):
+    if issparse(X):
         raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense rows: pass {name}.toarray()")
     array = _numeric(X, name)
     if array.ndim == 1 or array.ndim == 0:
@@ -38,7 +39,127 @@ def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
     return rows
 
 
-def check_width(rows: Array, width: int, owner: str) -> None:
+def check_counts(X: Any, name: str = "X", owner: str = "this model") -> Array | SparseRows:
+    """Return rows of counts, or of other weights that are not negative: a matrix, or SparseRows if they are sparse."""
+    if isinstance(X, SparseRows):
+        return X
+    if not issparse(X):
+        rows = check_rows(X, name, owner)
+        if rows.min() < 0.0:
+            row = int(np.argwhere(rows < 0.0)[0][0])
+            raise ValueError(f"Negative values in data passed to {owner}: {name} must hold counts (first in row {row})")
+        return rows
+    shape: tuple[int, ...] = X.shape
+    if len(shape) != 2:
+        raise ValueError(f"{name} must have two dimensions (rows, columns), got {len(shape)}")
+    if 0 in shape:
+        what = "sample(s)" if shape[0] == 0 else "feature(s)"
+        raise ValueError(f"{name} has 0 {what} (shape={shape}) while a minimum of 1 is required.")
+    if shape[1] >= 2**31:
+        raise ValueError(f"{name} must have fewer than 2**31 columns, got {shape[1]}")
+    rows = X.tocsr()
+    data, indices, indptr = _numeric(rows.data, name), rows.indices, rows.indptr
+    if len(indptr) != X.shape[0] + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0) or indptr[-1] > len(indices):
+        raise ValueError(f"{name} is a damaged sparse matrix: its row pointers do not rise from 0 to the number of values")
+    data, indices = data[: indptr[-1]], indices[: indptr[-1]]
+    if len(data) < indptr[-1] or (indices.size and (indices.min() < 0 or indices.max() >= X.shape[1])):
+        raise ValueError(f"{name} is a damaged sparse matrix: it names columns that it does not have")
+    if not rows.has_canonical_format:
+        rows = csr_array((data.astype(np.float64), indices, indptr), shape=X.shape, copy=True)
+        rows.sum_duplicates()
+        data, indices, indptr = rows.data, rows.indices, rows.indptr
+    found = SparseRows(
+        np.ascontiguousarray(data, dtype=np.float64),
+        np.ascontiguousarray(indices, dtype=np.int32),
+        np.ascontiguousarray(indptr, dtype=np.int64),
+        int(X.shape[1]),
+    )
+    if found.nnz:
+        wrong = ~(found.data >= 0.0) | (found.data > LARGEST)
+        if wrong.any():
+            row = int(np.searchsorted(found.indptr, np.flatnonzero(wrong)[0], side="right")) - 1
+            _check_finite(found[row : row + 1].copy().data, name, row)
+            raise ValueError(f"Negative values in data passed to {owner}: {name} must hold counts (first in row {row})")
+    return found
+
+
+def check_count_row(x: Any, names: Any, width: int | None, owner: str) -> Array:
+    """Return one row of counts, an array or a mapping from column names to counts, of which those not there are 0."""
+    if isinstance(x, Mapping) and names is not None:
+        known = set(names)
+        unknown = [name for name in x if name not in known]
+        if unknown:
+            raise ValueError(f"the row has columns that this model does not know: {unknown}")
+        x = {name: x.get(name, 0) for name in names}
+    row = check_row(x, names, width)
+    if row.min() < 0.0:
+        raise ValueError(f"Negative values in data passed to {owner}: the row must hold counts")
+    return row
+
+
+def check_sequences(X: Any, lengths: Any, name: str = "X") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the symbols of all sequences, one after the other, and the length of each.
+
+    `X` is a list of sequences, a matrix with one in each row, or, with `lengths`, the symbols of all of them.
+    """
+    if lengths is None and isinstance(X, list | tuple) and not (len(X) and np.ndim(X[0]) == 0):
+        parts = [_symbols(part, f"sequence {index} of {name}") for index, part in enumerate(X)]
+        if not parts:
+            raise ValueError(f"{name} has 0 sequence(s) while a minimum of 1 is required.")
+        return np.concatenate(parts), np.array([len(part) for part in parts])
+    array = np.asarray(_numeric(X, name))
+    if lengths is None:
+        if array.ndim == 0 or array.size == 0:
+            raise ValueError(f"{name} has 0 sequence(s) (shape={array.shape}) while a minimum of 1 is required.")
+        if array.ndim == 2 and array.shape[1] > 1:
+            return _symbols(array.ravel(), name), np.full(len(array), array.shape[1])
+        symbols = _symbols(array, name)
+        return symbols, np.array([len(symbols)])
+    symbols = _symbols(array, name)
+    sizes = _symbols(_numeric(lengths, "lengths"), "lengths")
+    if not len(sizes):
+        raise ValueError("lengths must name the length of at least one sequence, got none")
+    if sizes.sum() != len(symbols):
+        raise ValueError(f"lengths must add up to the {len(symbols)} symbols of {name}, got {sizes.sum()}")
+    return symbols, sizes
+
+
+def _symbols(values: Any, name: str) -> NDArray[np.int64]:
+    array = np.asarray(_numeric(values, name)) if np.ndim(values) == 0 or len(values) else np.empty(0)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, got shape {array.shape}")
+    if not array.size:
+        return np.empty(0, dtype=np.int64)
+    if array.dtype.kind == "f":
+        _check_finite(array, name)
+        if np.any(array != np.round(array)):
+            raise ValueError(f"{name} must hold whole numbers: symbols are counted from 0")
+    if array.min() < 0 or array.max() >= 2**31:
+        wrong = array.min() if array.min() < 0 else array.max()
+        raise ValueError(f"{name} must hold whole numbers from 0 to 2**31 - 1, got {wrong}")
+    return array.astype(np.int64)
+
+
+def transition_counts(symbols: NDArray[np.int64], lengths: NDArray[np.int64], n_symbols: int) -> SparseRows:
+    """Count first symbols and transitions: a row for each sequence, of n_symbols + n_symbols^2 columns.
+
+    Column s is a start with s, column n_symbols * (1 + a) + b a step from a to b.
+    """
+    width = n_symbols * (n_symbols + 1)
+    first = np.zeros(len(symbols), dtype=bool)
+    starts = np.cumsum(lengths) - lengths
+    first[starts[lengths > 0]] = True
+    columns = symbols.copy()
+    columns[1:] += np.where(first[1:], 0, n_symbols * (1 + symbols[:-1]))
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    counts = csr_array((np.ones(len(symbols)), columns, indptr), shape=(len(lengths), width))
+    counts.sum_duplicates()
+    return SparseRows(counts.data, counts.indices.astype(np.int32), counts.indptr.astype(np.int64), width)
+
+
+def check_width(rows: Any, width: int, owner: str) -> None:
     """Refuse rows of another width."""
     if rows.shape[1] != width:
         raise ValueError(f"X has {rows.shape[1]} features, but {owner} is expecting {width} features as input")
@@ -83,7 +204,7 @@ def check_labels(labels: Any, rows: int, n_components: int) -> NDArray[np.int64]
     return np.ascontiguousarray(whole, dtype=np.int64)
 
 
-def make_batch(rows: Array, weights: Array, labels: NDArray[np.int64]) -> Batch:
+def make_batch(rows: Any, weights: Array, labels: NDArray[np.int64]) -> Batch:
     """Return a batch without the rows of weight 0, which are as good as absent."""
     if weights.size and np.any(weights == 0.0):
         return Batch(rows, weights, labels)[weights > 0.0]
@@ -127,11 +248,12 @@ def _numeric(values: Any, name: str) -> Any:
     return array
 
 
-def _check_finite(array: Array, name: str) -> None:
+def _check_finite(array: Array, name: str, row: int | None = None) -> None:
+    """Refuse NaN, infinity and what is too large; of one row by its number."""
     if array.min() >= -LARGEST and array.max() <= LARGEST:  # false for NaN, too
         return
     if np.isnan(array).any():
-        row = int(np.argwhere(np.isnan(array))[0][0])
+        row = int(np.argwhere(np.isnan(array))[0][0]) if row is None else row
         advice = "drop those rows or fill them in first, for example with sklearn.impute.SimpleImputer"
         if name == "labels":
             advice = "a row without label has -1"
@@ -139,7 +261,7 @@ def _check_finite(array: Array, name: str) -> None:
             advice = "a row that is not to count has 0"
         raise ValueError(f"{name} contains NaN (first in row {row}): missing values are not learned from; {advice}")
     if np.isinf(array).any():
-        row = int(np.argwhere(np.isinf(array))[0][0])
+        row = int(np.argwhere(np.isinf(array))[0][0]) if row is None else row
         raise ValueError(f"{name} contains infinity or a value too large for float64 (first in row {row}): inf is no datum")
     raise ValueError(
         f"{name} contains a value of size {np.abs(array).max():.3g}, but squares of more than {LARGEST:g} overflow: rescale it"

@@ -58,6 +58,9 @@ class StreamingEstimator(BaseEstimator, ABC):
     # Parameters in which models must agree to be merged.
     _merge_parameters: ClassVar[tuple[str, ...]] = ("n_components", "half_life")
 
+    # Whether a row is a sequence of symbols, of any length.
+    _takes_sequences: ClassVar[bool] = False
+
     _state: State
     _learner: Learner
     _cache: _Cache
@@ -68,6 +71,14 @@ class StreamingEstimator(BaseEstimator, ABC):
     @abstractmethod
     def _make_learner(self, width: int) -> Learner:
         """Check the parameters and return the learner they describe."""
+
+    def _checked(self, X: Any) -> Any:
+        """Return the rows of a chunk, or refuse them in one sentence."""
+        return check_rows(X, owner=type(self).__name__)
+
+    def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
+        """Return one row as a chunk, or refuse it."""
+        return check_row(x, names, width)
 
     @property
     def _n_labels(self) -> int:
@@ -173,7 +184,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         scores : ndarray of shape (n_samples,)
             Log-density of each row before it was learned.
         """
-        rows = check_rows(X, owner=type(self).__name__)
+        rows = self._checked(X)
         kept = check_weights(sample_weight, len(rows)) != 0.0
         scores = np.full(len(rows), np.nan)
         if kept.size and not kept.all():
@@ -330,10 +341,10 @@ class StreamingEstimator(BaseEstimator, ABC):
         row = self._one(x)
         return int(np.argmax(self._learner.model.posterior(self._quick_parameters(), Batch(row), 1)[0]))
 
-    def _one(self, x: Any, learning: bool = False) -> Array:
+    def _one(self, x: Any, learning: bool = False) -> Any:
         if not learning:
             check_is_fitted(self)
-        return check_row(x, getattr(self, "feature_names_in_", None), getattr(self, "n_features_in_", None))
+        return self._checked_one(x, getattr(self, "feature_names_in_", None), getattr(self, "n_features_in_", None))
 
     def _quick_parameters(self) -> Any:
         """Reported parameters as of the last refresh: what one-row calls read, without settling anything."""
@@ -374,7 +385,7 @@ class StreamingEstimator(BaseEstimator, ABC):
 
     def _rows(self, X: Any) -> Batch:
         check_is_fitted(self)
-        rows = check_rows(X, owner=type(self).__name__)
+        rows = self._checked(X)
         check_width(rows, self.n_features_in_, type(self).__name__)
         validate_data(self, X, skip_check_array=True, reset=False)
         return Batch(rows)
@@ -384,7 +395,7 @@ class StreamingEstimator(BaseEstimator, ABC):
     def _take(
         self, X: Any, sample_weight: Any, labels: Any, reset: bool, going_on: bool | None = None
     ) -> tuple[Batch, Learner]:
-        rows = check_rows(X, owner=type(self).__name__)
+        rows = self._checked(X)
         if not reset:
             check_width(rows, self.n_features_in_, type(self).__name__)
         if going_on is None:
@@ -424,7 +435,8 @@ class StreamingEstimator(BaseEstimator, ABC):
             self._learner = learner
             self._parameters = learner.width, [getattr(self, name) for name in self._parameter_names()]
         self._state = state
-        self._cache = _Cache(quick=self._cache.quick if "_cache" in self.__dict__ else None)
+        quick = self._cache.quick if "_cache" in self.__dict__ else None
+        self._cache = _Cache(quick=quick if quick is not None and quick[0] is state.statistics else None)
 
     def _new_key(self) -> int:
         seed = self.random_state

@@ -7,25 +7,20 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import DensityMixin
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from headwater.algorithms import Algorithm, resolve
-from headwater.estimators.base import StreamingEstimator
-from headwater.estimators.display import html_table, text_table
+from headwater.algorithms import Algorithm
 from headwater.estimators.given import given_parameters, shaped
 from headwater.estimators.intervals import CredibleIntervals, credible_intervals
+from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.families.gaussian import COVARIANCES, Gaussian
 from headwater.families.gaussian_records import GaussianBelief
-from headwater.learner import Learner, belief
-from headwater.models.mixture import Mixture
-from headwater.models.protocol import StartSettings
+from headwater.learner import Learner
 from headwater.models.seeding import INIT_PARAMS
 from headwater.statistics import Array
 
 
-class GaussianMixture(DensityMixin, StreamingEstimator):
+class GaussianMixture(MixtureEstimator):
     """A mixture of Gaussians that learns from streams, or from all rows at once.
 
     Names, shapes and meanings are those of `sklearn.mixture.GaussianMixture`; `partial_fit`, weights, labels, online
@@ -127,31 +122,18 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         "mean_precision_prior", "degrees_of_freedom_prior", "covariance_prior",
     )  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(numbers.Integral, 1, None, closed="left")],
+        **CONSTRAINTS,
         "covariance_type": [StrOptions(set(COVARIANCES))],
-        "tol": [Interval(numbers.Real, 0.0, None, closed="left")],
         "reg_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
-        "max_iter": [Interval(numbers.Integral, 0, None, closed="left")],
-        "n_init": [Interval(numbers.Integral, 1, None, closed="left")],
         "init_params": [StrOptions(set(INIT_PARAMS))],
-        "weights_init": ["array-like", None],
         "means_init": ["array-like", None],
         "precisions_init": ["array-like", None],
-        "random_state": ["random_state"],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-        "verbose_interval": [Interval(numbers.Integral, 1, None, closed="left")],
-        "algorithm": [str, Algorithm],
-        "half_life": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
-        "warm_up": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
-        "weight_concentration_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "mean_prior": ["array-like", None],
         "mean_precision_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "degrees_of_freedom_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "covariance_prior": ["array-like", None, Interval(numbers.Real, 0.0, None, closed="neither")],
-        "n_threads": [None, Interval(numbers.Integral, 1, None, closed="left")],
-        "parts": [Interval(numbers.Integral, 1, None, closed="left")],
     }
+    _given_start = ("weights_init", "means_init", "precisions_init")
 
     def __init__(
         self,
@@ -209,8 +191,7 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
     # Parameters to learner
 
     def _make_learner(self, width: int) -> Learner:
-        parameters = {name: getattr(self, name) for name in self._parameter_names()}
-        validate_parameter_constraints(self._parameter_constraints, parameters, type(self).__name__)
+        self._check_parameters()
         mean_prior = None if self.mean_prior is None else shaped(self.mean_prior, (width,), "mean_prior")
         family = Gaussian(
             self.n_components, self.covariance_type, self.reg_covar, mean_prior, self.mean_precision_prior,
@@ -218,182 +199,10 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         )  # fmt: skip
         family.check_prior(width)
         name = f"{type(self).__name__} with {self.covariance_type} covariance"
-        algorithm = resolve(self.algorithm, family.readouts, name)
-        if algorithm.readout == "mode" and (self.weight_concentration_prior or 1.0) < 1.0:
-            raise ValueError(
-                f"weight_concentration_prior must be at least 1 for algorithm {algorithm.word!r}, whose weights are a mode, "
-                f"got {self.weight_concentration_prior}"
-            )
-        return Learner(
-            Mixture(self.n_components, family, self.weight_concentration_prior),
-            algorithm,
-            width,
-            StartSettings(
-                self.init_params,
-                polish=self.means_init is None and self.max_iter > 0,
-                readout="mode" if (self.weight_concentration_prior or 1.0) >= 1.0 else "expect_log",
-                given=given_parameters(family, width, self.weights_init, self.means_init, self.precisions_init),
-            ),
-            self.half_life,
-            None if self.warm_up == "auto" else int(self.warm_up),
-            self.n_threads,
-            int(self.parts),
-        )
+        given = given_parameters(family, width, self.weights_init, self.means_init, self.precisions_init)
+        return self._learner_of(family, width, name, given, polish=self.means_init is None)
 
-    # Answers
-
-    def score_samples(self, X: Any) -> Array:
-        """Return the log-density of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        log_prob : ndarray of shape (n_samples,)
-            Log-density of each row under the current parameters.
-        """
-        batch = self._rows(X)
-        return self._model.log_likelihood(self._reading()[1], batch, self.n_threads)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log-density of the rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Not used, present for API consistency by convention.
-
-        Returns
-        -------
-        log_likelihood : float
-            Mean log-density per row.
-        """
-        return self.score_samples(X).mean()
-
-    def predictive_score_samples(self, X: Any) -> Array:
-        """Return the log-density of each row with the uncertainty of the parameters integrated out (Student-t tails).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        log_prob : ndarray of shape (n_samples,)
-            Log posterior predictive density of each row.
-        """
-        batch = self._rows(X)
-        parameters = self._model.readout("predictive", *self._proper_belief())
-        return self._model.log_likelihood(parameters, batch, self.n_threads)
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each component for each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        responsibilities : ndarray of shape (n_samples, n_components)
-            Probabilities, which sum to one in each row.
-        """
-        batch = self._rows(X)
-        return self._model.posterior(self._reading()[1], batch, self.n_threads)
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return the most probable component of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        components : ndarray of shape (n_samples,)
-            Indices of components.
-        """
-        return self.predict_proba(X).argmax(axis=1)
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> NDArray[np.int64]:
-        """Learn from the rows and return the most probable component of each.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts.
-        labels : array-like of shape (n_samples,), optional
-            The component of each row where it is known, -1 where not.
-
-        Returns
-        -------
-        components : ndarray of shape (n_samples,)
-            Indices of components.
-        """
-        return self.fit(X, y, sample_weight, labels=labels).predict(X)
-
-    def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.int64]]:
-        """Draw rows from the mixture.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of rows.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            The rows, sorted by component.
-        y : ndarray of shape (n_samples,)
-            The component of each row.
-        """
-        check_is_fitted(self)
-        if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
-            raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")
-        return self._model.sample(self._reading()[1], int(n_samples), self._rng())
-
-    def bic(self, X: Any) -> float:
-        """Return the Bayesian information criterion on the rows; lower is better.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        bic : float
-            The criterion.
-        """
-        scores = self.score_samples(X)
-        return float(-2.0 * scores.sum() + self._n_parameters() * np.log(len(scores)))
-
-    def aic(self, X: Any) -> float:
-        """Return Akaike's information criterion on the rows; lower is better.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        aic : float
-            The criterion.
-        """
-        return float(-2.0 * self.score_samples(X).sum() + 2.0 * self._n_parameters())
+    # What was learned
 
     def credible_intervals(self, level: float = 0.9) -> CredibleIntervals:
         """Return central intervals of the belief about weights, means and variances, one by one.
@@ -414,13 +223,6 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         if not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, got {level!r}")
         return credible_intervals(self._family, self.weight_concentration_, self._component_belief(), float(level))
-
-    # What was learned
-
-    @property
-    def weights_(self) -> Array:
-        """Weight of each component."""
-        return np.exp(self._reading()[1].log_weights)
 
     @property
     def means_(self) -> Array:
@@ -447,12 +249,6 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         return factor**2
 
     @property
-    def weight_concentration_(self) -> Array:
-        """Dirichlet parameters of the belief about the weights."""
-        prior, statistics, count = self._proper_belief()
-        return prior.concentration + count * statistics.count
-
-    @property
     def mean_precision_(self) -> Array:
         """Rows' worth of belief about each mean."""
         return self._component_belief().mean_precision
@@ -463,51 +259,17 @@ class GaussianMixture(DensityMixin, StreamingEstimator):
         return self._component_belief().dof
 
     @property
-    def _model(self) -> Mixture:
-        self._fitted_state()
-        model = self._learner.model
-        assert isinstance(model, Mixture)
-        return model
-
-    @property
     def _family(self) -> Gaussian:
         family = self._model.family
         assert isinstance(family, Gaussian)
         return family
 
-    def _proper_belief(self) -> tuple[Any, Any, float]:
-        state, _ = self._reading()
-        return belief(self._learner, state)
-
     def _component_belief(self) -> GaussianBelief:
         prior, statistics, count = self._proper_belief()
         return self._family.belief(prior.components, statistics.scaled(count))
 
-    def _n_parameters(self) -> int:
-        return self._model.n_parameters(self.n_features_in_)
-
-    # How it looks
-
-    def _summary(self) -> tuple[str, list[str], list[list[str]]]:
-        """One line and a table of the heaviest components."""
-        order = np.argsort(-self.weights_, kind="stable")
+    def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         names = getattr(self, "feature_names_in_", [f"x{index}" for index in range(self.n_features_in_)])
-        columns = [str(name) for name in names[:4]] + (["..."] if len(names) > 4 else [])
-        table = []
-        for k in order[:8]:
-            values = [f"{value:.4g}" for value in self.means_[k][:4]]
-            table.append([str(k), f"{self.weights_[k]:.3f}", *values, *(["..."] if len(names) > 4 else [])])
-        if len(order) > 8:
-            table.append(["...", f"{self.weights_[order[8:]].sum():.3f}", *[""] * len(columns)])
-        rows = f"{self.n_samples_seen_:,} row{'s' if self.n_samples_seen_ != 1 else ''}"
-        warming = " (warming up)" if self._state.base is None else ""
-        line = f"{rows} of {self.n_features_in_} columns seen{warming}; components by weight, with their means:"
-        return line, ["component", "weight", *columns], table
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = super().__repr__(N_CHAR_MAX)
-        return f"{text}\n{text_table(*self._summary())}" if self._has_state() else text
-
-    def _repr_html_inner(self) -> str:
-        html = super()._repr_html_inner()
-        return html + html_table(*self._summary()) if self._has_state() else html
+        more = ["..."] if len(names) > 4 else []
+        lines = [[*(f"{value:.4g}" for value in mean[:4]), *more] for mean in self.means_[components]]
+        return "means", [*map(str, names[:4]), *more], lines

@@ -37,22 +37,28 @@ def given_parameters(
     if weights_init is None and means_init is None and precisions_init is None:
         return None
     k = family.n_components
-    weights = means = factor = None
-    if weights_init is not None:
-        weights = shaped(weights_init, (k,), "weights")
-        if weights.min() < 0.0 or weights.max() > 1.0:
-            # scikit-learn's sentence, which takes the largest for the smallest, and what it means to say.
-            raise ValueError(
-                f"The parameter 'weights' should be in the range [0, 1], but got max value {weights.min():.5f}, min value "
-                f"{weights.max():.5f}: they run from {weights.min():.5f} to {weights.max():.5f}"
-            )
-        if not np.isclose(weights.sum(), 1.0):
-            raise ValueError(f"The parameter 'weights' should be normalized, but got sum(weights) = {weights.sum():.5f}")
+    weights, means, factor = given_weights(weights_init, k), None, None
     if means_init is not None:
         means = shaped(means_init, (k, width), "means")
     if precisions_init is not None:
         factor = _precision_factor(family, width, precisions_init)
     return GivenParameters(family, weights, means, factor)
+
+
+def given_weights(weights_init: Any, n_components: int) -> Array | None:
+    """Check weights that were given; None if none were."""
+    if weights_init is None:
+        return None
+    weights = shaped(weights_init, (n_components,), "weights")
+    if weights.min() < 0.0 or weights.max() > 1.0:
+        # scikit-learn's sentence, which takes the largest for the smallest, and what it means to say.
+        raise ValueError(
+            f"The parameter 'weights' should be in the range [0, 1], but got max value {weights.min():.5f}, min value "
+            f"{weights.max():.5f}: they run from {weights.min():.5f} to {weights.max():.5f}"
+        )
+    if not np.isclose(weights.sum(), 1.0):
+        raise ValueError(f"The parameter 'weights' should be normalized, but got sum(weights) = {weights.sum():.5f}")
+    return weights
 
 
 def _precision_factor(family: Gaussian, width: int, precisions_init: Any) -> Array:

@@ -91,6 +91,11 @@ class Gaussian:
         return frozenset(READOUTS) - (frozenset() if self.kind.match else {"match_moments"})
 
     @property
+    def stream(self) -> str:
+        """The readout that streams best."""
+        return "expect_log"
+
+    @property
     def kind(self) -> Covariance:
         return COVARIANCES[self.covariance_type]
 
@@ -108,6 +113,18 @@ class Gaussian:
         """Number of free parameters of all components."""
         return self.n_components * width + self.kind.n_parameters(self.n_components, width)
 
+    def rows_to_learn(self, width: int) -> int:
+        """Rows that it takes to move every parameter: one for each."""
+        return self.n_parameters(width) + self.n_components - 1
+
+    def row_bytes(self, width: int) -> int:
+        """Memory of a row that waits."""
+        return 8 * width
+
+    def work(self, batch: Batch) -> float:
+        """Operations of an E-step."""
+        return float(len(batch)) * self.n_parameters(batch.X.shape[1])
+
     def zeros(self, width: int) -> GaussianStatistics:
         """Return statistics that hold nothing."""
         k = self.n_components
@@ -122,6 +139,10 @@ class Gaussian:
         return MomentStatistics(
             statistics.from_base, statistics.count, statistics.first, statistics.second, mean_count, dof_count
         )
+
+    def brought(self, prior: GaussianPrior, own: GaussianPrior, statistics: GaussianStatistics) -> GaussianStatistics:
+        """Return statistics that were gathered under the prior `own` about the origin of another."""
+        return self.rebased(statistics, own.origin - prior.origin)
 
     def rebased(self, statistics: GaussianStatistics, shift: Array) -> GaussianStatistics:
         """Return statistics about an origin that lies at -shift of theirs, so that a row x is x + shift now."""
@@ -139,6 +160,10 @@ class Gaussian:
         shared = {"from_base"} | ({"second"} if self.covariance_type == "tied" else set())
         return type(statistics)(**{name: array if name in shared else array[order] for name, array in arrays.items()})
 
+    def chosen(self, prior: GaussianPrior, order: Any) -> GaussianPrior:
+        """Return the prior of some of the components: all share one."""
+        return prior
+
     def replaced(self, statistics: GaussianStatistics, other: GaussianStatistics, which: NDArray[np.bool_]) -> Any:
         """Return statistics that have these components from another."""
         own, arrays = statistics.to_arrays(), other.to_arrays()
@@ -148,6 +173,10 @@ class Gaussian:
         return type(statistics)(**own)
 
     # Priors
+
+    def flattened(self, prior: GaussianPrior) -> GaussianPrior:
+        """The prior whose mode is maximum likelihood, about the same origin."""
+        return self.flat_prior(prior.origin)
 
     def flat_prior(self, origin: Array) -> GaussianPrior:
         """The prior whose mode is maximum likelihood; only the floor `reg_covar` is left of it."""
@@ -325,8 +354,8 @@ class Gaussian:
         responsibilities: Array = EMPTY_TABLE,
         given: bool = False,
         n_threads: int | None = None,
-    ) -> float:
-        """Run the E-step kernel: add to `totals`, fill `scores` and `responsibilities`; return the weighted score."""
+    ) -> tuple[float, Any]:
+        """Add to `totals`, fill `scores` and `responsibilities`; return the weighted score and `totals`."""
         offset = parameters.offset + log_weights
         power, stretch = parameters.power, parameters.stretch
         if not self.kind.matrix:
@@ -354,12 +383,13 @@ class Gaussian:
                 totals.count[...] += count
                 totals.first[...] += first
                 totals.second[...] += second
-        return float(sum(values))
+        return float(sum(values)), totals
 
-    def collect(self, geometry: Geometry, batch: Batch, totals: GaussianStatistics, responsibilities: Array) -> None:
-        """Add rows whose responsibilities are known to `totals`."""
-        blank = self.blank(geometry.origin)
+    def collect(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
+        """Statistics of rows whose responsibilities are known."""
+        blank, totals = self.blank(geometry.origin), self.zeros(batch.X.shape[1])
         self.estep(blank, np.zeros(self.n_components), batch, totals, responsibilities=responsibilities, given=True)
+        return totals
 
     def climb(
         self,
@@ -397,16 +427,19 @@ class Gaussian:
         steps: Array,
         gains: Array,
         n_eff: float,
-        totals: GaussianStatistics,
-        average: GaussianStatistics,
+        statistics: GaussianStatistics,
+        average: GaussianStatistics | None,
         scores: Array,
-    ) -> float:
-        """Learn row by row, changing `totals` and `average` in place; return n_eff afterwards."""
-        return self.kind.sweep(
+    ) -> tuple[GaussianStatistics, GaussianStatistics | None, float]:
+        """Learn row by row; return statistics and average, as means per row, and n_eff."""
+        totals = statistics.scaled(n_eff)
+        moving = totals.zeros_like() if average is None else average.copy()
+        n_eff = self.kind.sweep(
             batch.X, batch.weights, batch.labels, prior.origin, READOUTS[name], concentration, self._prior_tuple(prior),
             steps, gains, n_eff, totals.count, totals.first, totals.second,
-            (average.count, average.first, average.second), scores,
+            (moving.count, moving.first, moving.second), scores,
         )  # fmt: skip
+        return totals.scaled(1.0 / n_eff), None if average is None else moving, n_eff
 
     def match(
         self,
@@ -415,18 +448,20 @@ class Gaussian:
         batch: Batch,
         steps: Array,
         n_eff: float,
-        totals: MomentStatistics,
+        statistics: MomentStatistics,
         scores: Array,
         projection: tuple[str, str],
-    ) -> float:
-        """Learn row by row by moment matching, changing `totals` in place; return n_eff afterwards."""
+    ) -> tuple[MomentStatistics, float]:
+        """Learn row by row by moment matching; return statistics, as means per row, and n_eff."""
         assert self.kind.match is not None
+        totals = statistics.scaled(n_eff)
         weight_projection, dof_projection = (PROJECTIONS[name] for name in projection)
-        return self.kind.match(
+        n_eff = self.kind.match(
             batch.X, batch.weights, batch.labels, prior.origin, weight_projection, dof_projection, concentration,
             self._prior_tuple(prior), steps, n_eff, totals.count, totals.mean_count, totals.dof_count, totals.first,
             totals.second, scores,
         )  # fmt: skip
+        return totals.scaled(1.0 / n_eff), n_eff
 
     # What users see
 
@@ -445,7 +480,7 @@ class Gaussian:
             return np.swapaxes(factor, -1, -2).copy()
         return factor[:, 0].copy() if self.spherical else factor.copy()
 
-    def sample(self, parameters: GaussianParameters, components: NDArray[np.int64], rng: np.random.Generator) -> Array:
+    def sample(self, parameters: GaussianParameters, components: NDArray[np.int64], rng: np.random.Generator, *_: Any) -> Array:
         """Draw one row from each of the listed components."""
         noise = rng.standard_normal((len(components), parameters.means.shape[1]))
         if self.kind.matrix:

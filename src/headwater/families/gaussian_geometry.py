@@ -17,6 +17,7 @@ class Geometry:
     origin: Array
     spread: Array
     views: tuple[Array, ...]
+    scale: float = 1.0  # what a row's log-density is measured in: nats
 
     @classmethod
     def of(cls, batch: Batch, matrix: bool) -> Geometry:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from headwater.families.protocol import Family
@@ -53,6 +54,14 @@ class Mixture:
         """Number of free parameters, weights included."""
         return self.family.n_parameters(width) + self.n_components - 1
 
+    def rows_to_learn(self, width: int) -> int:
+        """Rows that it takes to move every parameter."""
+        return self.family.rows_to_learn(width)
+
+    def row_bytes(self, width: int) -> int:
+        """Memory of a row that waits."""
+        return self.family.row_bytes(width)
+
     def zeros(self, width: int) -> Statistics:
         return self.family.zeros(width)
 
@@ -63,8 +72,8 @@ class Mixture:
     # Priors and readouts
 
     def flattened(self, prior: MixturePrior) -> MixturePrior:
-        """The prior whose mode is maximum likelihood, about the same origin."""
-        return MixturePrior(np.ones(self.n_components), self.family.flat_prior(prior.components.origin))
+        """The prior whose mode is maximum likelihood."""
+        return MixturePrior(np.ones(self.n_components), self.family.flattened(prior.components))
 
     def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> MixturePrior:
         """The user's prior, completed in the scale of rows that were seeded with these responsibilities."""
@@ -137,11 +146,15 @@ class Mixture:
 
     def brought(self, prior: MixturePrior, own: MixturePrior, statistics: Any) -> Any:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
-        return self.family.rebased(statistics, own.components.origin - prior.components.origin)
+        return self.family.brought(prior.components, own.components, statistics)
 
     def permuted(self, statistics: Any, order: Any) -> Any:
         """Return statistics with the components in another order."""
         return self.family.permuted(statistics, order)
+
+    def chosen(self, prior: MixturePrior, order: Any) -> MixturePrior:
+        """Return the prior of some of the components."""
+        return MixturePrior(prior.concentration[order], self.family.chosen(prior.components, order))
 
     def separation(self, prior: MixturePrior, totals: Any, others: Any) -> Array:
         """Symmetric divergence (K, K) of the beliefs about these components and about those, up to a constant."""
@@ -169,10 +182,10 @@ class Mixture:
     ) -> Summary:
         """E-step: add the rows to the pending summary, whose arrays are reused, or to a fresh one."""
         pending = pending or Summary(self.zeros(batch.X.shape[1]))
-        score = self.family.estep(
+        score, totals = self.family.estep(
             parameters.components, parameters.log_weights, batch, pending.statistics, scores, n_threads=n_threads
         )
-        return Summary(pending.statistics, pending.rows + len(batch), pending.size + batch.size, pending.score + score)
+        return Summary(totals, pending.rows + len(batch), pending.size + batch.size, pending.score + score)
 
     def climb(
         self, name: str, prior: MixturePrior, summary: Summary, batch: Batch, passes: int, tol: float, before: float
@@ -189,9 +202,7 @@ class Mixture:
 
     def collect(self, geometry: Any, batch: Batch, responsibilities: Array) -> Summary:
         """Summary of rows whose responsibilities are known."""
-        totals = self.zeros(batch.X.shape[1])
-        self.family.collect(geometry, batch, totals, responsibilities)
-        return Summary(totals, len(batch), batch.size)
+        return Summary(self.family.collect(geometry, batch, responsibilities), len(batch), batch.size)
 
     def sweep(
         self,
@@ -210,18 +221,18 @@ class Mixture:
 
         With a projection (of weights, of degrees of freedom) every row is learned by moment matching.
         """
-        totals, moving = statistics.scaled(n_eff), average
         if projection is not None:
-            n_eff = self.family.match(prior.components, prior.concentration, batch, steps, n_eff, totals, scores, projection)
+            after, n_eff = self.family.match(
+                prior.components, prior.concentration, batch, steps, n_eff, statistics, scores, projection
+            )
+            moving = None
         else:
-            moving = totals.zeros_like() if average is None else average.copy()
-            n_eff = self.family.sweep(
-                name, prior.components, prior.concentration, batch, steps, gains, n_eff, totals, moving, scores
+            after, moving, n_eff = self.family.sweep(
+                name, prior.components, prior.concentration, batch, steps, gains, n_eff, statistics, average, scores
             )
         share = np.asarray(float(statistics.from_base[0]) * np.cumprod(1.0 - steps))
-        after = totals.scaled(1.0 / n_eff)
         after.from_base[...] = share[-1]
-        if average is None:
+        if moving is None:
             return after, None, n_eff
         moving.from_base[...] = averaged_share(float(average.from_base[0]), share, gains)
         return after, moving, n_eff
@@ -240,12 +251,14 @@ class Mixture:
         )
         return responsibilities
 
-    def sample(self, parameters: MixtureParameters, rows: int, rng: np.random.Generator) -> tuple[Array, Any]:
+    def sample(
+        self, parameters: MixtureParameters, rows: int, rng: np.random.Generator, *options: Any
+    ) -> tuple[Array, NDArray[np.int64]]:
         """Draw rows and the components they came from, sorted by component as scikit-learn has it."""
         weights = np.exp(parameters.log_weights)
         counts = rng.multinomial(rows, weights / weights.sum())
         components = np.repeat(np.arange(self.n_components), counts)
-        return self.family.sample(parameters.components, components, rng), components
+        return self.family.sample(parameters.components, components, rng, *options), components
 
 
 def averaged_share(average: float, shares: Array, gains: Array) -> float:

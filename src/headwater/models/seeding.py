@@ -9,6 +9,7 @@ from headwater.state import Batch
 from headwater.statistics import Array
 
 INIT_PARAMS = ("kmeans", "k-means++", "random", "random_from_data")
+FARTHEST_ROWS = 500  # farthest-first goes for outliers, of which a sample has fewer
 
 
 def seed_assignments(
@@ -42,9 +43,8 @@ def seed_assignments(
                 _, chosen = _plus_plus(rows, weights, centres, rng)
                 responsibilities[chosen[chosen >= 0], np.flatnonzero(chosen >= 0)] = 1.0
             else:
-                runs = [
-                    _lloyd(rows, weights, _plus_plus(rows, weights, centres, rng)[0], labels, lloyd_steps) for _ in range(tries)
-                ]
+                first = _farthest if method == "farthest-first" else _plus_plus
+                runs = [_lloyd(rows, weights, first(rows, weights, centres, rng)[0], labels, lloyd_steps) for _ in range(tries)]
                 responsibilities[np.arange(n), min(runs, key=lambda run: run[1])[0]] = 1.0
     if labels.max(initial=-1) >= 0:
         named = labels >= 0
@@ -77,6 +77,27 @@ def _plus_plus(rows: Array, weights: Array, centres: Array, rng: np.random.Gener
         chosen[k] = candidates[best]
         centres[k] = rows[chosen[k]]
         nearest = distances[:, best]
+    return centres, chosen
+
+
+def _farthest(rows: Array, weights: Array, centres: Array, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
+    """Farthest-first: fill the centres that are NaN, each by the row of a sample that is farthest from those there are.
+
+    Rows at the zero point, which say nothing, are no centres.
+    """
+    centres = centres.copy()
+    chosen = np.full(len(centres), -1)
+    telling = np.flatnonzero((weights > 0.0) & (np.einsum("ij,ij->i", rows, rows) > 0.0))
+    sample = rng.permutation(telling if len(telling) else np.arange(len(rows)))[: max(FARTHEST_ROWS, 10 * len(centres))]
+    squares = np.einsum("ij,ij->i", rows[sample], rows[sample])
+    nearest = np.full(len(sample), np.inf)
+    for k in range(len(centres)):
+        if np.isnan(centres[k, 0]):
+            known = np.isfinite(nearest[0])
+            place = int(np.argmax(nearest)) if known else int(rng.integers(len(sample)))
+            chosen[k] = sample[place]
+            centres[k] = rows[chosen[k]]
+        nearest = np.minimum(nearest, _distances(rows[sample], squares, centres[k : k + 1])[:, 0])
     return centres, chosen
 
 

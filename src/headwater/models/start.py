@@ -87,17 +87,21 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
         learn_rows, judge_rows = final_rows[:enough], final_rows[enough : 2 * enough]
     learn, judge, final = batch[learn_rows], batch[judge_rows], batch[final_rows]
 
+    methods = ("kmeans", "farthest-first") if settings.method == "auto" else (settings.method,)
+
     def seed(index: int) -> Array:
         view = geometry.views[index % len(geometry.views)]
+        method = methods[index // len(geometry.views) % len(methods)]
         steps, tries = (20, 1) if not settings.polish else (3, 1) if n < 200 else (6, 3 if index % 4 < 2 else 1)
-        return seed_assignments(settings.method, view[learn_rows], learn, model.n_components, rng, steps, tries)
+        return seed_assignments(method, view[learn_rows], learn, model.n_components, rng, steps, tries)
 
     def climbed(parameters: Any, rows: Batch, passes: int, tol: float, summary: Summary | None = None) -> Climb:
         summary = summary or model.summarize(parameters, rows, n_threads=n_threads)
+        tol *= geometry.scale
         return climb(model, settings.readout, prior, parameters, summary, rows, passes, tol, n_threads, penalised=False)
 
-    def patience(rows: int) -> int:
-        return int(np.clip(5e9 / (rows * model.n_parameters(width)), 8, 60))
+    def patience(rows: Batch) -> int:
+        return int(np.clip(5e9 / max(model.family.work(rows), 1.0), 8, 60))
 
     responsibilities = seed(0)
     prior = model.prior(geometry, learn, responsibilities)
@@ -116,16 +120,17 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     leaders = _distinct(contenders, 1e-3 * judge.size)[:4]
     plenty = len(learn) >= 5 * width * model.n_components
     if plenty:
-        prior = model.refined(prior, leaders[0], geometry)
+        before, prior = prior, model.refined(prior, leaders[0], geometry)
+        plenty = prior.components is not before.components
     ends = [climbed(parameters, final, 5, 1e-4) for parameters in leaders]
-    more = patience(len(final))
+    more = patience(final)
     ends += [climbed(end.parameters, final, more, 1e-4, end.summary) for end in ends if _may_win(end, ends, more)]
     best = max(ends, key=lambda end: end.trace[-1])
     known = best.summary if len(final) == n else None
     for _ in range(3 if plenty else 1):
         if plenty:
             prior = model.refined(prior, best.parameters, geometry)
-        best = climbed(best.parameters, batch, patience(n), 1e-5, known)
+        best = climbed(best.parameters, batch, patience(batch), 1e-5, known)
         known = best.summary
     return Start(prior, best.parameters, best.summary)
 

@@ -1,0 +1,434 @@
+"""MarkovMixture: streaming soft clustering of sequences of symbols by how they start and how they go on."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from headwater.algorithms import Algorithm
+from headwater.estimators.multinomial_mixture import CountMixture
+from headwater.families.multinomial import DEFAULT_PRIOR, Multinomial
+from headwater.learner import Learner
+from headwater.state import SparseRows
+from headwater.statistics import Array
+from headwater.validation import check_sequences, transition_counts
+
+
+class MarkovMixture(CountMixture):
+    """A mixture of Markov chains that learns from streams of sequences of symbols, such as clicks, pages or notes.
+
+    Each component has probabilities of the first symbol and of the steps from symbol to symbol; a sequence is learned through
+    its counts of them, so it costs as many numbers as it has different steps, however long it is.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of components.
+    n_symbols : int, optional
+        Symbols are 0, 1, ..., n_symbols - 1. Default: as many as the first sequences that are learned have.
+    startprob_prior, transmat_prior : float, optional
+        Dirichlet parameters of the first symbol and of each row of the transition matrix. A mode takes 1 off them. Default: 0.1
+        counts are added to each, for means and modes alike.
+    tol, max_iter, n_init, init_params, random_state, warm_start, verbose, verbose_interval, algorithm, half_life, warm_up, \
+weight_concentration_prior, n_threads, parts
+        As in `MultinomialMixture`; a row is a sequence.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Weight of each component.
+    startprob_ : ndarray of shape (n_components, n_symbols)
+        Probability of each first symbol.
+    transmat_ : ndarray of shape (n_components, n_symbols, n_symbols)
+        Probability of each step, from the first symbol to the second.
+    n_active_ : int
+        Number of components with at least one sequence's worth of belief; see `prune`.
+    n_symbols_ : int
+        Number of symbols.
+    n_features_in_ : int
+        Number of different counts of a sequence, n_symbols_ * (1 + n_symbols_).
+    n_samples_seen_ : int
+        Sequences learned from.
+
+    Notes
+    -----
+    Sequences come as a list, as a matrix with one in each row, or one after the other with their `lengths`, as in hmmlearn.
+    Each is complete: the next call starts another. Lengths are not modelled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import MarkovMixture
+    >>> model = MarkovMixture(2, random_state=0, warm_up=20)
+    >>> back_and_forth, stay = [0, 1] * 5, [0] * 5 + [1] * 5
+    >>> model = model.partial_fit([back_and_forth, stay] * 50)
+    >>> model.transmat_[model.predict([stay])[0]].round(1).tolist()
+    [[0.8, 0.2], [0.0, 1.0]]
+    """
+
+    _shape_parameters = ("n_components", "n_symbols")
+    _merge_parameters = ("n_components", "half_life", "weight_concentration_prior", "startprob_prior", "transmat_prior")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: kinds for name, kinds in CountMixture._parameter_constraints.items() if name != "weights_init"},
+        "n_symbols": [None, Interval(numbers.Integral, 1, 46340, closed="both")],
+        "startprob_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+        "transmat_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+    }
+    _given_start = ()
+    _takes_sequences = True
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        n_symbols: int | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: str = "auto",
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        algorithm: str | Algorithm = "auto",
+        half_life: float | None = None,
+        warm_up: int | Literal["auto"] = "auto",
+        weight_concentration_prior: float | None = None,
+        startprob_prior: float | None = None,
+        transmat_prior: float | None = None,
+        n_threads: int | None = None,
+        parts: int = 1,
+    ) -> None:
+        self.n_components = n_components
+        self.n_symbols = n_symbols
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.algorithm = algorithm
+        self.half_life = half_life
+        self.warm_up = warm_up
+        self.weight_concentration_prior = weight_concentration_prior
+        self.startprob_prior = startprob_prior
+        self.transmat_prior = transmat_prior
+        self.n_threads = n_threads
+        self.parts = parts
+
+    # Sequences become counts here
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Self:
+        """Learn from all sequences at hand, forgetting what was learned before (unless `warm_start`).
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_sequences,), optional
+            How often each sequence counts; 0 is as good as absent.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+        labels : array-like of shape (n_sequences,), optional
+            The component of each sequence where it is known, -1 where not.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return super().fit(self._counted(X, lengths, anew=not self.warm_start), None, sample_weight, labels=labels)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Self:
+        """Learn some sequences of a stream; the answer does not depend on how the stream was cut.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_sequences,), optional
+            How often each sequence counts; 0 is as good as absent.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+        labels : array-like of shape (n_sequences,), optional
+            The component of each sequence where it is known, -1 where not.
+
+        Returns
+        -------
+        self : object
+            The estimator, some sequences wiser.
+        """
+        return super().partial_fit(self._counted(X, lengths), None, sample_weight, labels=labels)
+
+    def update(self, X: Any, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Array:
+        """Score each sequence as the model was before learning it, and learn it, in one E-step.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        sample_weight : array-like of shape (n_sequences,), optional
+            How often each sequence counts; 0 is as good as absent, but scored.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+        labels : array-like of shape (n_sequences,), optional
+            The component of each sequence where it is known, -1 where not.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_sequences,)
+            Log-probability of each sequence before it was learned.
+        """
+        return super().update(self._counted(X, lengths), sample_weight, labels=labels)
+
+    def warm_start_from(
+        self, X: Any, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None, weight: float = 1.0
+    ) -> Self:
+        """Find a start on a sample of sequences, and forget what was learned before; the warm-up is over then.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sample; or, with `lengths`, the symbols of all of its sequences.
+        sample_weight : array-like of shape (n_sequences,), optional
+            How often each sequence counts; 0 is as good as absent.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+        labels : array-like of shape (n_sequences,), optional
+            The component of each sequence where it is known, -1 where not.
+        weight : float, default=1.0
+            How much of the sample counts as learned; less than 1 if its sequences will come again in the stream.
+
+        Returns
+        -------
+        self : object
+            The estimator, at the beginning of a stream.
+        """
+        return super().warm_start_from(self._counted(X, lengths, anew=True), sample_weight, labels=labels, weight=weight)
+
+    def score_samples(self, X: Any, lengths: Any = None) -> Array:
+        """Return the log-probability of each sequence.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        log_prob : ndarray of shape (n_sequences,)
+            Log-probability of each sequence under the current parameters.
+        """
+        return super().score_samples(self._counted(X, lengths))
+
+    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+        """Return the mean log-probability of the sequences.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        log_likelihood : float
+            Mean log-probability per sequence.
+        """
+        return float(self.score_samples(X, lengths).mean())
+
+    def predictive_score_samples(self, X: Any, lengths: Any = None) -> Array:
+        """Return the log-probability of each sequence with the uncertainty of the parameters integrated out.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        log_prob : ndarray of shape (n_sequences,)
+            Log posterior predictive probability of each sequence.
+        """
+        return super().predictive_score_samples(self._counted(X, lengths))
+
+    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
+        """Return the probability of each component for each sequence.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        responsibilities : ndarray of shape (n_sequences, n_components)
+            Probabilities, which sum to one in each row.
+        """
+        return super().predict_proba(self._counted(X, lengths))
+
+    def predict(self, X: Any, lengths: Any = None) -> NDArray[np.int64]:
+        """Return the most probable component of each sequence.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        components : ndarray of shape (n_sequences,)
+            Indices of components.
+        """
+        return self.predict_proba(X, lengths).argmax(axis=1)
+
+    def fit_predict(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None
+    ) -> NDArray[np.int64]:
+        """Learn from the sequences and return the most probable component of each.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_sequences,), optional
+            How often each sequence counts.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+        labels : array-like of shape (n_sequences,), optional
+            The component of each sequence where it is known, -1 where not.
+
+        Returns
+        -------
+        components : ndarray of shape (n_sequences,)
+            Indices of components.
+        """
+        return self.fit(X, None, sample_weight, lengths=lengths, labels=labels).predict(X, lengths)
+
+    def sample(self, n_samples: int = 1, length: Any = None) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+        """Draw sequences from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of sequences.
+        length : int or array-like of shape (n_samples,), optional
+            Length of each. Default: the mean of the sequences learned from.
+
+        Returns
+        -------
+        X : list of ndarray
+            The sequences, sorted by component.
+        y : ndarray of shape (n_samples,)
+            The component of each sequence.
+        """
+        n_samples = self._checked_number(n_samples)
+        lengths = self._checked_lengths(n_samples, length)
+        rng = self._rng()
+        components = np.repeat(np.arange(self.n_components), rng.multinomial(n_samples, self.weights_ / self.weights_.sum()))
+        start, steps = np.cumsum(self.startprob_, axis=1), np.cumsum(self.transmat_, axis=2)
+        symbols = np.zeros((n_samples, int(lengths.max(initial=0))), dtype=np.int64)
+        for place in range(symbols.shape[1]):  # all sequences at once, a symbol at a time
+            rows = start[components] if place == 0 else steps[components, symbols[:, place - 1]]
+            draws = rng.uniform(size=n_samples) * rows[:, -1]
+            symbols[:, place] = np.minimum((rows < draws[:, None]).sum(axis=1), self.n_symbols_ - 1)
+        return [row[:size] for row, size in zip(symbols, lengths, strict=True)], components
+
+    # What was learned
+
+    @property
+    def n_symbols_(self) -> int:
+        """Number of symbols."""
+        return _symbols_of(self.n_features_in_)
+
+    @property
+    def startprob_(self) -> Array:
+        """Probability of each first symbol in each component."""
+        return self._probabilities[:, : self.n_symbols_]
+
+    @property
+    def transmat_(self) -> Array:
+        """Probability of each step in each component."""
+        size = self.n_symbols_
+        return self._probabilities[:, size:].reshape(-1, size, size)
+
+    # The machinery
+
+    def _make_learner(self, width: int) -> Learner:
+        self._check_parameters()
+        size = _symbols_of(width)
+        prior = None
+        if self.startprob_prior is not None or self.transmat_prior is not None:
+            start, steps = (DEFAULT_PRIOR if one is None else one for one in (self.startprob_prior, self.transmat_prior))
+            prior = np.repeat([float(start), float(steps)], [size, size * size])
+        groups = np.repeat(np.arange(size + 1, dtype=np.int32), size)
+        family = Multinomial(self.n_components, prior, groups)
+        return self._counts_learner(family, width, None, "startprob_prior and transmat_prior")
+
+    def _counted(self, X: Any, lengths: Any, anew: bool = False) -> SparseRows:
+        """Return the counts of sequences, unless they are counts already."""
+        if isinstance(X, SparseRows):
+            return X
+        symbols, sizes = check_sequences(X, lengths)
+        known = self.n_symbols
+        if not anew and self._has_state():
+            known = self.n_symbols_
+        largest = int(symbols.max(initial=0))
+        if known is None:
+            known = largest + 1
+        elif largest >= known:
+            raise ValueError(
+                f"X has the symbol {largest}, but {type(self).__name__} is expecting symbols from 0 to {known - 1}; if more are "
+                f"to come than the first sequences have, say so by n_symbols"
+            )
+        if known > 46340:
+            raise ValueError(f"X must have symbols below 46340, since all pairs are counted, got {largest}")
+        return transition_counts(symbols, sizes, int(known))
+
+    def _checked(self, X: Any) -> Any:
+        return self._counted(X, None)
+
+    def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
+        return self._counted([x], None)
+
+    def _checked_lengths(self, n_samples: int, length: Any) -> NDArray[np.int64]:
+        lengths = np.asarray(max(1, round(self._mean_length())) if length is None else length)
+        if lengths.dtype.kind not in "iu" or lengths.shape not in ((), (n_samples,)) or lengths.min() < 0:
+            raise ValueError(f"length must be a whole number, or one for each of the {n_samples} sequences, got {length!r}")
+        return np.broadcast_to(lengths, (n_samples,))
+
+    def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
+        start, steps = self.startprob_, self.transmat_
+        lines = []
+        for k in components:
+            first, stay = int(np.argmax(start[k])), np.diagonal(steps[k])
+            lines.append([f"{first} {start[k, first]:.2g}", f"{start[k] @ stay:.2g}"])
+        return "first symbols", ["likeliest first", "then stays"], lines
+
+
+def _symbols_of(width: int) -> int:
+    """Number of symbols of which there are this many first symbols and steps."""
+    return round((np.sqrt(4.0 * width + 1.0) - 1.0) / 2.0)

@@ -1,0 +1,327 @@
+"""What every mixture answers: scores, probabilities, weights; nothing of any one family."""
+
+from __future__ import annotations
+
+import numbers
+from copy import copy
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import DensityMixin
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils.validation import check_is_fitted
+
+from headwater.algorithms import Algorithm, resolve
+from headwater.estimators.base import RESULTS, StreamingEstimator
+from headwater.estimators.display import html_table, text_table
+from headwater.learner import Learner, belief, chosen
+from headwater.models.mixture import Mixture
+from headwater.models.protocol import StartSettings
+from headwater.statistics import Array
+
+# Parameters that every mixture has, and the values they take.
+CONSTRAINTS: dict[str, list[Any]] = {
+    "n_components": [Interval(numbers.Integral, 1, None, closed="left")],
+    "tol": [Interval(numbers.Real, 0.0, None, closed="left")],
+    "max_iter": [Interval(numbers.Integral, 0, None, closed="left")],
+    "n_init": [Interval(numbers.Integral, 1, None, closed="left")],
+    "weights_init": ["array-like", None],
+    "random_state": ["random_state"],
+    "warm_start": ["boolean"],
+    "verbose": ["verbose"],
+    "verbose_interval": [Interval(numbers.Integral, 1, None, closed="left")],
+    "algorithm": [str, Algorithm],
+    "half_life": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+    "warm_up": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
+    "weight_concentration_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+    "n_threads": [None, Interval(numbers.Integral, 1, None, closed="left")],
+    "parts": [Interval(numbers.Integral, 1, None, closed="left")],
+}
+
+
+class MixtureEstimator(DensityMixin, StreamingEstimator):
+    """Base of the mixtures: K components of a family that the subclass names."""
+
+    # What a subclass says
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    # Parameters that hold something for every component, and mean nothing once there are fewer of them.
+    _given_start: ClassVar[tuple[str, ...]] = ("weights_init",)
+
+    def _check_parameters(self) -> None:
+        parameters = {name: getattr(self, name) for name in self._parameter_names()}
+        validate_parameter_constraints(self._parameter_constraints, parameters, type(self).__name__)
+
+    def _learner_of(self, family: Any, width: int, name: str, given: Any, polish: bool, modal: bool = True) -> Learner:
+        """The learner of a mixture of this family; `modal` says whether the components' prior has a mode."""
+        algorithm = resolve(self.algorithm, family.readouts, name, family.stream)
+        proper = (self.weight_concentration_prior or 1.0) >= 1.0
+        if algorithm.readout == "mode" and not proper:
+            raise ValueError(
+                f"weight_concentration_prior must be at least 1 for algorithm {algorithm.word!r}, whose weights are a mode, "
+                f"got {self.weight_concentration_prior}"
+            )
+        return Learner(
+            Mixture(self.n_components, family, self.weight_concentration_prior),
+            algorithm,
+            width,
+            StartSettings(
+                self.init_params,
+                polish=polish and self.max_iter > 0,
+                readout="mode" if proper and modal else "expect_log",
+                given=given,
+            ),
+            self.half_life,
+            None if self.warm_up == "auto" else int(self.warm_up),
+            self.n_threads,
+            int(self.parts),
+        )
+
+    # Answers
+
+    def score_samples(self, X: Any) -> Array:
+        """Return the log-density of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        log_prob : ndarray of shape (n_samples,)
+            Log-density of each row under the current parameters.
+        """
+        batch = self._rows(X)
+        return self._model.log_likelihood(self._reading()[1], batch, self.n_threads)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log-density of the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        log_likelihood : float
+            Mean log-density per row.
+        """
+        return self.score_samples(X).mean()
+
+    def predictive_score_samples(self, X: Any) -> Array:
+        """Return the log-density of each row with the uncertainty of the parameters integrated out (Student-t tails).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        log_prob : ndarray of shape (n_samples,)
+            Log posterior predictive density of each row.
+        """
+        batch = self._rows(X)
+        parameters = self._model.readout("predictive", *self._proper_belief())
+        return self._model.log_likelihood(parameters, batch, self.n_threads)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each component for each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        responsibilities : ndarray of shape (n_samples, n_components)
+            Probabilities, which sum to one in each row.
+        """
+        batch = self._rows(X)
+        return self._model.posterior(self._reading()[1], batch, self.n_threads)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return the most probable component of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        components : ndarray of shape (n_samples,)
+            Indices of components.
+        """
+        return self.predict_proba(X).argmax(axis=1)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> NDArray[np.int64]:
+        """Learn from the rows and return the most probable component of each.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not.
+
+        Returns
+        -------
+        components : ndarray of shape (n_samples,)
+            Indices of components.
+        """
+        return self.fit(X, y, sample_weight, labels=labels).predict(X)
+
+    def sample(self, n_samples: int = 1) -> tuple[Any, NDArray[np.int64]]:
+        """Draw rows from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            The rows, sorted by component.
+        y : ndarray of shape (n_samples,)
+            The component of each row.
+        """
+        return self._model.sample(self._reading()[1], self._checked_number(n_samples), self._rng())
+
+    def _checked_number(self, n_samples: Any) -> int:
+        check_is_fitted(self)
+        if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
+            raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")
+        return int(n_samples)
+
+    def prune(self, min_weight: float | None = None) -> Self:
+        """Return a model without the components that are empty; it can go on learning.
+
+        Parameters
+        ----------
+        min_weight : float, optional
+            Components of less weight are left out. By default those for which less than one row's worth was learned (see
+            `n_active_`). The heaviest always stays.
+
+        Returns
+        -------
+        model : estimator
+            A smaller model, whose components keep their order; this one is left as it is.
+        """
+        if min_weight is not None and (not isinstance(min_weight, numbers.Real) or not 0.0 <= min_weight < 1.0):
+            raise ValueError(f"min_weight must lie between 0 and 1, got {min_weight!r}")
+        weights = self.weights_
+        kept = self._active() if min_weight is None else weights >= min_weight
+        kept[np.argmax(weights)] = True
+        pruned = copy(self)
+        pruned.set_params(n_components=int(kept.sum()), **dict.fromkeys(self._given_start))
+        learner = pruned._make_learner(self.n_features_in_)
+        pruned._set(chosen(learner, self._reading()[0], np.flatnonzero(kept)), learner)
+        for name in RESULTS:
+            pruned.__dict__.pop(name, None)
+        return pruned
+
+    def bic(self, X: Any) -> float:
+        """Return the Bayesian information criterion on the rows; lower is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        bic : float
+            The criterion.
+        """
+        scores = self.score_samples(X)
+        return float(-2.0 * scores.sum() + self._n_parameters() * np.log(len(scores)))
+
+    def aic(self, X: Any) -> float:
+        """Return Akaike's information criterion on the rows; lower is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        aic : float
+            The criterion.
+        """
+        return float(-2.0 * self.score_samples(X).sum() + 2.0 * self._n_parameters())
+
+    # What was learned
+
+    @property
+    def weights_(self) -> Array:
+        """Weight of each component."""
+        return np.exp(self._reading()[1].log_weights)
+
+    @property
+    def weight_concentration_(self) -> Array:
+        """Dirichlet parameters of the belief about the weights."""
+        prior, statistics, count = self._proper_belief()
+        return prior.concentration + count * statistics.count
+
+    @property
+    def n_active_(self) -> int:
+        """Number of components that rows were learned for: at least one row's worth in all."""
+        return int(np.count_nonzero(self._active()))
+
+    @property
+    def _model(self) -> Mixture:
+        self._fitted_state()
+        model = self._learner.model
+        assert isinstance(model, Mixture)
+        return model
+
+    def _proper_belief(self) -> tuple[Any, Any, float]:
+        state, _ = self._reading()
+        return belief(self._learner, state)
+
+    def _n_parameters(self) -> int:
+        return self._model.n_parameters(self.n_features_in_)
+
+    def _active(self) -> NDArray[np.bool_]:
+        _, statistics, count = self._proper_belief()
+        return np.asarray(count * statistics.count >= 1.0)
+
+    # How it looks
+
+    def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
+        """What the table shows of these components: a word for it, the heads of the columns, and a line for each."""
+        raise NotImplementedError
+
+    def _summary(self) -> tuple[str, list[str], list[list[str]]]:
+        """One line and a table of the heaviest components."""
+        weights = self.weights_
+        order = np.argsort(-weights, kind="stable")
+        word, columns, lines = self._columns(order[:8])
+        table = [[str(k), f"{weights[k]:.3f}", *line] for k, line in zip(order[:8], lines, strict=True)]
+        if len(order) > 8:
+            table.append(["...", f"{weights[order[8:]].sum():.3f}", *[""] * len(columns)])
+        rows = f"{self.n_samples_seen_:,} row{'s' if self.n_samples_seen_ != 1 else ''}"
+        warming = " (warming up)" if self._state.base is None else ""
+        line = f"{rows} of {self.n_features_in_} columns seen{warming}; components by weight, with their {word}:"
+        return line, ["component", "weight", *columns], table
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = super().__repr__(N_CHAR_MAX)
+        return f"{text}\n{text_table(*self._summary())}" if self._has_state() else text
+
+    def _repr_html_inner(self) -> str:
+        html = super()._repr_html_inner()
+        return html + html_table(*self._summary()) if self._has_state() else html

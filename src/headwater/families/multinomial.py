@@ -1,0 +1,438 @@
+"""K multinomials over the columns of count rows, dense or sparse, and their Dirichlet prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln
+
+from headwater.families.multinomial_geometry import Geometry
+from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
+from headwater.families.table import Blend, Table
+from headwater.kernels.mixture import PREDICTIVE, READOUTS
+from headwater.kernels.multinomial import estep_polya, estep_sparse, group_sums, softmax_rows
+from headwater.kernels.multinomial_sweep import sweep_sparse
+from headwater.kernels.parallel import run_tasks
+from headwater.kernels.tables import gather_words
+from headwater.state import Batch, SparseRows, sparse_rows
+from headwater.statistics import Array
+
+EMPTY: Array = np.empty(0)
+EMPTY_TABLE: Array = np.empty((0, 0))
+ONE_GROUP: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+
+# Counts' worth of belief in every column where nothing is said: less than one, since most words are no part of most sources.
+DEFAULT_PRIOR = 0.1
+DENSE_ROWS = 2048
+SLAB_WORK = 2**20
+MOST_SLABS = 16
+SLAB_BYTES = 2**28
+SMALL = 2.0**-300
+
+
+@dataclass(frozen=True)
+class Multinomial:
+    """The family. `groups` (V,) names the columns that are normalised together; empty if all are.
+
+    A prior that is given are Dirichlet parameters: a number, one for each column (V,), or also for each component (K, V). Else
+    each column has `DEFAULT_PRIOR` counts beside those of the rows, whether mean or mode is read out.
+    """
+
+    n_components: int
+    concentration_prior: Any = None
+    groups: NDArray[np.int32] = field(default_factory=lambda: ONE_GROUP)
+
+    @property
+    def readouts(self) -> frozenset[str]:
+        return frozenset(READOUTS) - {"match_moments"}
+
+    @property
+    def has_prior(self) -> bool:
+        """Always: without one, a word that a component has not seen would be impossible. Ones make a mode the likelihood's."""
+        return True
+
+    @property
+    def stream(self) -> str:
+        """The readout that streams best; variational Bayes is too hard on words that a component has hardly seen."""
+        return "mean"
+
+    @property
+    def n_groups(self) -> int:
+        return int(self.groups[-1]) + 1 if self.groups.size else 1
+
+    def n_parameters(self, width: int) -> int:
+        """Number of free parameters of all components."""
+        return self.n_components * (width - self.n_groups)
+
+    def rows_to_learn(self, width: int) -> int:
+        """Rows that move every parameter worth moving: a row says something of many columns at once."""
+        return 10 * self.n_components
+
+    def row_bytes(self, width: int) -> int:
+        """Memory of a row that waits."""
+        return 8 * min(width, 100)
+
+    def work(self, batch: Batch) -> float:
+        """Operations of an E-step."""
+        return float(self.n_components) * (batch.X.nnz if isinstance(batch.X, SparseRows) else batch.X.size)
+
+    def zeros(self, width: int) -> MultinomialStatistics:
+        """Return statistics that hold nothing."""
+        k = self.n_components
+        return MultinomialStatistics(np.zeros(1), np.zeros(k), np.zeros((self.n_groups, k)), Table.zeros(width, k))
+
+    # Merging
+
+    def brought(self, prior: MultinomialPrior, own: MultinomialPrior, statistics: Any) -> Any:
+        """Counts are counts, whatever prior they were gathered under."""
+        return statistics
+
+    def permuted(self, statistics: MultinomialStatistics, order: Any) -> MultinomialStatistics:
+        """Return statistics with the components in another order."""
+        table = statistics.table.plain().permuted(order)
+        return MultinomialStatistics(
+            statistics.from_base.copy(),
+            statistics.count[order],
+            np.ascontiguousarray(statistics.length[:, order]),
+            table,
+        )
+
+    def chosen(self, prior: MultinomialPrior, order: Any) -> MultinomialPrior:
+        """Return the prior of some of the components."""
+        own = prior.beta.shape[1] > 1
+        return MultinomialPrior(
+            np.ascontiguousarray(prior.beta[:, order]) if own else prior.beta,
+            np.ascontiguousarray(prior.shift[:, order]) if own else prior.shift,
+            np.ascontiguousarray(prior.totals[:, order]),
+            np.ascontiguousarray(prior.shift_totals[:, order]),
+            prior.width,
+        )
+
+    def replaced(self, statistics: Any, other: Any, which: NDArray[np.bool_]) -> Any:
+        raise NotImplementedError("sums of counts always make a belief")
+
+    def valid(self, prior: MultinomialPrior, totals: Any) -> NDArray[np.bool_]:
+        """Return which components (K,) have a belief: sums of rows always have."""
+        return np.ones(self.n_components, dtype=bool)
+
+    def separation(self, prior: MultinomialPrior, totals: Any, others: Any) -> Array:
+        """Return the symmetric divergence (K, K) of the beliefs about these components and about those."""
+        (one, sums), (other, other_sums) = (self._belief(prior, part) for part in (totals, others))
+        words = _crossed(one, other)
+        return words - _crossed(sums, other_sums)
+
+    def contrast(self, prior: MultinomialPrior, totals: Any, others: Any) -> Array:
+        """Return the symmetric divergence (K,) of the densities of each component here and there, in nats a row.
+
+        What two samples of one component would differ by is taken off. A component without a row differs from none.
+        """
+        (one, sums), (other, other_sums) = (self._belief(prior, part) for part in (totals, others))
+        groups = self.groups if self.groups.size else np.zeros(len(one), dtype=np.int32)
+        p, q = one / sums[groups], other / other_sums[groups]
+        length = np.minimum(totals.length / np.maximum(totals.count, 1e-300), others.length / np.maximum(others.count, 1e-300))
+        noise = (1.0 / sums + 1.0 / other_sums) * np.bincount(groups, minlength=self.n_groups)[:, None]
+        gap = np.zeros_like(sums)
+        np.add.at(gap, groups, (p - q) * np.log(p / q))
+        empty = np.minimum(totals.count, others.count) < 1.0
+        return np.where(empty, 0.0, np.maximum((length * (gap - noise)).sum(axis=0), 0.0))
+
+    def _belief(self, prior: MultinomialPrior, totals: MultinomialStatistics) -> tuple[Array, Array]:
+        belief = np.maximum(prior.beta + np.asarray(totals.table), 1e-12)
+        return belief, np.maximum(prior.totals + totals.length, 1e-12)
+
+    # Priors
+
+    def flattened(self, prior: MultinomialPrior) -> MultinomialPrior:
+        """The prior whose mode is maximum likelihood."""
+        return self._prior(np.ones((1, 1)), np.ones((1, 1)), prior.width)
+
+    def geometry(self, batch: Batch) -> Geometry:
+        """Return what a start needs to know of the rows."""
+        return Geometry.of(batch, self.n_components)
+
+    def prior(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> MultinomialPrior:
+        """The user's prior, or a part of a count for every column."""
+        return self.settled_prior(batch.X.shape[1])
+
+    def settled_prior(self, width: int) -> MultinomialPrior:
+        """The prior for rows of this width."""
+        if self.concentration_prior is None:
+            return self._prior(np.full((1, 1), DEFAULT_PRIOR), np.zeros((1, 1)), width)
+        given = np.asarray(self.concentration_prior, dtype=float)
+        beta = np.ascontiguousarray(given.reshape(1, 1) if given.ndim == 0 else given[:, None] if given.ndim == 1 else given.T)
+        return self._prior(beta, np.minimum(beta, 1.0), width)
+
+    def _prior(self, beta: Array, shift: Array, width: int) -> MultinomialPrior:
+        return MultinomialPrior(beta, shift, self._group_totals(beta, width), self._group_totals(shift, width), width)
+
+    def _group_totals(self, beta: Array, width: int) -> Array:
+        sizes = np.bincount(self.groups, minlength=1).astype(float) if self.groups.size else np.array([float(width)])
+        if len(beta) == 1:
+            totals = sizes[:, None] * beta
+        elif self.groups.size:
+            totals = np.add.reduceat(beta, np.concatenate([[0], np.cumsum(sizes[:-1]).astype(int)]), axis=0)
+        else:
+            totals = beta.sum(axis=0, keepdims=True)
+        return np.ascontiguousarray(np.broadcast_to(totals, (len(sizes), self.n_components)))
+
+    def refined(self, prior: MultinomialPrior, parameters: Any, weights: Array, geometry: Geometry) -> MultinomialPrior:
+        """The prior stays what it is."""
+        return prior
+
+    # Readouts
+
+    def readout(self, name: str, prior: MultinomialPrior, totals: MultinomialStatistics) -> MultinomialParameters:
+        """Return parameters of the named kind for totals (not means per row)."""
+        return MultinomialParameters.of(name, prior, totals, self.groups)
+
+    def from_probabilities(self, probabilities: Array) -> MultinomialParameters:
+        """Return parameters with these probabilities (K, V)."""
+        nothing = np.zeros((1, 1))
+        zeros = np.zeros((self.n_groups, self.n_components))
+        prior = MultinomialPrior(nothing, nothing, zeros, zeros, probabilities.shape[1])
+        table = Table.of_dense(np.ascontiguousarray(probabilities.T))
+        return MultinomialParameters(READOUTS["mean"], prior, table, zeros, self.groups)
+
+    def log_prior(self, prior: MultinomialPrior, parameters: MultinomialParameters) -> float:
+        """Return what MAP-EM adds to the likelihood."""
+        excess = prior.beta - prior.shift
+        if not excess.any():
+            return 0.0
+        return float((excess * parameters.all()).sum())
+
+    def divergence(self, prior: MultinomialPrior, totals: MultinomialStatistics) -> float:
+        """Return KL(belief || prior): the price of complexity in the free energy."""
+        counts = np.asarray(totals.table)
+        before = np.broadcast_to(prior.beta, counts.shape)
+        after = before + counts
+        sums, all_after = prior.totals, prior.totals + totals.length
+        words = (gammaln(before) - gammaln(after) + counts * digamma(after)).sum()
+        groups = (gammaln(all_after) - gammaln(sums) - totals.length * digamma(all_after)).sum()
+        return float(words + groups)
+
+    def probabilities(self, parameters: MultinomialParameters) -> Array:
+        """Probabilities (K, V) of parameters that are logarithms."""
+        return np.exp(parameters.all().T)
+
+    # Rows
+
+    def estep(
+        self,
+        parameters: MultinomialParameters,
+        log_weights: Array,
+        batch: Batch,
+        totals: Any = None,
+        scores: Array = EMPTY,
+        responsibilities: Array = EMPTY_TABLE,
+        given: bool = False,
+        n_threads: int | None = None,
+    ) -> tuple[float, Any]:
+        """Fill `scores` and `responsibilities`; return the weighted score and `totals` with the rows added."""
+        X = batch.X
+        if not isinstance(X, SparseRows):
+            if (given or parameters.code != PREDICTIVE) and not _worth_thinning(X):
+                return self._dense(parameters, log_weights, batch, totals, scores, responsibilities, given)
+            X = sparse_rows(X)
+        k, held = self.n_components, slice(int(X.indptr[0]), int(X.indptr[-1]))
+        data, indices, indptr = X.data[held], X.indices[held], X.indptr - X.indptr[0]
+        if X.nnz >= 4 * X.width:
+            words = np.arange(X.width, dtype=np.int32)
+            slots, local = words + np.int32(1), indices
+            table = EMPTY_TABLE if given else parameters.all()
+        else:
+            words, local = np.empty(X.nnz, dtype=np.int32), np.empty(X.nnz, dtype=np.int32)
+            slots = np.zeros(X.width, dtype=np.int32)
+            words = words[: gather_words(indices, slots, words, local)].copy()
+            table = EMPTY_TABLE if given else parameters.at(words)
+        edges = _edges(X, len(words), k)
+        learning = totals is not None
+        counts = [np.zeros(k if learning else 0) for _ in edges[1:]]
+        targets = [np.zeros((len(words), k) if learning else (0, 0)) for _ in edges[1:]]
+
+        def work(slab: int) -> float:
+            rows = (int(edges[slab]), int(edges[slab + 1]))
+            if not given and parameters.code == PREDICTIVE:
+                return estep_polya(
+                    indptr, indices, local, data, *rows, table, parameters.norm, self.groups, log_weights,
+                    batch.weights, batch.labels, scores, responsibilities, counts[slab], targets[slab],
+                )  # fmt: skip
+            return estep_sparse(
+                indptr, local, data, *rows, table, log_weights, batch.weights, batch.labels, scores, responsibilities,
+                given, counts[slab], targets[slab],
+            )  # fmt: skip
+
+        score = float(sum(run_tasks(work, range(len(edges) - 1), n_threads)))
+        if not learning:
+            return score, None
+        for count, target in zip(counts[1:], targets[1:], strict=True):
+            counts[0] += count
+            targets[0] += target
+        return score, self._added(totals, counts[0], Table.of_words(X.width, words, targets[0], slots))
+
+    def _dense(
+        self,
+        parameters: Any,
+        log_weights: Array,
+        batch: Batch,
+        totals: Any,
+        scores: Array,
+        responsibilities: Array,
+        given: bool,
+    ) -> tuple[float, Any]:
+        """The E-step of dense rows: two matrix products."""
+        X, weights, labels = batch.X, batch.weights, batch.labels
+        count = np.zeros(self.n_components if totals is not None else 0)
+        target = np.zeros((X.shape[1], self.n_components)) if totals is not None else EMPTY_TABLE
+        table = EMPTY_TABLE if given else parameters.all()
+        score = 0.0
+        for at in range(0, len(X), DENSE_ROWS):
+            rows = slice(at, at + DENSE_ROWS)
+            own_weights, own_labels = weights[rows], labels[rows]
+            if given:
+                shares = responsibilities[rows]
+                count += (own_weights if own_weights.size else np.ones(len(shares))) @ shares
+            else:
+                shares = X[rows] @ table
+                shares += log_weights
+                score += softmax_rows(shares, own_weights, own_labels, scores[rows], count)
+                if responsibilities.size:
+                    responsibilities[rows] = shares
+            if totals is not None:
+                target += X[rows].T @ (shares * own_weights[:, None] if own_weights.size else shares)
+        return score, None if totals is None else self._added(totals, count, Table.of_dense(target))
+
+    def _added(self, totals: MultinomialStatistics, count: Array, table: Table) -> MultinomialStatistics:
+        length = np.zeros_like(totals.length)
+        group_sums(table.words(), table.parts()[1], self.groups, length)
+        return replace(totals, count=totals.count + count, length=totals.length + length, table=totals.table + table)
+
+    def collect(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> MultinomialStatistics:
+        """Statistics of rows whose responsibilities are known."""
+        nothing = np.zeros(self.n_components)
+        totals, blank = self.zeros(batch.X.shape[1]), self.from_probabilities(np.empty((self.n_components, 0)))
+        return self.estep(blank, nothing, batch, totals, responsibilities=responsibilities, given=True)[1]
+
+    def climb(self, *_: Any) -> None:
+        """There is no faster way to make passes."""
+        return None
+
+    def sweep(
+        self,
+        name: str,
+        prior: MultinomialPrior,
+        concentration: Array,
+        batch: Batch,
+        steps: Array,
+        gains: Array,
+        n_eff: float,
+        statistics: MultinomialStatistics,
+        average: MultinomialStatistics | None,
+        scores: Array,
+    ) -> tuple[MultinomialStatistics, MultinomialStatistics | None, float]:
+        """Learn row by row; return statistics and average as means per row, and n_eff."""
+        for begin, end in _stretches(batch, steps, gains):
+            rows = slice(begin, end)
+            statistics, average, n_eff = self._swept(
+                READOUTS[name], prior, concentration, batch[rows], steps[rows], gains[rows], n_eff, statistics, average,
+                scores[rows],
+            )  # fmt: skip
+        return statistics, average, n_eff
+
+    def _swept(
+        self, code: int, prior: MultinomialPrior, concentration: Array, batch: Batch, steps: Array, gains: Array, n_eff: float,
+        statistics: Any, average: Any, scores: Array,
+    ) -> tuple[Any, Any, float]:  # fmt: skip
+        X = (batch.X if isinstance(batch.X, SparseRows) else sparse_rows(batch.X)).copy()
+        width, k = X.shape[1], self.n_components
+        slots, words, local = np.zeros(width, dtype=np.int32), np.empty(X.nnz, dtype=np.int32), np.empty(X.nnz, dtype=np.int32)
+        words = words[: gather_words(X.indices, slots, words, local)].copy()
+        keeps = 1.0 - steps
+        count, table = statistics.count.copy(), statistics.table
+        if steps[0] >= 1.0:
+            keeps[0] = 1.0
+            count, table = np.zeros(k), Table.zeros(width, k)
+        if not SMALL < table.factor < 1.0 / SMALL:
+            table = table.copy()
+        length = statistics.length / table.factor if steps[0] < 1.0 else np.zeros_like(statistics.length)
+        share, rest = 0.0, Table.zeros(width, k)
+        moving = (np.empty(0), EMPTY_TABLE)
+        if average is not None:
+            moving = (average.count.copy(), average.length.copy())
+            if gains[0] < 1.0:
+                share, rest = _parted(average.table, table)
+        table, slots, rows = table.opened(words)
+        rest, rest_slots, rest_rows = rest.opened(words)
+        shifted = prior.totals - (prior.shift_totals if code == READOUTS["mode"] else 0.0)
+        n_eff, factor, share, rest_factor = sweep_sparse(
+            X.indptr, X.indices, X.data, batch.weights, batch.labels, code, concentration, prior.beta, prior.shift, shifted,
+            self.groups, steps, keeps, gains, n_eff, count, length, slots, rows, table.factor, *moving, rest_slots, rest_rows,
+            share, rest.factor, scores,
+        )  # fmt: skip
+        learned = MultinomialStatistics(np.zeros(1), count, length * factor, table.rescaled(factor))
+        if average is None:
+            return learned, None, n_eff
+        blend = Blend(table.rescaled(share), rest.rescaled(rest_factor))
+        return learned, MultinomialStatistics(np.zeros(1), *moving, blend), n_eff
+
+    def match(self, *_: Any) -> Any:
+        raise NotImplementedError("there is no moment matching of multinomials")
+
+    def sample(
+        self, parameters: MultinomialParameters, components: NDArray[np.int64], rng: np.random.Generator, lengths: Any
+    ) -> Array:
+        """Draw a row of so many counts from each of the listed components."""
+        probabilities = self.probabilities(parameters)
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        return rng.multinomial(lengths, probabilities[components]).astype(float)
+
+
+def _worth_thinning(X: Array) -> bool:
+    """Whether dense rows are so few, or so empty, that a product with the whole table is the longer way."""
+    return X.shape[1] > 256 and (len(X) < 16 or int(np.count_nonzero(X)) * 16 < X.size)
+
+
+def _crossed(one: Array, other: Array) -> Array:
+    """Sums over rows of (a - b) (psi(a) - psi(b)) for every column a of one and b of the other."""
+    psi, other_psi = digamma(one), digamma(other)
+    own, others = (one * psi).sum(axis=0), (other * other_psi).sum(axis=0)
+    return own[:, None] + others - one.T @ other_psi - psi.T @ other
+
+
+def _edges(X: SparseRows, words: int, n_components: int) -> NDArray[np.int64]:
+    """Rows at which the work is cut into slabs: by its size alone, and no more of them than their tables are worth."""
+    nnz = X.nnz
+    number = min(
+        MOST_SLABS,
+        nnz * n_components // SLAB_WORK,
+        max(nnz // (64 * max(words, 1)), 2 if nnz >= 8 * words else 1),
+        max(2, SLAB_BYTES // (8 * max(words, 1) * n_components)),
+    )
+    if number < 2:
+        return np.array([0, len(X)])
+    inner = np.searchsorted(X.indptr, X.indptr[0] + nnz * np.arange(1, number) // number)
+    return np.concatenate([[0], np.clip(inner, 0, len(X)), [len(X)]])
+
+
+def _stretches(batch: Batch, steps: Array, gains: Array) -> list[tuple[int, int]]:
+    """Cut rows so that a step or gain of 1 comes first, factors do not underflow, and dense rows are few at a time."""
+    n = len(batch)
+    first = np.zeros(n, dtype=bool)
+    first[:: n if isinstance(batch.X, SparseRows) else 1024] = True
+    for part in (steps, gains):
+        if part.size:
+            shrunk = np.cumsum(np.log2(np.maximum(1.0 - part, SMALL)))
+            first |= part >= 1.0
+            first[1:] |= np.diff(np.floor(shrunk / 250.0)) != 0.0
+    starts = np.flatnonzero(first)
+    return list(zip(starts.tolist(), [*starts[1:].tolist(), n], strict=True))
+
+
+def _parted(average: Table | Blend, newest: Table) -> tuple[float, Table]:
+    """An average as a share of the newest table and the rest."""
+    if isinstance(average, Blend) and average.table.same_rows(newest):
+        rest = average.rest
+        return average.table.factor, rest if SMALL < rest.factor < 1.0 / SMALL else rest.copy()
+    return 0.0, average.copy()

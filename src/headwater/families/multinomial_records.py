@@ -1,0 +1,88 @@
+"""What flows between the multinomial family and the loop: statistics, prior, parameters and belief of K components."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma
+
+from headwater.families.table import Table, Words, averaged
+from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, READOUTS, TINY
+from headwater.kernels.multinomial import word_table
+from headwater.statistics import Array, Statistics
+
+
+@dataclass(frozen=True)
+class MultinomialStatistics(Statistics):
+    """Rows (K,), counts in each group of columns (G, K) and in each column (V, K), per component."""
+
+    count: Array
+    length: Array
+    table: Any  # Table, or Blend for an average
+
+    def averaged(self, newest: Self, gain: float) -> Self:
+        """Return these statistics, a running average, moved towards the newest."""
+        names = ("from_base", "count", "length")
+        small = {name: (1.0 - gain) * getattr(self, name) + gain * getattr(newest, name) for name in names}
+        return replace(self, **small, table=averaged(self.table, newest.table, gain))
+
+
+@dataclass(frozen=True)
+class MultinomialPrior:
+    """Dirichlet parameters: `beta` is (1, 1), (V, 1) or (V, K), and so is `shift`, which is what a mode takes off it.
+
+    `totals` and `shift_totals` (G, K) are their sums over the columns of each group.
+    """
+
+    beta: Array
+    shift: Array
+    totals: Array
+    shift_totals: Array
+    width: int
+
+
+@dataclass(frozen=True)
+class MultinomialParameters:
+    """What an E-step needs of a belief, read out for those words that it asks for.
+
+    `norm` (G, K) is what the log-probabilities of a group's words have in common; the sum of the belief, if predictive.
+    """
+
+    code: int
+    prior: MultinomialPrior
+    table: Table
+    norm: Array
+    groups: NDArray[np.int32]
+    cache: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, name: str, prior: MultinomialPrior, totals: MultinomialStatistics, groups: NDArray[np.int32]) -> Self:
+        """Parameters of the belief prior + totals."""
+        code = READOUTS[name]
+        sums = prior.totals + totals.length
+        if code == MODE:
+            norm = np.log(np.maximum(sums - prior.shift_totals, totals.table.shape[0] * TINY))
+        else:
+            norm = sums if code == PREDICTIVE else digamma(sums) if code == EXPECT_LOG else np.log(sums)
+        return cls(code, prior, totals.table.plain(), norm, groups)
+
+    def at(self, words: Words) -> Array:
+        """Log-probabilities (or beliefs, if predictive) of these words under each component."""
+        out = np.empty((len(words), self.norm.shape[1]))
+        slots, rows, factor = self.table.parts()
+        word_table(
+            self.code, slots, rows, factor, words, self.prior.beta, self.prior.shift, self.norm, self.groups, out
+        )  # fmt: skip
+        return out
+
+    def all(self) -> Array:
+        """The same for all words (V, K); made once."""
+        if "all" not in self.cache:
+            self.cache["all"] = self.at(np.arange(self.table.shape[0], dtype=np.int32))
+        return self.cache["all"]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "cache": {}}

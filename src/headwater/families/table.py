@@ -1,0 +1,279 @@
+"""Table: numbers by word and component, of which a batch reads and changes only the words it contains.
+
+A table is a value, as an array is that nobody writes to: `table + other` is a new one, and the old stays what it was. But it
+costs no copy. All versions of a table share one store, which the newest owns; when that changes, the rows that are about to
+change are saved for those older versions that somebody still holds, each row once. An old version that is read, or added to,
+copies the store with its own rows put back. (This is Baker's trick for arrays in functional languages.) And a factor stands
+beside the rows, so that a table is scaled, as every fold does, without touching it.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+from weakref import ref
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.kernels.tables import add_rows, place_words, read_rows, save_rows
+from headwater.statistics import Array
+
+Words = NDArray[np.int32]
+SMALLEST, LARGEST = 1e-100, 1e100  # of a factor, and of what is gained on its rows
+
+_numbers = count()
+
+
+class _Store:
+    """Rows in the order in which their words came; slots[word] is one more than the place of its row, or 0."""
+
+    def __init__(self, slots: NDArray[np.int32], words: Words, rows: Array) -> None:
+        self.slots, self.words, self.rows = slots, words, rows
+        self.used = len(words)
+        self.newest = -1
+        self.older: list[ref[_Version]] = []
+
+    def admit(self, words: Words) -> None:
+        """See to it that every one of these words has a row."""
+        room = len(self.words)
+        if self.used + len(words) > room:
+            absent = int(np.count_nonzero(self.slots[words] == 0))
+            if self.used + absent > room:
+                room = min(len(self.slots), max(self.used + absent, 2 * self.used))
+                rows, known = np.zeros((room, self.rows.shape[1])), np.empty(room, dtype=np.int32)
+                rows[: self.used], known[: self.used] = self.rows[: self.used], self.words[: self.used]
+                self.rows, self.words = rows, known
+        self.used = place_words(words, self.slots, self.words, self.used)
+
+
+class _Version:
+    """What a store was at some time; `change` is what made it of the one before: its number, words, rows and gain."""
+
+    __slots__ = ("__weakref__", "change", "number", "saved", "store", "touched", "used")
+
+    def __init__(self, store: _Store) -> None:
+        self.store, self.used, self.number = store, store.used, next(_numbers)
+        self.touched: Any = None
+        self.saved: list[tuple[Any, Array]] = []
+        self.change: tuple[int, Words, Array, float] | None = None
+        store.newest = self.number
+
+    def save(self, words: Words) -> None:
+        """Keep the rows of these words, which are about to change."""
+        if self.touched is None:
+            self.touched = np.zeros(self.used, dtype=np.bool_)
+        most = min(len(words), self.used)
+        places, rows = np.empty(most, dtype=np.int64), np.empty((most, self.store.rows.shape[1]))
+        kept = save_rows(self.store.rows, self.store.slots, words, self.touched, places, rows)
+        self.saved.append((places[:kept].copy(), rows[:kept].copy()) if kept < most else (places, rows))
+
+    def reopened(self) -> _Store:
+        """The store of this version: its own if it is the newest, or else a copy with the saved rows put back."""
+        if self.store.newest == self.number:
+            return self.store
+        words, rows = self.store.words[: self.used].copy(), self.store.rows[: self.used].copy()
+        for places, saved in self.saved:
+            rows[places] = saved
+        slots = np.zeros_like(self.store.slots)
+        slots[words] = np.arange(1, self.used + 1)
+        store = _Store(slots, words, rows)
+        self.store, self.touched, self.saved = store, None, []
+        store.newest = self.number
+        return store
+
+    def __reduce__(self) -> Any:
+        store = self.reopened()
+        return _restored, (len(store.slots), store.words[: self.used].copy(), store.rows[: self.used].copy())
+
+    def next(self, words: Words) -> _Version:
+        """The version after this, in which the rows of these words may be written to."""
+        store = self.reopened()
+        store.older = [one for one in (*store.older, ref(self)) if one() is not None]
+        for one in store.older:
+            version = one()
+            if version is not None:
+                version.save(words)
+        store.admit(words)
+        return _Version(store)
+
+
+def _restored(width: int, words: Words, rows: Array) -> _Version:
+    slots = np.zeros(width, dtype=np.int32)
+    slots[words] = np.arange(1, len(words) + 1)
+    return _Version(_Store(slots, words, rows))
+
+
+class Table:
+    """factor * rows: a (words, components) matrix that holds only the words that have occurred."""
+
+    __array_ufunc__ = None  # a NumPy number times a table is a table
+
+    def __init__(self, version: _Version, factor: float) -> None:
+        self._version, self.factor = version, factor
+
+    @classmethod
+    def zeros(cls, width: int, n_components: int) -> Table:
+        """A table without a word."""
+        return cls.of_words(width, np.empty(0, dtype=np.int32), np.empty((0, n_components)))
+
+    @classmethod
+    def of_words(cls, width: int, words: Words, rows: Array, slots: NDArray[np.int32] | None = None) -> Table:
+        """The table with these rows, which are not copied; the slots of the words, if they are known."""
+        version = _restored(width, words, rows) if slots is None else _Version(_Store(slots, words, rows))
+        return cls(version, 1.0)
+
+    @classmethod
+    def of_dense(cls, matrix: Array) -> Table:
+        """The table with a row for every word."""
+        words = np.arange(len(matrix), dtype=np.int32)
+        return cls.of_words(len(matrix), words, np.ascontiguousarray(matrix), words + np.int32(1))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of words there can be, and of components."""
+        return len(self._version.store.slots), self._version.store.rows.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows that are held."""
+        return int(self._version.used * self.shape[1] * 8)
+
+    def parts(self) -> tuple[NDArray[np.int32], Array, float]:
+        """Slots, rows and factor, to read from."""
+        store = self._version.reopened()
+        return store.slots, store.rows, self.factor
+
+    def words(self) -> Words:
+        """The words that are held."""
+        return self._version.reopened().words[: self._version.used]
+
+    def at(self, words: Words) -> Array:
+        """Rows of these words."""
+        slots, rows, factor = self.parts()
+        out = np.empty((len(words), rows.shape[1]))
+        read_rows(rows, slots, words, factor, out)
+        return out
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        return self.at(np.arange(self.shape[0], dtype=np.int32))
+
+    def copy(self) -> Table:
+        """Return a table with a store of its own."""
+        words = self.words().copy()
+        return Table.of_words(self.shape[0], words, self.at(words))
+
+    def opened(self, words: Words) -> tuple[Table, NDArray[np.int32], Array]:
+        """Return a table in which the rows of these words may be written to, as long as nobody else has seen it."""
+        table = Table(self._version.next(words), self.factor)
+        return table, table._version.store.slots, table._version.store.rows
+
+    def rescaled(self, factor: float) -> Table:
+        """Return the same rows with another factor."""
+        return Table(self._version, factor)
+
+    def same_rows(self, other: Table) -> bool:
+        """Whether the two are multiples of one and the same version."""
+        return self._version is other._version
+
+    def plus(self, words: Words, rows: Array, gain: float) -> Table:
+        """Return this table with gain * rows added to the rows of these words."""
+        if not SMALLEST < abs(self.factor) < LARGEST or not abs(gain) < LARGEST * abs(self.factor):
+            self = self.copy()
+        table, slots, target = self.opened(words)
+        gain /= self.factor
+        add_rows(target, slots, words, rows, gain)
+        table._version.change = self._version.number, words, rows, gain
+        return table
+
+    def __add__(self, other: Table | Blend) -> Table:
+        other = other.plain()
+        if self.factor == 0.0 or self._version.used == 0:
+            return other
+        if other._version is self._version:
+            return Table(self._version, self.factor + other.factor)
+        words = other.words()
+        return self.plus(words, other.parts()[1][: len(words)], other.factor)
+
+    def plain(self) -> Table:
+        """Return the table itself; an average returns what it has become."""
+        return self
+
+    def __sub__(self, other: Table | Blend) -> Table:
+        return self + (-1.0) * other.plain()
+
+    def __mul__(self, factor: Any) -> Table:
+        if factor == 0.0:
+            return Table.zeros(*self.shape)
+        return Table(self._version, self.factor * float(factor))
+
+    __rmul__ = __mul__
+
+    def permuted(self, order: Any) -> Table:
+        """Return the table with the components in another order."""
+        words = self.words().copy()
+        return Table.of_words(self.shape[0], words, np.ascontiguousarray(self.at(words)[:, order]))
+
+    def __reduce__(self) -> Any:
+        return Table, (self._version, self.factor)
+
+
+class Blend:
+    """The running average of a table that changes: `table` + `rest`, where `table` is a multiple of the newest version."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, table: Table, rest: Table) -> None:
+        self.table, self.rest = table, rest
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of words there can be, and of components."""
+        return self.table.shape
+
+    def plain(self) -> Table:
+        """The average as a table of its own; what rounding leaves below zero is zero."""
+        words = self.table.words().copy()
+        return Table.of_words(self.shape[0], words, np.maximum(self.table.at(words) + self.rest.at(words), 0.0))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        return np.asarray(self.plain())
+
+    def copy(self) -> Table:
+        """Return a table with a store of its own."""
+        return self.plain()
+
+    def __mul__(self, factor: Any) -> Table | Blend:
+        if factor == 0.0:
+            return Table.zeros(*self.shape)
+        return Blend(self.table * factor, self.rest * factor)
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Table | Blend) -> Table:
+        return self.plain() + other
+
+    def __sub__(self, other: Table | Blend) -> Table:
+        return self.plain() - other
+
+    def __reduce__(self) -> Any:
+        return Blend, (self.table, self.rest)
+
+
+def averaged(average: Table | Blend, newest: Table, gain: float) -> Blend:
+    """Return (1 - gain) * average + gain * newest.
+
+    If the average holds a multiple of the version before the newest, only the words in which the two differ are touched: what
+    the multiple gains there is taken from the rest.
+    """
+    keep = 1.0 - gain
+    if isinstance(average, Table):
+        return Blend(newest * gain, average * keep)
+    table, rest = average.table, average.rest
+    change = newest._version.change
+    if change is not None and change[0] == table._version.number:
+        _, words, rows, gained = change
+        rest = rest.plus(words, rows, -table.factor * gained)
+    elif newest._version is not table._version:
+        return Blend(newest * gain, average.plain() * keep)
+    return Blend(Table(newest._version, keep * table.factor + gain * newest.factor), rest * keep)
