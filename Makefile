@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(PY) -m pytest -n 2
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all lint bench papers pictures clean clean-kernels
+.PHONY: help venv demo test test-all lint bench papers examples pictures clean clean-kernels
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,9 +37,14 @@ lint: $(STAMP)  ## style, formatting, types, import layers
 bench: $(STAMP)  ## peers side by side in one run
 	$(PY) -m benchmarks
 
-papers: $(STAMP)  ## figures and tables of the papers, made again (about 45 minutes; data sets from HEADWATER_DATA)
+papers: $(STAMP)  ## figures and tables of the papers, made again (about an hour; data sets from HEADWATER_DATA)
 	$(PY) -m papers.variational
 	$(PY) -m papers.moment_matching
+	$(PY) -m papers.boem
+
+examples: $(STAMP)  ## real data, with tables and pictures (about 10 minutes; data sets from HEADWATER_DATA)
+	$(PY) -m examples.newsgroups
+	$(PY) -m examples.msnbc
 
 pictures: $(STAMP)  ## the picture of the README, made by the demo
 	$(PY) -m headwater.demo --picture docs/demo.png

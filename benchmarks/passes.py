@@ -71,8 +71,8 @@ def fit(kind: Callable[..., Any], arguments: dict[str, Any], rows: Array, n_pass
     return kind(**arguments, max_iter=n_passes).fit(rows)
 
 
-def per_pass(fits: dict[str, Callable[[int], Any]], repeats: int) -> dict[str, Timing]:
-    """Return the time of one pass: a fit with PASSES passes less a fit with one, which has the same overhead.
+def per_pass(fits: dict[Any, Callable[[int], Any]], repeats: int, passes: int = PASSES) -> dict[Any, Timing]:
+    """Return the time of one pass: a fit with several passes less a fit with one, which has the same overhead.
 
     The best times are subtracted, not the best difference taken, which would favour whoever is noisier.
     """
@@ -80,9 +80,9 @@ def per_pass(fits: dict[str, Callable[[int], Any]], repeats: int) -> dict[str, T
     def turn(fit: Callable[[int], Any], n_passes: int) -> Callable[[int], Any]:
         return lambda repeat: fit(n_passes)
 
-    timings = interleave({(name, n): turn(fit, n) for name, fit in fits.items() for n in (PASSES, 1)}, repeats)
+    timings = interleave({(name, n): turn(fit, n) for name, fit in fits.items() for n in (passes, 1)}, repeats)
 
-    def each(name: str, pick: Callable[[Timing], float]) -> float:
-        return (pick(timings[name, PASSES]) - pick(timings[name, 1])) / (PASSES - 1)
+    def each(name: Any, pick: Callable[[Timing], float]) -> float:
+        return (pick(timings[name, passes]) - pick(timings[name, 1])) / (passes - 1)
 
     return {name: Timing(each(name, lambda t: t.best), each(name, lambda t: t.median)) for name in fits}

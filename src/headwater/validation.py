@@ -125,7 +125,7 @@ def check_sequences(X: Any, lengths: Any, name: str = "X") -> tuple[NDArray[np.i
 
 
 def _symbols(values: Any, name: str) -> NDArray[np.int64]:
-    array = np.asarray(_numeric(values, name)) if np.ndim(values) == 0 or len(values) else np.empty(0)
+    array: Any = np.asarray(_numeric(values, name)) if np.ndim(values) == 0 or len(values) else np.empty(0)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

@@ -401,8 +401,8 @@ weight_concentration_prior, n_threads, parts
             known = largest + 1
         elif largest >= known:
             raise ValueError(
-                f"X has the symbol {largest}, but {type(self).__name__} is expecting symbols from 0 to {known - 1}; if more are "
-                f"to come than the first sequences have, say so by n_symbols"
+                f"X has the symbol {largest}, but {type(self).__name__} is expecting symbols from 0 to {known - 1}; if more "
+                f"are to come than the first sequences have, say so by n_symbols"
             )
         if known > 46340:
             raise ValueError(f"X must have symbols below 46340, since all pairs are counted, got {largest}")

@@ -117,6 +117,10 @@ class Gaussian:
         """Rows that it takes to move every parameter: one for each."""
         return self.n_parameters(width) + self.n_components - 1
 
+    def rows_to_seed(self, width: int) -> int:
+        """Rows enough to seed components on: ten for every number that a mean and a weight have."""
+        return 10 * self.n_components * (width + 1)
+
     def row_bytes(self, width: int) -> int:
         """Memory of a row that waits."""
         return 8 * width

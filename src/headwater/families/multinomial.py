@@ -71,6 +71,10 @@ class Multinomial:
         """Rows that move every parameter worth moving: a row says something of many columns at once."""
         return 10 * self.n_components
 
+    def rows_to_seed(self, width: int) -> int:
+        """Rows enough to seed components on."""
+        return 20 * self.n_components
+
     def row_bytes(self, width: int) -> int:
         """Memory of a row that waits."""
         return 8 * min(width, 100)
@@ -110,13 +114,6 @@ class Multinomial:
             np.ascontiguousarray(prior.shift_totals[:, order]),
             prior.width,
         )
-
-    def replaced(self, statistics: Any, other: Any, which: NDArray[np.bool_]) -> Any:
-        raise NotImplementedError("sums of counts always make a belief")
-
-    def valid(self, prior: MultinomialPrior, totals: Any) -> NDArray[np.bool_]:
-        """Return which components (K,) have a belief: sums of rows always have."""
-        return np.ones(self.n_components, dtype=bool)
 
     def separation(self, prior: MultinomialPrior, totals: Any, others: Any) -> Array:
         """Return the symmetric divergence (K, K) of the beliefs about these components and about those."""
@@ -241,12 +238,12 @@ class Multinomial:
         if X.nnz >= 4 * X.width:
             words = np.arange(X.width, dtype=np.int32)
             slots, local = words + np.int32(1), indices
-            table = EMPTY_TABLE if given else parameters.all()
+            table = EMPTY_TABLE if given else parameters.all(n_threads)
         else:
             words, local = np.empty(X.nnz, dtype=np.int32), np.empty(X.nnz, dtype=np.int32)
             slots = np.zeros(X.width, dtype=np.int32)
             words = words[: gather_words(indices, slots, words, local)].copy()
-            table = EMPTY_TABLE if given else parameters.at(words)
+            table = EMPTY_TABLE if given else parameters.at(words, n_threads)
         edges = _edges(X, len(words), k)
         learning = totals is not None
         counts = [np.zeros(k if learning else 0) for _ in edges[1:]]
@@ -376,9 +373,6 @@ class Multinomial:
             return learned, None, n_eff
         blend = Blend(table.rescaled(share), rest.rescaled(rest_factor))
         return learned, MultinomialStatistics(np.zeros(1), *moving, blend), n_eff
-
-    def match(self, *_: Any) -> Any:
-        raise NotImplementedError("there is no moment matching of multinomials")
 
     def sample(
         self, parameters: MultinomialParameters, components: NDArray[np.int64], rng: np.random.Generator, lengths: Any

@@ -12,7 +12,10 @@ from scipy.special import digamma
 from headwater.families.table import Table, Words, averaged
 from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, READOUTS, TINY
 from headwater.kernels.multinomial import word_table
+from headwater.kernels.parallel import run_tasks
 from headwater.statistics import Array, Statistics
+
+SLAB_WORDS = 4096
 
 
 @dataclass(frozen=True)
@@ -69,19 +72,23 @@ class MultinomialParameters:
             norm = sums if code == PREDICTIVE else digamma(sums) if code == EXPECT_LOG else np.log(sums)
         return cls(code, prior, totals.table.plain(), norm, groups)
 
-    def at(self, words: Words) -> Array:
+    def at(self, words: Words, n_threads: int | None = 1) -> Array:
         """Log-probabilities (or beliefs, if predictive) of these words under each component."""
         out = np.empty((len(words), self.norm.shape[1]))
         slots, rows, factor = self.table.parts()
-        word_table(
-            self.code, slots, rows, factor, words, self.prior.beta, self.prior.shift, self.norm, self.groups, out
-        )  # fmt: skip
+
+        def work(begin: int) -> None:
+            part = slice(begin, begin + SLAB_WORDS)
+            prior = (self.prior.beta, self.prior.shift)
+            word_table(self.code, slots, rows, factor, words[part], *prior, self.norm, self.groups, out[part])
+
+        run_tasks(work, range(0, len(words), SLAB_WORDS), n_threads)
         return out
 
-    def all(self) -> Array:
+    def all(self, n_threads: int | None = 1) -> Array:
         """The same for all words (V, K); made once."""
         if "all" not in self.cache:
-            self.cache["all"] = self.at(np.arange(self.table.shape[0], dtype=np.int32))
+            self.cache["all"] = self.at(np.arange(self.table.shape[0], dtype=np.int32), n_threads)
         return self.cache["all"]
 
     def __getstate__(self) -> dict[str, Any]:

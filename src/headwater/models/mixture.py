@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from headwater.families.protocol import Family
+from headwater.families.protocol import Family, Projected
 from headwater.kernels.mixture import READOUTS, weights_readout
 from headwater.models.protocol import NO_SCORES, Start, StartSettings
 from headwater.models.start import tournament
@@ -67,7 +67,11 @@ class Mixture:
 
     def kept(self, name: str, statistics: Any) -> Any:
         """Return statistics in the form that the named readout keeps: only moment matching has one of its own."""
-        return self.family.kept(statistics) if name == "match_moments" else statistics
+        return self._projected.kept(statistics) if name == "match_moments" else statistics
+
+    @property
+    def _projected(self) -> Projected:
+        return cast(Projected, self.family)
 
     # Priors and readouts
 
@@ -127,18 +131,20 @@ class Mixture:
         Subtracting beliefs may leave none. Such a component gets the mean of those parts that are one, or the prior if none
         is: beliefs are convex in their natural parameters, so a mean of them is a belief.
         """
-        broken = ~self.family.valid(prior.components, totals)
+        if "match_moments" not in self.readouts:  # then beliefs are prior and counts, which always add
+            return totals, ()
+        broken = ~self._projected.valid(prior.components, totals)
         weightless = prior.concentration + totals.count <= 0.0
         if not (broken | weightless).any():
             return totals, ()
-        proper = [self.family.valid(prior.components, part) for part in parts]
+        proper = [self._projected.valid(prior.components, part) for part in parts]
         count = totals.count.copy()
         for k in np.flatnonzero(broken):
             chosen = [part for part, good in zip(parts, proper, strict=True) if good[k]]
             mean = parts[0].zeros_like()
             for part in chosen:
                 mean = mean + part.scaled(1.0 / len(chosen))
-            totals = self.family.replaced(totals, mean, np.arange(self.n_components) == k)
+            totals = self._projected.replaced(totals, mean, np.arange(self.n_components) == k)
         for k in np.flatnonzero(weightless):
             positive = [part.count[k] for part in parts if prior.concentration[k] + part.count[k] > 0.0]
             count[k] = np.mean(positive) if positive else 0.0
@@ -222,7 +228,7 @@ class Mixture:
         With a projection (of weights, of degrees of freedom) every row is learned by moment matching.
         """
         if projection is not None:
-            after, n_eff = self.family.match(
+            after, n_eff = self._projected.match(
                 prior.components, prior.concentration, batch, steps, n_eff, statistics, scores, projection
             )
             moving = None

@@ -82,7 +82,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     rng = np.random.default_rng(np.random.SeedSequence((key, n)))
     learn_rows = judge_rows = final_rows = np.arange(n)
     if n_starts > 1 and n >= 20 * model.n_components:
-        enough = min(n // 2, max(2000, 10 * model.n_components * (width + 1)))
+        enough = min(n // 2, max(2000, model.family.rows_to_seed(width)))
         final_rows = rng.permutation(n)[: 3 * enough]
         learn_rows, judge_rows = final_rows[:enough], final_rows[enough : 2 * enough]
     learn, judge, final = batch[learn_rows], batch[judge_rows], batch[final_rows]
