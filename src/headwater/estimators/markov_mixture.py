@@ -328,6 +328,57 @@ weight_concentration_prior, n_threads, parts
         """
         return self.fit(X, None, sample_weight, lengths=lengths, labels=labels).predict(X, lengths)
 
+    def log_posterior(self, X: Any, lengths: Any = None) -> float:
+        """Return the log-density of the current parameters and the sequences: what MAP-EM maximises.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        log_posterior : float
+            Up to the evidence of the sequences, which does not depend on the parameters.
+        """
+        return super().log_posterior(self._counted(X, lengths))
+
+    def bic(self, X: Any, lengths: Any = None) -> float:
+        """Return the Bayesian information criterion on the sequences; lower is better.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        bic : float
+            The criterion.
+        """
+        return super().bic(self._counted(X, lengths))
+
+    def aic(self, X: Any, lengths: Any = None) -> float:
+        """Return Akaike's information criterion on the sequences; lower is better.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        aic : float
+            The criterion.
+        """
+        return super().aic(self._counted(X, lengths))
+
     def sample(self, n_samples: int = 1, length: Any = None) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
         """Draw sequences from the mixture.
 
@@ -419,6 +470,9 @@ weight_concentration_prior, n_threads, parts
         if lengths.dtype.kind not in "iu" or lengths.shape not in ((), (n_samples,)) or lengths.min() < 0:
             raise ValueError(f"length must be a whole number, or one for each of the {n_samples} sequences, got {length!r}")
         return np.broadcast_to(lengths, (n_samples,))
+
+    def _seen(self) -> str:
+        return f"{self.n_samples_seen_:,} sequence{'s' if self.n_samples_seen_ != 1 else ''} of {self.n_symbols_} symbols"
 
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         start, steps = self.startprob_, self.transmat_

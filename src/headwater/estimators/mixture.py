@@ -305,6 +305,10 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         """What the table shows of these components: a word for it, the heads of the columns, and a line for each."""
         raise NotImplementedError
 
+    def _seen(self) -> str:
+        """What was learned from, and how much of it."""
+        return f"{self.n_samples_seen_:,} row{'s' if self.n_samples_seen_ != 1 else ''} of {self.n_features_in_} columns"
+
     def _summary(self) -> tuple[str, list[str], list[list[str]]]:
         """One line and a table of the heaviest components."""
         weights = self.weights_
@@ -313,9 +317,8 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         table = [[str(k), f"{weights[k]:.3f}", *line] for k, line in zip(order[:8], lines, strict=True)]
         if len(order) > 8:
             table.append(["...", f"{weights[order[8:]].sum():.3f}", *[""] * len(columns)])
-        rows = f"{self.n_samples_seen_:,} row{'s' if self.n_samples_seen_ != 1 else ''}"
         warming = " (warming up)" if self._state.base is None else ""
-        line = f"{rows} of {self.n_features_in_} columns seen{warming}; components by weight, with their {word}:"
+        line = f"{self._seen()} seen{warming}; components by weight, with their {word}:"
         return line, ["component", "weight", *columns], table
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,11 +12,12 @@ from scipy.special import digamma, gammaln
 
 from headwater.families.multinomial_geometry import Geometry
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
+from headwater.families.multinomial_rows import SMALL, parted, slab_edges, stretches, worth_thinning
 from headwater.families.table import Blend, Table
 from headwater.kernels.mixture import PREDICTIVE, READOUTS
 from headwater.kernels.multinomial import estep_polya, estep_sparse, group_sums, softmax_rows
 from headwater.kernels.multinomial_sweep import sweep_sparse
-from headwater.kernels.parallel import run_tasks
+from headwater.kernels.parallel import one_blas_thread, run_slabs, run_tasks, slabs
 from headwater.kernels.tables import gather_words
 from headwater.state import Batch, SparseRows, sparse_rows
 from headwater.statistics import Array
@@ -27,10 +29,7 @@ ONE_GROUP: NDArray[np.int32] = np.empty(0, dtype=np.int32)
 # Counts' worth of belief in every column where nothing is said: less than one, since most words are no part of most sources.
 DEFAULT_PRIOR = 0.1
 DENSE_ROWS = 2048
-SLAB_WORK = 2**20
-MOST_SLABS = 16
-SLAB_BYTES = 2**28
-SMALL = 2.0**-300
+FEW = 2**17  # multiplications that nobody makes on more than one thread
 
 
 @dataclass(frozen=True)
@@ -230,8 +229,8 @@ class Multinomial:
         """Fill `scores` and `responsibilities`; return the weighted score and `totals` with the rows added."""
         X = batch.X
         if not isinstance(X, SparseRows):
-            if (given or parameters.code != PREDICTIVE) and not _worth_thinning(X):
-                return self._dense(parameters, log_weights, batch, totals, scores, responsibilities, given)
+            if (given or parameters.code != PREDICTIVE) and not worth_thinning(X):
+                return self._dense(parameters, log_weights, batch, totals, scores, responsibilities, given, n_threads)
             X = sparse_rows(X)
         k, held = self.n_components, slice(int(X.indptr[0]), int(X.indptr[-1]))
         data, indices, indptr = X.data[held], X.indices[held], X.indptr - X.indptr[0]
@@ -244,7 +243,7 @@ class Multinomial:
             slots = np.zeros(X.width, dtype=np.int32)
             words = words[: gather_words(indices, slots, words, local)].copy()
             table = EMPTY_TABLE if given else parameters.at(words, n_threads)
-        edges = _edges(X, len(words), k)
+        edges = slab_edges(X, len(words), k)
         learning = totals is not None
         counts = [np.zeros(k if learning else 0) for _ in edges[1:]]
         targets = [np.zeros((len(words), k) if learning else (0, 0)) for _ in edges[1:]]
@@ -270,36 +269,44 @@ class Multinomial:
         return score, self._added(totals, counts[0], Table.of_words(X.width, words, targets[0], slots))
 
     def _dense(
-        self,
-        parameters: Any,
-        log_weights: Array,
-        batch: Batch,
-        totals: Any,
-        scores: Array,
-        responsibilities: Array,
-        given: bool,
-    ) -> tuple[float, Any]:
+        self, parameters: Any, log_weights: Array, batch: Batch, totals: Any, scores: Array, responsibilities: Array,
+        given: bool, n_threads: int | None,
+    ) -> tuple[float, Any]:  # fmt: skip
         """The E-step of dense rows: two matrix products."""
-        X, weights, labels = batch.X, batch.weights, batch.labels
-        count = np.zeros(self.n_components if totals is not None else 0)
-        target = np.zeros((X.shape[1], self.n_components)) if totals is not None else EMPTY_TABLE
-        table = EMPTY_TABLE if given else parameters.all()
-        score = 0.0
-        for at in range(0, len(X), DENSE_ROWS):
-            rows = slice(at, at + DENSE_ROWS)
-            own_weights, own_labels = weights[rows], labels[rows]
-            if given:
-                shares = responsibilities[rows]
-                count += (own_weights if own_weights.size else np.ones(len(shares))) @ shares
-            else:
-                shares = X[rows] @ table
-                shares += log_weights
-                score += softmax_rows(shares, own_weights, own_labels, scores[rows], count)
-                if responsibilities.size:
-                    responsibilities[rows] = shares
-            if totals is not None:
-                target += X[rows].T @ (shares * own_weights[:, None] if own_weights.size else shares)
-        return score, None if totals is None else self._added(totals, count, Table.of_dense(target))
+        X, weights, labels, learning = batch.X, batch.weights, batch.labels, totals is not None
+        number, k = len(slabs(len(X))), self.n_components
+        counts = np.zeros((number, k if learning else 0))
+        targets = [np.zeros((X.shape[1], k)) if learning else EMPTY_TABLE for _ in range(number)]
+        table = EMPTY_TABLE if given else parameters.all(n_threads)
+
+        def slab_of_rows(slab: int, start: int, stop: int) -> float:
+            score = 0.0
+            for at in range(start, stop, DENSE_ROWS):
+                rows = slice(at, min(at + DENSE_ROWS, stop))
+                own_weights = weights[rows]
+                if given:
+                    shares = responsibilities[rows]
+                    counts[slab] += own_weights @ shares if own_weights.size else shares.sum(axis=0)
+                else:
+                    shares = X[rows] @ table
+                    shares += log_weights
+                    score += softmax_rows(shares, own_weights, labels[rows], scores[rows], counts[slab])
+                    if responsibilities.size:
+                        responsibilities[rows] = shares
+                if learning:
+                    targets[slab] += X[rows].T @ (shares * own_weights[:, None] if own_weights.size else shares)
+            return score
+
+        def work(*slab: int) -> float:
+            with one_blas_thread() if X.size * k > FEW else nullcontext():
+                return slab_of_rows(*slab)
+
+        score = float(sum(run_slabs(work, len(X), n_threads)))
+        if not learning:
+            return score, None
+        for target in targets[1:]:
+            targets[0] += target
+        return score, self._added(totals, counts.sum(axis=0), Table.of_dense(targets[0]))
 
     def _added(self, totals: MultinomialStatistics, count: Array, table: Table) -> MultinomialStatistics:
         length = np.zeros_like(totals.length)
@@ -330,7 +337,7 @@ class Multinomial:
         scores: Array,
     ) -> tuple[MultinomialStatistics, MultinomialStatistics | None, float]:
         """Learn row by row; return statistics and average as means per row, and n_eff."""
-        for begin, end in _stretches(batch, steps, gains):
+        for begin, end in stretches(batch, steps, gains):
             rows = slice(begin, end)
             statistics, average, n_eff = self._swept(
                 READOUTS[name], prior, concentration, batch[rows], steps[rows], gains[rows], n_eff, statistics, average,
@@ -359,7 +366,7 @@ class Multinomial:
         if average is not None:
             moving = (average.count.copy(), average.length.copy())
             if gains[0] < 1.0:
-                share, rest = _parted(average.table, table)
+                share, rest = parted(average.table, table)
         table, slots, rows = table.opened(words)
         rest, rest_slots, rest_rows = rest.opened(words)
         shifted = prior.totals - (prior.shift_totals if code == READOUTS["mode"] else 0.0)
@@ -383,50 +390,8 @@ class Multinomial:
         return rng.multinomial(lengths, probabilities[components]).astype(float)
 
 
-def _worth_thinning(X: Array) -> bool:
-    """Whether dense rows are so few, or so empty, that a product with the whole table is the longer way."""
-    return X.shape[1] > 256 and (len(X) < 16 or int(np.count_nonzero(X)) * 16 < X.size)
-
-
 def _crossed(one: Array, other: Array) -> Array:
     """Sums over rows of (a - b) (psi(a) - psi(b)) for every column a of one and b of the other."""
     psi, other_psi = digamma(one), digamma(other)
     own, others = (one * psi).sum(axis=0), (other * other_psi).sum(axis=0)
     return own[:, None] + others - one.T @ other_psi - psi.T @ other
-
-
-def _edges(X: SparseRows, words: int, n_components: int) -> NDArray[np.int64]:
-    """Rows at which the work is cut into slabs: by its size alone, and no more of them than their tables are worth."""
-    nnz = X.nnz
-    number = min(
-        MOST_SLABS,
-        nnz * n_components // SLAB_WORK,
-        max(nnz // (64 * max(words, 1)), 2 if nnz >= 8 * words else 1),
-        max(2, SLAB_BYTES // (8 * max(words, 1) * n_components)),
-    )
-    if number < 2:
-        return np.array([0, len(X)])
-    inner = np.searchsorted(X.indptr, X.indptr[0] + nnz * np.arange(1, number) // number)
-    return np.concatenate([[0], np.clip(inner, 0, len(X)), [len(X)]])
-
-
-def _stretches(batch: Batch, steps: Array, gains: Array) -> list[tuple[int, int]]:
-    """Cut rows so that a step or gain of 1 comes first, factors do not underflow, and dense rows are few at a time."""
-    n = len(batch)
-    first = np.zeros(n, dtype=bool)
-    first[:: n if isinstance(batch.X, SparseRows) else 1024] = True
-    for part in (steps, gains):
-        if part.size:
-            shrunk = np.cumsum(np.log2(np.maximum(1.0 - part, SMALL)))
-            first |= part >= 1.0
-            first[1:] |= np.diff(np.floor(shrunk / 250.0)) != 0.0
-    starts = np.flatnonzero(first)
-    return list(zip(starts.tolist(), [*starts[1:].tolist(), n], strict=True))
-
-
-def _parted(average: Table | Blend, newest: Table) -> tuple[float, Table]:
-    """An average as a share of the newest table and the rest."""
-    if isinstance(average, Blend) and average.table.same_rows(newest):
-        rest = average.rest
-        return average.table.factor, rest if SMALL < rest.factor < 1.0 / SMALL else rest.copy()
-    return 0.0, average.copy()

@@ -7,11 +7,15 @@ slab, never what is in it, and so never the answer.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 SLAB_ROWS = 4096
 MOST_SLABS = 16
@@ -41,6 +45,40 @@ def run_tasks(work: Callable[[Task], Result], tasks: Sequence[Task], n_threads: 
     if threads == 1:
         return [work(task) for task in tasks]
     return list(_pool(threads, os.getpid()).map(work, tasks))
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep NumPy's products on one thread: many small ones, on a machine that is busy, wait for one another's threads.
+
+    Libraries differ in whether the number is the process's or the thread's. So everybody who leaves sets it to what the first
+    who came had found: then it cannot be lost, whoever leaves last.
+    """
+    global _inside, _found
+    libraries = _blas()
+    with _lock:
+        _inside += 1
+        if _inside == 1:
+            _found = [library.num_threads for library in libraries]
+        found = _found
+    try:
+        for library in libraries:
+            library.set_num_threads(1)
+        yield
+    finally:
+        for library, number in zip(libraries, found, strict=True):
+            library.set_num_threads(number)
+        with _lock:
+            _inside -= 1
+
+
+_lock, _inside = Lock(), 0
+_found: list[int] = []
+
+
+@cache
+def _blas() -> Any:
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 @cache

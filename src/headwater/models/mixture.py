@@ -12,6 +12,7 @@ from scipy.special import digamma, gammaln
 
 from headwater.families.protocol import Family, Projected
 from headwater.kernels.mixture import READOUTS, weights_readout
+from headwater.kernels.parallel import one_blas_thread
 from headwater.models.protocol import NO_SCORES, Start, StartSettings
 from headwater.models.start import tournament
 from headwater.state import Batch, Summary
@@ -176,7 +177,8 @@ class Mixture:
 
     def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
         """Find a prior and parameters to start from on the rows of a warm-up."""
-        return tournament(self, batch, key, settings, n_threads)
+        with one_blas_thread():
+            return tournament(self, batch, key, settings, n_threads)
 
     def summarize(
         self,

@@ -1,0 +1,57 @@
+"""How rows of counts are cut up: into slabs for threads, into stretches for sweeps; and which dense ones are sparse."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.families.table import Blend, Table
+from headwater.state import Batch, SparseRows
+from headwater.statistics import Array
+
+SLAB_WORK = 2**20
+MOST_SLABS = 16
+SLAB_BYTES = 2**28
+SMALL = 2.0**-300  # of a factor: below it, or above its inverse, the rows are scaled
+
+
+def worth_thinning(X: Array) -> bool:
+    """Whether dense rows are so few, or so empty, that a product with the whole table is the longer way."""
+    return X.shape[1] > 256 and (len(X) < 16 or int(np.count_nonzero(X)) * 16 < X.size)
+
+
+def slab_edges(X: SparseRows, words: int, n_components: int) -> NDArray[np.int64]:
+    """Rows at which the work is cut into slabs: by its size alone, and no more of them than their tables are worth."""
+    nnz = X.nnz
+    number = min(
+        MOST_SLABS,
+        nnz * n_components // SLAB_WORK,
+        max(nnz // (64 * max(words, 1)), 2 if nnz >= 8 * words else 1),
+        max(2, SLAB_BYTES // (8 * max(words, 1) * n_components)),
+    )
+    if number < 2:
+        return np.array([0, len(X)])
+    inner = np.searchsorted(X.indptr, X.indptr[0] + nnz * np.arange(1, number) // number)
+    return np.concatenate([[0], np.clip(inner, 0, len(X)), [len(X)]])
+
+
+def stretches(batch: Batch, steps: Array, gains: Array) -> list[tuple[int, int]]:
+    """Cut rows so that a step or gain of 1 comes first, factors do not underflow, and dense rows are few at a time."""
+    n = len(batch)
+    first = np.zeros(n, dtype=bool)
+    first[:: n if isinstance(batch.X, SparseRows) else 1024] = True
+    for part in (steps, gains):
+        if part.size:
+            shrunk = np.cumsum(np.log2(np.maximum(1.0 - part, SMALL)))
+            first |= part >= 1.0
+            first[1:] |= np.diff(np.floor(shrunk / 250.0)) != 0.0
+    starts = np.flatnonzero(first)
+    return list(zip(starts.tolist(), [*starts[1:].tolist(), n], strict=True))
+
+
+def parted(average: Table | Blend, newest: Table) -> tuple[float, Table]:
+    """An average as a share of the newest table and the rest."""
+    if isinstance(average, Blend) and average.table.same_rows(newest):
+        rest = average.rest
+        return average.table.factor, rest if SMALL < rest.factor < 1.0 / SMALL else rest.copy()
+    return 0.0, average.copy()
