@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,7 +13,7 @@ from headwater.algorithms import Algorithm
 from headwater.kernels.parallel import run_tasks
 from headwater.models.protocol import NO_SCORES, Model, Start, StartSettings
 from headwater.schedules import Schedule, forgetting
-from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, arrays_of
+from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, fingerprint
 from headwater.statistics import Array, Statistics
 
 SWEEP_ROWS = 16384
@@ -148,11 +147,7 @@ def rebased(settled: State, ancestors: tuple[str, ...] = ()) -> State:
 def _based(
     state: State, prior: Any, statistics: Statistics, average: Statistics | None, ancestors: tuple[str, ...] = ()
 ) -> State:
-    digest = hashlib.blake2b(str(state.key).encode(), digest_size=8)
-    for part in (prior, statistics, state.progress):
-        for array in arrays_of(part):
-            digest.update(np.ascontiguousarray(array).tobytes())
-    lineage = digest.hexdigest()
+    lineage = fingerprint(state.key, prior, statistics, state.progress, size=8)
     before = tuple(dict.fromkeys(name for name in ancestors if name != lineage))
     kept = average.copy() if average is not None else None  # copies: what is learned next is written beside the base
     base = Base(prior, statistics.copy(), kept, state.progress, lineage, before)

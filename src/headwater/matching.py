@@ -7,7 +7,6 @@ reference; the components of every other are assigned to its components so that 
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from headwater.learner import Learner, advance, combine, rebased, refreshed, settle
-from headwater.state import Progress, State, arrays_of
+from headwater.state import Progress, State, fingerprint
 from headwater.statistics import Array
 
 IMPOSSIBLE = 1e300
@@ -255,10 +254,7 @@ def _assigned(cost: Array) -> tuple[NDArray[np.int64], Array, Array]:
 
 
 def _digest(state: State) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for array in arrays_of(state):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    return fingerprint(state, size=16)
 
 
 def _list(numbers: Sequence[int]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from headwater.learner import Learner, advance, belief, report, rooted, settle
 from headwater.models.protocol import Start
+from headwater.models.seeding import labelled_first
 from headwater.models.start import Climb, climb
 from headwater.state import Batch, State, Summary
 
@@ -54,12 +55,12 @@ def learn(
 
 
 def _first(learner: Learner, batch: Batch, key: int) -> Start:
-    """Start on a random sample the size of a warm-up, then stream all rows once in an order that mixes sorted ones."""
+    """Start on a sample the size of a warm-up, labels first, then stream all rows in an order that mixes sorted ones."""
     rows, n = min(len(batch), learner.warm_up_rows), len(batch)
-    order = np.random.default_rng(np.random.SeedSequence((key, n))).permutation(n)[:rows]
+    order = np.random.default_rng(np.random.SeedSequence((key, n))).permutation(n)
     polish = learner.algorithm.finish and learner.settings.polish
     start = learner.model.start(
-        batch if rows == n else batch[np.sort(order)],
+        batch if rows == n else batch[np.sort(labelled_first(batch, order, rows)[:rows])],
         key,
         replace(learner.settings, polish=polish),
         learner.n_threads,

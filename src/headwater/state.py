@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
@@ -128,7 +129,11 @@ class Buffer:
 
     def cut(self, rows: int) -> None:
         """Keep the first rows only."""
-        self._chunks = [self.batch(rows)] if rows else []
+        if rows:
+            kept = self.batch(rows)
+            self._chunks = [Batch(kept.X.copy(), kept.weights.copy(), kept.labels.copy())]
+        else:
+            self._chunks = []
         self.rows = rows
 
     def batch(self, rows: int | None = None) -> Batch:
@@ -234,19 +239,28 @@ class Info:
     step_size: float
 
 
-def arrays_of(value: Any) -> Iterator[NDArray[Any]]:
-    """Yield every array and number in a state, or in any part of one, in order."""
+def arrays_of(value: Any, dense: bool = True) -> Iterator[NDArray[Any]]:
+    """Yield every array and number in a state, or in any part of one, in order; a table as a matrix, or as what it holds."""
     if isinstance(value, np.ndarray):
         yield value
-    elif hasattr(value, "__array__"):  # a table
-        yield np.asarray(value)
+    elif hasattr(value, "held"):  # a table
+        yield from (np.asarray(value),) if dense else value.held()
     elif isinstance(value, Buffer):
-        yield from arrays_of(value.batch() if value.rows else None)
+        yield from arrays_of(value.batch() if value.rows else None, dense)
     elif is_dataclass(value):
         for part in fields(value):
-            yield from arrays_of(getattr(value, part.name))
+            yield from arrays_of(getattr(value, part.name), dense)
     elif isinstance(value, tuple):
         for part in value:
-            yield from arrays_of(part)
+            yield from arrays_of(part, dense)
     elif isinstance(value, int | float):
         yield np.asarray(value)
+
+
+def fingerprint(*parts: Any, size: int) -> str:
+    """Return a name for what these are, made of every array and number in them."""
+    digest = hashlib.blake2b(digest_size=size)
+    for part in parts:
+        for array in arrays_of(part, dense=False):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

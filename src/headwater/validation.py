@@ -16,6 +16,8 @@ from headwater.statistics import Array
 # Squares of larger values would overflow in the second moments of a long stream.
 LARGEST = 1e100
 HEAVIEST = 1e30
+# Sums of larger counts would leave the range of the digamma function.
+LARGEST_COUNT = 1e40
 
 
 def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
@@ -45,9 +47,7 @@ def check_counts(X: Any, name: str = "X", owner: str = "this model") -> Array | 
         return X
     if not issparse(X):
         rows = check_rows(X, name, owner)
-        if rows.min() < 0.0:
-            row = int(np.argwhere(rows < 0.0)[0][0])
-            raise ValueError(f"Negative values in data passed to {owner}: {name} must hold counts (first in row {row})")
+        _check_count_values(rows, name, owner)
         return rows
     shape: tuple[int, ...] = X.shape
     if len(shape) != 2:
@@ -57,30 +57,69 @@ def check_counts(X: Any, name: str = "X", owner: str = "this model") -> Array | 
         raise ValueError(f"{name} has 0 {what} (shape={shape}) while a minimum of 1 is required.")
     if shape[1] >= 2**31:
         raise ValueError(f"{name} must have fewer than 2**31 columns, got {shape[1]}")
-    rows = X.tocsr()
-    data, indices, indptr = _numeric(rows.data, name), rows.indices, rows.indptr
-    if len(indptr) != X.shape[0] + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0) or indptr[-1] > len(indices):
-        raise ValueError(f"{name} is a damaged sparse matrix: its row pointers do not rise from 0 to the number of values")
+    if X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers, got {X.dtype}")
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold numbers, got {X.dtype}")
+    _check_sparse(X, name)
+    rows = X if X.format == "csr" else X.astype(np.float64).tocsr()  # as small integers, duplicates might overflow
+    data, indices, indptr = rows.data, rows.indices, rows.indptr
     data, indices = data[: indptr[-1]], indices[: indptr[-1]]
-    if len(data) < indptr[-1] or (indices.size and (indices.min() < 0 or indices.max() >= X.shape[1])):
-        raise ValueError(f"{name} is a damaged sparse matrix: it names columns that it does not have")
     if not rows.has_canonical_format:
-        rows = csr_array((data.astype(np.float64), indices, indptr), shape=X.shape, copy=True)
+        rows = csr_array((data.astype(np.float64), indices, indptr), shape=shape, copy=True)
         rows.sum_duplicates()
         data, indices, indptr = rows.data, rows.indices, rows.indptr
     found = SparseRows(
         np.ascontiguousarray(data, dtype=np.float64),
         np.ascontiguousarray(indices, dtype=np.int32),
         np.ascontiguousarray(indptr, dtype=np.int64),
-        int(X.shape[1]),
+        int(shape[1]),
     )
-    if found.nnz:
-        wrong = ~(found.data >= 0.0) | (found.data > LARGEST)
-        if wrong.any():
-            row = int(np.searchsorted(found.indptr, np.flatnonzero(wrong)[0], side="right")) - 1
-            _check_finite(found[row : row + 1].copy().data, name, row)
-            raise ValueError(f"Negative values in data passed to {owner}: {name} must hold counts (first in row {row})")
+    wrong = np.flatnonzero(~((found.data >= 0.0) & (found.data <= LARGEST_COUNT)))
+    if len(wrong):
+        row = int(np.searchsorted(found.indptr, wrong[0], side="right")) - 1
+        _check_count_values(found[row : row + 1].copy().data, name, owner, row)
     return found
+
+
+def _check_count_values(rows: Array, name: str, owner: str, row: int | None = None) -> None:
+    """Refuse values that are no counts; of one row by its number."""
+    if rows.size == 0 or (rows.min() >= 0.0 and rows.max() <= LARGEST_COUNT):
+        return
+    _check_finite(rows, name, row)
+    where = int(np.argwhere((rows < 0.0) | (rows > LARGEST_COUNT))[0][0]) if row is None else row
+    if rows.min() < 0.0:
+        raise ValueError(f"Negative values in data passed to {owner}: {name} must hold counts (first in row {where})")
+    raise ValueError(
+        f"{name} contains a count of {rows.max():.3g} (first in row {where}), but no more than {LARGEST_COUNT:g} is sound"
+    )
+
+
+def _check_sparse(X: Any, name: str) -> None:
+    """Refuse a sparse matrix whose parts do not fit together: converting it could read anywhere."""
+    shape, kind = X.shape, X.format
+    if kind == "coo":
+        within = all(
+            len(places) == len(X.data) and (not len(places) or (places.min() >= 0 and places.max() < size))
+            for places, size in zip(X.coords, shape, strict=True)
+        )
+        if not within:
+            raise ValueError(f"{name} is a damaged sparse matrix: it names rows or columns that it does not have")
+    elif kind in ("csr", "csc", "bsr"):
+        major, minor = (shape[1], shape[0]) if kind == "csc" else shape
+        if kind == "bsr":
+            major, minor = major // X.blocksize[0], minor // X.blocksize[1]
+        indices, indptr = X.indices, X.indptr
+        if (
+            len(indptr) != major + 1
+            or indptr[0] != 0
+            or np.any(np.diff(indptr) < 0)
+            or indptr[-1] > min(len(indices), len(X.data))
+        ):
+            raise ValueError(f"{name} is a damaged sparse matrix: its pointers do not rise from 0 to the number of values")
+        indices = indices[: indptr[-1]]
+        if indices.size and (indices.min() < 0 or indices.max() >= minor):
+            raise ValueError(f"{name} is a damaged sparse matrix: it names rows or columns that it does not have")
 
 
 def check_count_row(x: Any, names: Any, width: int | None, owner: str) -> Array:
@@ -92,8 +131,7 @@ def check_count_row(x: Any, names: Any, width: int | None, owner: str) -> Array:
             raise ValueError(f"the row has columns that this model does not know: {unknown}")
         x = {name: x.get(name, 0) for name in names}
     row = check_row(x, names, width)
-    if row.min() < 0.0:
-        raise ValueError(f"Negative values in data passed to {owner}: the row must hold counts")
+    _check_count_values(row, "the row", owner)
     return row
 
 

@@ -11,11 +11,13 @@ from sklearn.utils._param_validation import Interval
 
 from headwater.algorithms import Algorithm
 from headwater.estimators.multinomial_mixture import CountMixture
-from headwater.families.multinomial import DEFAULT_PRIOR, Multinomial
+from headwater.families.multinomial import Multinomial
 from headwater.learner import Learner
 from headwater.state import SparseRows
 from headwater.statistics import Array
 from headwater.validation import check_sequences, transition_counts
+
+MOST_UNASKED = 2000  # symbols that a stray number may not exceed
 
 
 class MarkovMixture(CountMixture):
@@ -433,8 +435,8 @@ weight_concentration_prior, n_threads, parts
         size = _symbols_of(width)
         prior = None
         if self.startprob_prior is not None or self.transmat_prior is not None:
-            start, steps = (DEFAULT_PRIOR if one is None else one for one in (self.startprob_prior, self.transmat_prior))
-            prior = np.repeat([float(start), float(steps)], [size, size * size])
+            start, steps = (np.nan if one is None else float(one) for one in (self.startprob_prior, self.transmat_prior))
+            prior = np.repeat([start, steps], [size, size * size])
         groups = np.repeat(np.arange(size + 1, dtype=np.int32), size)
         family = Multinomial(self.n_components, prior, groups)
         return self._counts_learner(family, width, None, "startprob_prior and transmat_prior")
@@ -450,13 +452,16 @@ weight_concentration_prior, n_threads, parts
         largest = int(symbols.max(initial=0))
         if known is None:
             known = largest + 1
+            if known > MOST_UNASKED:
+                raise ValueError(
+                    f"X has the symbol {largest}, and all pairs of symbols are counted: if there are so many, say so by "
+                    f"n_symbols, or else number them from 0"
+                )
         elif largest >= known:
             raise ValueError(
                 f"X has the symbol {largest}, but {type(self).__name__} is expecting symbols from 0 to {known - 1}; if more "
                 f"are to come than the first sequences have, say so by n_symbols"
             )
-        if known > 46340:
-            raise ValueError(f"X must have symbols below 46340, since all pairs are counted, got {largest}")
         return transition_counts(symbols, sizes, int(known))
 
     def _checked(self, X: Any) -> Any:

@@ -199,6 +199,10 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         """
         return self._model.sample(self._reading()[1], self._checked_number(n_samples), self._rng())
 
+    def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
+        """Parameters that say something of each component, for some of them."""
+        return {}
+
     def _checked_number(self, n_samples: Any) -> int:
         check_is_fitted(self)
         if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
@@ -225,7 +229,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         kept = self._active() if min_weight is None else weights >= min_weight
         kept[np.argmax(weights)] = True
         pruned = copy(self)
-        pruned.set_params(n_components=int(kept.sum()), **dict.fromkeys(self._given_start))
+        pruned.set_params(n_components=int(kept.sum()), **dict.fromkeys(self._given_start), **self._parameters_of(kept))
         learner = pruned._make_learner(self.n_features_in_)
         pruned._set(chosen(learner, self._reading()[0], np.flatnonzero(kept)), learner)
         for name in RESULTS:

@@ -61,10 +61,10 @@ class CountMixture(MixtureEstimator):
     def _counts_learner(self, family: Multinomial, width: int, given: Any, names: str) -> Learner:
         learner = self._learner_of(family, width, type(self).__name__, given, polish=given is None or not given.complete)
         prior = family.concentration_prior
-        if prior is not None and learner.algorithm.readout == "mode" and np.min(prior) < 1.0:
+        if prior is not None and learner.algorithm.readout == "mode" and np.nanmin(prior) < 1.0:
             raise ValueError(
                 f"{names} must be at least 1 for algorithm {learner.algorithm.word!r}, whose probabilities are a mode, got "
-                f"{np.min(prior):g}"
+                f"{np.nanmin(prior):g}"
             )
         return learner
 
@@ -286,6 +286,10 @@ class MultinomialMixture(CountMixture):
         if weights is not None or probabilities is not None:
             given = GivenProbabilities(family, weights, probabilities)
         return self._counts_learner(family, width, given, "probability_concentration_prior")
+
+    def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
+        prior = self.probability_concentration_prior
+        return {"probability_concentration_prior": np.asarray(prior)[kept]} if np.ndim(prior) == 2 else {}
 
     def sample(self, n_samples: int = 1, length: Any = None) -> tuple[Array, NDArray[np.int64]]:
         """Draw rows of counts from the mixture.

@@ -14,7 +14,7 @@ from headwater.families.multinomial_geometry import Geometry
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
 from headwater.families.multinomial_rows import SMALL, parted, slab_edges, stretches, worth_thinning
 from headwater.families.table import Blend, Table
-from headwater.kernels.mixture import PREDICTIVE, READOUTS
+from headwater.kernels.mixture import PREDICTIVE, READOUTS, weights_readout
 from headwater.kernels.multinomial import estep_polya, estep_sparse, group_sums, softmax_rows
 from headwater.kernels.multinomial_sweep import sweep_sparse
 from headwater.kernels.parallel import one_blas_thread, run_slabs, run_tasks, slabs
@@ -36,8 +36,8 @@ FEW = 2**17  # multiplications that nobody makes on more than one thread
 class Multinomial:
     """The family. `groups` (V,) names the columns that are normalised together; empty if all are.
 
-    A prior that is given are Dirichlet parameters: a number, one for each column (V,), or also for each component (K, V). Else
-    each column has `DEFAULT_PRIOR` counts beside those of the rows, whether mean or mode is read out.
+    A prior that is given are Dirichlet parameters: a number, one for each column (V,), or also for each component (K, V). Where
+    it is not, or NaN, a column has `DEFAULT_PRIOR` counts beside those of the rows, whether mean or mode is read out.
     """
 
     n_components: int
@@ -111,7 +111,7 @@ class Multinomial:
             np.ascontiguousarray(prior.shift[:, order]) if own else prior.shift,
             np.ascontiguousarray(prior.totals[:, order]),
             np.ascontiguousarray(prior.shift_totals[:, order]),
-            prior.width,
+            prior.sizes,
         )
 
     def separation(self, prior: MultinomialPrior, totals: Any, others: Any) -> Array:
@@ -155,23 +155,21 @@ class Multinomial:
 
     def settled_prior(self, width: int) -> MultinomialPrior:
         """The prior for rows of this width."""
-        if self.concentration_prior is None:
-            return self._prior(np.full((1, 1), DEFAULT_PRIOR), np.zeros((1, 1)), width)
-        given = np.asarray(self.concentration_prior, dtype=float)
-        beta = np.ascontiguousarray(given.reshape(1, 1) if given.ndim == 0 else given[:, None] if given.ndim == 1 else given.T)
-        return self._prior(beta, np.minimum(beta, 1.0), width)
+        given = np.array(np.nan if self.concentration_prior is None else self.concentration_prior, dtype=float)
+        beta = np.array(given.reshape(1, 1) if given.ndim == 0 else given[:, None] if given.ndim == 1 else given.T, order="C")
+        said = np.isfinite(beta)
+        return self._prior(np.where(said, beta, DEFAULT_PRIOR), np.where(said, np.minimum(beta, 1.0), 0.0), width)
 
     def _prior(self, beta: Array, shift: Array, width: int) -> MultinomialPrior:
-        return MultinomialPrior(beta, shift, self._group_totals(beta, width), self._group_totals(shift, width), width)
+        sizes = np.bincount(self.groups).astype(float) if self.groups.size else np.array([float(width)])
+        totals, shifts = (self._group_totals(part, sizes) for part in (beta, shift))
+        return MultinomialPrior(beta, shift, totals, shifts, sizes[:, None])
 
-    def _group_totals(self, beta: Array, width: int) -> Array:
-        sizes = np.bincount(self.groups, minlength=1).astype(float) if self.groups.size else np.array([float(width)])
+    def _group_totals(self, beta: Array, sizes: Array) -> Array:
         if len(beta) == 1:
             totals = sizes[:, None] * beta
-        elif self.groups.size:
-            totals = np.add.reduceat(beta, np.concatenate([[0], np.cumsum(sizes[:-1]).astype(int)]), axis=0)
         else:
-            totals = beta.sum(axis=0, keepdims=True)
+            totals = np.add.reduceat(beta, np.concatenate([[0], np.cumsum(sizes[:-1]).astype(int)]), axis=0)
         return np.ascontiguousarray(np.broadcast_to(totals, (len(sizes), self.n_components)))
 
     def refined(self, prior: MultinomialPrior, parameters: Any, weights: Array, geometry: Geometry) -> MultinomialPrior:
@@ -188,8 +186,8 @@ class Multinomial:
         """Return parameters with these probabilities (K, V)."""
         nothing = np.zeros((1, 1))
         zeros = np.zeros((self.n_groups, self.n_components))
-        prior = MultinomialPrior(nothing, nothing, zeros, zeros, probabilities.shape[1])
-        table = Table.of_dense(np.ascontiguousarray(probabilities.T))
+        prior = MultinomialPrior(nothing, nothing, zeros, zeros, np.array([[float(probabilities.shape[1])]]))
+        table = Table.of_dense(np.array(probabilities.T, order="C"))
         return MultinomialParameters(READOUTS["mean"], prior, table, zeros, self.groups)
 
     def log_prior(self, prior: MultinomialPrior, parameters: MultinomialParameters) -> float:
@@ -309,8 +307,8 @@ class Multinomial:
         return score, self._added(totals, counts.sum(axis=0), Table.of_dense(targets[0]))
 
     def _added(self, totals: MultinomialStatistics, count: Array, table: Table) -> MultinomialStatistics:
-        length = np.zeros_like(totals.length)
-        group_sums(table.words(), table.parts()[1], self.groups, length)
+        length, words = np.zeros_like(totals.length), table.words()
+        group_sums(words, table.at(words), self.groups, length)
         return replace(totals, count=totals.count + count, length=totals.length + length, table=totals.table + table)
 
     def collect(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> MultinomialStatistics:
@@ -339,42 +337,47 @@ class Multinomial:
         """Learn row by row; return statistics and average as means per row, and n_eff."""
         for begin, end in stretches(batch, steps, gains):
             rows = slice(begin, end)
-            statistics, average, n_eff = self._swept(
-                READOUTS[name], prior, concentration, batch[rows], steps[rows], gains[rows], n_eff, statistics, average,
+            take = self._replaced if steps[begin] >= 1.0 else self._swept
+            statistics, average, n_eff = take(
+                name, prior, concentration, batch[rows], steps[rows], gains[rows], n_eff, statistics, average,
                 scores[rows],
             )  # fmt: skip
         return statistics, average, n_eff
 
+    def _replaced(
+        self, name: str, prior: MultinomialPrior, concentration: Array, batch: Batch, steps: Array, gains: Array,
+        n_eff: float, statistics: Any, average: Any, scores: Array,
+    ) -> tuple[Any, Any, float]:  # fmt: skip
+        """A row with a step of 1: what was there says whose it is, and is gone."""
+        totals, log_weights = statistics.scaled(n_eff), np.empty(self.n_components)
+        weights_readout(READOUTS[name], concentration, totals.count, log_weights)
+        parameters = self.readout(name, prior, totals)
+        _, found = self.estep(parameters, log_weights, batch, self.zeros(batch.X.shape[1]), scores)
+        learned = found.scaled(1.0 / batch.size)
+        return learned, None if average is None else average.averaged(learned, float(gains[0])), batch.size
+
     def _swept(
-        self, code: int, prior: MultinomialPrior, concentration: Array, batch: Batch, steps: Array, gains: Array, n_eff: float,
-        statistics: Any, average: Any, scores: Array,
+        self, name: str, prior: MultinomialPrior, concentration: Array, batch: Batch, steps: Array, gains: Array,
+        n_eff: float, statistics: Any, average: Any, scores: Array,
     ) -> tuple[Any, Any, float]:  # fmt: skip
         X = (batch.X if isinstance(batch.X, SparseRows) else sparse_rows(batch.X)).copy()
-        width, k = X.shape[1], self.n_components
+        (_, width), k, code = X.shape, self.n_components, READOUTS[name]
         slots, words, local = np.zeros(width, dtype=np.int32), np.empty(X.nnz, dtype=np.int32), np.empty(X.nnz, dtype=np.int32)
         words = words[: gather_words(X.indices, slots, words, local)].copy()
-        keeps = 1.0 - steps
-        count, table = statistics.count.copy(), statistics.table
-        if steps[0] >= 1.0:
-            keeps[0] = 1.0
-            count, table = np.zeros(k), Table.zeros(width, k)
-        if not SMALL < table.factor < 1.0 / SMALL:
-            table = table.copy()
-        length = statistics.length / table.factor if steps[0] < 1.0 else np.zeros_like(statistics.length)
-        share, rest = 0.0, Table.zeros(width, k)
-        moving = (np.empty(0), EMPTY_TABLE)
+        table = statistics.table if SMALL < statistics.table.factor < 1.0 / SMALL else statistics.table.copy()
+        count, length = statistics.count.copy(), statistics.length / table.factor
+        share, rest, moving = 0.0, Table.zeros(width, k), (np.empty(0), EMPTY_TABLE)
         if average is not None:
             moving = (average.count.copy(), average.length.copy())
             if gains[0] < 1.0:
                 share, rest = parted(average.table, table)
-        table, slots, rows = table.opened(words)
-        rest, rest_slots, rest_rows = rest.opened(words)
-        shifted = prior.totals - (prior.shift_totals if code == READOUTS["mode"] else 0.0)
-        n_eff, factor, share, rest_factor = sweep_sparse(
-            X.indptr, X.indices, X.data, batch.weights, batch.labels, code, concentration, prior.beta, prior.shift, shifted,
-            self.groups, steps, keeps, gains, n_eff, count, length, slots, rows, table.factor, *moving, rest_slots, rest_rows,
-            share, rest.factor, scores,
-        )  # fmt: skip
+        mode = code == READOUTS["mode"]
+        with table.opened(words) as (table, slots, rows), rest.opened(words) as (rest, rest_slots, rest_rows):
+            n_eff, factor, share, rest_factor = sweep_sparse(
+                X.indptr, X.indices, X.data, batch.weights, batch.labels, code, concentration, prior.beta, prior.shift,
+                prior.totals - prior.shift_totals if mode else prior.totals, prior.floors, self.groups, steps, gains, n_eff,
+                count, length, slots, rows, table.factor, *moving, rest_slots, rest_rows, share, rest.factor, scores,
+            )  # fmt: skip
         learned = MultinomialStatistics(np.zeros(1), count, length * factor, table.rescaled(factor))
         if average is None:
             return learned, None, n_eff

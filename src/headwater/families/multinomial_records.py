@@ -37,14 +37,23 @@ class MultinomialStatistics(Statistics):
 class MultinomialPrior:
     """Dirichlet parameters: `beta` is (1, 1), (V, 1) or (V, K), and so is `shift`, which is what a mode takes off it.
 
-    `totals` and `shift_totals` (G, K) are their sums over the columns of each group.
+    `totals` and `shift_totals` (G, K) are their sums over the columns of each group, and `sizes` (G, 1) the number of these.
     """
 
     beta: Array
     shift: Array
     totals: Array
     shift_totals: Array
-    width: int
+    sizes: Array
+
+    @property
+    def width(self) -> int:
+        return int(self.sizes.sum())
+
+    @property
+    def floors(self) -> Array:
+        """What the sum of a group of modes is at least, as each of them is at least TINY."""
+        return self.sizes * TINY
 
 
 @dataclass(frozen=True)
@@ -66,8 +75,9 @@ class MultinomialParameters:
         """Parameters of the belief prior + totals."""
         code = READOUTS[name]
         sums = prior.totals + totals.length
-        if code == MODE:
-            norm = np.log(np.maximum(sums - prior.shift_totals, totals.table.shape[0] * TINY))
+        if code == MODE:  # in this order: the sum of the prior, and what it is shifted by, would swallow a small length
+            sums = (prior.totals - prior.shift_totals) + totals.length
+            norm = np.log(np.maximum(sums, prior.floors))
         else:
             norm = sums if code == PREDICTIVE else digamma(sums) if code == EXPECT_LOG else np.log(sums)
         return cls(code, prior, totals.table.plain(), norm, groups)
@@ -75,14 +85,14 @@ class MultinomialParameters:
     def at(self, words: Words, n_threads: int | None = 1) -> Array:
         """Log-probabilities (or beliefs, if predictive) of these words under each component."""
         out = np.empty((len(words), self.norm.shape[1]))
-        slots, rows, factor = self.table.parts()
+        with self.table.reading() as (slots, rows, factor):
 
-        def work(begin: int) -> None:
-            part = slice(begin, begin + SLAB_WORDS)
-            prior = (self.prior.beta, self.prior.shift)
-            word_table(self.code, slots, rows, factor, words[part], *prior, self.norm, self.groups, out[part])
+            def work(begin: int) -> None:
+                part = slice(begin, begin + SLAB_WORDS)
+                prior = (self.prior.beta, self.prior.shift)
+                word_table(self.code, slots, rows, factor, words[part], *prior, self.norm, self.groups, out[part])
 
-        run_tasks(work, range(0, len(words), SLAB_WORDS), n_threads)
+            run_tasks(work, range(0, len(words), SLAB_WORDS), n_threads)
         return out
 
     def all(self, n_threads: int | None = 1) -> Array:

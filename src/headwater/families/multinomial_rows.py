@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.families.table import Blend, Table
+from headwater.families.table import Blend, Table, outgrown
 from headwater.state import Batch, SparseRows
 from headwater.statistics import Array
 
@@ -36,22 +36,27 @@ def slab_edges(X: SparseRows, words: int, n_components: int) -> NDArray[np.int64
 
 
 def stretches(batch: Batch, steps: Array, gains: Array) -> list[tuple[int, int]]:
-    """Cut rows so that a step or gain of 1 comes first, factors do not underflow, and dense rows are few at a time."""
+    """Cut rows so that a step of 1 is alone, a gain of 1 comes first, and dense rows are few at a time.
+
+    And so that the factor of a table does not underflow, nor falls far below its share in an average, if there is one.
+    """
     n = len(batch)
     first = np.zeros(n, dtype=bool)
     first[:: n if isinstance(batch.X, SparseRows) else 1024] = True
-    for part in (steps, gains):
-        if part.size:
-            shrunk = np.cumsum(np.log2(np.maximum(1.0 - part, SMALL)))
-            first |= part >= 1.0
-            first[1:] |= np.diff(np.floor(shrunk / 250.0)) != 0.0
+    first |= steps >= 1.0
+    first[1:] |= steps[:-1] >= 1.0
+    if gains.size:
+        first |= gains >= 1.0
+    for part, most in ((steps, 6.0 if gains.size else 250.0), (gains, 250.0)):
+        shrunk = np.cumsum(np.log2(np.maximum(1.0 - part, SMALL)))
+        first[1:] |= np.diff(np.floor(shrunk / most)) != 0.0 if part.size else False
     starts = np.flatnonzero(first)
     return list(zip(starts.tolist(), [*starts[1:].tolist(), n], strict=True))
 
 
 def parted(average: Table | Blend, newest: Table) -> tuple[float, Table]:
     """An average as a share of the newest table and the rest."""
-    if isinstance(average, Blend) and average.table.same_rows(newest):
+    if isinstance(average, Blend) and average.table.same_rows(newest) and not outgrown(average.table.factor, newest.factor):
         rest = average.rest
         return average.table.factor, rest if SMALL < rest.factor < 1.0 / SMALL else rest.copy()
     return 0.0, average.copy()

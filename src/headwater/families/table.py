@@ -9,7 +9,10 @@ beside the rows, so that a table is scaled, as every fold does, without touching
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
+from threading import RLock
 from typing import Any
 from weakref import ref
 
@@ -22,17 +25,23 @@ from headwater.statistics import Array
 Words = NDArray[np.int32]
 SMALLEST, LARGEST = 1e-100, 1e100  # of a factor, and of what is gained on its rows
 
+MOST_OF_A_TABLE = 64.0  # what is lost to rounding grows with it
+
 _numbers = count()
 
 
 class _Store:
-    """Rows in the order in which their words came; slots[word] is one more than the place of its row, or 0."""
+    """Rows in the order in which their words came; slots[word] is one more than the place of its row, or 0.
+
+    Whoever reads the rows or writes to them holds the lock: versions may be on different threads.
+    """
 
     def __init__(self, slots: NDArray[np.int32], words: Words, rows: Array) -> None:
         self.slots, self.words, self.rows = slots, words, rows
         self.used = len(words)
         self.newest = -1
         self.older: list[ref[_Version]] = []
+        self.lock = RLock()
 
     def admit(self, words: Words) -> None:
         """See to it that every one of these words has a row."""
@@ -68,34 +77,44 @@ class _Version:
         kept = save_rows(self.store.rows, self.store.slots, words, self.touched, places, rows)
         self.saved.append((places[:kept].copy(), rows[:kept].copy()) if kept < most else (places, rows))
 
-    def reopened(self) -> _Store:
-        """The store of this version: its own if it is the newest, or else a copy with the saved rows put back."""
-        if self.store.newest == self.number:
-            return self.store
-        words, rows = self.store.words[: self.used].copy(), self.store.rows[: self.used].copy()
-        for places, saved in self.saved:
-            rows[places] = saved
-        slots = np.zeros_like(self.store.slots)
-        slots[words] = np.arange(1, self.used + 1)
-        store = _Store(slots, words, rows)
-        self.store, self.touched, self.saved = store, None, []
-        store.newest = self.number
-        return store
+    @contextmanager
+    def locked(self) -> Iterator[_Store]:
+        """The store of this version, which nobody else touches meanwhile.
+
+        That is its own if it is the newest, or else a copy with the saved rows put back.
+        """
+        shared = self.store
+        with shared.lock:
+            if self.store is shared and shared.newest != self.number:
+                words, rows = shared.words[: self.used].copy(), shared.rows[: self.used].copy()
+                for places, saved in self.saved:
+                    rows[places] = saved
+                slots = np.zeros_like(shared.slots)
+                slots[words] = np.arange(1, self.used + 1)
+                store = _Store(slots, words, rows)
+                store.newest = self.number
+                self.store, self.touched, self.saved = store, None, []
+        with self.store.lock:
+            if self.store.newest == self.number:
+                yield self.store
+                return
+        with self.locked() as store:  # somebody has changed it in between
+            yield store
 
     def __reduce__(self) -> Any:
-        store = self.reopened()
-        return _restored, (len(store.slots), store.words[: self.used].copy(), store.rows[: self.used].copy())
+        with self.locked() as store:
+            return _restored, (len(store.slots), store.words[: self.used].copy(), store.rows[: self.used].copy())
 
-    def next(self, words: Words) -> _Version:
+    @contextmanager
+    def next(self, words: Words) -> Iterator[_Version]:
         """The version after this, in which the rows of these words may be written to."""
-        store = self.reopened()
-        store.older = [one for one in (*store.older, ref(self)) if one() is not None]
-        for one in store.older:
-            version = one()
-            if version is not None:
+        with self.locked() as store:
+            held = [version for version in (one() for one in store.older) if version is not None and version.store is store]
+            store.older = [ref(version) for version in (*held, self)]
+            for version in (*held, self):
                 version.save(words)
-        store.admit(words)
-        return _Version(store)
+            store.admit(words)
+            yield _Version(store)
 
 
 def _restored(width: int, words: Words, rows: Array) -> _Version:
@@ -139,34 +158,42 @@ class Table:
         """Bytes of the rows that are held."""
         return int(self._version.used * self.shape[1] * 8)
 
-    def parts(self) -> tuple[NDArray[np.int32], Array, float]:
+    @contextmanager
+    def reading(self) -> Iterator[tuple[NDArray[np.int32], Array, float]]:
         """Slots, rows and factor, to read from."""
-        store = self._version.reopened()
-        return store.slots, store.rows, self.factor
+        with self._version.locked() as store:
+            yield store.slots, store.rows, self.factor
 
     def words(self) -> Words:
         """The words that are held."""
-        return self._version.reopened().words[: self._version.used]
+        with self._version.locked() as store:
+            return store.words[: self._version.used].copy()
 
     def at(self, words: Words) -> Array:
         """Rows of these words."""
-        slots, rows, factor = self.parts()
-        out = np.empty((len(words), rows.shape[1]))
-        read_rows(rows, slots, words, factor, out)
+        out = np.empty((len(words), self.shape[1]))
+        with self.reading() as (slots, rows, factor):
+            read_rows(rows, slots, words, factor, out)
         return out
+
+    def held(self) -> tuple[Words, Array]:
+        """The words that are held, in rising order, and their rows."""
+        words = np.sort(self.words())
+        return words, self.at(words)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         return self.at(np.arange(self.shape[0], dtype=np.int32))
 
     def copy(self) -> Table:
         """Return a table with a store of its own."""
-        words = self.words().copy()
+        words = self.words()
         return Table.of_words(self.shape[0], words, self.at(words))
 
-    def opened(self, words: Words) -> tuple[Table, NDArray[np.int32], Array]:
-        """Return a table in which the rows of these words may be written to, as long as nobody else has seen it."""
-        table = Table(self._version.next(words), self.factor)
-        return table, table._version.store.slots, table._version.store.rows
+    @contextmanager
+    def opened(self, words: Words) -> Iterator[tuple[Table, NDArray[np.int32], Array]]:
+        """A new table, its slots and its rows; those of these words may be written to."""
+        with self._version.next(words) as version:
+            yield Table(version, self.factor), version.store.slots, version.store.rows
 
     def rescaled(self, factor: float) -> Table:
         """Return the same rows with another factor."""
@@ -177,12 +204,12 @@ class Table:
         return self._version is other._version
 
     def plus(self, words: Words, rows: Array, gain: float) -> Table:
-        """Return this table with gain * rows added to the rows of these words."""
+        """Return this table with gain * rows, which nobody writes to any more, added to the rows of these words."""
         if not SMALLEST < abs(self.factor) < LARGEST or not abs(gain) < LARGEST * abs(self.factor):
             self = self.copy()
-        table, slots, target = self.opened(words)
         gain /= self.factor
-        add_rows(target, slots, words, rows, gain)
+        with self.opened(words) as (table, slots, target):
+            add_rows(target, slots, words, rows, gain)
         table._version.change = self._version.number, words, rows, gain
         return table
 
@@ -190,10 +217,10 @@ class Table:
         other = other.plain()
         if self.factor == 0.0 or self._version.used == 0:
             return other
-        if other._version is self._version:
+        if self.same_rows(other):
             return Table(self._version, self.factor + other.factor)
         words = other.words()
-        return self.plus(words, other.parts()[1][: len(words)], other.factor)
+        return self.plus(words, other.at(words), 1.0)
 
     def plain(self) -> Table:
         """Return the table itself; an average returns what it has become."""
@@ -210,8 +237,8 @@ class Table:
     __rmul__ = __mul__
 
     def permuted(self, order: Any) -> Table:
-        """Return the table with the components in another order."""
-        words = self.words().copy()
+        """Return the table with the components in another order, or with some of them."""
+        words = self.words()
         return Table.of_words(self.shape[0], words, np.ascontiguousarray(self.at(words)[:, order]))
 
     def __reduce__(self) -> Any:
@@ -233,8 +260,12 @@ class Blend:
 
     def plain(self) -> Table:
         """The average as a table of its own; what rounding leaves below zero is zero."""
-        words = self.table.words().copy()
+        words = np.union1d(self.table.words(), self.rest.words())
         return Table.of_words(self.shape[0], words, np.maximum(self.table.at(words) + self.rest.at(words), 0.0))
+
+    def held(self) -> tuple[Words, Array]:
+        """The words that are held, in rising order, and their rows."""
+        return self.plain().held()
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         return np.asarray(self.plain())
@@ -271,9 +302,18 @@ def averaged(average: Table | Blend, newest: Table, gain: float) -> Blend:
         return Blend(newest * gain, average * keep)
     table, rest = average.table, average.rest
     change = newest._version.change
-    if change is not None and change[0] == table._version.number:
+    known = table.same_rows(newest) or (change is not None and change[0] == table._version.number)
+    if not known or outgrown(table.factor, newest.factor):
+        return Blend(newest * gain, average.plain() * keep)
+    if change is not None and not table.same_rows(newest):
         _, words, rows, gained = change
         rest = rest.plus(words, rows, -table.factor * gained)
-    elif newest._version is not table._version:
-        return Blend(newest * gain, average.plain() * keep)
-    return Blend(Table(newest._version, keep * table.factor + gain * newest.factor), rest * keep)
+    return Blend(newest.rescaled(keep * table.factor + gain * newest.factor), rest * keep)
+
+
+def outgrown(share: float, factor: float) -> bool:
+    """Whether an average holds so much more of a table than it is worth by now that the rest is all but its opposite.
+
+    Long steps shrink the factor of a table much faster than short gains shrink its share in the average.
+    """
+    return not abs(share) <= MOST_OF_A_TABLE * abs(factor)

@@ -10,14 +10,14 @@ from headwater.kernels.multinomial import NEGLIGIBLE, clamped_softmax, polya_row
 
 @kernel
 def sweep_sparse(
-    indptr, indices, data, weights, labels, code, concentration, beta, shift, prior_totals, groups, steps, keeps, gains, n_eff,
+    indptr, indices, data, weights, labels, code, concentration, beta, shift, prior_totals, floors, groups, steps, gains, n_eff,
     count, length, slots, rows, factor, average_count, average_length, rest_slots, rest, share, rest_factor, scores,
 ):  # fmt: skip
     """Fold every row; return n_eff, and the factors of the table, of its share in the average and of the rest.
 
     Statistics are means per row: `count` (K,), factor * `length` (G, K) and factor * `rows`. The average of the table is
-    share * rows + rest_factor * rest, and there is one if there are `gains`. `keeps` are 1 - steps, but for a step of 1, which
-    has to find everything at 0 and keeps it.
+    share * rows + rest_factor * rest, and there is one if there are `gains`; at a gain of 1 share and rest are 0. Every step is
+    below 1.
     """
     n_components = count.size
     own_word, own_component = beta.shape[0] > 1, beta.shape[1] > 1
@@ -25,11 +25,12 @@ def sweep_sparse(
     belief = np.empty((max(1, np.max(indptr[1:] - indptr[:-1])), n_components))
     places = np.arange(belief.shape[0])
     flat = belief.reshape(-1)
-    width = slots.size
     for i in range(indptr.size - 1):
         begin, end = indptr[i], indptr[i + 1]
         # Readout
-        weights_readout(code, concentration, n_eff * count, log_weights)
+        for k in range(n_components):
+            shares[k] = n_eff * count[k]
+        weights_readout(code, concentration, shares, log_weights)
         scale = n_eff * factor
         for j in range(begin, end):
             word = indices[j]
@@ -63,14 +64,14 @@ def sweep_sparse(
                             if code == EXPECT_LOG:
                                 joint[k] -= total * digamma(sum_of_group)
                             else:
-                                joint[k] -= total * log(max(sum_of_group, width * TINY))
+                                joint[k] -= total * log(max(sum_of_group, floors[last, 0]))
                     last, total = group, 0.0
                 if j < end:
                     total += data[j]
         scores[i] = clamped_softmax(joint, labels[i] if labels.size else -1, shares)
         # Fold
         step, weight = steps[i], weights[i] if weights.size else 1.0
-        factor *= keeps[i]
+        factor *= 1.0 - step
         gain = step / factor
         change = 0.0
         if gains.size:
@@ -92,7 +93,8 @@ def sweep_sparse(
                         rest[place, k] += change * value * shares[k]
         if gains.size:
             share = (1.0 - gains[i]) * share + gains[i] * factor
-            rest_factor *= 1.0 - gains[i]
+            if gains[i] < 1.0:
+                rest_factor *= 1.0 - gains[i]
             for k in range(n_components):
                 average_count[k] += gains[i] * (count[k] - average_count[k])
             for g in range(length.shape[0]):

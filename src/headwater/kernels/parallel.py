@@ -42,7 +42,7 @@ def run_slabs(work: Callable[[int, int, int], Result], rows: int, n_threads: int
 def run_tasks(work: Callable[[Task], Result], tasks: Sequence[Task], n_threads: int | None) -> list[Result]:
     """Call work(task) for every task, on up to `n_threads` threads (all cores if None)."""
     threads = min(n_threads or available_cores(), len(tasks))
-    if threads == 1:
+    if threads <= 1:
         return [work(task) for task in tasks]
     return list(_pool(threads, os.getpid()).map(work, tasks))
 

@@ -53,6 +53,30 @@ def seed_assignments(
     return responsibilities
 
 
+def labelled_first(batch: Batch, order: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
+    """Return row numbers in an order whose first `rows` have labels where there are any, but half of them if there are others.
+
+    A few labels are worth more than many rows; and rows of what has no label must not be missing.
+    """
+    if not batch.labels.size:
+        return order
+    named = batch.labels[order] >= 0
+    most = max(rows // 2, rows - int(np.count_nonzero(~named)))
+    first = named & (np.cumsum(named) <= most)
+    first |= ~named & (np.cumsum(~named) <= rows - np.count_nonzero(first))
+    return np.concatenate([order[first], order[~first]])
+
+
+def named_assignments(batch: Batch, n_components: int) -> Array | None:
+    """Responsibilities (n, K) of labelled rows alone, if every component has some."""
+    if len(np.unique(batch.labels[batch.labels >= 0])) < n_components:
+        return None
+    responsibilities = np.zeros((len(batch), n_components))
+    named = np.flatnonzero(batch.labels >= 0)
+    responsibilities[named, batch.labels[named]] = 1.0
+    return responsibilities
+
+
 def _plus_plus(rows: Array, weights: Array, centres: Array, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
     """Greedy k-means++: fill the centres that are NaN, each by the best of a few draws far from those there are."""
     n, n_components = len(rows), len(centres)

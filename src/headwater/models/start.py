@@ -11,7 +11,7 @@ import numpy as np
 from headwater.kernels.mixture import converged
 from headwater.kernels.parallel import slabs
 from headwater.models.protocol import Model, Start, StartSettings
-from headwater.models.seeding import seed_assignments
+from headwater.models.seeding import labelled_first, named_assignments, seed_assignments
 from headwater.state import Batch, Summary
 from headwater.statistics import Array
 
@@ -70,7 +70,8 @@ def climb(
 
 def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
     """Seed, climb and compare: some rows fit the seeds, others judge them, the best four climb on more rows, and the best
-    of those on all. On the way the prior is refined, if there are rows enough for each component to speak for itself.
+    of those on all. Labelled rows are among those that fit, and if each component has some, what they say alone is a seed, too.
+    On the way the prior is refined, if there are rows enough for each component to speak for itself.
 
     Without `polish` one seed is taken as it is. Parameters that are `given` replace what a seed says.
     """
@@ -83,7 +84,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     learn_rows = judge_rows = final_rows = np.arange(n)
     if n_starts > 1 and n >= 20 * model.n_components:
         enough = min(n // 2, max(2000, model.family.rows_to_seed(width)))
-        final_rows = rng.permutation(n)[: 3 * enough]
+        final_rows = labelled_first(batch, rng.permutation(n), enough)[: 3 * enough]
         learn_rows, judge_rows = final_rows[:enough], final_rows[enough : 2 * enough]
     learn, judge, final = batch[learn_rows], batch[judge_rows], batch[final_rows]
 
@@ -106,8 +107,11 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     responsibilities = seed(0)
     prior = model.prior(geometry, learn, responsibilities)
     contenders: list[tuple[float, Any]] = []
-    for index in range(n_starts):
-        summary = model.collect(geometry, learn, responsibilities if index == 0 else seed(index))
+    told = named_assignments(learn, model.n_components) if settings.polish else None
+    for index in range(n_starts + (told is not None)):
+        if index:
+            responsibilities = told if told is not None and index == n_starts else seed(index)
+        summary = model.collect(geometry, learn, responsibilities)
         parameters: Any = None
         if settings.given is not None or not settings.polish:
             parameters = model.readout(settings.readout, prior, summary.statistics, 1.0)

@@ -1,0 +1,506 @@
+"""Tables and blends are values: whatever is made of them, and whenever they are read, they are what they were."""
+
+import copy
+import gc
+import pickle
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+from headwater.families.table import Blend, Table, averaged
+
+WIDTH, K = 23, 4
+
+
+def words_of(*words):
+    return np.array(words, dtype=np.int32)
+
+
+def some_words(rng, least=0):
+    return rng.permutation(WIDTH)[: rng.integers(least, WIDTH)].astype(np.int32)
+
+
+def random_table(rng, least=0):
+    words = some_words(rng, least)
+    return Table.of_words(WIDTH, words, rng.uniform(0.0, 5.0, (len(words), K)))
+
+
+def held_bytes(table):
+    """Bytes that a version holds for itself, beside the store that the newest owns."""
+    version = table._version
+    own = version.store.rows.nbytes if version.store.newest == version.number else 0
+    return own + sum(rows.nbytes for _, rows in version.saved)
+
+
+class Twin:
+    """A table, the dense array it should equal, a bound on the size of what went in, and its bits when it was made."""
+
+    def __init__(self, table, dense, size):
+        self.table, self.dense, self.size = table, dense, size
+        self.bits = np.asarray(table).tobytes()
+
+    def check(self):
+        found = np.asarray(self.table)
+        assert found.tobytes() == self.bits
+        np.testing.assert_allclose(found, self.dense, rtol=0.0, atol=1e-13 * self.size)
+
+
+def written(table, words, change):
+    """Open a table and add to its rows in place."""
+    with table.opened(words) as (opened, slots, rows):
+        for word, row in zip(words, change, strict=True):
+            rows[slots[word] - 1] += row / opened.factor
+    return opened
+
+
+def step(rng, one, other):
+    """A random operation on one or two twins."""
+    kind = rng.choice(["add", "subtract", "scale", "plus", "write", "copy", "permute", "pickle", "deepcopy", "twice"])
+    table, dense, size = one.table, one.dense, one.size
+    if kind == "add":
+        return Twin(table + other.table, dense + other.dense, size + other.size)
+    if kind == "subtract":
+        return Twin(table - other.table, dense - other.dense, size + other.size)
+    if kind == "twice":
+        return Twin(table + table, dense + dense, 2.0 * size)
+    if kind == "scale":
+        factor = float(rng.choice([0.0, 1e-3, 0.5, 1.0, -1.0, np.float64(2.0), 1e3]))
+        return Twin(factor * table, factor * dense, abs(factor) * size + 1e-300)
+    if kind in ("plus", "write"):
+        words = some_words(rng)
+        change = rng.normal(size=(len(words), K))
+        after = dense.copy()
+        after[words] += change if kind == "write" else 0.7 * change
+        if kind == "write" and table.factor == 0.0:
+            table = table.copy()
+        found = written(table, words, change) if kind == "write" else table.plus(words, change, 0.7)
+        return Twin(found, after, size + 5.0)
+    if kind == "permute":
+        order = rng.permutation(K)
+        return Twin(table.permuted(order), dense[:, order], size)
+    made = {"copy": table.copy, "deepcopy": lambda: copy.deepcopy(table), "pickle": lambda: pickle.loads(pickle.dumps(table))}
+    return Twin(made[kind](), dense, size)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_operations_in_any_order_leave_every_version_what_it_was(seed):
+    rng = np.random.default_rng(seed)
+    held = [Twin(table, np.asarray(table), 5.0) for table in (random_table(rng), random_table(rng), Table.zeros(WIDTH, K))]
+    for _ in range(60):
+        one, other = (held[rng.integers(len(held))] for _ in range(2))
+        held.append(step(rng, one, other))
+        if len(held) > 12:
+            held.pop(int(rng.integers(len(held))))
+        held[rng.integers(len(held))].check()
+    for place in rng.permutation(len(held)):
+        held[place].check()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_old_versions_are_read_in_any_order(seed):
+    rng = np.random.default_rng(seed)
+    table, versions = Table.zeros(WIDTH, K), []
+    for _ in range(30):
+        words = some_words(rng, 1)
+        table = 0.9 * table.plus(words, rng.uniform(size=(len(words), K)), 1.0)
+        versions.append((table, np.asarray(table).copy()))
+    for place in rng.permutation(30):
+        held, wanted = versions[place]
+        np.testing.assert_array_equal(np.asarray(held), wanted)
+        np.testing.assert_array_equal(held.at(words_of(3, 0, 3)), wanted[[3, 0, 3]])
+        assert held.words().size == held.nbytes // (8 * K)
+
+
+def test_an_old_version_can_be_gone_on_from():
+    rng = np.random.default_rng(0)
+    old = random_table(rng, least=5)
+    before = np.asarray(old)
+    new = old + random_table(rng)
+    fork = old + random_table(rng)
+    newer, later = new + fork, fork - old
+    np.testing.assert_array_equal(np.asarray(old), before)
+    np.testing.assert_allclose(np.asarray(newer), np.asarray(new) + np.asarray(fork), rtol=1e-14)
+    np.testing.assert_allclose(np.asarray(later), np.asarray(fork) - before, rtol=1e-14, atol=1e-14)
+
+
+# Scaling
+
+
+def test_times_zero_holds_nothing():
+    table = 0.0 * random_table(np.random.default_rng(0), least=5)
+    assert table.shape == (WIDTH, K) and table.nbytes == 0
+    np.testing.assert_array_equal(np.asarray(table), 0.0)
+    other = random_table(np.random.default_rng(1), least=5)
+    np.testing.assert_array_equal(np.asarray(table + other), np.asarray(other))
+    np.testing.assert_array_equal(np.asarray(table - other), -np.asarray(other))
+
+
+def test_a_table_less_itself_is_nothing_and_can_be_added_to():
+    rng = np.random.default_rng(0)
+    table, other = random_table(rng, least=5), random_table(rng, least=5)
+    nothing = table - table
+    np.testing.assert_array_equal(np.asarray(nothing), 0.0)
+    np.testing.assert_array_equal(np.asarray(nothing + other), np.asarray(other))
+    np.testing.assert_array_equal(np.asarray(other + nothing), np.asarray(other))
+    np.testing.assert_array_equal(np.asarray(nothing.plus(words_of(2), np.ones((1, K)), 3.0))[2], 3.0)
+
+
+@pytest.mark.parametrize("exponent", [-308, -250, -101, -100, -99, 99, 100, 101, 200])
+def test_tiny_and_huge_factors(exponent):
+    rng = np.random.default_rng(0)
+    one, other = random_table(rng, least=12), random_table(rng, least=12)
+    factor = 10.0**exponent
+    for found, wanted in (
+        (factor * one + other, factor * np.asarray(one) + np.asarray(other)),
+        (one + factor * other, np.asarray(one) + factor * np.asarray(other)),
+        (factor * one + factor * other, factor * (np.asarray(one) + np.asarray(other))),
+        (one.plus(other.words(), other.at(other.words()), factor), np.asarray(one) + factor * np.asarray(other)),
+    ):
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("keep", [0.5, 1e-20, 1e-200, 1.0 - 1e-3])
+def test_a_long_stream_of_folds_does_not_under_or_overflow(keep):
+    rng = np.random.default_rng(0)
+    table, dense = random_table(rng, least=5), None
+    dense = np.asarray(table)
+    for _ in range(1500):
+        words, rows = some_words(rng, 1), rng.uniform(size=(1, K))
+        table = keep * table + (1.0 - keep) * Table.of_words(WIDTH, words, np.repeat(rows, len(words), axis=0))
+        dense = keep * dense
+        dense[words] += (1.0 - keep) * rows
+    np.testing.assert_allclose(np.asarray(table), dense, rtol=1e-12)
+
+
+# Words
+
+
+def test_no_words_at_all():
+    nothing, other = Table.zeros(WIDTH, K), random_table(np.random.default_rng(0), least=3)
+    none, no_rows = words_of(), np.empty((0, K))
+    for table in (nothing, nothing + nothing, nothing - nothing, 3.0 * nothing, nothing.copy(), nothing.permuted([1, 0, 3, 2])):
+        assert table.words().size == 0
+        np.testing.assert_array_equal(np.asarray(table), np.zeros((WIDTH, K)))
+    np.testing.assert_array_equal(np.asarray(other.plus(none, no_rows, 2.0)), np.asarray(other))
+    np.testing.assert_array_equal(np.asarray(nothing.plus(none, no_rows, 2.0)), 0.0)
+    assert other.at(none).shape == (0, K)
+    np.testing.assert_array_equal(np.asarray(averaged(nothing, nothing, 0.5)), 0.0)
+
+
+def test_words_that_appear_later_are_zero_in_the_versions_before():
+    versions, table = [], Table.zeros(200, K)
+    for word in range(200):
+        table = table.plus(words_of(word), np.full((1, K), word + 1.0), 1.0)
+        versions.append(table)
+    for place in (150, 3, 199, 0):
+        found = np.asarray(versions[place])
+        np.testing.assert_array_equal(found[: place + 1, 0], np.arange(1.0, place + 2.0))
+        np.testing.assert_array_equal(found[place + 1 :], 0.0)
+        assert versions[place].words().size == place + 1
+
+
+def test_only_words_that_occurred_take_memory():
+    table = Table.zeros(100_000, K)
+    for _ in range(5):
+        table = table.plus(words_of(7, 99_999, 12), np.ones((3, K)), 1.0)
+    assert table.nbytes == 3 * K * 8
+    assert table._version.store.rows.nbytes <= 6 * K * 8
+
+
+def test_a_word_that_is_listed_twice_is_added_twice():
+    old = random_table(np.random.default_rng(0), least=5)
+    before = np.asarray(old)
+    found = old.plus(words_of(3, 3, 20, 3), np.ones((4, K)), 2.0)
+    before_and = before.copy()
+    before_and[3] += 6.0
+    before_and[20] += 2.0
+    np.testing.assert_allclose(np.asarray(found), before_and, rtol=1e-15)
+    np.testing.assert_array_equal(np.asarray(old), before)
+
+
+def test_dense_tables_are_tables():
+    matrix = np.random.default_rng(0).normal(size=(WIDTH, K))
+    table = Table.of_dense(matrix.copy())  # which is the table's from now on
+    np.testing.assert_array_equal(np.asarray(table), matrix)
+    np.testing.assert_array_equal(np.asarray(table + table.copy()), 2.0 * matrix)
+    np.testing.assert_array_equal(np.asarray(table), matrix)
+
+
+def test_a_number_of_numpy_times_a_table_is_a_table():
+    table = random_table(np.random.default_rng(0), least=3)
+    for factor in (np.float64(2.0), np.float32(2.0), np.int64(2), 2):
+        assert isinstance(factor * table, Table) and isinstance(table * factor, Table)
+        np.testing.assert_array_equal(np.asarray(factor * table), 2.0 * np.asarray(table))
+
+
+# Pickles
+
+
+def test_pickled_versions_of_one_table_stay_apart_and_equal_ones_together():
+    rng = np.random.default_rng(0)
+    old = random_table(rng, least=5)
+    new = old + random_table(rng, least=5)
+    loaded = pickle.loads(pickle.dumps([old, new, 0.5 * new]))
+    for table, wanted in zip(loaded, (old, new, 0.5 * new), strict=True):
+        np.testing.assert_array_equal(np.asarray(table), np.asarray(wanted))
+    assert loaded[1].same_rows(loaded[2]) and not loaded[0].same_rows(loaded[1])
+
+
+def test_a_pickle_holds_the_words_that_occurred():
+    table = Table.zeros(100_000, K).plus(words_of(5), np.ones((1, K)), 1.0)
+    assert len(pickle.dumps(table)) < 1000
+
+
+# Memory
+
+
+def test_versions_that_nobody_holds_cost_nothing():
+    rng = np.random.default_rng(0)
+    table, gone = random_table(rng), []
+    for _ in range(100):
+        words = some_words(rng, 1)
+        table = 0.99 * table.plus(words, np.ones((len(words), K)), 1.0)
+        gone.append(weakref.ref(table._version))
+    gc.collect()
+    assert [one() for one in gone[:-1]] == [None] * 99
+    store = table._version.store
+    store.older = [one for one in store.older if one() is not None]
+    assert store.older == [] and table._version.saved == []
+
+
+def test_the_list_of_older_versions_does_not_grow():
+    table = random_table(np.random.default_rng(0), least=5)
+    for _ in range(100):
+        table = table.plus(words_of(1, 2), np.ones((2, K)), 1.0)
+        assert len(table._version.store.older) <= 2
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_a_version_that_is_held_for_long_costs_at_most_one_table(number):
+    rng = np.random.default_rng(0)
+    table = Table.of_dense(rng.uniform(size=(WIDTH, K)))
+    held = []
+    for _ in range(number):
+        held.append((table, np.asarray(table).copy()))
+        table = table.plus(words_of(0), np.ones((1, K)), 1.0)
+    for _ in range(100):
+        words = some_words(rng, 1)
+        table = 0.99 * table.plus(words, np.ones((len(words), K)), 1.0)
+    for old, wanted in held:
+        assert held_bytes(old) <= WIDTH * K * 8
+        np.testing.assert_array_equal(np.asarray(old), wanted)
+
+
+def test_an_old_version_that_was_read_costs_one_table_and_no_more():
+    rng = np.random.default_rng(0)
+    old = Table.of_dense(rng.uniform(size=(WIDTH, K)))
+    wanted = np.asarray(old).copy()
+    table = old.plus(words_of(0), np.ones((1, K)), 1.0)
+    np.testing.assert_array_equal(np.asarray(old), wanted)  # it has rows of its own now, which nobody changes
+    for _ in range(50):
+        words = some_words(rng, 1)
+        table = table.plus(words, np.ones((len(words), K)), 1.0)
+    np.testing.assert_array_equal(np.asarray(old), wanted)
+    assert held_bytes(old) <= WIDTH * K * 8
+
+
+def test_a_change_touches_only_its_words():
+    table = Table.of_dense(np.ones((WIDTH, K)))
+    rows = table._version.store.rows
+    after = 0.5 * table.plus(words_of(4), np.ones((1, K)), 1.0)
+    assert after._version.store.rows is rows
+    np.testing.assert_array_equal(np.delete(rows, 4, axis=0), 1.0)
+    assert held_bytes(table) == K * 8
+
+
+# Blends
+
+
+def test_averages_of_a_table_that_changes():
+    rng = np.random.default_rng(0)
+    table = random_table(rng)
+    average, dense = table, np.asarray(table)
+    held = []
+    for number in range(200):
+        words = some_words(rng, 1)
+        table = 0.95 * table + 0.05 * Table.of_words(WIDTH, words, rng.uniform(size=(len(words), K)))
+        gain = min(1.0, 2.0 / (number + 2))
+        average = averaged(average, table, gain)
+        dense = (1.0 - gain) * dense + gain * np.asarray(table)
+        held.append((average, dense, np.asarray(average)))
+    for place in rng.permutation(200):
+        found, wanted, bits = held[place]
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-12, atol=1e-13)
+        np.testing.assert_array_equal(np.asarray(found), bits)
+
+
+def test_an_average_keeps_its_digits_however_fast_the_table_forgets():
+    rng = np.random.default_rng(0)
+    table = random_table(rng, least=WIDTH - 1)
+    average, dense = table, np.asarray(table)
+    for time in range(1, 4000):
+        move, gain = (time + 2.0) ** -0.6, min(1.0, 2.0 / time)
+        words = some_words(rng, 1)
+        table = (1.0 - move) * table + move * Table.of_words(WIDTH, words, rng.uniform(size=(len(words), K)))
+        average = averaged(average, table, gain)
+        dense = (1.0 - gain) * dense + gain * np.asarray(table)
+    np.testing.assert_allclose(np.asarray(average), dense, rtol=1e-9)
+
+
+@pytest.mark.parametrize("gain", [1e-12, 0.3, 1.0 - 1e-12, 1.0])
+def test_averages_with_any_gain(gain):
+    rng = np.random.default_rng(1)
+    table = random_table(rng, least=5)
+    average, dense = averaged(table, table, 0.5), np.asarray(table)
+    for _ in range(30):
+        table = 0.5 * table + random_table(rng, least=WIDTH - 1)
+        average = averaged(average, table, gain)
+        dense = (1.0 - gain) * dense + gain * np.asarray(table)
+    np.testing.assert_allclose(np.asarray(average), dense, rtol=1e-10, atol=1e-11)
+
+
+def test_an_average_does_not_read_the_table_that_did_not_change():
+    rng = np.random.default_rng(0)
+    table = Table.of_dense(rng.uniform(size=(WIDTH, K)))
+    average = averaged(table.copy(), table, 0.5)
+    rest = average.rest._version.store.rows
+    newer = table.plus(words_of(4), np.ones((1, K)), 1.0)
+    after = averaged(average, newer, 0.25)
+    assert after.rest._version.store.rows is rest  # in place, but for what old averages need
+    wanted = 0.75 * np.asarray(table)
+    np.testing.assert_allclose(np.asarray(after), wanted + 0.25 * np.asarray(newer), rtol=1e-14)
+
+
+def test_a_blend_is_a_value_too():
+    rng = np.random.default_rng(2)
+    table = random_table(rng, least=8)
+    blend = averaged(table, table.plus(words_of(2), np.ones((1, K)), 1.0), 0.4)
+    dense, other = np.asarray(blend), random_table(rng, least=8)
+    for found, wanted in (
+        (blend * 3.0, 3.0 * dense),
+        (np.float64(3.0) * blend, 3.0 * dense),
+        (0.0 * blend, 0.0 * dense),
+        (blend + other, dense + np.asarray(other)),
+        (other + blend, dense + np.asarray(other)),
+        (blend - other, dense - np.asarray(other)),
+        (other - blend, np.asarray(other) - dense),
+        (blend + blend, 2.0 * dense),
+        (blend.plain(), dense),
+        (blend.copy(), dense),
+        (pickle.loads(pickle.dumps(blend)), dense),
+        (copy.deepcopy(blend), dense),
+    ):
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-14, atol=1e-15)
+        assert found.shape == (WIDTH, K)
+        np.testing.assert_array_equal(np.asarray(blend), dense)
+
+
+def test_a_pickled_blend_goes_on_as_if_nothing_had_happened():
+    rng = np.random.default_rng(3)
+    table = random_table(rng, least=8)
+    pair = averaged(table, table, 0.4), table
+    loaded = pickle.loads(pickle.dumps(pair))
+    words, rows = some_words(rng, 3), rng.uniform(size=(1, K))
+    results = []
+    for average, newest in (pair, loaded):
+        newest = 0.9 * newest + Table.of_words(WIDTH, words, np.repeat(rows, len(words), axis=0))
+        results.append(np.asarray(averaged(average, newest, 0.2)))
+    np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.25])
+@pytest.mark.parametrize("kind", ["table", "blend"])
+def test_an_average_keeps_words_that_the_newest_table_has_lost(kind, gain):
+    average = Table.of_words(5, words_of(0, 1), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    wanted = np.asarray(average)
+    if kind == "blend":
+        average = averaged(average, average, 0.5)
+    newest = Table.of_words(5, words_of(2), np.array([[10.0, 20.0]]))
+    found = averaged(average, newest, gain)
+    np.testing.assert_allclose(np.asarray(found), (1.0 - gain) * wanted + gain * np.asarray(newest))
+
+
+def test_an_average_does_not_see_what_became_of_the_batch():
+    table = Table.of_words(5, words_of(0, 1), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    average = averaged(table, table, 0.5)
+    batch = Table.of_words(5, words_of(0), np.array([[1.0, 1.0]]))
+    newest = table + batch
+    wanted = 0.5 * np.asarray(average) + 0.5 * np.asarray(newest)
+    later = batch.plus(words_of(0), np.ones((1, 2)), 7.0)
+    np.testing.assert_allclose(np.asarray(averaged(average, newest, 0.5)), wanted)
+    np.testing.assert_array_equal(np.asarray(later)[0], 8.0)
+
+
+# Threads
+
+
+@pytest.fixture
+def busy_threads():
+    """Threads that take turns as often as can be."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def side_by_side(*functions):
+    """Run functions on threads of their own, at once; return what they return."""
+    found, gate = [None] * len(functions), threading.Barrier(len(functions))
+
+    def run(place):
+        gate.wait()
+        found[place] = functions[place]()
+
+    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(functions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+EVERY_WORD = np.arange(500, dtype=np.int32)
+
+
+def grown(table, value, times=1):
+    for _ in range(times):
+        table = table.plus(EVERY_WORD, np.full(table.shape, value), 1.0)
+    return table
+
+
+@pytest.mark.usefixtures("busy_threads")
+def test_copies_are_added_to_on_threads_of_their_own():
+    for _ in range(30):
+        table = grown(Table.zeros(500, 30), 1.0)
+        copies = [table.copy(), pickle.loads(pickle.dumps(table))]
+        one, two = side_by_side(lambda: grown(copies[0], 1.0, 10), lambda: grown(copies[1], 2.0, 10))  # noqa: B023
+        np.testing.assert_array_equal(np.asarray(one), 11.0)
+        np.testing.assert_array_equal(np.asarray(two), 21.0)
+        np.testing.assert_array_equal(np.asarray(table), 1.0)
+
+
+@pytest.mark.usefixtures("busy_threads")
+def test_one_table_is_added_to_from_two_threads():
+    for _ in range(200):
+        table = grown(Table.zeros(500, 30), 1.0)
+        one, two = side_by_side(lambda: grown(table, 1.0), lambda: grown(table, 2.0))  # noqa: B023
+        np.testing.assert_array_equal(np.asarray(one), 2.0)
+        np.testing.assert_array_equal(np.asarray(two), 3.0)
+        np.testing.assert_array_equal(np.asarray(table), 1.0)
+
+
+@pytest.mark.usefixtures("busy_threads")
+def test_a_table_is_read_on_one_thread_while_another_adds_to_it():
+    for _ in range(100):
+        table = grown(Table.zeros(500, 300), 1.0)
+        found, last = side_by_side(lambda: np.asarray(table), lambda: grown(table, 1.0, 3))  # noqa: B023
+        np.testing.assert_array_equal(found, 1.0)
+        np.testing.assert_array_equal(np.asarray(last), 4.0)
+
+
+def test_a_blend_of_tables_that_share_nothing():
+    blend = Blend(Table.of_dense(np.full((3, 2), 2.0)), Table.of_dense(np.full((3, 2), -0.5)))
+    np.testing.assert_array_equal(np.asarray(blend), 1.5)
