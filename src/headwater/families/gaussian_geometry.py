@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwater.state import Batch
 from headwater.statistics import Array
@@ -12,12 +13,16 @@ from headwater.statistics import Array
 
 @dataclass(frozen=True)
 class Geometry:
-    """Centre and spread of the rows, and the rows in the units that distances are measured in."""
+    """Centre and spread of the rows, and the rows in the units that distances are measured in: standardised, and whitened."""
 
     origin: Array
     spread: Array
-    views: tuple[Array, ...]
+    coordinates: tuple[Array, ...]
     scale: float = 1.0  # what a row's log-density is measured in: nats
+
+    def views(self, rows: NDArray[np.int64]) -> tuple[Array, ...]:
+        """Some rows, in each kind of units."""
+        return tuple(one[rows] for one in self.coordinates)
 
     @classmethod
     def of(cls, batch: Batch, matrix: bool) -> Geometry:

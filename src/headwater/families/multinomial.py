@@ -13,7 +13,7 @@ from scipy.special import digamma, gammaln
 from headwater.families.multinomial_geometry import Geometry
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
 from headwater.families.multinomial_rows import SMALL, parted, slab_edges, stretches, worth_thinning
-from headwater.families.table import Blend, Table
+from headwater.families.table import Blend, Table, Words
 from headwater.kernels.mixture import PREDICTIVE, READOUTS, weights_readout
 from headwater.kernels.multinomial import estep_polya, estep_sparse, group_sums, softmax_rows
 from headwater.kernels.multinomial_sweep import sweep_sparse
@@ -264,7 +264,7 @@ class Multinomial:
         for count, target in zip(counts[1:], targets[1:], strict=True):
             counts[0] += count
             targets[0] += target
-        return score, self._added(totals, counts[0], Table.of_words(X.width, words, targets[0], slots))
+        return score, self._added(totals, counts[0], words, targets[0], slots)
 
     def _dense(
         self, parameters: Any, log_weights: Array, batch: Batch, totals: Any, scores: Array, responsibilities: Array,
@@ -304,12 +304,16 @@ class Multinomial:
             return score, None
         for target in targets[1:]:
             targets[0] += target
-        return score, self._added(totals, counts.sum(axis=0), Table.of_dense(targets[0]))
+        words = np.arange(X.shape[1], dtype=np.int32)
+        return score, self._added(totals, counts.sum(axis=0), words, targets[0], words + np.int32(1))
 
-    def _added(self, totals: MultinomialStatistics, count: Array, table: Table) -> MultinomialStatistics:
-        length, words = np.zeros_like(totals.length), table.words()
-        group_sums(words, table.at(words), self.groups, length)
-        return replace(totals, count=totals.count + count, length=totals.length + length, table=totals.table + table)
+    def _added(
+        self, totals: MultinomialStatistics, count: Array, words: Words, rows: Array, slots: NDArray[np.int32]
+    ) -> MultinomialStatistics:
+        length = np.zeros_like(totals.length)
+        group_sums(words, rows, self.groups, length)
+        table = totals.table + Table.of_words(len(slots), words, rows, slots)
+        return replace(totals, count=totals.count + count, length=totals.length + length, table=table)
 
     def collect(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> MultinomialStatistics:
         """Statistics of rows whose responsibilities are known."""

@@ -6,36 +6,50 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags_array
 
 from headwater.state import Batch, SparseRows
 from headwater.statistics import Array
 
 FEW_COLUMNS = 64
+DIRECTION_ROWS = 4000
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Rows as unit vectors whose distance is Hellinger's, with frequent columns as they are, and with them toned down."""
+    """Rows of counts, and what a row's log-probability is measured in: a nat for every ten counts."""
 
-    views: tuple[Array, ...]
-    scale: float  # what a row's log-probability is measured in: a nat for every ten counts
+    batch: Batch
+    n_components: int
+    scale: float
 
     @classmethod
     def of(cls, batch: Batch, n_components: int) -> Geometry:
-        X: Any = batch.X
+        X = batch.X
         if isinstance(X, SparseRows):
             held = X.copy()
-            X = csr_matrix((held.data, held.indices, held.indptr), shape=held.shape)
-            lengths, present = np.asarray(X.sum(axis=1)).ravel(), X.getnnz(axis=0)
-            roots = diags_array(1.0 / np.sqrt(np.maximum(lengths, 1e-300))) @ X.sqrt()
+            lengths = np.bincount(np.repeat(np.arange(len(X)), np.diff(held.indptr)), held.data, minlength=len(X))
         else:
-            lengths, present = X.sum(axis=1), (X > 0.0).sum(axis=0)
-            roots = np.sqrt(X / np.maximum(lengths, 1e-300)[:, None])
-        rare = np.log((1.0 + len(batch)) / (1.0 + present)) + 0.1
-        toned = roots @ diags_array(rare) if isinstance(batch.X, SparseRows) else roots * rare
-        scale = max(1.0, 0.1 * float(batch.row_weights @ lengths) / batch.size)
-        return cls(tuple(_unit(_reduced(rows, n_components)) for rows in (roots, toned)), scale)
+            lengths = X.sum(axis=1)
+        return cls(batch, n_components, max(1.0, 0.1 * float(batch.row_weights @ lengths) / batch.size))
+
+    def views(self, rows: NDArray[np.int64]) -> tuple[Array, ...]:
+        """Some rows as unit vectors whose distance is Hellinger's: frequent columns as they are, and toned down.
+
+        Others help to find the directions in which rows differ.
+        """
+        others = np.setdiff1d(np.arange(len(self.batch)), rows)[: max(0, DIRECTION_ROWS - len(rows))]
+        X: Any = self.batch[np.concatenate([rows, others])].X
+        sparse = isinstance(X, SparseRows)
+        if sparse:
+            X = csr_matrix((X.data, X.indices, X.indptr), shape=X.shape)
+        lengths = np.maximum(np.asarray(X.sum(axis=1)).ravel(), 1e-300)
+        present = X.getnnz(axis=0) if sparse else (X > 0.0).sum(axis=0)
+        roots = diags_array(1.0 / np.sqrt(lengths)) @ X.sqrt() if sparse else np.sqrt(X / lengths[:, None])
+        rare = np.log((1.0 + X.shape[0]) / (1.0 + present)) + 0.1
+        toned = roots @ diags_array(rare) if sparse else roots * rare
+        return tuple(_unit(_reduced(part, self.n_components)[: len(rows)]) for part in (roots, toned))
 
 
 def _reduced(rows: Any, n_components: int) -> Array:

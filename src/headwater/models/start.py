@@ -90,11 +90,12 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
 
     methods = ("kmeans", "farthest-first") if settings.method == "auto" else (settings.method,)
 
+    views = geometry.views(learn_rows)
+
     def seed(index: int) -> Array:
-        view = geometry.views[index % len(geometry.views)]
-        method = methods[index // len(geometry.views) % len(methods)]
+        view, method = views[index % len(views)], methods[index // len(views) % len(methods)]
         steps, tries = (20, 1) if not settings.polish else (3, 1) if n < 200 else (6, 3 if index % 4 < 2 else 1)
-        return seed_assignments(method, view[learn_rows], learn, model.n_components, rng, steps, tries)
+        return seed_assignments(method, view, learn, model.n_components, rng, steps, tries)
 
     def climbed(parameters: Any, rows: Batch, passes: int, tol: float, summary: Summary | None = None) -> Climb:
         summary = summary or model.summarize(parameters, rows, n_threads=n_threads)
