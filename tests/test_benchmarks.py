@@ -49,7 +49,7 @@ def test_every_topic_is_registered():
 
 def test_memory_is_that_of_a_new_process():
     ballast = np.ones(2**26)  # 512 MB that the child must not be charged with
-    peaks = memory.streamed(2_000)
+    peaks = memory.streamed("gaussian", 2_000)
     assert 10.0 < peaks.before <= peaks.after < ballast.nbytes / 2**20
 
 

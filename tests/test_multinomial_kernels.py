@@ -12,7 +12,7 @@ from headwater.families.multinomial_records import MultinomialStatistics
 from headwater.families.multinomial_rows import slab_edges
 from headwater.families.table import Table, averaged
 from headwater.kernels.lanes import gather_rows, scatter_rows
-from headwater.kernels.multinomial import clamped_softmax, group_sums, softmax_rows, spread_row
+from headwater.kernels.multinomial import clamped_softmax, columns_times, group_sums, rows_times, softmax_rows, spread_row
 from headwater.kernels.tables import add_rows, gather_words, place_words, read_rows, save_rows
 from headwater.models.mixture import Mixture, MixturePrior
 from headwater.state import Batch, SparseRows, sparse_rows
@@ -697,3 +697,16 @@ def test_chosen_and_permuted_components_keep_their_numbers():
         np.testing.assert_array_equal(getattr(few, field), array)
     np.testing.assert_array_equal(np.asarray(some.table), dense[:, order])
     np.testing.assert_array_equal(some.count, totals.count[order])
+
+
+@pytest.mark.parametrize("width", [1, 4, 20, 37])
+def test_products_of_sparse_rows(width):
+    rng = np.random.default_rng(width)
+    X = rng.poisson(0.3, size=(60, 40)).astype(float)
+    rows = sparse_rows(X)
+    right, left = rng.normal(size=(40, width)), rng.normal(size=(60, width))
+    found, transposed = np.zeros((60, width)), np.zeros((40, width))
+    rows_times(rows.indptr, rows.indices, rows.data, right, found)
+    columns_times(rows.indptr, rows.indices, rows.data, left, transposed)
+    np.testing.assert_allclose(found, X @ right, atol=1e-12)
+    np.testing.assert_allclose(transposed, X.T @ left, atol=1e-12)

@@ -215,3 +215,17 @@ def group_sums(words, rows, groups, length):
         group = groups[words[u]] if groups.size else 0
         for k in range(rows.shape[1]):
             length[group, k] += rows[u, k]
+
+
+@kernel
+def rows_times(indptr, indices, data, matrix, out):
+    """Add the product of sparse rows and a matrix to `out`."""
+    for i in range(indptr.size - 1):
+        gather_rows(matrix, indices, data, indptr[i], indptr[i + 1], out[i])
+
+
+@kernel
+def columns_times(indptr, indices, data, matrix, out):
+    """Add the product of the transpose of sparse rows and a matrix to `out`."""
+    for i in range(indptr.size - 1):
+        scatter_rows(out, indices, data, indptr[i], indptr[i + 1], matrix[i])
