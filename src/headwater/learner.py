@@ -19,6 +19,7 @@ from headwater.statistics import Array, Statistics
 SWEEP_ROWS = 16384
 UNKNOWN_ROWS = 8  # what the first rows of a stream score tells nothing: the scale of the data is not known yet
 WARM_UP_BYTES = 2**23
+LONGER = 4
 PART_ROWS = 16  # rows that one part gets before it is the next one's turn
 
 
@@ -231,9 +232,10 @@ def combine(learner: Learner, states: Sequence[State]) -> tuple[State, tuple[int
 
 def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, int]:
     """Buffer rows until the warm-up is over; return how many were taken. Scores come from the last milestone."""
-    buffer = state.buffer or Buffer(learner.warm_up_rows)
+    buffer = state.buffer or Buffer()
     state = replace(state, buffer=buffer)
-    at, end, before = 0, min(len(batch), buffer.capacity - buffer.rows), buffer.rows
+    at, before = 0, buffer.rows
+    end, over = _rows_to_wait(learner, buffer, batch)
     try:
         while at < end:
             stop = end
@@ -243,10 +245,28 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
                     learner.model.summarize(milestone_parameters(learner, state), batch[at:stop], None, scores[at:stop])
             buffer.append(batch[at:stop])
             at = stop
-        return (settle(learner, state) if buffer.rows == buffer.capacity else state), end
+        return (settle(learner, state) if over else state), end
     except BaseException:
         buffer.cut(before)
         raise
+
+
+def _rows_to_wait(learner: Learner, buffer: Buffer, batch: Batch) -> tuple[int, bool]:
+    """Return how many rows of a batch the warm-up still takes, and whether it is over then.
+
+    If some components have been named by labels and others not, it waits for these, for up to four times its rows: a component
+    that is named only later has become something else by then.
+    """
+    least = learner.warm_up_rows
+    most = least if learner.warm_up is not None else LONGER * least
+    named = np.full(len(batch), len(buffer.named))
+    if batch.labels.size:
+        labels, places = np.unique(batch.labels, return_index=True)
+        new = [place for label, place in zip(labels, places, strict=True) if label >= 0 and int(label) not in buffer.named]
+        named += np.bincount(new, minlength=len(batch)).cumsum() if new else 0
+    rows = buffer.rows + np.arange(1, len(batch) + 1)
+    over = (rows >= most) | ((rows >= least) & ((named == 0) | (named == learner.model.n_components)))
+    return (int(np.argmax(over)) + 1, True) if over.any() else (len(batch), False)
 
 
 def _dealt(learner: Learner, state: State) -> State:

@@ -113,19 +113,21 @@ class Batch:
 
 
 class Buffer:
-    """Rows that wait for the end of the warm-up, at most `capacity` of them."""
+    """Rows that wait for the end of the warm-up, and the components that their labels name."""
 
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
+    def __init__(self) -> None:
         self.rows = 0
+        self.named: frozenset[int] = frozenset()
         self.milestone: tuple[int, Any] | None = None  # a cache: parameters of a start on the first so many rows
         self._chunks: list[Batch] = []
 
     def append(self, batch: Batch) -> None:
-        """Add a copy of rows; the caller sees to it that they fit."""
+        """Add a copy of rows."""
         labels = batch.labels.copy() if batch.labels.size else np.full(len(batch), -1)
         self._chunks.append(Batch(batch.X.copy(), batch.row_weights.copy(), labels))
         self.rows += len(batch)
+        if batch.labels.size:
+            self.named |= frozenset(labels[labels >= 0].tolist())
 
     def cut(self, rows: int) -> None:
         """Keep the first rows only."""
@@ -135,6 +137,7 @@ class Buffer:
         else:
             self._chunks = []
         self.rows = rows
+        self.named = frozenset(label for chunk in self._chunks for label in chunk.labels.tolist() if label >= 0)
 
     def batch(self, rows: int | None = None) -> Batch:
         """Return the first rows (all of them by default) as a batch."""

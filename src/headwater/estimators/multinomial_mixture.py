@@ -150,7 +150,8 @@ class MultinomialMixture(CountMixture):
     half_life : float, optional
         Rows after which a row counts half, for streams that drift. The prior is not forgotten. Passes of `fit` forget nothing.
     warm_up : int or 'auto', default='auto'
-        Rows that are kept to find a start on before the stream proper begins. The model answers during warm-up, too.
+        Rows that are kept to find a start on before the stream proper begins. The model answers during warm-up, too. If labels
+        name some components and not yet others, 'auto' waits for these, for up to four times the rows.
     weight_concentration_prior : float, optional
         Dirichlet parameter of the weights, per component. Default 1.
     probability_concentration_prior : float or array-like, optional
