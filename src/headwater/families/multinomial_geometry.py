@@ -43,6 +43,8 @@ class Geometry:
         others = np.setdiff1d(np.arange(len(self.batch)), rows)[: max(0, DIRECTION_ROWS - len(rows))]
         X: Any = self.batch[np.concatenate([rows, others])].X
         if isinstance(X, SparseRows):
+            words, local = np.unique(X.indices, return_inverse=True)  # columns that have no count are no matter
+            X = replace(X, indices=local.astype(np.int32), width=max(len(words), 1))
             counted = np.bincount(X.indices[X.data > 0.0], minlength=X.width)
             lengths = np.maximum(np.add.reduceat(np.append(X.data, 0.0), X.indptr[:-1]) * (np.diff(X.indptr) > 0), 1e-300)
             roots: Any = replace(X, data=np.sqrt(X.data / np.repeat(lengths, np.diff(X.indptr))))
