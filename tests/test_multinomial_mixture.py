@@ -14,9 +14,11 @@ import pytest
 from scipy import sparse, special
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import MultinomialNB
+from sklearn.utils import estimator_checks
 
 import headwater as hw
 from headwater import learner as loop
+from headwater.checks import EXPECTED_FAILURES, SPARSE_FAILURES, check_estimator
 from headwater.families import multinomial as family_file
 from headwater.state import arrays_of
 from headwater.validation import LARGEST_COUNT
@@ -933,3 +935,18 @@ def test_bad_settings_are_refused_in_one_sentence(options, words):
     with pytest.raises(ValueError, match=words) as caught:
         mixture(**options).fit(X)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_the_checks_of_scikit_learn(k):
+    # With one component nothing is drawn at the start, so only the check that takes a mixture for a classifier is excused.
+    expected = {**SPARSE_FAILURES, **(EXPECTED_FAILURES if k > 1 else {})}
+    model = hw.MultinomialMixture(k)
+    results = estimator_checks.check_estimator(model, expected_failed_checks=expected, on_skip=None, on_fail=None)
+    assert len(results) > 40
+    assert [(result["check_name"], str(result["exception"])) for result in results if result["status"] == "failed"] == []
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_the_laws_and_the_checks_together():
+    check_estimator(hw.MultinomialMixture())
