@@ -11,7 +11,7 @@ from scipy import sparse
 
 import headwater as hw
 from headwater.state import SparseRows, arrays_of, sparse_rows
-from headwater.validation import LARGEST_COUNT, check_count_row, check_counts
+from headwater.validation import LARGEST_COUNT, check_count_items, check_count_row, check_counts
 
 V = 4
 GOOD = np.random.default_rng(0).poisson(2.0, (60, V)).astype(float)
@@ -360,13 +360,34 @@ def test_one_row_is_checked(model, x, words):
 
 
 def test_one_row_of_a_mapping():
-    names = ["a", "b", "c"]
-    np.testing.assert_array_equal(check_count_row({"c": 2, "a": 1}, names, 3, "it"), [[1.0, 0.0, 2.0]])
-    np.testing.assert_array_equal(check_count_row({}, names, 3, "it"), [[0.0, 0.0, 0.0]])
+    places = {"a": 0, "b": 1, "c": 2}
+    np.testing.assert_array_equal(dense(check_count_items({"c": 2, "a": 1}, places, "it")), [[1.0, 0.0, 2.0]])
+    np.testing.assert_array_equal(dense(check_count_items({}, places, "it")), [[0.0, 0.0, 0.0]])
     np.testing.assert_array_equal(check_count_row({"x": 1, "y": 2}, None, None, "it"), [[1.0, 2.0]])
-    assert "['d']" in refusal(check_count_row, {"a": 1, "d": 1}, names, 3, "it")
-    assert "NaN" in refusal(check_count_row, {"a": np.nan}, names, 3, "it")
-    assert "numbers" in refusal(check_count_row, {"a": "one"}, names, 3, "it")
+    assert "['d']" in refusal(check_count_items, {"a": 1, "d": 1}, places, "it")
+    assert "NaN" in refusal(check_count_items, {"a": np.nan}, places, "it")
+    assert "Negative" in refusal(check_count_items, {"a": -1}, places, "it")
+    assert "numbers" in refusal(check_count_items, {"a": "one"}, places, "it")
+    assert "one number" in refusal(check_count_items, {"a": [1, 2]}, places, "it")
+
+
+def test_one_sparse_row():
+    row = sparse.csr_array([[0.0, 2.0, 1.0]])
+    np.testing.assert_array_equal(dense(check_count_row(row, None, 3, "it")), [[0.0, 2.0, 1.0]])
+    assert "one row of 4 columns" in refusal(check_count_row, row, None, 4, "it")
+    assert "one row" in refusal(check_count_row, sparse.csr_array(np.ones((2, 3))), None, 3, "it")
+
+
+def test_frames_of_sparse_columns_stay_sparse():
+    pandas = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).poisson(0.05, size=(40, 60)).astype(float)
+    frame = pandas.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(X), columns=[f"word {place}" for place in range(60)])
+    found = check_counts(frame)
+    assert isinstance(found, SparseRows)
+    np.testing.assert_array_equal(dense(found), X)
+    model = hw.MultinomialMixture(2, random_state=0, warm_up=20).partial_fit(frame)
+    assert model.feature_names_in_[3] == "word 3"
+    assert model.learn_one({"word 3": 2}).n_samples_seen_ == 41
 
 
 # Sparse rows themselves

@@ -14,8 +14,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import headwater as hw
+from headwater.estimators.sequences import check_sequences, transition_counts
 from headwater.state import arrays_of
-from headwater.validation import check_sequences, transition_counts
 
 S, K = 4, 2
 ONLINE = ("auto", "boem", "soem", "online-em", "online-vb", "quasi-bayes")
@@ -474,3 +474,33 @@ def test_lengths_of_samples():
         assert "length must be a whole number" in refusal(model.sample, 3, length=length)
     for number in (0, -1, 1.5):
         refusal(model.sample, number)
+
+
+def test_sequences_come_in_the_forms_people_have():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    sequences = [[0, 1, 2], [3], [2, 2]]
+    model = mixture(warm_up=1).partial_fit(sequences)
+    wanted = model.score_samples(sequences)
+    views = pandas.DataFrame({"user": [0, 0, 0, 1, 2, 2], "page": [0, 1, 2, 3, 2, 2]})
+    ragged = np.empty(3, dtype=object)
+    ragged[:] = sequences
+    for form in (
+        views.groupby("user")["page"].apply(list), polars.Series(sequences), ragged, tuple(map(tuple, sequences)),
+        (np.array(one) for one in sequences),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(model.score_samples(form), wanted)
+
+
+def test_lengths_in_the_place_of_y_are_not_passed_over():
+    model = mixture(warm_up=1).partial_fit([[0, 1, 2], [3]])
+    for method in (model.fit, model.partial_fit, model.score, model.fit_predict):
+        with pytest.raises(ValueError, match="pass lengths="):
+            method([0, 1, 2, 3], [3, 1])
+
+
+def test_the_belief_is_visible():
+    model = mixture(algorithm="boem", warm_up=1).partial_fit([[0, 1, 2], [3]])
+    np.testing.assert_allclose(model.startprob_concentration_.sum(), 2.0 + 0.1 * model.startprob_.size)
+    np.testing.assert_allclose(model.transmat_concentration_.sum(), 2.0 + 0.1 * model.transmat_.size)
+    steps = model.transmat_concentration_
+    np.testing.assert_allclose(steps / steps.sum(axis=2, keepdims=True), model.transmat_)

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse, special
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.utils import estimator_checks
@@ -950,3 +951,24 @@ def test_the_checks_of_scikit_learn(k):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_the_laws_and_the_checks_together():
     check_estimator(hw.MultinomialMixture())
+
+
+@pytest.mark.parametrize("model", [hw.MultinomialMixture(3, random_state=0), hw.GaussianMixture(3, random_state=0)])
+def test_pruning_nothing_changes_nothing(model):
+    rows = np.random.default_rng(0).poisson(3.0, size=(60, 4)).astype(float)
+    fitted = clone(model).fit(rows)
+    np.testing.assert_allclose(fitted.prune(0.0).weights_, fitted.weights_, rtol=1e-12)
+    np.testing.assert_allclose(fitted.prune(0.0).score_samples(rows), fitted.score_samples(rows), rtol=1e-12)
+    some = fitted.prune(float(np.sort(fitted.weights_)[1]))
+    assert some.n_components == 2
+    kept = fitted.weights_[fitted.weights_ >= np.sort(fitted.weights_)[1]]
+    np.testing.assert_allclose(some.weights_, kept / kept.sum(), rtol=1e-9)
+
+
+def test_a_wide_dense_row_waits_as_what_is_in_it():
+    model = hw.MultinomialMixture(2, random_state=0)
+    row = np.zeros(5000)
+    row[[3, 77]] = 2.0, 1.0
+    model.learn_one(row)
+    model.partial_fit(np.tile(row, (20, 1)))
+    assert sum(array.nbytes for array in arrays_of(model._state.buffer)) < 5000

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info
 
 import headwater as hw
 from headwater.families.multinomial_geometry import Geometry
-from headwater.kernels.parallel import one_blas_thread
+from headwater.kernels.parallel import one_blas_thread, run_tasks
 from headwater.models.seeding import labelled_first, named_assignments, seed_assignments
 from headwater.state import Batch, sparse_rows
 
@@ -168,6 +168,27 @@ def test_farthest_first_finds_a_rare_source_and_leaves_empty_rows_alone():
     assert len({int(group[0]) for group in groups}) == 3
 
 
+def test_farthest_first_keeps_away_from_labelled_centres_of_any_component():
+    rng = np.random.default_rng(5)
+    rows = np.eye(3)[np.repeat([0, 1, 2], 50)] + 0.01 * rng.random((150, 3))
+    for named in range(3):
+        labels = np.full(150, -1)
+        labels[0] = named
+        for _ in range(20):
+            found = seed_assignments("farthest-first", rows, Batch(rows, labels=labels), 3, rng, 1, 1)
+            assert len(np.unique(found.argmax(axis=1))) == 3
+
+
+def test_given_probabilities_come_with_equal_weights():
+    """Weights of a seed would be those of its own components, which come in another order."""
+    rng = np.random.default_rng(6)
+    rows, _ = documents(300, 3, rng)
+    given = rng.dirichlet(np.ones(60), size=3)
+    model = hw.MultinomialMixture(3, algorithm="em", probabilities_init=given, max_iter=0).fit(rows)
+    np.testing.assert_allclose(model.weights_, 1.0 / 3.0)
+    np.testing.assert_allclose(model.probabilities_, given, atol=1e-12)
+
+
 # Products on one thread
 
 
@@ -198,3 +219,31 @@ def test_the_number_is_not_lost_between_threads():
         list(pool.map(work, range(60)))
         assert set(pool.map(lambda _: tuple(threads()), range(12))) == {tuple(before)}
     assert threads() == before
+
+
+def test_workers_multiply_on_one_thread_if_whoever_sent_them_said_so():
+    with one_blas_thread():
+        found = run_tasks(lambda _: (sleep(0.01), tuple(threads()))[1], range(8), 2)
+    assert {number for one in found for number in one} == {1}
+
+
+def test_a_worker_does_its_own_work_and_does_not_wait_for_the_pool():
+    def outer(index):
+        return sum(run_tasks(lambda task: task * index, range(4), 2))
+
+    assert run_tasks(outer, range(6), 2) == [6 * index for index in range(6)]
+
+
+def test_threads_do_not_change_a_bit_of_dense_counts():
+    X = np.random.default_rng(0).poisson(2.0, size=(20_000, 300)).astype(float)
+    one, two = (hw.MultinomialMixture(7, random_state=0, n_threads=n, warm_up=500).partial_fit(X) for n in (1, 2))
+    np.testing.assert_array_equal(one.probabilities_, two.probabilities_)
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+def test_parts_that_forget_everything_do_not_wait_for_each_other():
+    """A step of 1 takes its own way through the E-step, of more words than one thread reads out, on the threads of the pool."""
+    X = (np.random.default_rng(0).random((64, 20_000)) < 0.5).astype(float)
+    model = hw.MultinomialMixture(2, algorithm="boem", half_life=1e-3, parts=2, warm_up=4, n_threads=2, random_state=0)
+    model.partial_fit(X[:4]).partial_fit(X)
+    assert np.isfinite(model.score_samples(X[:3])).all()

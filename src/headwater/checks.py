@@ -351,7 +351,7 @@ def _streaming(estimator: Any, rows: Array) -> tuple[Learner, State]:
 def _bytes(state: State) -> int:
     """Size of a state without its partial batches, which come and go."""
     parts = tuple(replace(part, pending=None) for part in state.parts)
-    return sum(array.nbytes for array in arrays_of(replace(state, pending=None, parts=parts)))
+    return sum(array.nbytes for array in arrays_of(replace(state, pending=None, parts=parts), dense=False))
 
 
 def _read(estimator: Any, rows: Array) -> None:

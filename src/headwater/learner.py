@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from headwater.algorithms import Algorithm
-from headwater.kernels.parallel import run_tasks
+from headwater.kernels.parallel import one_blas_thread, run_tasks
 from headwater.models.protocol import NO_SCORES, Model, Start, StartSettings
 from headwater.schedules import Schedule, forgetting
 from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, fingerprint
@@ -155,16 +155,16 @@ def _based(
     return replace(state, base=base, statistics=statistics, average=average)
 
 
-def chosen(learner: Learner, settled: State, components: Any) -> State:
-    """Return what a settled state has learned of some components, as a base of its own; `learner` is the one to go on with."""
+def chosen(learner: Learner, after: Learner, settled: State, components: Any) -> State:
+    """Return what a settled state has learned of some components, as a base of its own; `after` is to go on with it."""
     assert settled.base is not None
     model = learner.model
     statistics = model.permuted(settled.statistics, components)
     average = None if settled.average is None else model.permuted(settled.average, components)
-    prior = model.chosen(settled.base.prior, components)
-    base = replace(settled.base, prior=prior)
+    reported = None if settled.reported is None else model.picked(settled.reported, components)
+    base = replace(settled.base, prior=model.chosen(settled.base.prior, components))
     kept = State(settled.key, base=base, statistics=statistics, average=average, progress=settled.progress)
-    return refreshed(learner, rebased(kept))
+    return replace(refreshed(after, rebased(kept)), reported=reported)
 
 
 def belief(learner: Learner, state: State) -> tuple[Any, Statistics, float]:
@@ -312,7 +312,8 @@ def _deal(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
             scores[rows] = own
         return info.score * share.size
 
-    total = sum(run_tasks(work, range(learner.parts), learner.n_threads))
+    with one_blas_thread():
+        total = sum(run_tasks(work, range(learner.parts), learner.n_threads))
     progress = replace(state.progress, rows_seen=before + dealt + len(batch))
     return replace(state, parts=tuple(parts), progress=progress), float(total)
 

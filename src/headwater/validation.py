@@ -24,7 +24,7 @@ def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
     """Return X as a C-ordered float64 matrix of finite rows; the array itself if it already is one."""
     if issparse(X):
         raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense rows: pass {name}.toarray()")
-    array = _numeric(X, name)
+    array = numeric(X, name)
     if array.ndim == 1 or array.ndim == 0:
         raise ValueError(
             f"{name} must have two dimensions (rows, columns), got shape {array.shape}. Reshape your data: "
@@ -37,7 +37,7 @@ def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
     if array.shape[0] == 0:
         raise ValueError(f"{name} has 0 sample(s) (shape={array.shape}) while a minimum of 1 is required.")
     rows = np.ascontiguousarray(array, dtype=np.float64)
-    _check_finite(rows, name)
+    check_finite(rows, name)
     return rows
 
 
@@ -45,6 +45,8 @@ def check_counts(X: Any, name: str = "X", owner: str = "this model") -> Array | 
     """Return rows of counts, or of other weights that are not negative: a matrix, or SparseRows if they are sparse."""
     if isinstance(X, SparseRows):
         return X
+    if hasattr(X, "sparse") and all(str(kind).startswith("Sparse") for kind in getattr(X, "dtypes", ("",))):
+        X = X.sparse.to_coo()  # a pandas frame of sparse columns
     if not issparse(X):
         rows = check_rows(X, name, owner)
         _check_count_values(rows, name, owner)
@@ -86,7 +88,7 @@ def _check_count_values(rows: Array, name: str, owner: str, row: int | None = No
     """Refuse values that are no counts; of one row by its number."""
     if rows.size == 0 or (rows.min() >= 0.0 and rows.max() <= LARGEST_COUNT):
         return
-    _check_finite(rows, name, row)
+    check_finite(rows, name, row)
     where = int(np.argwhere((rows < 0.0) | (rows > LARGEST_COUNT))[0][0]) if row is None else row
     if rows.min() < 0.0:
         raise ValueError(f"Negative values in data passed to {owner}: {name} must hold counts (first in row {where})")
@@ -122,79 +124,32 @@ def _check_sparse(X: Any, name: str) -> None:
             raise ValueError(f"{name} is a damaged sparse matrix: it names rows or columns that it does not have")
 
 
-def check_count_row(x: Any, names: Any, width: int | None, owner: str) -> Array:
-    """Return one row of counts, an array or a mapping from column names to counts, of which those not there are 0."""
-    if isinstance(x, Mapping) and names is not None:
-        known = set(names)
-        unknown = [name for name in x if name not in known]
-        if unknown:
-            raise ValueError(f"the row has columns that this model does not know: {unknown}")
-        x = {name: x.get(name, 0) for name in names}
+def check_count_row(x: Any, names: Any, width: int | None, owner: str) -> Array | SparseRows:
+    """Return one row of counts: an array, a sparse row, or a mapping from column names to counts."""
+    if issparse(x):
+        rows = check_counts(x, "the row", owner)
+        if len(rows) != 1 or (width is not None and rows.shape[1] != width):
+            raise ValueError(f"the row must be one row of {width or 'any number of'} columns, got shape {rows.shape}")
+        return rows
     row = check_row(x, names, width)
     _check_count_values(row, "the row", owner)
     return row
 
 
-def check_sequences(X: Any, lengths: Any, name: str = "X") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the symbols of all sequences, one after the other, and the length of each.
-
-    `X` is a list of sequences, a matrix with one in each row, or, with `lengths`, the symbols of all of them.
-    """
-    if lengths is None and isinstance(X, list | tuple) and not (len(X) and np.ndim(X[0]) == 0):
-        parts = [_symbols(part, f"sequence {index} of {name}") for index, part in enumerate(X)]
-        if not parts:
-            raise ValueError(f"{name} has 0 sequence(s) while a minimum of 1 is required.")
-        return np.concatenate(parts), np.array([len(part) for part in parts])
-    array = np.asarray(_numeric(X, name))
-    if lengths is None:
-        if array.ndim == 0 or array.size == 0:
-            raise ValueError(f"{name} has 0 sequence(s) (shape={array.shape}) while a minimum of 1 is required.")
-        if array.ndim == 2 and array.shape[1] > 1:
-            return _symbols(array.ravel(), name), np.full(len(array), array.shape[1])
-        symbols = _symbols(array, name)
-        return symbols, np.array([len(symbols)])
-    symbols = _symbols(array, name)
-    sizes = _symbols(_numeric(lengths, "lengths"), "lengths")
-    if not len(sizes):
-        raise ValueError("lengths must name the length of at least one sequence, got none")
-    if sizes.sum() != len(symbols):
-        raise ValueError(f"lengths must add up to the {len(symbols)} symbols of {name}, got {sizes.sum()}")
-    return symbols, sizes
-
-
-def _symbols(values: Any, name: str) -> NDArray[np.int64]:
-    array: Any = np.asarray(_numeric(values, name)) if np.ndim(values) == 0 or len(values) else np.empty(0)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, got shape {array.shape}")
-    if not array.size:
-        return np.empty(0, dtype=np.int64)
-    if array.dtype.kind == "f":
-        _check_finite(array, name)
-        if np.any(array != np.round(array)):
-            raise ValueError(f"{name} must hold whole numbers: symbols are counted from 0")
-    if array.min() < 0 or array.max() >= 2**31:
-        wrong = array.min() if array.min() < 0 else array.max()
-        raise ValueError(f"{name} must hold whole numbers from 0 to 2**31 - 1, got {wrong}")
-    return array.astype(np.int64)
-
-
-def transition_counts(symbols: NDArray[np.int64], lengths: NDArray[np.int64], n_symbols: int) -> SparseRows:
-    """Count first symbols and transitions: a row for each sequence, of n_symbols + n_symbols^2 columns.
-
-    Column s is a start with s, column n_symbols * (1 + a) + b a step from a to b.
-    """
-    width = n_symbols * (n_symbols + 1)
-    first = np.zeros(len(symbols), dtype=bool)
-    starts = np.cumsum(lengths) - lengths
-    first[starts[lengths > 0]] = True
-    columns = symbols.copy()
-    columns[1:] += np.where(first[1:], 0, n_symbols * (1 + symbols[:-1]))
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    counts = csr_array((np.ones(len(symbols)), columns, indptr), shape=(len(lengths), width))
-    counts.sum_duplicates()
-    return SparseRows(counts.data, counts.indices.astype(np.int32), counts.indptr.astype(np.int64), width)
+def check_count_items(x: Mapping[Any, Any], places: Mapping[Any, int], owner: str) -> SparseRows:
+    """Return one row of counts from a mapping of column names, of which those that are not there are 0."""
+    unknown = [name for name in x if name not in places]
+    if unknown:
+        raise ValueError(
+            f"the row has columns that this model does not know: {unknown[:5]}{' ...' if len(unknown) > 5 else ''}"
+        )
+    values = np.asarray(numeric(list(x.values()), "the row"), dtype=np.float64).reshape(-1) if x else np.empty(0)
+    if len(values) != len(x):
+        raise ValueError("the row must have one number for each of its columns")
+    _check_count_values(values, "the row", owner, 0)
+    columns = np.array([places[name] for name in x], dtype=np.int32)
+    order = np.argsort(columns)
+    return SparseRows(values[order], columns[order], np.array([0, len(values)]), len(places))
 
 
 def check_width(rows: Any, width: int, owner: str) -> None:
@@ -210,12 +165,12 @@ def check_weights(sample_weight: Any, rows: int) -> Array:
     if isinstance(sample_weight, numbers.Real):
         weights = np.full(rows, float(sample_weight))
     else:
-        weights = np.ascontiguousarray(_numeric(sample_weight, "sample_weight"), dtype=np.float64)
+        weights = np.ascontiguousarray(numeric(sample_weight, "sample_weight"), dtype=np.float64)
     if weights.ndim != 1:
         raise ValueError(f"sample_weight must be 1D, one number per row: got an array of shape {weights.shape}")
     if len(weights) != rows:
         raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(rows,)}: one weight per row of X")
-    _check_finite(weights, "sample_weight")
+    check_finite(weights, "sample_weight")
     if np.any(weights < 0.0):
         raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")
     if weights.max() > HEAVIEST:
@@ -229,11 +184,11 @@ def check_labels(labels: Any, rows: int, n_components: int) -> NDArray[np.int64]
     """Return one component index per row, -1 where it is unknown, or no labels."""
     if labels is None:
         return NO_LABELS
-    array = _numeric(labels, "labels")
+    array = numeric(labels, "labels")
     if array.shape != (rows,):
         raise ValueError(f"labels must have shape {(rows,)}, one per row of X, got {array.shape}")
     whole = array.astype(np.float64)
-    _check_finite(whole, "labels")
+    check_finite(whole, "labels")
     if np.any(whole != np.round(whole)):
         raise ValueError("labels must be whole numbers: the index of a component, or -1 for a row without label")
     if whole.min() < -1 or whole.max() >= n_components:
@@ -258,17 +213,17 @@ def check_row(x: Any, names: Any, width: int | None) -> Array:
         if len(x) != len(order) or any(name not in x for name in order):
             raise ValueError(f"the row must have exactly the columns {order}, got {list(x)}")
         x = [x[name] for name in order]
-    row = x if isinstance(x, np.ndarray) and x.dtype == np.float64 else np.asarray(_numeric(x, "the row"), dtype=np.float64)
+    row = x if isinstance(x, np.ndarray) and x.dtype == np.float64 else np.asarray(numeric(x, "the row"), dtype=np.float64)
     if row.ndim != 1 or row.size == 0:
         raise ValueError(f"the row must have one dimension and at least one value, got shape {row.shape}")
     if width is not None and row.size != width:
         raise ValueError(f"the row has {row.size} features, but this model is expecting {width} features as input")
     row = np.ascontiguousarray(row).reshape(1, -1)
-    _check_finite(row, "the row")
+    check_finite(row, "the row")
     return row
 
 
-def _numeric(values: Any, name: str) -> Any:
+def numeric(values: Any, name: str) -> Any:
     """Return an array of real numbers, converting objects that are numbers and refusing text."""
     try:
         array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
@@ -286,7 +241,7 @@ def _numeric(values: Any, name: str) -> Any:
     return array
 
 
-def _check_finite(array: Array, name: str, row: int | None = None) -> None:
+def check_finite(array: Array, name: str, row: int | None = None) -> None:
     """Refuse NaN, infinity and what is too large; of one row by its number."""
     if array.min() >= -LARGEST and array.max() <= LARGEST:  # false for NaN, too
         return

@@ -1,4 +1,4 @@
-"""Parameters to start from that the user gave: weights_init, means_init and precisions_init."""
+"""Parameters to start from that the user gave: weights_init, means_init, precisions_init, probabilities_init."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headwater.families.gaussian import Gaussian
+from headwater.families.multinomial import Multinomial
 from headwater.models.mixture import MixtureParameters
 from headwater.statistics import Array
 
@@ -89,3 +90,36 @@ def shaped(value: Any, shape: tuple[int, ...], name: str) -> Array:
     if not np.isfinite(array).all():
         raise ValueError(f"The parameter '{name}' should be finite, but holds NaN or infinity")
     return array
+
+
+@dataclass(frozen=True)
+class GivenProbabilities:
+    """Replaces what a start found by the parameters that the user gave: weights_init and probabilities_init."""
+
+    family: Multinomial
+    weights: Array | None
+    probabilities: Array | None
+
+    def __call__(self, found: MixtureParameters) -> MixtureParameters:
+        """Return the start's parameters with the given ones in their place; with given components, weights are equal."""
+        log_weights, components = found.log_weights, found.components
+        if self.probabilities is not None:
+            components = self.family.from_probabilities(self.probabilities)
+            log_weights = np.full(len(self.probabilities), -np.log(len(self.probabilities)))
+        if self.weights is not None:
+            log_weights = np.log(np.maximum(self.weights, 1e-300))
+        return MixtureParameters(log_weights, components)
+
+
+def given_probabilities(
+    family: Multinomial, width: int, weights_init: Any, probabilities_init: Any
+) -> GivenProbabilities | None:
+    """Check what was given; None if nothing was."""
+    if weights_init is None and probabilities_init is None:
+        return None
+    weights, probabilities = given_weights(weights_init, family.n_components), None
+    if probabilities_init is not None:
+        probabilities = shaped(probabilities_init, (family.n_components, width), "probabilities_init")
+        if probabilities.min() < 0.0 or not np.allclose(probabilities.sum(axis=1), 1.0):
+            raise ValueError("The parameter 'probabilities_init' should have rows that are not negative and sum to 1")
+    return GivenProbabilities(family, weights, probabilities)

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from headwater.algorithms import Algorithm
-from headwater.estimators.multinomial_mixture import CountMixture
+from headwater.estimators.count_mixture import CountMixture
+from headwater.estimators.sequences import check_sequences, transition_counts
 from headwater.families.multinomial import Multinomial
 from headwater.learner import Learner
 from headwater.state import SparseRows
 from headwater.statistics import Array
-from headwater.validation import check_sequences, transition_counts
 
 MOST_UNASKED = 2000  # symbols that a stray number may not exceed
 
@@ -53,6 +53,12 @@ weight_concentration_prior, n_threads, parts
         Number of symbols.
     n_features_in_ : int
         Number of different counts of a sequence, n_symbols_ * (1 + n_symbols_).
+    startprob_concentration_, transmat_concentration_ : ndarray
+        The belief about them: Dirichlet parameters, of the same shapes.
+    weight_concentration_ : ndarray of shape (n_components,)
+        The belief about the weights: Dirichlet parameters.
+    merge_report_, converged_, n_iter_, lower_bound_, lower_bounds_
+        As in `MultinomialMixture`.
     n_samples_seen_ : int
         Sequences learned from.
 
@@ -147,7 +153,7 @@ weight_concentration_prior, n_threads, parts
         self : object
             The fitted estimator.
         """
-        return super().fit(self._counted(X, lengths, anew=not self.warm_start), None, sample_weight, labels=labels)
+        return super().fit(self._counted(X, lengths, y, anew=not self.warm_start), None, sample_weight, labels=labels)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Self:
         """Learn some sequences of a stream; the answer does not depend on how the stream was cut.
@@ -170,7 +176,7 @@ weight_concentration_prior, n_threads, parts
         self : object
             The estimator, some sequences wiser.
         """
-        return super().partial_fit(self._counted(X, lengths), None, sample_weight, labels=labels)
+        return super().partial_fit(self._counted(X, lengths, y), None, sample_weight, labels=labels)
 
     def update(self, X: Any, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Array:
         """Score each sequence as the model was before learning it, and learn it, in one E-step.
@@ -252,7 +258,7 @@ weight_concentration_prior, n_threads, parts
         log_likelihood : float
             Mean log-probability per sequence.
         """
-        return float(self.score_samples(X, lengths).mean())
+        return float(self.score_samples(self._counted(X, lengths, y)).mean())
 
     def predictive_score_samples(self, X: Any, lengths: Any = None) -> Array:
         """Return the log-probability of each sequence with the uncertainty of the parameters integrated out.
@@ -328,7 +334,7 @@ weight_concentration_prior, n_threads, parts
         components : ndarray of shape (n_sequences,)
             Indices of components.
         """
-        return self.fit(X, None, sample_weight, lengths=lengths, labels=labels).predict(X, lengths)
+        return self.fit(X, y, sample_weight, lengths=lengths, labels=labels).predict(X, lengths)
 
     def log_posterior(self, X: Any, lengths: Any = None) -> float:
         """Return the log-density of the current parameters and the sequences: what MAP-EM maximises.
@@ -428,6 +434,17 @@ weight_concentration_prior, n_threads, parts
         size = self.n_symbols_
         return self._probabilities[:, size:].reshape(-1, size, size)
 
+    @property
+    def startprob_concentration_(self) -> Array:
+        """Dirichlet parameters of the belief about each first symbol in each component."""
+        return self._probability_concentration[:, : self.n_symbols_]
+
+    @property
+    def transmat_concentration_(self) -> Array:
+        """Dirichlet parameters of the belief about each step in each component."""
+        size = self.n_symbols_
+        return self._probability_concentration[:, size:].reshape(-1, size, size)
+
     # The machinery
 
     def _make_learner(self, width: int) -> Learner:
@@ -439,12 +456,14 @@ weight_concentration_prior, n_threads, parts
             prior = np.repeat([start, steps], [size, size * size])
         groups = np.repeat(np.arange(size + 1, dtype=np.int32), size)
         family = Multinomial(self.n_components, prior, groups)
-        return self._counts_learner(family, width, None, "startprob_prior and transmat_prior")
+        return self._counts_learner(family, width, None, True, "startprob_prior and transmat_prior")
 
-    def _counted(self, X: Any, lengths: Any, anew: bool = False) -> SparseRows:
+    def _counted(self, X: Any, lengths: Any, y: Any = None, anew: bool = False) -> SparseRows:
         """Return the counts of sequences, unless they are counts already."""
         if isinstance(X, SparseRows):
             return X
+        if y is not None and lengths is None:
+            raise ValueError("y is not used: if these are the lengths of the sequences, pass lengths=; if labels, labels=")
         symbols, sizes = check_sequences(X, lengths)
         known = self.n_symbols
         if not anew and self._has_state():
@@ -469,12 +488,6 @@ weight_concentration_prior, n_threads, parts
 
     def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
         return self._counted([x], None)
-
-    def _checked_lengths(self, n_samples: int, length: Any) -> NDArray[np.int64]:
-        lengths = np.asarray(max(1, round(self._mean_length())) if length is None else length)
-        if lengths.dtype.kind not in "iu" or lengths.shape not in ((), (n_samples,)) or lengths.min() < 0:
-            raise ValueError(f"length must be a whole number, or one for each of the {n_samples} sequences, got {length!r}")
-        return np.broadcast_to(lengths, (n_samples,))
 
     def _seen(self) -> str:
         return f"{self.n_samples_seen_:,} sequence{'s' if self.n_samples_seen_ != 1 else ''} of {self.n_symbols_} symbols"

@@ -31,8 +31,8 @@ def merge(models: Iterable[Estimator]) -> Estimator:
     Parameters
     ----------
     models : iterable of estimators
-        Models of one class, with the same columns, `algorithm`, `n_components`, `covariance_type`, `half_life`, `reg_covar`
-        and priors.
+        Models of one class, with the same columns, `algorithm`, `n_components`, `half_life` and priors; Gaussians of one
+        `covariance_type` and `reg_covar`.
 
     Returns
     -------

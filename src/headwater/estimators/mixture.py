@@ -114,7 +114,9 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return self.score_samples(X).mean()
 
     def predictive_score_samples(self, X: Any) -> Array:
-        """Return the log-density of each row with the uncertainty of the parameters integrated out (Student-t tails).
+        """Return the log-density of each row with the uncertainty of the parameters integrated out.
+
+        Of Gaussians that makes Student's t, of counts Pólya's urns.
 
         Parameters
         ----------
@@ -231,7 +233,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         pruned = copy(self)
         pruned.set_params(n_components=int(kept.sum()), **dict.fromkeys(self._given_start), **self._parameters_of(kept))
         learner = pruned._make_learner(self.n_features_in_)
-        pruned._set(chosen(learner, self._reading()[0], np.flatnonzero(kept)), learner)
+        pruned._set(chosen(self._learner, learner, self._reading()[0], np.flatnonzero(kept)), learner)
         for name in RESULTS:
             pruned.__dict__.pop(name, None)
         return pruned

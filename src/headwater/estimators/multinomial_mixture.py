@@ -2,116 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
-from sklearn.utils._param_validation import StrOptions
 
 from headwater.algorithms import Algorithm
-from headwater.estimators.given import given_weights, shaped
-from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
+from headwater.estimators.count_mixture import CountMixture
+from headwater.estimators.given import given_probabilities, shaped
+from headwater.estimators.mixture import CONSTRAINTS
 from headwater.families.multinomial import Multinomial
+from headwater.families.multinomial_rows import worth_thinning
 from headwater.learner import Learner
-from headwater.models.mixture import MixtureParameters
-from headwater.models.seeding import INIT_PARAMS
+from headwater.state import sparse_rows
 from headwater.statistics import Array
-from headwater.validation import check_count_row, check_counts
-
-
-@dataclass(frozen=True)
-class GivenProbabilities:
-    """Replaces what a start found by the parameters that the user gave."""
-
-    family: Multinomial
-    weights: Array | None
-    probabilities: Array | None
-
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is left to find."""
-        return self.probabilities is not None
-
-    def __call__(self, found: MixtureParameters) -> MixtureParameters:
-        """Return the start's parameters with the given ones in their place."""
-        log_weights = found.log_weights if self.weights is None else np.log(np.maximum(self.weights, 1e-300))
-        components = found.components
-        if self.probabilities is not None:
-            components = self.family.from_probabilities(self.probabilities)
-        return MixtureParameters(log_weights, components)
-
-
-class CountMixture(MixtureEstimator):
-    """Base of the mixtures over counts, which share a family."""
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **CONSTRAINTS,
-        "init_params": [StrOptions({"auto", "farthest-first", *INIT_PARAMS})],
-    }
-
-    def _check_prior(self, prior: Array | None, name: str) -> None:
-        """Refuse Dirichlet parameters that are not positive, and those without a mode if that is what is asked for."""
-        if prior is None:
-            return
-        if prior.min() <= 0.0:
-            raise ValueError(f"{name} must be positive, got {prior.min():g}")
-
-    def _counts_learner(self, family: Multinomial, width: int, given: Any, names: str) -> Learner:
-        learner = self._learner_of(family, width, type(self).__name__, given, polish=given is None or not given.complete)
-        prior = family.concentration_prior
-        if prior is not None and learner.algorithm.readout == "mode" and np.nanmin(prior) < 1.0:
-            raise ValueError(
-                f"{names} must be at least 1 for algorithm {learner.algorithm.word!r}, whose probabilities are a mode, got "
-                f"{np.nanmin(prior):g}"
-            )
-        return learner
-
-    def log_posterior(self, X: Any) -> float:
-        """Return the log-density of the current parameters and the rows: what MAP-EM maximises.
-
-        The sum of `score_samples`, and the log-density of the prior at the parameters. A prior below 1, which has no mode,
-        counts as 1, and without one its default is a part of a count more than 1.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix
-            The rows.
-
-        Returns
-        -------
-        log_posterior : float
-            Up to the evidence of the rows, which does not depend on the parameters.
-        """
-        scores = self.score_samples(X)
-        state, parameters = self._reading()
-        assert state.base is not None
-        prior, components = state.base.prior, state.base.prior.components
-        alpha = np.maximum(prior.concentration, 1.0)
-        weights = gammaln(alpha.sum()) - gammaln(alpha).sum() + ((alpha - 1.0) * parameters.log_weights).sum()
-        excess = np.broadcast_to(components.beta - components.shift, (components.width, self.n_components))
-        sums = components.totals - components.shift_totals
-        sizes = np.bincount(self._family.groups) if self._family.groups.size else np.array([components.width])
-        constants = gammaln(sums + sizes[:, None]).sum() - gammaln(excess + 1.0).sum()
-        words = self._family.log_prior(components, parameters.components)
-        return float(scores.sum() + weights + constants + words)
-
-    @property
-    def _family(self) -> Multinomial:
-        family = self._model.family
-        assert isinstance(family, Multinomial)
-        return family
-
-    @property
-    def _probabilities(self) -> Array:
-        """Probabilities (K, V) of all columns."""
-        return self._family.probabilities(self._reading()[1].components)
-
-    def _mean_length(self) -> float:
-        """Counts of a row on average."""
-        _, statistics, _ = self._proper_belief()
-        return float(statistics.length.sum() / statistics.count.sum())
+from headwater.validation import check_count_items, check_count_row, check_counts
 
 
 class MultinomialMixture(CountMixture):
@@ -265,10 +171,19 @@ class MultinomialMixture(CountMixture):
         return tags
 
     def _checked(self, X: Any) -> Any:
-        return check_counts(X, owner=type(self).__name__)
+        return _thinned(check_counts(X, owner=type(self).__name__))
 
     def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
-        return check_count_row(x, names, width, type(self).__name__)
+        if isinstance(x, Mapping) and names is not None:
+            return check_count_items(x, self._places(names), type(self).__name__)
+        return _thinned(check_count_row(x, names, width, type(self).__name__))
+
+    def _places(self, names: Any) -> dict[Any, int]:
+        """The column of each name; made once."""
+        known = self.__dict__.get("_named_columns")
+        if known is None or known[0] is not names:
+            known = self._named_columns = (names, {name: place for place, name in enumerate(names)})
+        return known[1]
 
     def _make_learner(self, width: int) -> Learner:
         self._check_parameters()
@@ -276,17 +191,10 @@ class MultinomialMixture(CountMixture):
         if prior is not None:
             shapes = {0: (), 1: (width,)}
             prior = shaped(prior, shapes.get(np.ndim(prior), (self.n_components, width)), "probability_concentration_prior")
-            self._check_prior(prior, "probability_concentration_prior")
         family = Multinomial(self.n_components, prior)
-        weights, probabilities = given_weights(self.weights_init, self.n_components), None
-        if self.probabilities_init is not None:
-            probabilities = shaped(self.probabilities_init, (self.n_components, width), "probabilities")
-            if probabilities.min() < 0.0 or not np.allclose(probabilities.sum(axis=1), 1.0):
-                raise ValueError("The parameter 'probabilities' should have rows that are not negative and sum to 1")
-        given = None
-        if weights is not None or probabilities is not None:
-            given = GivenProbabilities(family, weights, probabilities)
-        return self._counts_learner(family, width, given, "probability_concentration_prior")
+        given = given_probabilities(family, width, self.weights_init, self.probabilities_init)
+        polish = self.probabilities_init is None
+        return self._counts_learner(family, width, given, polish, "probability_concentration_prior")
 
     def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
         prior = self.probability_concentration_prior
@@ -310,9 +218,7 @@ class MultinomialMixture(CountMixture):
             The component of each row.
         """
         n_samples = self._checked_number(n_samples)
-        lengths = np.asarray(max(1, round(self._mean_length())) if length is None else length)
-        if lengths.dtype.kind not in "iu" or lengths.shape not in ((), (n_samples,)) or lengths.min() < 0:
-            raise ValueError(f"length must be a whole number, or one for each of the {n_samples} rows, got {length!r}")
+        lengths = self._checked_lengths(n_samples, length)
         return self._model.sample(self._reading()[1], n_samples, self._rng(), lengths)
 
     @property
@@ -323,8 +229,7 @@ class MultinomialMixture(CountMixture):
     @property
     def probability_concentration_(self) -> Array:
         """Dirichlet parameters of the belief about the probabilities."""
-        prior, statistics, count = self._proper_belief()
-        return np.ascontiguousarray((prior.components.beta + count * np.asarray(statistics.table)).T)
+        return self._probability_concentration
 
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         names = getattr(self, "feature_names_in_", None)
@@ -333,3 +238,8 @@ class MultinomialMixture(CountMixture):
             top = np.argsort(-probabilities, kind="stable")[:4]
             lines.append([f"{names[at] if names is not None else at} {probabilities[at]:.2g}" for at in top])
         return "most probable columns", [f"top {place}" for place in range(1, min(4, self.n_features_in_) + 1)], lines
+
+
+def _thinned(rows: Any) -> Any:
+    """Rows without their zeros, if there is little else: they may have to wait."""
+    return sparse_rows(rows) if isinstance(rows, np.ndarray) and worth_thinning(rows) else rows

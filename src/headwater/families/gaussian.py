@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -287,6 +287,12 @@ class Gaussian:
     def _prior_tuple(self, prior: GaussianPrior) -> tuple[Any, ...]:
         shift = float(self.kind.mode_shift(self.n_components, len(prior.mean)))
         return (prior.mean, prior.mean_precision, prior.dof, prior.scale, prior.floor, shift, self.spherical)
+
+    def picked(self, parameters: GaussianParameters, order: Any) -> GaussianParameters:
+        """Return the parameters of some of the components."""
+        shared = {"origin"} | ({"factor"} if self.covariance_type == "tied" else set())
+        parts = {part.name: getattr(parameters, part.name) for part in fields(parameters)}
+        return GaussianParameters(**{name: part if name in shared else part[order] for name, part in parts.items()})
 
     def from_precisions(self, origin: Array, means: Array, factor: Array) -> GaussianParameters:
         """Return parameters with these means (user's coordinates) and inverse Cholesky factors."""

@@ -182,6 +182,11 @@ class Multinomial:
         """Return parameters of the named kind for totals (not means per row)."""
         return MultinomialParameters.of(name, prior, totals, self.groups)
 
+    def picked(self, parameters: MultinomialParameters, order: Any) -> MultinomialParameters:
+        """Return the parameters of some of the components."""
+        prior, norm = self.chosen(parameters.prior, order), np.ascontiguousarray(parameters.norm[:, order])
+        return MultinomialParameters(parameters.code, prior, parameters.table.permuted(order), norm, parameters.groups)
+
     def from_probabilities(self, probabilities: Array) -> MultinomialParameters:
         """Return parameters with these probabilities (K, V)."""
         nothing = np.zeros((1, 1))
@@ -295,11 +300,8 @@ class Multinomial:
                     targets[slab] += X[rows].T @ (shares * own_weights[:, None] if own_weights.size else shares)
             return score
 
-        def work(*slab: int) -> float:
-            with one_blas_thread() if X.size * k > FEW else nullcontext():
-                return slab_of_rows(*slab)
-
-        score = float(sum(run_slabs(work, len(X), n_threads)))
+        with one_blas_thread() if X.size * k > FEW else nullcontext():
+            score = float(sum(run_slabs(slab_of_rows, len(X), n_threads)))
         if not learning:
             return score, None
         for target in targets[1:]:
@@ -356,7 +358,7 @@ class Multinomial:
         totals, log_weights = statistics.scaled(n_eff), np.empty(self.n_components)
         weights_readout(READOUTS[name], concentration, totals.count, log_weights)
         parameters = self.readout(name, prior, totals)
-        _, found = self.estep(parameters, log_weights, batch, self.zeros(batch.X.shape[1]), scores)
+        _, found = self.estep(parameters, log_weights, batch, self.zeros(batch.X.shape[1]), scores, n_threads=1)
         learned = found.scaled(1.0 / batch.size)
         return learned, None if average is None else average.averaged(learned, float(gains[0])), batch.size
 
@@ -392,9 +394,12 @@ class Multinomial:
         self, parameters: MultinomialParameters, components: NDArray[np.int64], rng: np.random.Generator, lengths: Any
     ) -> Array:
         """Draw a row of so many counts from each of the listed components."""
-        probabilities = self.probabilities(parameters)
-        probabilities /= probabilities.sum(axis=1, keepdims=True)
-        return rng.multinomial(lengths, probabilities[components]).astype(float)
+        rows = np.empty((len(components), parameters.table.shape[0]))
+        sizes = np.broadcast_to(lengths, (len(components),))
+        for k, probabilities in enumerate(self.probabilities(parameters)):
+            own = components == k
+            rows[own] = rng.multinomial(sizes[own], probabilities / probabilities.sum())
+        return rows
 
 
 def _crossed(one: Array, other: Array) -> Array:

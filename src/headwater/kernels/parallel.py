@@ -1,4 +1,4 @@
-"""Slabs: work over rows is cut by the number of rows alone and added up in a fixed order.
+"""Slabs: work over rows is cut by what there is to do, never by who does it, and added up in a fixed order.
 
 Kernels release the interpreter lock, so plain threads run them side by side; the number of threads decides who runs a
 slab, never what is in it, and so never the answer.
@@ -12,13 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
-from threading import Lock
+from threading import Lock, current_thread
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 SLAB_ROWS = 4096
 MOST_SLABS = 16
+POOL = "headwater"
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -42,7 +43,7 @@ def run_slabs(work: Callable[[int, int, int], Result], rows: int, n_threads: int
 def run_tasks(work: Callable[[Task], Result], tasks: Sequence[Task], n_threads: int | None) -> list[Result]:
     """Call work(task) for every task, on up to `n_threads` threads (all cores if None)."""
     threads = min(n_threads or available_cores(), len(tasks))
-    if threads <= 1:
+    if threads <= 1 or _in_pool():  # a pool that waits for itself would wait forever
         return [work(task) for task in tasks]
     return list(_pool(threads, os.getpid()).map(work, tasks))
 
@@ -52,9 +53,13 @@ def one_blas_thread() -> Iterator[None]:
     """Keep NumPy's products on one thread: many small ones, on a machine that is busy, wait for one another's threads.
 
     Libraries differ in whether the number is the process's or the thread's. So everybody who leaves sets it to what the first
-    who came had found: then it cannot be lost, whoever leaves last.
+    who came had found: then it cannot be lost, whoever leaves last. Threads of ours leave it to whoever gave them work, since
+    threadpoolctl lets one thread alone decide.
     """
     global _inside, _found
+    if _in_pool():
+        yield
+        return
     libraries = _blas()
     with _lock:
         _inside += 1
@@ -90,4 +95,8 @@ def available_cores() -> int:
 @cache
 def _pool(threads: int, process: int) -> ThreadPoolExecutor:
     """A pool per process, since threads do not survive a fork."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="headwater")
+    return ThreadPoolExecutor(threads, thread_name_prefix=POOL)
+
+
+def _in_pool() -> bool:
+    return current_thread().name.startswith(POOL)

@@ -163,6 +163,12 @@ class Mixture:
         """Return the prior of some of the components."""
         return MixturePrior(prior.concentration[order], self.family.chosen(prior.components, order))
 
+    def picked(self, parameters: MixtureParameters, order: Any) -> MixtureParameters:
+        """Return the parameters of some of the components, whose weights sum to one again."""
+        log_weights = parameters.log_weights[order]
+        total = np.logaddexp.reduce(log_weights) if len(log_weights) < self.n_components else 0.0
+        return MixtureParameters(log_weights - total, self.family.picked(parameters.components, order))
+
     def separation(self, prior: MixturePrior, totals: Any, others: Any) -> Array:
         """Symmetric divergence (K, K) of the beliefs about these components and about those, up to a constant."""
         alpha, alphas = (np.maximum(prior.concentration + one.count, 1e-300) for one in (totals, others))

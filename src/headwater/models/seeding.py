@@ -114,13 +114,14 @@ def _farthest(rows: Array, weights: Array, centres: Array, rng: np.random.Genera
     telling = np.flatnonzero((weights > 0.0) & (np.einsum("ij,ij->i", rows, rows) > 0.0))
     sample = rng.permutation(telling if len(telling) else np.arange(len(rows)))[: max(FARTHEST_ROWS, 10 * len(centres))]
     squares = np.einsum("ij,ij->i", rows[sample], rows[sample])
+    known = ~np.isnan(centres[:, 0])
     nearest = np.full(len(sample), np.inf)
-    for k in range(len(centres)):
-        if np.isnan(centres[k, 0]):
-            known = np.isfinite(nearest[0])
-            place = int(np.argmax(nearest)) if known else int(rng.integers(len(sample)))
-            chosen[k] = sample[place]
-            centres[k] = rows[chosen[k]]
+    if known.any():
+        nearest = _distances(rows[sample], squares, centres[known]).min(axis=1)
+    for k in np.flatnonzero(~known):
+        place = int(np.argmax(nearest)) if np.isfinite(nearest[0]) else int(rng.integers(len(sample)))
+        chosen[k] = sample[place]
+        centres[k] = rows[chosen[k]]
         nearest = np.minimum(nearest, _distances(rows[sample], squares, centres[k : k + 1])[:, 0])
     return centres, chosen
 
