@@ -55,7 +55,7 @@ def check_estimator(estimator: Any, rows: Array | None = None) -> None:
     rows : ndarray of shape (n_samples, n_features), optional
         Rows to try the laws on; a few hundred of three groups by default.
     """
-    if rows is None:
+    if rows is None:  # none negative, so that they may be counts
         rng = np.random.default_rng(0)
         rows = np.abs(rng.normal(size=(400, 2)) + 4.0 * rng.integers(3, size=(400, 1)))
     check_laws(estimator, rows)

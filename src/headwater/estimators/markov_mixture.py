@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from headwater.algorithms import Algorithm
-from headwater.estimators.count_mixture import CountMixture
+from headwater.estimators.sequence_mixture import SequenceMixture
 from headwater.estimators.sequences import check_sequences, transition_counts
 from headwater.families.multinomial import Multinomial
 from headwater.learner import Learner
@@ -20,7 +20,7 @@ from headwater.statistics import Array
 MOST_UNASKED = 2000  # symbols that a stray number may not exceed
 
 
-class MarkovMixture(CountMixture):
+class MarkovMixture(SequenceMixture):
     """A mixture of Markov chains that learns from streams of sequences of symbols, such as clicks, pages or notes.
 
     Each component has probabilities of the first symbol and of the steps from symbol to symbol; a sequence is learned through
@@ -81,13 +81,12 @@ weight_concentration_prior, n_threads, parts
     _shape_parameters = ("n_components", "n_symbols")
     _merge_parameters = ("n_components", "half_life", "weight_concentration_prior", "startprob_prior", "transmat_prior")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: kinds for name, kinds in CountMixture._parameter_constraints.items() if name != "weights_init"},
+        **{name: kinds for name, kinds in SequenceMixture._parameter_constraints.items() if name != "weights_init"},
         "n_symbols": [None, Interval(numbers.Integral, 1, 46340, closed="both")],
         "startprob_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "transmat_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     }
     _given_start = ()
-    _takes_sequences = True
 
     def __init__(
         self,
@@ -129,263 +128,6 @@ weight_concentration_prior, n_threads, parts
         self.transmat_prior = transmat_prior
         self.n_threads = n_threads
         self.parts = parts
-
-    # Sequences become counts here
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Self:
-        """Learn from all sequences at hand, forgetting what was learned before (unless `warm_start`).
-
-        Parameters
-        ----------
-        X : list of sequences, or array-like
-            The sequences; or, with `lengths`, the symbols of all of them.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_sequences,), optional
-            How often each sequence counts; 0 is as good as absent.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence.
-        labels : array-like of shape (n_sequences,), optional
-            The component of each sequence where it is known, -1 where not.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        return super().fit(self._counted(X, lengths, y, anew=not self.warm_start), None, sample_weight, labels=labels)
-
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Self:
-        """Learn some sequences of a stream; the answer does not depend on how the stream was cut.
-
-        Parameters
-        ----------
-        X : list of sequences, or array-like
-            The sequences; or, with `lengths`, the symbols of all of them.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_sequences,), optional
-            How often each sequence counts; 0 is as good as absent.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence.
-        labels : array-like of shape (n_sequences,), optional
-            The component of each sequence where it is known, -1 where not.
-
-        Returns
-        -------
-        self : object
-            The estimator, some sequences wiser.
-        """
-        return super().partial_fit(self._counted(X, lengths, y), None, sample_weight, labels=labels)
-
-    def update(self, X: Any, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Array:
-        """Score each sequence as the model was before learning it, and learn it, in one E-step.
-
-        Parameters
-        ----------
-        X : list of sequences, or array-like
-            The sequences; or, with `lengths`, the symbols of all of them.
-        sample_weight : array-like of shape (n_sequences,), optional
-            How often each sequence counts; 0 is as good as absent, but scored.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence.
-        labels : array-like of shape (n_sequences,), optional
-            The component of each sequence where it is known, -1 where not.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_sequences,)
-            Log-probability of each sequence before it was learned.
-        """
-        return super().update(self._counted(X, lengths), sample_weight, labels=labels)
-
-    def warm_start_from(
-        self, X: Any, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None, weight: float = 1.0
-    ) -> Self:
-        """Find a start on a sample of sequences, and forget what was learned before; the warm-up is over then.
-
-        Parameters
-        ----------
-        X : list of sequences, or array-like
-            The sample; or, with `lengths`, the symbols of all of its sequences.
-        sample_weight : array-like of shape (n_sequences,), optional
-            How often each sequence counts; 0 is as good as absent.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence.
-        labels : array-like of shape (n_sequences,), optional
-            The component of each sequence where it is known, -1 where not.
-        weight : float, default=1.0
-            How much of the sample counts as learned; less than 1 if its sequences will come again in the stream.
-
-        Returns
-        -------
-        self : object
-            The estimator, at the beginning of a stream.
-        """
-        return super().warm_start_from(self._counted(X, lengths, anew=True), sample_weight, labels=labels, weight=weight)
-
-    def score_samples(self, X: Any, lengths: Any = None) -> Array:
-        """Return the log-probability of each sequence.
-
-        Parameters
-        ----------
-        X : list of sequences, or array-like
-            The sequences; or, with `lengths`, the symbols of all of them.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence.
-
-        Returns
-        -------
-        log_prob : ndarray of shape (n_sequences,)
-            Log-probability of each sequence under the current parameters.
-        """
-        return super().score_samples(self._counted(X, lengths))
-
-    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
-        """Return the mean log-probability of the sequences.
-
-        Parameters
-        ----------
-        X : list of sequences, or array-like
-            The sequences; or, with `lengths`, the symbols of all of them.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence.
-
-        Returns
-        -------
-        log_likelihood : float
-            Mean log-probability per sequence.
-        """
-        return float(self.score_samples(self._counted(X, lengths, y)).mean())
-
-    def predictive_score_samples(self, X: Any, lengths: Any = None) -> Array:
-        """Return the log-probability of each sequence with the uncertainty of the parameters integrated out.
-
-        Parameters
-        ----------
-        X : list of sequences, or array-like
-            The sequences; or, with `lengths`, the symbols of all of them.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence.
-
-        Returns
-        -------
-        log_prob : ndarray of shape (n_sequences,)
-            Log posterior predictive probability of each sequence.
-        """
-        return super().predictive_score_samples(self._counted(X, lengths))
-
-    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
-        """Return the probability of each component for each sequence.
-
-        Parameters
-        ----------
-        X : list of sequences, or array-like
-            The sequences; or, with `lengths`, the symbols of all of them.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence.
-
-        Returns
-        -------
-        responsibilities : ndarray of shape (n_sequences, n_components)
-            Probabilities, which sum to one in each row.
-        """
-        return super().predict_proba(self._counted(X, lengths))
-
-    def predict(self, X: Any, lengths: Any = None) -> NDArray[np.int64]:
-        """Return the most probable component of each sequence.
-
-        Parameters
-        ----------
-        X : list of sequences, or array-like
-            The sequences; or, with `lengths`, the symbols of all of them.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence.
-
-        Returns
-        -------
-        components : ndarray of shape (n_sequences,)
-            Indices of components.
-        """
-        return self.predict_proba(X, lengths).argmax(axis=1)
-
-    def fit_predict(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None
-    ) -> NDArray[np.int64]:
-        """Learn from the sequences and return the most probable component of each.
-
-        Parameters
-        ----------
-        X : list of sequences, or array-like
-            The sequences; or, with `lengths`, the symbols of all of them.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_sequences,), optional
-            How often each sequence counts.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence.
-        labels : array-like of shape (n_sequences,), optional
-            The component of each sequence where it is known, -1 where not.
-
-        Returns
-        -------
-        components : ndarray of shape (n_sequences,)
-            Indices of components.
-        """
-        return self.fit(X, y, sample_weight, lengths=lengths, labels=labels).predict(X, lengths)
-
-    def log_posterior(self, X: Any, lengths: Any = None) -> float:
-        """Return the log-density of the current parameters and the sequences: what MAP-EM maximises.
-
-        Parameters
-        ----------
-        X : list of sequences, or array-like
-            The sequences; or, with `lengths`, the symbols of all of them.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence.
-
-        Returns
-        -------
-        log_posterior : float
-            Up to the evidence of the sequences, which does not depend on the parameters.
-        """
-        return super().log_posterior(self._counted(X, lengths))
-
-    def bic(self, X: Any, lengths: Any = None) -> float:
-        """Return the Bayesian information criterion on the sequences; lower is better.
-
-        Parameters
-        ----------
-        X : list of sequences, or array-like
-            The sequences; or, with `lengths`, the symbols of all of them.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence.
-
-        Returns
-        -------
-        bic : float
-            The criterion.
-        """
-        return super().bic(self._counted(X, lengths))
-
-    def aic(self, X: Any, lengths: Any = None) -> float:
-        """Return Akaike's information criterion on the sequences; lower is better.
-
-        Parameters
-        ----------
-        X : list of sequences, or array-like
-            The sequences; or, with `lengths`, the symbols of all of them.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence.
-
-        Returns
-        -------
-        aic : float
-            The criterion.
-        """
-        return super().aic(self._counted(X, lengths))
 
     def sample(self, n_samples: int = 1, length: Any = None) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
         """Draw sequences from the mixture.
@@ -482,12 +224,6 @@ weight_concentration_prior, n_threads, parts
                 f"are to come than the first sequences have, say so by n_symbols"
             )
         return transition_counts(symbols, sizes, int(known))
-
-    def _checked(self, X: Any) -> Any:
-        return self._counted(X, None)
-
-    def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
-        return self._counted([x], None)
 
     def _seen(self) -> str:
         return f"{self.n_samples_seen_:,} sequence{'s' if self.n_samples_seen_ != 1 else ''} of {self.n_symbols_} symbols"

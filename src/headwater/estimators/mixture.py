@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from abc import abstractmethod
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -307,9 +308,9 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
 
     # How it looks
 
+    @abstractmethod
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         """What the table shows of these components: a word for it, the heads of the columns, and a line for each."""
-        raise NotImplementedError
 
     def _seen(self) -> str:
         """What was learned from, and how much of it."""

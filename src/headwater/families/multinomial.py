@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln
 
+from headwater.families.multinomial_belief import contrast, divergence, separation
 from headwater.families.multinomial_geometry import Geometry
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
 from headwater.families.multinomial_rows import SMALL, parted, slab_edges, stretches, worth_thinning
@@ -116,28 +116,11 @@ class Multinomial:
 
     def separation(self, prior: MultinomialPrior, totals: Any, others: Any) -> Array:
         """Return the symmetric divergence (K, K) of the beliefs about these components and about those."""
-        (one, sums), (other, other_sums) = (self._belief(prior, part) for part in (totals, others))
-        words = _crossed(one, other)
-        return words - _crossed(sums, other_sums)
+        return separation(prior, totals, others)
 
     def contrast(self, prior: MultinomialPrior, totals: Any, others: Any) -> Array:
-        """Return the symmetric divergence (K,) of the densities of each component here and there, in nats a row.
-
-        What two samples of one component would differ by is taken off. A component without a row differs from none.
-        """
-        (one, sums), (other, other_sums) = (self._belief(prior, part) for part in (totals, others))
-        groups = self.groups if self.groups.size else np.zeros(len(one), dtype=np.int32)
-        p, q = one / sums[groups], other / other_sums[groups]
-        length = np.minimum(totals.length / np.maximum(totals.count, 1e-300), others.length / np.maximum(others.count, 1e-300))
-        noise = (1.0 / sums + 1.0 / other_sums) * np.bincount(groups, minlength=self.n_groups)[:, None]
-        gap = np.zeros_like(sums)
-        np.add.at(gap, groups, (p - q) * np.log(p / q))
-        empty = np.minimum(totals.count, others.count) < 1.0
-        return np.where(empty, 0.0, np.maximum((length * (gap - noise)).sum(axis=0), 0.0))
-
-    def _belief(self, prior: MultinomialPrior, totals: MultinomialStatistics) -> tuple[Array, Array]:
-        belief = np.maximum(prior.beta + np.asarray(totals.table), 1e-12)
-        return belief, np.maximum(prior.totals + totals.length, 1e-12)
+        """Return the symmetric divergence (K,) of the densities of each component here and there, in nats a row."""
+        return contrast(self.groups, prior, totals, others)
 
     # Priors
 
@@ -204,13 +187,7 @@ class Multinomial:
 
     def divergence(self, prior: MultinomialPrior, totals: MultinomialStatistics) -> float:
         """Return KL(belief || prior): the price of complexity in the free energy."""
-        counts = np.asarray(totals.table)
-        before = np.broadcast_to(prior.beta, counts.shape)
-        after = before + counts
-        sums, all_after = prior.totals, prior.totals + totals.length
-        words = (gammaln(before) - gammaln(after) + counts * digamma(after)).sum()
-        groups = (gammaln(all_after) - gammaln(sums) - totals.length * digamma(all_after)).sum()
-        return float(words + groups)
+        return divergence(prior, totals)
 
     def probabilities(self, parameters: MultinomialParameters) -> Array:
         """Probabilities (K, V) of parameters that are logarithms."""
@@ -400,10 +377,3 @@ class Multinomial:
             own = components == k
             rows[own] = rng.multinomial(sizes[own], probabilities / probabilities.sum())
         return rows
-
-
-def _crossed(one: Array, other: Array) -> Array:
-    """Sums over rows of (a - b) (psi(a) - psi(b)) for every column a of one and b of the other."""
-    psi, other_psi = digamma(one), digamma(other)
-    own, others = (one * psi).sum(axis=0), (other * other_psi).sum(axis=0)
-    return own[:, None] + others - one.T @ other_psi - psi.T @ other

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.families.table import Blend, Table, outgrown
+from headwater.kernels.parallel import MOST_SLABS
 from headwater.state import Batch, SparseRows
 from headwater.statistics import Array
 
 SLAB_WORK = 2**20
-MOST_SLABS = 16
 SLAB_BYTES = 2**28
 SMALL = 2.0**-300  # of a factor: below it, or above its inverse, the rows are scaled
 

@@ -90,60 +90,67 @@ def _times(builder, one, other):
     return builder.fmul(one, other, flags=FLAGS)
 
 
-def _gather(tile):
-    """Make an intrinsic that adds data[j] * table[places[j], column:] to sums[column:] for begin <= j < end.
+MOST_VECTORS = 8  # that are worked on at once: as many as fit in the registers beside what they are made of
 
-    It works on `tile` vectors at once, whose sums stay in registers.
-    """
 
-    @intrinsic
-    def gather(typing_context, table, places, data, begin, end, column, sums):
-        def generate(context, builder, signature, arguments):
-            rows, numbers, values, out = (_data(context, builder, signature, arguments, index) for index in (0, 1, 2, 6))
-            begin, end, column = arguments[3:6]
-            width = _columns(context, builder, signature, arguments, 0)
-            held = [cgutils.alloca_once(builder, VECTOR) for _ in range(tile)]
+@intrinsic
+def gather(typing_context, table, places, data, begin, end, column, vectors, sums):
+    """sums[column:] += data[j] * table[places[j], column:] for begin <= j < end, over 1 to MOST_VECTORS vectors."""
+
+    def generate(context, builder, signature, arguments):
+        rows, numbers, values, out = (_data(context, builder, signature, arguments, index) for index in (0, 1, 2, 7))
+        begin, end, column, vectors = arguments[3:7]
+        width = _columns(context, builder, signature, arguments, 0)
+
+        def add(tile):
+            held = [cgutils.alloca_once(builder, VECTOR) for _ in range(tile)]  # which LLVM keeps in registers
             spots = [_place(builder, out, _shifted(builder, column, index)) for index in range(tile)]
             for one, spot in zip(held, spots, strict=True):
                 builder.store(_load(builder, spot), one)
             with cgutils.for_range_slice(builder, begin, end, ir.Constant(begin.type, 1)) as (j, _):
-                row = _row(builder, numbers, j, width, column)
-                value = _spread(builder, builder.load(builder.gep(values, [j])))
+                row, value = _row(builder, numbers, values, j, width, column)
                 for index, one in enumerate(held):
                     there = _load(builder, _place(builder, rows, _shifted(builder, row, index)))
                     builder.store(_sum(builder, builder.load(one), _times(builder, value, there)), one)
             for one, spot in zip(held, spots, strict=True):
                 _store(builder, builder.load(one), spot)
-            return context.get_dummy_value()
 
-        whole = types.intp
-        return types.none(table, places, data, whole, whole, whole, sums), generate
+        _for_each_size(builder, vectors, add)
+        return context.get_dummy_value()
 
-    return gather
+    whole = types.intp
+    return types.none(table, places, data, whole, whole, whole, whole, sums), generate
 
 
-def _scatter(tile):
-    """Make an intrinsic that adds data[j] * shares[column:] to table[places[j], column:] for begin <= j < end, as `_gather`."""
+@intrinsic
+def scatter(typing_context, table, places, data, begin, end, column, vectors, shares):
+    """table[places[j], column:] += data[j] * shares[column:] for begin <= j < end, over 1 to MOST_VECTORS vectors."""
 
-    @intrinsic
-    def scatter(typing_context, table, places, data, begin, end, column, shares):
-        def generate(context, builder, signature, arguments):
-            rows, numbers, values, given = (_data(context, builder, signature, arguments, index) for index in (0, 1, 2, 6))
-            begin, end, column = arguments[3:6]
-            width = _columns(context, builder, signature, arguments, 0)
+    def generate(context, builder, signature, arguments):
+        rows, numbers, values, given = (_data(context, builder, signature, arguments, index) for index in (0, 1, 2, 7))
+        begin, end, column, vectors = arguments[3:7]
+        width = _columns(context, builder, signature, arguments, 0)
+
+        def add(tile):
             held = [_load(builder, _place(builder, given, _shifted(builder, column, index))) for index in range(tile)]
             with cgutils.for_range_slice(builder, begin, end, ir.Constant(begin.type, 1)) as (j, _):
-                row = _row(builder, numbers, j, width, column)
-                value = _spread(builder, builder.load(builder.gep(values, [j])))
+                row, value = _row(builder, numbers, values, j, width, column)
                 for index, share in enumerate(held):
                     spot = _place(builder, rows, _shifted(builder, row, index))
                     _store(builder, _sum(builder, _load(builder, spot), _times(builder, value, share)), spot)
-            return context.get_dummy_value()
 
-        whole = types.intp
-        return types.none(table, places, data, whole, whole, whole, shares), generate
+        _for_each_size(builder, vectors, add)
+        return context.get_dummy_value()
 
-    return scatter
+    whole = types.intp
+    return types.none(table, places, data, whole, whole, whole, whole, shares), generate
+
+
+def _for_each_size(builder, vectors, add):
+    """Code for every number of vectors there can be, of which the one that is asked for runs."""
+    for tile in range(1, MOST_VECTORS + 1):
+        with builder.if_then(builder.icmp_signed("==", vectors, ir.Constant(vectors.type, tile))):
+            add(tile)
 
 
 def _columns(context, builder, signature, arguments, index):
@@ -151,46 +158,24 @@ def _columns(context, builder, signature, arguments, index):
     return builder.extract_value(array.shape, 1)
 
 
-def _row(builder, numbers, j, width, column):
-    """Where the row that is numbered by j begins, at a column, in the flat table."""
+def _row(builder, numbers, values, j, width, column):
+    """Where the row that is numbered by j begins, at a column, in the flat table; and the value of j in every lane."""
     number = builder.sext(builder.load(builder.gep(numbers, [j])), width.type)
-    return builder.add(builder.mul(number, width), column)
+    return builder.add(builder.mul(number, width), column), _spread(builder, builder.load(builder.gep(values, [j])))
 
 
 def _shifted(builder, start, vectors):
     return builder.add(start, ir.Constant(start.type, LANES * vectors))
 
 
-gather_1, gather_2, gather_3, gather_4 = _gather(1), _gather(2), _gather(3), _gather(4)
-gather_5, gather_6, gather_7, gather_8 = _gather(5), _gather(6), _gather(7), _gather(8)
-scatter_1, scatter_2, scatter_3, scatter_4 = _scatter(1), _scatter(2), _scatter(3), _scatter(4)
-scatter_5, scatter_6, scatter_7, scatter_8 = _scatter(5), _scatter(6), _scatter(7), _scatter(8)
-
-
 @kernel
 def gather_rows(table, places, data, begin, end, sums):
     """Add data[j] * table[places[j]] to the sums for begin <= j < end."""
-    n = sums.size
-    column = 0
-    while column + 8 * LANES <= n:
-        gather_8(table, places, data, begin, end, column, sums)
-        column += 8 * LANES
-    left = (n - column) // LANES
-    if left == 1:
-        gather_1(table, places, data, begin, end, column, sums)
-    elif left == 2:
-        gather_2(table, places, data, begin, end, column, sums)
-    elif left == 3:
-        gather_3(table, places, data, begin, end, column, sums)
-    elif left == 4:
-        gather_4(table, places, data, begin, end, column, sums)
-    elif left == 5:
-        gather_5(table, places, data, begin, end, column, sums)
-    elif left == 6:
-        gather_6(table, places, data, begin, end, column, sums)
-    elif left == 7:
-        gather_7(table, places, data, begin, end, column, sums)
-    for k in range(column + left * LANES, n):
+    whole = sums.size // LANES * LANES
+    for column in range(0, whole, MOST_VECTORS * LANES):
+        vectors = min(MOST_VECTORS, (whole - column) // LANES)
+        gather(table, places, data, begin, end, column, vectors, sums)
+    for k in range(whole, sums.size):
         total = 0.0
         for j in range(begin, end):
             total += data[j] * table[places[j], k]
@@ -200,26 +185,10 @@ def gather_rows(table, places, data, begin, end, sums):
 @kernel
 def scatter_rows(table, places, data, begin, end, shares):
     """Add data[j] * shares to table[places[j]] for begin <= j < end."""
-    n = shares.size
-    column = 0
-    while column + 8 * LANES <= n:
-        scatter_8(table, places, data, begin, end, column, shares)
-        column += 8 * LANES
-    left = (n - column) // LANES
-    if left == 1:
-        scatter_1(table, places, data, begin, end, column, shares)
-    elif left == 2:
-        scatter_2(table, places, data, begin, end, column, shares)
-    elif left == 3:
-        scatter_3(table, places, data, begin, end, column, shares)
-    elif left == 4:
-        scatter_4(table, places, data, begin, end, column, shares)
-    elif left == 5:
-        scatter_5(table, places, data, begin, end, column, shares)
-    elif left == 6:
-        scatter_6(table, places, data, begin, end, column, shares)
-    elif left == 7:
-        scatter_7(table, places, data, begin, end, column, shares)
-    for k in range(column + left * LANES, n):
+    whole = shares.size // LANES * LANES
+    for column in range(0, whole, MOST_VECTORS * LANES):
+        vectors = min(MOST_VECTORS, (whole - column) // LANES)
+        scatter(table, places, data, begin, end, column, vectors, shares)
+    for k in range(whole, shares.size):
         for j in range(begin, end):
             table[places[j], k] += data[j] * shares[k]

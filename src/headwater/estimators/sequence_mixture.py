@@ -1,0 +1,284 @@
+"""What a mixture over sequences answers: the methods of every mixture, each with `lengths`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.estimators.count_mixture import CountMixture
+from headwater.state import SparseRows
+from headwater.statistics import Array
+
+
+class SequenceMixture(CountMixture):
+    """Base of the mixtures over sequences, which a subclass turns into rows of counts."""
+
+    _takes_sequences = True
+
+    @abstractmethod
+    def _counted(self, X: Any, lengths: Any, y: Any = None, anew: bool = False) -> SparseRows:
+        """Return the counts of sequences, unless they are counts already; `anew`, of a model that knows nothing yet."""
+
+    def _checked(self, X: Any) -> Any:
+        return self._counted(X, None)
+
+    def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
+        return self._counted([x], None)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Self:
+        """Learn from all sequences at hand, forgetting what was learned before (unless `warm_start`).
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_sequences,), optional
+            How often each sequence counts; 0 is as good as absent.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+        labels : array-like of shape (n_sequences,), optional
+            The component of each sequence where it is known, -1 where not.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return super().fit(self._counted(X, lengths, y, anew=not self.warm_start), None, sample_weight, labels=labels)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Self:
+        """Learn some sequences of a stream; the answer does not depend on how the stream was cut.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_sequences,), optional
+            How often each sequence counts; 0 is as good as absent.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+        labels : array-like of shape (n_sequences,), optional
+            The component of each sequence where it is known, -1 where not.
+
+        Returns
+        -------
+        self : object
+            The estimator, some sequences wiser.
+        """
+        return super().partial_fit(self._counted(X, lengths, y), None, sample_weight, labels=labels)
+
+    def update(self, X: Any, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Array:
+        """Score each sequence as the model was before learning it, and learn it, in one E-step.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        sample_weight : array-like of shape (n_sequences,), optional
+            How often each sequence counts; 0 is as good as absent, but scored.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+        labels : array-like of shape (n_sequences,), optional
+            The component of each sequence where it is known, -1 where not.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_sequences,)
+            Log-probability of each sequence before it was learned.
+        """
+        return super().update(self._counted(X, lengths), sample_weight, labels=labels)
+
+    def warm_start_from(
+        self, X: Any, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None, weight: float = 1.0
+    ) -> Self:
+        """Find a start on a sample of sequences, and forget what was learned before; the warm-up is over then.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sample; or, with `lengths`, the symbols of all of its sequences.
+        sample_weight : array-like of shape (n_sequences,), optional
+            How often each sequence counts; 0 is as good as absent.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+        labels : array-like of shape (n_sequences,), optional
+            The component of each sequence where it is known, -1 where not.
+        weight : float, default=1.0
+            How much of the sample counts as learned; less than 1 if its sequences will come again in the stream.
+
+        Returns
+        -------
+        self : object
+            The estimator, at the beginning of a stream.
+        """
+        return super().warm_start_from(self._counted(X, lengths, anew=True), sample_weight, labels=labels, weight=weight)
+
+    def score_samples(self, X: Any, lengths: Any = None) -> Array:
+        """Return the log-probability of each sequence.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        log_prob : ndarray of shape (n_sequences,)
+            Log-probability of each sequence under the current parameters.
+        """
+        return super().score_samples(self._counted(X, lengths))
+
+    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+        """Return the mean log-probability of the sequences.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        log_likelihood : float
+            Mean log-probability per sequence.
+        """
+        return float(self.score_samples(self._counted(X, lengths, y)).mean())
+
+    def predictive_score_samples(self, X: Any, lengths: Any = None) -> Array:
+        """Return the log-probability of each sequence with the uncertainty of the parameters integrated out.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        log_prob : ndarray of shape (n_sequences,)
+            Log posterior predictive probability of each sequence.
+        """
+        return super().predictive_score_samples(self._counted(X, lengths))
+
+    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
+        """Return the probability of each component for each sequence.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        responsibilities : ndarray of shape (n_sequences, n_components)
+            Probabilities, which sum to one in each row.
+        """
+        return super().predict_proba(self._counted(X, lengths))
+
+    def predict(self, X: Any, lengths: Any = None) -> NDArray[np.int64]:
+        """Return the most probable component of each sequence.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        components : ndarray of shape (n_sequences,)
+            Indices of components.
+        """
+        return self.predict_proba(X, lengths).argmax(axis=1)
+
+    def fit_predict(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None
+    ) -> NDArray[np.int64]:
+        """Learn from the sequences and return the most probable component of each.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_sequences,), optional
+            How often each sequence counts.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+        labels : array-like of shape (n_sequences,), optional
+            The component of each sequence where it is known, -1 where not.
+
+        Returns
+        -------
+        components : ndarray of shape (n_sequences,)
+            Indices of components.
+        """
+        return self.fit(X, y, sample_weight, lengths=lengths, labels=labels).predict(X, lengths)
+
+    def log_posterior(self, X: Any, lengths: Any = None) -> float:
+        """Return the log-density of the current parameters and the sequences: what MAP-EM maximises.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        log_posterior : float
+            Up to the evidence of the sequences, which does not depend on the parameters.
+        """
+        return super().log_posterior(self._counted(X, lengths))
+
+    def bic(self, X: Any, lengths: Any = None) -> float:
+        """Return the Bayesian information criterion on the sequences; lower is better.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        bic : float
+            The criterion.
+        """
+        return super().bic(self._counted(X, lengths))
+
+    def aic(self, X: Any, lengths: Any = None) -> float:
+        """Return Akaike's information criterion on the sequences; lower is better.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+
+        Returns
+        -------
+        aic : float
+            The criterion.
+        """
+        return super().aic(self._counted(X, lengths))
