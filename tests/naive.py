@@ -212,7 +212,9 @@ def folds(learner, state, batch):
             if learner.half_life is not None:
                 gain = max(gain, 1.0 - 0.5 ** (size / learner.half_life))
             average = average.toward(statistics, gain)
-        parameters = learner.model.readout(learner.algorithm.readout, state.base.prior, statistics, progress.n_eff)
+        by_rows = learner.algorithm.counts_rows and learner.half_life is None
+        count = progress.weight_seen if by_rows else progress.n_eff
+        parameters = learner.model.readout(learner.algorithm.readout, state.base.prior, statistics, count)
     return statistics, average, progress, parameters, scores
 
 

@@ -14,7 +14,8 @@ from headwater.state import sparse_rows
 from headwater.validation import check_counts
 
 ALGORITHM_CASES = [
-    *ALGORITHMS,
+    *(word for word, kind in ALGORITHMS.items() if kind.ways != ("collapsed",)),  # which is for topics
+    hw.SimulatedEM(n_samples=3, rao_blackwell=False),
     hw.BayesianOnlineEM(estimate="mode"),
     hw.OnlineEM(batch_size=1),
     hw.OnlineVB(batch_size=40),
@@ -68,6 +69,18 @@ COUNT_MODELS = [
 ]  # fmt: skip
 
 
+TOPIC_MODELS = [
+    hw.LatentDirichletAllocation(3, algorithm=algorithm, warm_up=120, random_state=0, doc_topic_prior="learn", **options)
+    for algorithm, options in (
+        ("auto", {}), ("simulated-em", {}), ("online-vb", {}), ("scvb0", {}),
+        (hw.SimulatedEM(sampler="metropolis", burn_in=5, n_samples=3), {}),
+        (hw.SimulatedEM(batch_size=1, rao_blackwell=False, burn_in=3, n_samples=2), {}),
+        (hw.OnlineVB(), {}),
+        ("auto", {"half_life": 80.0}), ("auto", {"parts": 3}), ("auto", {"vocabulary": "open"}), ("scvb0", {"parts": 3}),
+    )
+]  # fmt: skip
+
+
 def name(model, law):
     kind = getattr(model, "covariance_type", type(model).__name__)
     return f"{kind}-{model.algorithm}-{model.half_life}-{model.parts}-{law.__name__}"
@@ -75,6 +88,11 @@ def name(model, law):
 
 CASES = [pytest.param(model, law, id=name(model, law)) for model in MODELS for law in applicable_laws(model)]
 COUNT_CASES = [pytest.param(model, law, id=name(model, law)) for model in COUNT_MODELS for law in applicable_laws(model)]
+TOPIC_CASES = [
+    pytest.param(model, law, id=f"{number}-{name(model, law)}")
+    for number, model in enumerate(TOPIC_MODELS)
+    for law in applicable_laws(model)
+]
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +127,11 @@ def test_law(model, law, rows):
 @pytest.mark.parametrize(("model", "law"), COUNT_CASES)
 def test_law_of_counts(model, law, counts, sequences):
     law(clone(model), sequences if isinstance(model, hw.MarkovMixture) else counts)
+
+
+@pytest.mark.parametrize(("model", "law"), TOPIC_CASES)
+def test_law_of_topics(model, law, counts):
+    law(clone(model), counts)
 
 
 def test_check_laws_runs_them_all(rows):

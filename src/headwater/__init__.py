@@ -9,13 +9,18 @@ if TYPE_CHECKING:
         BatchEM,
         BatchVB,
         BayesianOnlineEM,
+        CollapsedVB,
         MomentMatching,
         OnlineEM,
         OnlineVB,
         QuasiBayes,
         SatoEM,
+        SimulatedEM,
     )
+    from headwater.estimators.completion import completion_perplexity
     from headwater.estimators.gaussian_mixture import GaussianMixture
+    from headwater.estimators.itakura_saito_nmf import ItakuraSaitoNMF
+    from headwater.estimators.latent_dirichlet_allocation import LatentDirichletAllocation
     from headwater.estimators.markov_mixture import MarkovMixture
     from headwater.estimators.merging import merge
     from headwater.estimators.multinomial_mixture import MultinomialMixture
@@ -29,11 +34,14 @@ _HOMES = {
     "headwater.estimators.gaussian_mixture": ["GaussianMixture"],
     "headwater.estimators.multinomial_mixture": ["MultinomialMixture"],
     "headwater.estimators.markov_mixture": ["MarkovMixture"],
+    "headwater.estimators.itakura_saito_nmf": ["ItakuraSaitoNMF"],
+    "headwater.estimators.latent_dirichlet_allocation": ["LatentDirichletAllocation"],
+    "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.merging": ["merge"],
     "headwater.matching": ["Match", "MergeReport"],
     "headwater.algorithms": [
-        "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "MomentMatching", "OnlineEM", "OnlineVB",
-        "QuasiBayes", "SatoEM",
+        "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "CollapsedVB", "MomentMatching", "OnlineEM",
+        "OnlineVB", "QuasiBayes", "SatoEM", "SimulatedEM",
     ],
     "headwater.schedules": ["Decay", "ForgettingFactor", "Harmonic"],
 }  # fmt: skip
@@ -44,10 +52,13 @@ __all__ = [
     "BatchEM",
     "BatchVB",
     "BayesianOnlineEM",
+    "CollapsedVB",
     "Decay",
     "ForgettingFactor",
     "GaussianMixture",
     "Harmonic",
+    "ItakuraSaitoNMF",
+    "LatentDirichletAllocation",
     "MarkovMixture",
     "Match",
     "MergeReport",
@@ -57,6 +68,8 @@ __all__ = [
     "OnlineVB",
     "QuasiBayes",
     "SatoEM",
+    "SimulatedEM",
+    "completion_perplexity",
     "merge",
 ]
 

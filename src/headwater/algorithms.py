@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
+from headwater.models.protocol import Inference, Model
 from headwater.schedules import Decay, Equal, Schedule
 
 BatchSize = int | Literal["auto"]
@@ -20,7 +22,9 @@ class Algorithm:
     its own size with the steps of its schedule; a batch algorithm, whose online `twin` is named, replaces the statistics once
     per pass. `finish` says that `fit` goes on with passes of EM after the stream, `likelihood` that passes maximise the
     likelihood unless a prior was given, `average` that the statistics are averaged on the way. A `projection` takes the
-    place of the fold.
+    place of the fold. `again` says that `fit` streams the rows again and again; `counts_rows` that the prior stands beside the
+    number of rows seen (paper 001), not beside what statistics that were folded with such steps are worth. `ways` are those of
+    an E-step, of which a model takes the first it has.
     """
 
     word: ClassVar[str]
@@ -30,6 +34,8 @@ class Algorithm:
     finish: ClassVar[bool] = False
     likelihood: ClassVar[bool] = False
     twin: ClassVar[str] = ""
+    ways: ClassVar[tuple[str, ...]] = ("exact",)
+    again: ClassVar[bool] = False
 
     average: ClassVar[bool] = False
 
@@ -37,6 +43,14 @@ class Algorithm:
     def projection(self) -> tuple[str, str] | None:
         """How the posterior after a row is projected, if it is: the weights, and the degrees of freedom."""
         return None
+
+    @property
+    def counts_rows(self) -> bool:
+        return False
+
+    def inference(self, model: Model) -> Inference:
+        """How the E-steps of a model are taken."""
+        return Inference(next(way for way in self.ways if (way, self.readout) in model.ways))
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
         """Rows of one batch."""
@@ -54,7 +68,7 @@ class Algorithm:
         if offset != "auto" and (not isinstance(offset, int | float) or not 0.0 <= offset < math.inf):
             raise ValueError(f"offset must be a number of at least 0, got {offset!r}")
         decay = getattr(self, "decay", 0.6)
-        if not isinstance(decay, int | float) or not 0.0 < decay <= 1.0:
+        if decay is not None and (not isinstance(decay, int | float) or not 0.0 < decay <= 1.0):
             raise ValueError(f"decay must be greater than 0 and at most 1, got {decay!r}")
         rate = getattr(self, "rate", None)
         if rate is not None and not callable(rate):
@@ -161,16 +175,152 @@ class OnlineEM(Algorithm):
 
 @dataclass(frozen=True)
 class OnlineVB(Algorithm):
-    """Online variational Bayes (paper 004)."""
+    """Online variational Bayes (paper 004): counts add, or with a `decay` the step is (t + offset)^-decay.
+
+    The second is what Hoffman, Blei and Bach (2010) do for topics, and the default there; the number of documents is that seen.
+    """
 
     batch_size: BatchSize = 1
+    decay: float | None = None
+    offset: float = 10.0
 
     word = "online-vb"
     readout = "expect_log"
     report = "mean"
+    ways = ("exact", "mean-field")
+
+    @property
+    def counts_rows(self) -> bool:
+        return self.decay is not None
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        return _rows(self.batch_size, rows_to_learn)
+        return _rows(self.batch_size, rows_to_learn, 1024 if self.decay is None else 64)
+
+    def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
+        return Equal() if self.decay is None else Decay(self.decay, self.offset)
+
+
+def _check_whole(value: Any, name: str, least: int) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < least):
+        raise ValueError(f"{name} must be an integer of at least {least}, or None, got {value!r}")
+
+
+@dataclass(frozen=True)
+class SimulatedEM(Algorithm):
+    """Simulated online EM (paper 001): the E-step draws the latent variables, and averages the statistics of the draws.
+
+    Parameters
+    ----------
+    sampler : str, default='auto'
+        'gibbs' or 'metropolis' for topics and for spectra, 'independent' for mixtures; 'auto' is the first that a model names.
+    burn_in : int, optional
+        Draws of each row that are thrown away. By default what the sampler needs.
+    n_samples : int, optional
+        Draws of each row that are averaged (m of eq. 3). By default what the sampler needs.
+    kappa : float, optional
+        Sharpness of Metropolis proposals: the larger, the shorter the steps.
+    rao_blackwell : bool, default=True
+        Whether a draw is replaced by what is expected given a part of it, which can only reduce the variance. Not: raw counts.
+    decay, offset : float, default=0.6, 2.0
+        The step at batch t is (t + offset)^-decay.
+    batch_size : int or 'auto', default='auto'
+        Rows of a batch. The paper folds row by row.
+    average : bool, default=True
+        Whether the statistics are averaged on the way (Polyak and Ruppert).
+    """
+
+    sampler: str = "auto"
+    burn_in: int | None = None
+    n_samples: int | None = None
+    kappa: float | None = None
+    rao_blackwell: bool = True
+    decay: float = 0.6
+    offset: float = 2.0
+    batch_size: BatchSize = "auto"
+    average: bool = True  # type: ignore[misc]
+
+    word = "simulated-em"
+    ways = ("simulated",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_whole(self.burn_in, "burn_in", 0)
+        _check_whole(self.n_samples, "n_samples", 1)
+        if self.kappa is not None and (not isinstance(self.kappa, Real) or not 0.0 < self.kappa < math.inf):
+            raise ValueError(f"kappa must be a positive number, or None, got {self.kappa!r}")
+
+    @property
+    def counts_rows(self) -> bool:
+        return True
+
+    def inference(self, model: Model) -> Inference:
+        names = list(model.samplers)
+        name = names[0] if self.sampler == "auto" else self.sampler
+        if name not in names:
+            raise ValueError(f"sampler must be 'auto' or one of {', '.join(map(repr, names))}, got {self.sampler!r}")
+        default = model.samplers[name]
+        return Inference(
+            "simulated",
+            name,
+            default.burn_in if self.burn_in is None else int(self.burn_in),
+            default.n_samples if self.n_samples is None else int(self.n_samples),
+            default.kappa if self.kappa is None else float(self.kappa),
+            self.rao_blackwell,
+        )
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn, 64)
+
+    def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
+        return Decay(self.decay, self.offset)
+
+
+@dataclass(frozen=True)
+class AutoSimulatedEM(SimulatedEM):
+    """What "auto" is for models whose E-step has to be simulated: `fit` streams the rows again and again."""
+
+    word = "auto"
+    again = True
+
+
+@dataclass(frozen=True)
+class CollapsedVB(Algorithm):
+    """Stochastic collapsed variational Bayes for topics (SCVB0; Foulds et al., 2013): fast, and deterministic.
+
+    Parameters
+    ----------
+    burn_in : int, default=5
+        Sweeps over each document before the one that is learned from.
+    decay, offset : float, default=0.6, 2.0
+        The step at batch t is (t + offset)^-decay.
+    batch_size : int or 'auto', default='auto'
+        Documents of a batch.
+    """
+
+    burn_in: int = 5
+    decay: float = 0.6
+    offset: float = 2.0
+    batch_size: BatchSize = "auto"
+
+    word = "scvb0"
+    ways = ("collapsed",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_whole(self.burn_in, "burn_in", 0)
+
+    @property
+    def counts_rows(self) -> bool:
+        return True
+
+    def inference(self, model: Model) -> Inference:
+        return Inference("collapsed", burn_in=self.burn_in)
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn, 64)
+
+    def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
+        return Decay(self.decay, self.offset)
 
 
 @dataclass(frozen=True)
@@ -258,21 +408,29 @@ class Auto(Algorithm):
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
     kind.word: kind
-    for kind in (Auto, BatchEM, SatoEM, BayesianOnlineEM, OnlineEM, BatchVB, OnlineVB, QuasiBayes, MomentMatching)
-}
+    for kind in (
+        Auto, BatchEM, SatoEM, BayesianOnlineEM, OnlineEM, SimulatedEM, CollapsedVB, BatchVB, OnlineVB, QuasiBayes,
+        MomentMatching,
+    )
+}  # fmt: skip
 
 
-def resolve(algorithm: str | Algorithm, readouts: frozenset[str], model: str, stream: Any = "expect_log") -> Algorithm:
+def resolve(algorithm: str | Algorithm, model: Model, name: str, own: Mapping[str, Algorithm]) -> Algorithm:
     """Return the algorithm that a word or object names, or refuse it with the words that this model can be learned by.
 
-    `stream` is the readout by which "auto" streams, unless it has one.
+    `own` are algorithms that words mean for this model; "auto" is always among them.
     """
-    legal = [word for word, kind in ALGORITHMS.items() if kind().readout in readouts]
-    chosen = ALGORITHMS[algorithm]() if isinstance(algorithm, str) and algorithm in ALGORITHMS else algorithm
+    named = {word: own.get(word) or kind() for word, kind in ALGORITHMS.items()}
+    legal = [word for word, one in named.items() if _suits(one, model)]
+    chosen = named[algorithm] if isinstance(algorithm, str) and algorithm in named else algorithm
     if not isinstance(chosen, Algorithm):
         raise ValueError(f"algorithm must be one of {', '.join(map(repr, legal))} or one of their objects, got {algorithm!r}")
     if isinstance(chosen, Auto) and chosen.stream is None:
-        chosen = replace(chosen, stream=stream)
-    if chosen.readout not in readouts:
-        raise ValueError(f"{model} cannot be learned by {chosen.word!r}: use one of {', '.join(map(repr, legal))}")
+        chosen = replace(own["auto"], batch_size=chosen.batch_size)  # type: ignore[call-arg]
+    if not _suits(chosen, model):
+        raise ValueError(f"{name} cannot be learned by {chosen.word!r}: use one of {', '.join(map(repr, legal))}")
     return chosen
+
+
+def _suits(algorithm: Algorithm, model: Model) -> bool:
+    return any((way, algorithm.readout) in model.ways for way in algorithm.ways)

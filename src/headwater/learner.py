@@ -11,7 +11,7 @@ import numpy as np
 
 from headwater.algorithms import Algorithm
 from headwater.kernels.parallel import one_blas_thread, run_tasks
-from headwater.models.protocol import NO_SCORES, Model, Start, StartSettings
+from headwater.models.protocol import NO_SCORES, Inference, Model, Start, StartSettings
 from headwater.schedules import Schedule, forgetting
 from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, fingerprint
 from headwater.statistics import Array, Statistics
@@ -35,6 +35,26 @@ class Learner:
     warm_up: int | None = None
     n_threads: int | None = None
     parts: int = 1
+    rows_at_hand: float = np.inf  # what `fit` has: rows that come again are not more rows
+
+    @cached_property
+    def inference(self) -> Inference:
+        return self.algorithm.inference(self.model)
+
+    @cached_property
+    def sweeps(self) -> bool:
+        """Whether rows are folded one by one, in a kernel."""
+        return self.batch_rows == 1 and self.model.sweeps(self.inference)
+
+    def drawing(self, state: State, after: int = 0) -> Inference:
+        """How the next E-step of a state is taken, so many rows after those it has folded."""
+        return replace(self.inference, key=state.key, first=state.progress.rows_seen + after)
+
+    def count(self, progress: Progress) -> float:
+        """What the statistics are worth beside the prior."""
+        if self.algorithm.counts_rows and self.half_life is None:
+            return min(progress.weight_seen, self.rows_at_hand)
+        return progress.n_eff
 
     @cached_property
     def alone(self) -> Learner:
@@ -44,10 +64,10 @@ class Learner:
 
     @cached_property
     def warm_up_rows(self) -> int:
-        """Rows to wait for: ten times what moves every parameter, at least 2000, at most 8 MB of them."""
+        """Rows to wait for: what the model asks for, at most 8 MB of them."""
         if self.warm_up is not None:
             return self.warm_up
-        wanted = max(2000, 10 * self.model.rows_to_learn(self.width))
+        wanted = self.model.rows_to_start(self.width)
         return max(2 * self.model.n_components, min(wanted, WARM_UP_BYTES // self.model.row_bytes(self.width)))
 
     @cached_property
@@ -67,7 +87,7 @@ class Learner:
 
     def average_count(self, progress: Progress) -> float:
         """Rows that averaged statistics are worth: all of them, unless some were forgotten."""
-        return progress.weight_seen if self.half_life is None else progress.n_eff
+        return min(progress.weight_seen, self.rows_at_hand) if self.half_life is None else progress.n_eff
 
 
 def advance(learner: Learner, state: State, batch: Batch, scores: Array = NO_SCORES) -> tuple[State, Info]:
@@ -78,7 +98,7 @@ def advance(learner: Learner, state: State, batch: Batch, scores: Array = NO_SCO
     if at < len(batch):
         if len(state.parts) != (learner.parts if learner.parts > 1 else 0):
             state = _dealt(learner, state)
-        take = _deal if learner.parts > 1 else _sweep if learner.batch_rows == 1 else _fold_batches
+        take = _deal if learner.parts > 1 else _sweep if learner.sweeps else _fold_batches
         state, total = take(learner, state, batch[at:], scores[at:])
     step = learner.batch_rows / state.progress.mass if state.progress.mass else 0.0
     return state, Info(len(batch), total / batch[at:].size if at < len(batch) else 0.0, step)
@@ -101,12 +121,18 @@ def settle(learner: Learner, state: State, rows: int | None = None) -> State:
     if state.base is None:
         assert state.buffer is not None
         batch = state.buffer.batch(rows)
-        return rooted(learner, state.key, learner.model.start(batch, state.key, learner.settings, learner.n_threads))
+        return rooted(learner, state.key, started(learner, batch, state.key))
     if state.parts:
         return _gathered(learner, state)
     if state.pending is not None:
         return fold(learner, state, state.pending)
     return state
+
+
+def started(learner: Learner, batch: Batch, key: int, polish: bool = True) -> Start:
+    """Find a start on these rows."""
+    settings = replace(learner.settings, inference=learner.inference, polish=polish and learner.settings.polish)
+    return learner.model.start(batch, key, settings, learner.n_threads)
 
 
 def rooted(learner: Learner, key: int, start: Start) -> State:
@@ -121,7 +147,7 @@ def rooted(learner: Learner, key: int, start: Start) -> State:
 
 def planted(learner: Learner, key: int, batch: Batch, weight: float) -> State:
     """Return a state whose warm-up is over, on these rows, which count `weight` times; less than 1: they will come again."""
-    start = learner.model.start(batch, key, learner.settings, learner.n_threads)
+    start = started(learner, batch, key)
     if weight < 1.0:
         summary = start.summary
         start = replace(start, summary=Summary(summary.statistics.scaled(weight), 0, summary.size * weight))
@@ -155,6 +181,29 @@ def _based(
     return replace(state, base=base, statistics=statistics, average=average)
 
 
+def widened(learner: Learner, state: State) -> State:
+    """Return the state for rows of the learner's width, which is more than it had; what was learned stays."""
+    model, width = learner.model, learner.width
+
+    def wide(value: Any) -> Any:
+        return None if value is None else model.widened(value, width)
+
+    if state.base is None:
+        return replace(state, buffer=None if state.buffer is None else state.buffer.widened(width))
+    base = replace(
+        state.base,
+        prior=wide(state.base.prior),
+        statistics=wide(state.base.statistics),
+        average=wide(state.base.average),
+    )
+    pending = None if state.pending is None else replace(state.pending, statistics=wide(state.pending.statistics))
+    state = replace(
+        state, base=base, statistics=wide(state.statistics), average=wide(state.average), pending=pending, reported=None,
+        parts=tuple(widened(learner, part) for part in state.parts),
+    )  # fmt: skip
+    return refreshed(learner, state)
+
+
 def chosen(learner: Learner, after: Learner, settled: State, components: Any) -> State:
     """Return what a settled state has learned of some components, as a base of its own; `after` is to go on with it."""
     assert settled.base is not None
@@ -171,7 +220,7 @@ def belief(learner: Learner, state: State) -> tuple[Any, Statistics, float]:
     """Return prior, statistics and count of a settled state: what is believed is prior + count * statistics."""
     assert state.base is not None and state.statistics is not None
     if state.average is None:
-        return state.base.prior, state.statistics, state.progress.n_eff
+        return state.base.prior, state.statistics, learner.count(state.progress)
     return state.base.prior, state.average, learner.average_count(state.progress)
 
 
@@ -242,7 +291,7 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
             if scores.size:
                 stop = min(end, at + (1 << buffer.rows.bit_length()) - buffer.rows)
                 if buffer.rows >= UNKNOWN_ROWS:
-                    learner.model.summarize(milestone_parameters(learner, state), batch[at:stop], None, scores[at:stop])
+                    scores[at:stop] = learner.model.log_likelihood(milestone_parameters(learner, state), batch[at:stop])
             buffer.append(batch[at:stop])
             at = stop
         return (settle(learner, state) if over else state), end
@@ -326,7 +375,10 @@ def _fold_batches(learner: Learner, state: State, batch: Batch, scores: Array) -
         pending = state.pending
         room = learner.batch_rows - (pending.rows if pending else 0)
         part = batch[at : at + room]
-        summary = learner.model.summarize(state.parameters, part, pending, scores[at : at + room], learner.n_threads)
+        summary = learner.model.summarize(
+            state.parameters, part, pending, scores[at : at + room], learner.n_threads,
+            learner.drawing(state, pending.rows if pending else 0),
+        )  # fmt: skip
         total += summary.score - (pending.score if pending else 0.0)
         full = summary.rows == learner.batch_rows
         state = fold(learner, state, summary) if full else replace(state, pending=summary)
@@ -379,5 +431,6 @@ def _kept(learner: Learner, statistics: Statistics) -> Any:
 def refreshed(learner: Learner, state: State) -> State:
     """Return the state with the parameters of its next E-step."""
     assert state.base is not None
-    readout = learner.model.readout(learner.algorithm.readout, state.base.prior, state.statistics, state.progress.n_eff)
+    count = learner.count(state.progress)
+    readout = learner.model.readout(learner.algorithm.readout, state.base.prior, state.statistics, count)
     return replace(state, parameters=readout)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from headwater.learner import Learner, advance, belief, report, rooted, settle
+from headwater.learner import Learner, advance, belief, report, rooted, settle, started
 from headwater.models.protocol import Start
 from headwater.models.seeding import labelled_first
 from headwater.models.start import Climb, climb
@@ -29,11 +29,14 @@ def learn(
     `resume` is a state to go on from, and the objective it had reached.
     """
     algorithm = learner.algorithm
+    if algorithm.again:
+        return _streamed(learner, batch, key, max_iter, tol, resume, watch)
     if algorithm.online and not algorithm.finish:
         state, info = advance(learner, resume[0] if resume else State(key), batch)
         parameters, score = report(learner, state), info.score
         if state.base is None:
-            score = learner.model.summarize(parameters, batch, n_threads=learner.n_threads).score / batch.size
+            summary = learner.model.summarize(parameters, batch, None, n_threads=learner.n_threads, inference=learner.inference)
+            score = summary.score / batch.size
         return state, Climb(Summary(state.statistics), parameters, (score,), True)  # type: ignore[arg-type]
     name = "mode" if algorithm.likelihood else algorithm.readout
     reached: list[tuple[Start, Climb]] = []
@@ -59,12 +62,7 @@ def _first(learner: Learner, batch: Batch, key: int) -> Start:
     rows, n = min(len(batch), learner.warm_up_rows), len(batch)
     order = np.random.default_rng(np.random.SeedSequence((key, n))).permutation(n)
     polish = learner.algorithm.finish and learner.settings.polish
-    start = learner.model.start(
-        batch if rows == n else batch[np.sort(labelled_first(batch, order, rows)[:rows])],
-        key,
-        replace(learner.settings, polish=polish),
-        learner.n_threads,
-    )
+    start = started(learner, batch if rows == n else batch[np.sort(labelled_first(batch, order, rows)[:rows])], key, polish)
     if rows == n:
         return start
     if not polish:
@@ -83,3 +81,36 @@ def _resumed(learner: Learner, state: State) -> Start:
     settled = settle(learner, state)
     prior, statistics, count = belief(learner, settled)
     return Start(prior, report(learner, settled), Summary(statistics.scaled(count), settled.progress.rows_seen, count))
+
+
+def _streamed(
+    learner: Learner,
+    batch: Batch,
+    key: int,
+    max_iter: int,
+    tol: float,
+    resume: tuple[State, float] | None,
+    watch: Callable[[int, float], None] | None,
+) -> tuple[State, Climb]:
+    """Stream all rows again and again, each time in another order, until the E-steps score them no better by tol."""
+    n = len(batch)
+    weighs = batch.size
+    before = resume[0].progress if resume else None
+    finite = replace(learner, rows_at_hand=weighs + (before.weight_seen if before else 0.0))
+    state = resume[0] if resume else State(key)
+    trace: list[float] = []
+    converged = False
+    for turn in range(max(1, max_iter)):
+        order = np.random.default_rng(np.random.SeedSequence((key, n, turn))).permutation(n)
+        state, info = advance(finite, state, batch[order])
+        trace.append(info.score)
+        if watch is not None:
+            watch(turn + 1, info.score)
+        if turn > 1 and trace[-1] - trace[-2] < tol * abs(trace[-2]):
+            converged = True
+            break
+    state = settle(finite, state)
+    rows = n + (before.rows_seen if before else 0)
+    progress = replace(state.progress, rows_seen=rows, weight_seen=finite.rows_at_hand)
+    state = replace(state, progress=progress)
+    return state, Climb(Summary(state.statistics), report(learner, state), tuple(trace), converged)  # type: ignore[arg-type]

@@ -47,6 +47,10 @@ class SparseRows:
         places = np.repeat(self.indptr[chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
         return SparseRows(self.data[places], self.indices[places], indptr, self.width)
 
+    def widened(self, width: int) -> SparseRows:
+        """Return the rows with more columns, which are zero."""
+        return SparseRows(self.data, self.indices, self.indptr, width)
+
     def copy(self) -> SparseRows:
         """Return the rows in memory of their own."""
         held = slice(int(self.indptr[0]), int(self.indptr[-1]))
@@ -64,7 +68,7 @@ def _joined(rows: list[Any]) -> Any:
         np.concatenate([part.data for part in parts]),
         np.concatenate([part.indices for part in parts]),
         np.concatenate(indptr),
-        parts[0].width,
+        max(part.width for part in parts),
     )
 
 
@@ -128,6 +132,15 @@ class Buffer:
         self.rows += len(batch)
         if batch.labels.size:
             self.named |= frozenset(labels[labels >= 0].tolist())
+
+    def widened(self, width: int) -> Buffer:
+        """Return the same rows with more columns, which are zero."""
+        wide = Buffer()
+        wide.rows, wide.named = self.rows, self.named
+        for chunk in self._chunks:
+            X = chunk.X if isinstance(chunk.X, SparseRows) else sparse_rows(chunk.X)
+            wide._chunks.append(Batch(X.widened(width), chunk.weights, chunk.labels))
+        return wide
 
     def cut(self, rows: int) -> None:
         """Keep the first rows only."""

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from headwater.learner import Learner, advance, branch, milestone_parameters, planted, report, settle
+from headwater.learner import Learner, advance, branch, milestone_parameters, planted, report, settle, widened
 from headwater.passes import learn
 from headwater.state import Batch, State
 from headwater.statistics import Array
@@ -58,6 +58,9 @@ class StreamingEstimator(BaseEstimator, ABC):
     # Parameters in which models must agree to be merged.
     _merge_parameters: ClassVar[tuple[str, ...]] = ("n_components", "half_life")
 
+    # Runs of `fit` from different starts, where there is no parameter for it.
+    n_init = 1
+
     # Whether a row is a sequence of symbols, of any length.
     _takes_sequences: ClassVar[bool] = False
 
@@ -80,14 +83,23 @@ class StreamingEstimator(BaseEstimator, ABC):
         """Return one row as a chunk, or refuse it."""
         return check_row(x, names, width)
 
+    def _aligned(self, rows: Any, learning: bool = False) -> Any:
+        """Return the rows in the width of the model, or refuse them."""
+        check_width(rows, self.n_features_in_, type(self).__name__)
+        return rows
+
+    def _note_columns(self, X: Any, reset: bool) -> None:
+        """Take note of the number and names of the columns, or refuse others than those known."""
+        validate_data(self, X, skip_check_array=True, reset=reset)
+
     @property
     def _n_labels(self) -> int:
-        """Number of components that a label may name."""
+        """Number of components that a label may name, and the least number of rows to find them in."""
         return int(self.n_components)
 
     # Learning
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from all rows at hand, forgetting what was learned before (unless `warm_start`).
 
         Parameters
@@ -98,14 +110,15 @@ class StreamingEstimator(BaseEstimator, ABC):
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
             How often each row counts; 0 is as good as absent.
-        labels : array-like of shape (n_samples,), optional
-            The component of each row where it is known, -1 where not.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
+        return self._fit(X, sample_weight)
+
+    def _fit(self, X: Any, sample_weight: Any, labels: Any = None) -> Self:
         batch, learner = self._take(X, sample_weight, labels, reset=True)
         if batch.X.shape[0] < self._n_labels:
             raise ValueError(
@@ -124,7 +137,7 @@ class StreamingEstimator(BaseEstimator, ABC):
             resume,
             self._watch(),
         )
-        validate_data(self, X, skip_check_array=True, reset=True)
+        self._note_columns(X, reset=True)
         self._set(state, learner)
         for name in RESULTS:
             self.__dict__.pop(name, None)
@@ -137,11 +150,11 @@ class StreamingEstimator(BaseEstimator, ABC):
                 "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
                 "tol, or check for degenerate data.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
 
         Parameters
@@ -152,18 +165,16 @@ class StreamingEstimator(BaseEstimator, ABC):
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
             How often each row counts; 0 is as good as absent.
-        labels : array-like of shape (n_samples,), optional
-            The component of each row where it is known, -1 where not.
 
         Returns
         -------
         self : object
             The estimator, a chunk wiser.
         """
-        self._learn_chunk(X, sample_weight, labels)
+        self._learn_chunk(X, sample_weight)
         return self
 
-    def update(self, X: Any, sample_weight: Any = None, *, labels: Any = None) -> Array:
+    def update(self, X: Any, sample_weight: Any = None) -> Array:
         """Score each row as the model was before learning it, and learn it, in one E-step.
 
         Within a batch, and between the powers of two of the warm-up, parameters stand still, so this is the honest
@@ -176,34 +187,36 @@ class StreamingEstimator(BaseEstimator, ABC):
             The rows.
         sample_weight : array-like of shape (n_samples,), optional
             How often each row counts; 0 is as good as absent, but scored.
-        labels : array-like of shape (n_samples,), optional
-            The component of each row where it is known, -1 where not; a labelled row scores its joint log-density.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
             Log-density of each row before it was learned.
         """
+        return self._update(X, sample_weight)
+
+    def _update(self, X: Any, sample_weight: Any, labels: Any = None) -> Array:
         rows = self._checked(X)
         kept = check_weights(sample_weight, len(rows)) != 0.0
         scores = np.full(len(rows), np.nan)
         if kept.size and not kept.all():
             if self._has_state():
-                check_width(rows, self.n_features_in_, type(self).__name__)
-                scores[~kept] = self._learner.model.log_likelihood(self._reading()[1], Batch(rows[~kept]))
+                scores[~kept] = self._learner.model.log_likelihood(self._reading()[1], Batch(self._aligned(rows[~kept])))
             scores[kept] = self._learn_chunk(X, sample_weight, labels, scored=True)
             return scores
         return self._learn_chunk(X, sample_weight, labels, scored=True)
 
-    def _learn_chunk(self, X: Any, sample_weight: Any, labels: Any, scored: bool = False) -> Array:
+    def _learn_chunk(self, X: Any, sample_weight: Any = None, labels: Any = None, scored: bool = False) -> Array:
         first = not self._has_state()
         batch, learner = self._take(X, sample_weight, labels, reset=first)
         _refuse_batch(learner)
-        validate_data(self, X, skip_check_array=True, reset=first)
+        self._note_columns(X, reset=first)
         return self._advance(batch, learner, scored)
 
     def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
         state = self._state if self._has_state() else State(self._new_key())
+        if self._has_state() and learner.width > self._learner.width:
+            state = widened(learner, state)
         scores = np.full(len(batch) if scored else 0, np.nan)
         state, _ = advance(learner, state, batch, scores)
         self._set(state, learner)
@@ -211,7 +224,7 @@ class StreamingEstimator(BaseEstimator, ABC):
             self.__dict__.pop(name, None)
         return scores
 
-    def warm_start_from(self, X: Any, sample_weight: Any = None, *, labels: Any = None, weight: float = 1.0) -> Self:
+    def warm_start_from(self, X: Any, sample_weight: Any = None, *, weight: float = 1.0) -> Self:
         """Find a start on a sample, whatever its size, and forget what was learned before; the warm-up is over then.
 
         Workers that share the start, as branches of this model or copies made at once, can be merged without any matching.
@@ -222,8 +235,6 @@ class StreamingEstimator(BaseEstimator, ABC):
             The sample.
         sample_weight : array-like of shape (n_samples,), optional
             How often each row counts; 0 is as good as absent.
-        labels : array-like of shape (n_samples,), optional
-            The component of each row where it is known, -1 where not.
         weight : float, default=1.0
             How much of the sample counts as learned. Less than 1 if its rows will come again in the stream: they then only
             hold the start in place, and are not among `n_samples_seen_`.
@@ -243,6 +254,9 @@ class StreamingEstimator(BaseEstimator, ABC):
         >>> hw.merge(parts).n_samples_seen_
         9000
         """
+        return self._plant(X, sample_weight, weight)
+
+    def _plant(self, X: Any, sample_weight: Any, weight: float, labels: Any = None) -> Self:
         if isinstance(weight, bool) or not isinstance(weight, numbers.Real) or not 0.0 < weight <= 1.0:
             raise ValueError(f"weight must be a number greater than 0 and at most 1, got {one_line(weight)}")
         batch, learner = self._take(X, sample_weight, labels, reset=True, going_on=False)
@@ -250,7 +264,7 @@ class StreamingEstimator(BaseEstimator, ABC):
             raise ValueError(f"the sample must have at least {self._n_labels} rows, one for each component, got {len(batch)}")
         _refuse_batch(learner)
         state = planted(learner, self._new_key(), batch, float(weight))
-        validate_data(self, X, skip_check_array=True, reset=True)
+        self._note_columns(X, reset=True)
         self._set(state, learner)
         for name in RESULTS:
             self.__dict__.pop(name, None)
@@ -300,7 +314,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         row = self._one(x, learning=True)
         learner = self._learner_for(row.shape[1], self._has_state())
         if not learner.algorithm.online:
-            self._learn_chunk(row, None, None)
+            self._learn_chunk(row)
         if not self._has_state():
             self.n_features_in_ = row.shape[1]
             if isinstance(x, Mapping):
@@ -324,22 +338,6 @@ class StreamingEstimator(BaseEstimator, ABC):
         row = self._one(x)
         learner = self._learner
         return float(learner.model.log_likelihood(self._quick_parameters(), Batch(row), 1)[0])
-
-    def predict_one(self, x: Any) -> int:
-        """Return the most probable component of one row under the parameters of the last refresh.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or mapping
-            The row.
-
-        Returns
-        -------
-        component : int
-            Its index.
-        """
-        row = self._one(x)
-        return int(np.argmax(self._learner.model.posterior(self._quick_parameters(), Batch(row), 1)[0]))
 
     def _one(self, x: Any, learning: bool = False) -> Any:
         if not learning:
@@ -385,9 +383,8 @@ class StreamingEstimator(BaseEstimator, ABC):
 
     def _rows(self, X: Any) -> Batch:
         check_is_fitted(self)
-        rows = self._checked(X)
-        check_width(rows, self.n_features_in_, type(self).__name__)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        rows = self._aligned(self._checked(X))
+        self._note_columns(X, reset=False)
         return Batch(rows)
 
     # The machinery
@@ -397,7 +394,7 @@ class StreamingEstimator(BaseEstimator, ABC):
     ) -> tuple[Batch, Learner]:
         rows = self._checked(X)
         if not reset:
-            check_width(rows, self.n_features_in_, type(self).__name__)
+            rows = self._aligned(rows, learning=True)
         if going_on is None:
             going_on = not reset or (self.warm_start and self._has_state())
         learner = self._learner_for(rows.shape[1], going_on)

@@ -13,12 +13,13 @@ from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.algorithms import Algorithm, resolve
+from headwater.algorithms import Algorithm, Auto, resolve
 from headwater.estimators.base import RESULTS, StreamingEstimator
 from headwater.estimators.display import html_table, text_table
 from headwater.learner import Learner, belief, chosen
 from headwater.models.mixture import Mixture
 from headwater.models.protocol import StartSettings
+from headwater.state import Batch
 from headwater.statistics import Array
 
 # Parameters that every mixture has, and the values they take.
@@ -56,7 +57,8 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
 
     def _learner_of(self, family: Any, width: int, name: str, given: Any, polish: bool, modal: bool = True) -> Learner:
         """The learner of a mixture of this family; `modal` says whether the components' prior has a mode."""
-        algorithm = resolve(self.algorithm, family.readouts, name, family.stream)
+        model = Mixture(self.n_components, family, self.weight_concentration_prior)
+        algorithm = resolve(self.algorithm, model, name, {"auto": Auto(stream=family.stream)})
         proper = (self.weight_concentration_prior or 1.0) >= 1.0
         if algorithm.readout == "mode" and not proper:
             raise ValueError(
@@ -64,7 +66,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
                 f"got {self.weight_concentration_prior}"
             )
         return Learner(
-            Mixture(self.n_components, family, self.weight_concentration_prior),
+            model,
             algorithm,
             width,
             StartSettings(
@@ -78,6 +80,108 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             self.n_threads,
             int(self.parts),
         )
+
+    # Learning
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
+        """Learn from all rows at hand, forgetting what was learned before (unless `warm_start`).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows: an array, or a pandas or polars frame of numbers.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts; 0 is as good as absent.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit(X, sample_weight, labels)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
+        """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts; 0 is as good as absent.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not.
+
+        Returns
+        -------
+        self : object
+            The estimator, a chunk wiser.
+        """
+        self._learn_chunk(X, sample_weight, labels)
+        return self
+
+    def update(self, X: Any, sample_weight: Any = None, *, labels: Any = None) -> Array:
+        """Score each row as the model was before learning it, and learn it, in one E-step.
+
+        Within a batch, and between the powers of two of the warm-up, parameters stand still, so this is the honest
+        (prequential) score of a stream. The first eight rows, when not even the scale is known, score NaN. Variational
+        algorithms score their lower bound of the log-density, which is close to it once there are rows enough.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts; 0 is as good as absent, but scored.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not; a labelled row scores its joint log-density.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Log-density of each row before it was learned.
+        """
+        return self._update(X, sample_weight, labels)
+
+    def warm_start_from(self, X: Any, sample_weight: Any = None, *, labels: Any = None, weight: float = 1.0) -> Self:
+        """Find a start on a sample, whatever its size, and forget what was learned before; the warm-up is over then.
+
+        Workers that share the start, as branches of this model or copies made at once, can be merged without any matching.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The sample.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts; 0 is as good as absent.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not.
+        weight : float, default=1.0
+            How much of the sample counts as learned. Less than 1 if its rows will come again in the stream: they then only
+            hold the start in place, and are not among `n_samples_seen_`.
+
+        Returns
+        -------
+        self : object
+            The estimator, at the beginning of a stream.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import headwater as hw
+        >>> rows = np.random.default_rng(0).normal(size=(9000, 2))
+        >>> start = hw.GaussianMixture(2, random_state=0).warm_start_from(rows[::9], weight=0.1)
+        >>> parts = [start.branch().partial_fit(rows[part::3]) for part in range(3)]
+        >>> hw.merge(parts).n_samples_seen_
+        9000
+        """
+        return self._plant(X, sample_weight, weight, labels)
 
     # Answers
 
@@ -163,6 +267,22 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             Indices of components.
         """
         return self.predict_proba(X).argmax(axis=1)
+
+    def predict_one(self, x: Any) -> int:
+        """Return the most probable component of one row under the parameters of the last refresh.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or mapping
+            The row.
+
+        Returns
+        -------
+        component : int
+            Its index.
+        """
+        row = self._one(x)
+        return int(np.argmax(self._learner.model.posterior(self._quick_parameters(), Batch(row), 1)[0]))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> NDArray[np.int64]:
         """Learn from the rows and return the most probable component of each.

@@ -294,7 +294,7 @@ class Multinomial:
         table = totals.table + Table.of_words(len(slots), words, rows, slots)
         return replace(totals, count=totals.count + count, length=totals.length + length, table=table)
 
-    def collect(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> MultinomialStatistics:
+    def collect(self, geometry: Any, batch: Batch, responsibilities: Array) -> MultinomialStatistics:
         """Statistics of rows whose responsibilities are known."""
         nothing = np.zeros(self.n_components)
         totals, blank = self.zeros(batch.X.shape[1]), self.from_probabilities(np.empty((self.n_components, 0)))

@@ -28,7 +28,7 @@ class MultinomialStatistics(Statistics):
 
     def averaged(self, newest: Self, gain: float) -> Self:
         """Return these statistics, a running average, moved towards the newest."""
-        names = ("from_base", "count", "length")
+        names = [name for name in self._names() if name != "table"]
         small = {name: (1.0 - gain) * getattr(self, name) + gain * getattr(newest, name) for name in names}
         return replace(self, **small, table=averaged(self.table, newest.table, gain))
 

@@ -43,6 +43,13 @@ class _Store:
         self.older: list[ref[_Version]] = []
         self.lock = RLock()
 
+    def widen(self, width: int) -> None:
+        """See to it that there can be so many words."""
+        if width > len(self.slots):
+            slots = np.zeros(max(width, len(self.slots) * 3 // 2), dtype=np.int32)
+            slots[: len(self.slots)] = self.slots
+            self.slots = slots
+
     def admit(self, words: Words) -> None:
         """See to it that every one of these words has a row."""
         room = len(self.words)
@@ -128,8 +135,8 @@ class Table:
 
     __array_ufunc__ = None  # a NumPy number times a table is a table
 
-    def __init__(self, version: _Version, factor: float) -> None:
-        self._version, self.factor = version, factor
+    def __init__(self, version: _Version, factor: float, width: int) -> None:
+        self._version, self.factor, self.width = version, factor, width
 
     @classmethod
     def zeros(cls, width: int, n_components: int) -> Table:
@@ -140,7 +147,7 @@ class Table:
     def of_words(cls, width: int, words: Words, rows: Array, slots: NDArray[np.int32] | None = None) -> Table:
         """The table with these rows, which are not copied; the slots of the words, if they are known."""
         version = _restored(width, words, rows) if slots is None else _Version(_Store(slots, words, rows))
-        return cls(version, 1.0)
+        return cls(version, 1.0, width)
 
     @classmethod
     def of_dense(cls, matrix: Array) -> Table:
@@ -151,7 +158,7 @@ class Table:
     @property
     def shape(self) -> tuple[int, int]:
         """Number of words there can be, and of components."""
-        return len(self._version.store.slots), self._version.store.rows.shape[1]
+        return self.width, self._version.store.rows.shape[1]
 
     @property
     def nbytes(self) -> int:
@@ -193,11 +200,11 @@ class Table:
     def opened(self, words: Words) -> Iterator[tuple[Table, NDArray[np.int32], Array]]:
         """A new table, its slots and its rows; those of these words may be written to."""
         with self._version.next(words) as version:
-            yield Table(version, self.factor), version.store.slots, version.store.rows
+            yield Table(version, self.factor, self.width), version.store.slots, version.store.rows
 
     def rescaled(self, factor: float) -> Table:
         """Return the same rows with another factor."""
-        return Table(self._version, factor)
+        return Table(self._version, factor, self.width)
 
     def same_rows(self, other: Table) -> bool:
         """Whether the two are multiples of one and the same version."""
@@ -216,11 +223,19 @@ class Table:
     def __add__(self, other: Table | Blend) -> Table:
         other = other.plain()
         if self.factor == 0.0 or self._version.used == 0:
-            return other
+            return other if other.width >= self.width else other.widened(self.width)
         if self.same_rows(other):
-            return Table(self._version, self.factor + other.factor)
+            return Table(self._version, self.factor + other.factor, max(self.width, other.width))
         words = other.words()
-        return self.plus(words, other.at(words), 1.0)
+        return self.widened(max(self.width, other.width)).plus(words, other.at(words), 1.0)
+
+    def widened(self, width: int) -> Table:
+        """Return the table of more words; those that come on have not occurred."""
+        if width == self.width:
+            return self
+        with self._version.locked() as store:
+            store.widen(width)
+        return Table(self._version, self.factor, width)
 
     def plain(self) -> Table:
         """Return the table itself; an average returns what it has become."""
@@ -232,7 +247,7 @@ class Table:
     def __mul__(self, factor: Any) -> Table:
         if factor == 0.0:
             return Table.zeros(*self.shape)
-        return Table(self._version, self.factor * float(factor))
+        return Table(self._version, self.factor * float(factor), self.width)
 
     __rmul__ = __mul__
 
@@ -242,7 +257,7 @@ class Table:
         return Table.of_words(self.shape[0], words, np.ascontiguousarray(self.at(words)[:, order]))
 
     def __reduce__(self) -> Any:
-        return Table, (self._version, self.factor)
+        return Table, (self._version, self.factor, self.width)
 
 
 class Blend:
@@ -257,6 +272,10 @@ class Blend:
     def shape(self) -> tuple[int, int]:
         """Number of words there can be, and of components."""
         return self.table.shape
+
+    def widened(self, width: int) -> Blend:
+        """Return the average of tables of more words."""
+        return Blend(self.table.widened(width), self.rest.widened(width))
 
     def plain(self) -> Table:
         """The average as a table of its own; what rounding leaves below zero is zero."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from headwater.kernels._jit import kernel, kernel_exact
 from headwater.kernels.fastmath import digamma, exp, log
+from headwater.kernels.random import begin_stream, uniform
 
 MODE, MEAN, EXPECT_LOG, PREDICTIVE = 0, 1, 2, 3
 READOUTS = {
@@ -136,3 +137,28 @@ def load_block(X, start, rows, origin, block):
     for j in range(X.shape[1]):
         for b in range(rows):
             block[j, b] = X[start + b, j] - origin[j]
+
+
+@kernel
+def draw_components(shares, n_samples, key, first):
+    """Put the shares of `n_samples` draws of a component in the place of each row's probabilities.
+
+    `first` is the place of the first row in the stream of random numbers.
+    """
+    n_components = shares.shape[1]
+    running, counts = np.empty(n_components), np.empty(n_components)
+    state = np.zeros(1, dtype=np.uint64)
+    for i in range(shares.shape[0]):
+        begin_stream(state, key, first + i)
+        total = 0.0
+        for k in range(n_components):
+            total += shares[i, k]
+            running[k] = total
+            counts[k] = 0.0
+        for _ in range(n_samples):
+            u, k = uniform(state) * total, 0
+            while k < n_components - 1 and running[k] <= u:
+                k += 1
+            counts[k] += 1.0
+        for k in range(n_components):
+            shares[i, k] = counts[k] / n_samples

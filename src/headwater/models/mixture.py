@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from headwater.families.protocol import Family, Projected
-from headwater.kernels.mixture import READOUTS, weights_readout
+from headwater.kernels.mixture import READOUTS, draw_components, weights_readout
 from headwater.kernels.parallel import one_blas_thread
-from headwater.models.protocol import NO_SCORES, Start, StartSettings
+from headwater.models.protocol import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
 from headwater.models.start import tournament
 from headwater.state import Batch, Summary
 from headwater.statistics import Array, Statistics
@@ -44,8 +44,14 @@ class Mixture:
     weight_concentration_prior: float | None = None
 
     @property
-    def readouts(self) -> frozenset[str]:
-        return self.family.readouts
+    def ways(self) -> frozenset[tuple[str, str]]:
+        """Exact E-steps for every readout of the family; simulated ones, as a check."""
+        return frozenset(("exact", readout) for readout in self.family.readouts) | {("simulated", "mode")}
+
+    @property
+    def samplers(self) -> Mapping[str, Sampler]:
+        """Components can be drawn as they are: nothing has to be burnt in."""
+        return {"independent": Sampler(n_samples=10)}
 
     @property
     def has_prior(self) -> bool:
@@ -58,6 +64,10 @@ class Mixture:
     def rows_to_learn(self, width: int) -> int:
         """Rows that it takes to move every parameter."""
         return self.family.rows_to_learn(width)
+
+    def rows_to_start(self, width: int) -> int:
+        """Rows to wait for: ten times what moves every parameter, at least 2000."""
+        return max(2000, 10 * self.rows_to_learn(width))
 
     def row_bytes(self, width: int) -> int:
         """Memory of a row that waits."""
@@ -132,7 +142,7 @@ class Mixture:
         Subtracting beliefs may leave none. Such a component gets the mean of those parts that are one, or the prior if none
         is: beliefs are convex in their natural parameters, so a mean of them is a belief.
         """
-        if "match_moments" not in self.readouts:  # then beliefs are prior and counts, which always add
+        if "match_moments" not in self.family.readouts:  # then beliefs are prior and counts, which always add
             return totals, ()
         broken = ~self._projected.valid(prior.components, totals)
         weightless = prior.concentration + totals.count <= 0.0
@@ -193,13 +203,29 @@ class Mixture:
         pending: Summary | None = None,
         scores: Array = NO_SCORES,
         n_threads: int | None = None,
+        inference: Inference = EXACT,
     ) -> Summary:
         """E-step: add the rows to the pending summary, whose arrays are reused, or to a fresh one."""
         pending = pending or Summary(self.zeros(batch.X.shape[1]))
-        score, totals = self.family.estep(
-            parameters.components, parameters.log_weights, batch, pending.statistics, scores, n_threads=n_threads
-        )
+        options = (parameters.components, parameters.log_weights, batch)
+        if inference.way == "exact" or inference.rao_blackwell:  # what is expected of the draws is the exact E-step
+            score, totals = self.family.estep(*options, pending.statistics, scores, n_threads=n_threads)
+        else:
+            shares = np.empty((len(batch), self.n_components))
+            score, _ = self.family.estep(*options, scores=scores, responsibilities=shares, n_threads=n_threads)
+            draw_components(shares, inference.n_samples, np.uint64(inference.key), inference.first)
+            _, totals = self.family.estep(
+                *options, pending.statistics, responsibilities=shares, given=True, n_threads=n_threads
+            )
         return Summary(totals, pending.rows + len(batch), pending.size + batch.size, pending.score + score)
+
+    def sweeps(self, inference: Inference) -> bool:
+        """Whether rows can be learned one by one in a kernel."""
+        return inference.way == "exact"
+
+    def widened(self, value: Any, width: int) -> Any:
+        """Mixtures have the width they began with."""
+        raise NotImplementedError
 
     def climb(
         self, name: str, prior: MixturePrior, summary: Summary, batch: Batch, passes: int, tol: float, before: float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,13 +15,48 @@ NO_SCORES: Array = np.empty(0)
 
 
 @dataclass(frozen=True)
+class Inference:
+    """How an E-step is taken: "exact", "simulated", "mean-field" or "collapsed".
+
+    A simulated one draws the latent variables by a sampler of the model: the statistics of `n_samples` draws after `burn_in`
+    others are averaged (paper 001, eq. 3), each Rao-Blackwellised or not. `kappa` is the sharpness of Metropolis proposals.
+    What is drawn for a row depends on the key and on the row's place in the stream, `first` and those after it, alone.
+    """
+
+    way: str = "exact"
+    sampler: str = ""
+    burn_in: int = 0
+    n_samples: int = 1
+    kappa: float = 1.0
+    rao_blackwell: bool = True
+    key: int = 0
+    first: int = 0
+
+
+EXACT = Inference()
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """What a sampler does where nothing else is said: draws that are thrown away, draws that are kept, sharpness."""
+
+    burn_in: int = 0
+    n_samples: int = 1
+    kappa: float = 1.0
+
+
+@dataclass(frozen=True)
 class StartSettings:
-    """How to start: the way of seeding, whether seeds compete, by which readout they climb, what replaces what they say."""
+    """How to start: the way of seeding, whether seeds compete, by which readout they climb, what replaces what they say.
+
+    And how the E-steps on the way are taken, if not exactly.
+    """
 
     method: str = "kmeans"
     polish: bool = True
     readout: str = "mode"
     given: Callable[[Any], Any] | None = None
+    inference: Inference = EXACT
 
 
 @dataclass(frozen=True)
@@ -40,7 +75,10 @@ class Model(Protocol):
     def n_components(self) -> int: ...
 
     @property
-    def readouts(self) -> frozenset[str]: ...
+    def ways(self) -> frozenset[tuple[str, str]]: ...  # of an E-step, each with a readout that it takes
+
+    @property
+    def samplers(self) -> Mapping[str, Sampler]: ...  # the first is the default
 
     @property
     def has_prior(self) -> bool: ...
@@ -48,6 +86,8 @@ class Model(Protocol):
     def n_parameters(self, width: int) -> int: ...
 
     def rows_to_learn(self, width: int) -> int: ...
+
+    def rows_to_start(self, width: int) -> int: ...
 
     def row_bytes(self, width: int) -> int: ...
 
@@ -82,7 +122,12 @@ class Model(Protocol):
         pending: Summary | None = None,
         scores: Array = NO_SCORES,
         n_threads: int | None = None,
+        inference: Inference = EXACT,
     ) -> Summary: ...
+
+    def sweeps(self, inference: Inference) -> bool: ...
+
+    def widened(self, value: Any, width: int) -> Any: ...
 
     def sweep(
         self,

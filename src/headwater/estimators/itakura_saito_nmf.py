@@ -1,0 +1,423 @@
+"""ItakuraSaitoNMF: spectra that power spectra are sums of, from frames that keep coming."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from headwater.algorithms import Algorithm, SimulatedEM, resolve
+from headwater.estimators.base import one_line
+from headwater.estimators.factors import FactorEstimator
+from headwater.learner import Learner
+from headwater.models.spectra import Spectra
+from headwater.state import Batch
+from headwater.statistics import Array
+from headwater.validation import check_row, check_rows
+
+Weights = Literal["mean", "map", "ml"]
+
+
+@dataclass(frozen=True)
+class SurrogateEM(SimulatedEM):
+    """What "auto" is for spectra: the draws of simulated EM, and longer steps; `fit` streams the rows again and again."""
+
+    average: bool = False  # type: ignore[misc]
+
+    word = "auto"
+    readout = "surrogate"
+    report = "surrogate"
+    again = True
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        """Rows of one batch."""
+        return rows_to_learn // 5 if self.batch_size == "auto" else self.batch_size
+
+
+# What words mean for spectra where they mean something else for topics.
+ALGORITHMS = {"auto": SurrogateEM(), "simulated-em": SimulatedEM(batch_size=5)}
+
+
+class ItakuraSaitoNMF(FactorEstimator):
+    """Itakura-Saito NMF that learns components of power spectra from a stream of frames, or from all frames at once.
+
+    A frame is a row of powers, such as the squared magnitudes of a short-time Fourier transform. Its bins are independent and
+    exponential, about a sum of `n_components` spectra in weights of its own: the sound of several sources whose parts are
+    Gaussian (Févotte, Bertin and Durrieu, 2009). Weights have an inverse Gamma prior and are integrated out, so that spectra
+    are not fitted to a best guess of them: simulated online EM draws the weights of a frame from their posterior, and folds
+    what is expected of the spectra given the draws, batch by batch. A frame is seen once and not kept, and the same seed gives
+    the same components whatever the number of threads.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of spectra.
+    weight_shape : float or 'learn', default='learn'
+        Shape of the inverse Gamma prior of the weights: the smaller, the more do frames differ in them. Learned, it is one for
+        all components. One that is much smaller than the truth lets components die out.
+    weight_scale : float or 'learn', default='learn'
+        Scale of that prior. Only its product with the spectrum of a component can be known: 'learn' gives spectra whose mean
+        is 1 and a scale for each component, a number is the scale for all and gives spectra that are as large as they then are.
+    component_prior : float, default=0.0
+        Frames that the prior of the components is worth: inverse Gamma, about the mean spectrum of the warm-up frames, each
+        scaled to the same power. 0 is maximum likelihood. The prior keeps components from being much more quiet in a bin than
+        that spectrum, and sound wants this: use a small number, if any.
+    tol : float, default=1e-4
+        `fit` ends when a pass raises the score of the frames by less than this part of it.
+    max_iter : int, default=20
+        Most passes over the frames in `fit`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of everything that is random.
+    warm_start : bool, default=False
+        Whether `fit` goes on from where the last one ended.
+    verbose : int, default=0
+        Whether to print the passes of `fit`, and how much.
+    verbose_interval : int, default=1
+        Passes between two lines.
+    algorithm : str or algorithm object, default='auto'
+        'auto' (simulated online EM with longer steps; `fit` makes passes) or 'simulated-em' (its one pass, with the steps of
+        EM, which are short where components overlap). `SimulatedEM(sampler='gibbs')` has the other sampler. The proposals of
+        Metropolis are made for each frame, unless `kappa` is given: then they are a random walk on log-weights with steps
+        1 / sqrt(kappa), which wants a `burn_in` of some dozens.
+    half_life : float, optional
+        Frames after which a frame counts half, for streams that drift.
+    warm_up : int or 'auto', default='auto'
+        Frames that are kept to find a start on before the stream proper begins. The model answers during warm-up, too.
+    n_threads : int, optional
+        Threads for the frames of a batch; all cores by default. Never changes the answer.
+    parts : int, default=1
+        Parts that the stream is dealt out to, each learned on a thread of its own and merged when the model is read. Unlike
+        the number of threads, it changes the answer.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The spectra.
+    weight_scale_ : ndarray of shape (n_components,)
+        Scale of the weights of each.
+    weight_shape_ : float
+        Shape of the prior of the weights.
+    acceptance_rate_ : float
+        Share of proposals that the Metropolis sampler accepted.
+    merge_report_ : MergeReport
+        What was done by `headwater.merge`, if the model comes from there.
+    converged_, n_iter_, lower_bound_, lower_bounds_
+        How the passes of `fit` went, until something else is learned. The bounds are the mean scores of the E-steps: the
+        log-density of a frame given weights that were drawn, in units of the prior's spectrum.
+    n_samples_seen_ : int
+        Frames learned from.
+    n_features_in_, feature_names_in_
+        Columns seen.
+
+    Notes
+    -----
+    The scales of the weights, and their shape, are such that the logarithms of weights have the mean and the variance of the
+    prior. Maximum likelihood would make them those of the frames in which a component is silent.
+
+    Powers may be zero. Frames without power are counted, and nothing is learned from them. Bins that never had power are left
+    out of all that is said of a frame, until they have some; in the others no component is taken to be more than 120 dB below
+    its mean. Frames in other units give the same model in other units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import ItakuraSaitoNMF
+    >>> rng = np.random.default_rng(0)
+    >>> spectra = np.array([[8.0, 4.0, 2.0, 1.0, 0.5, 0.1], [0.1, 0.2, 0.5, 1.0, 4.0, 8.0]])
+    >>> model = ItakuraSaitoNMF(2, random_state=0)
+    >>> for _ in range(20):
+    ...     weights = 1.0 / rng.gamma(1.0, size=(200, 2))
+    ...     model = model.partial_fit(weights @ spectra * rng.exponential(size=(200, 6)))
+    >>> model.components_.argmax(axis=1).tolist()
+    [0, 5]
+    >>> model.transform([[80.0, 40.0, 20.0, 10.0, 5.0, 1.0]]).argmax()
+    0
+    """
+
+    _merge_parameters = ("n_components", "half_life", "weight_shape", "weight_scale", "component_prior")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FactorEstimator._parameter_constraints,
+        "weight_shape": [StrOptions({"learn"}), Interval(numbers.Real, 0.0, None, closed="neither")],
+        "weight_scale": [StrOptions({"learn"}), Interval(numbers.Real, 0.0, None, closed="neither")],
+        "component_prior": [Interval(numbers.Real, 0.0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        weight_shape: float | Literal["learn"] = "learn",
+        weight_scale: float | Literal["learn"] = "learn",
+        component_prior: float = 0.0,
+        tol: float = 1e-4,
+        max_iter: int = 20,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 1,
+        algorithm: str | Algorithm = "auto",
+        half_life: float | None = None,
+        warm_up: int | Literal["auto"] = "auto",
+        n_threads: int | None = None,
+        parts: int = 1,
+    ) -> None:
+        self.n_components = n_components
+        self.weight_shape = weight_shape
+        self.weight_scale = weight_scale
+        self.component_prior = component_prior
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.algorithm = algorithm
+        self.half_life = half_life
+        self.warm_up = warm_up
+        self.n_threads = n_threads
+        self.parts = parts
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+    def _make_learner(self, width: int) -> Learner:
+        self._check_parameters()
+        shape = None if isinstance(self.weight_shape, str) else float(self.weight_shape)
+        model = Spectra(self.n_components, shape, float(self.component_prior))
+        return Learner(
+            model,
+            resolve(self.algorithm, model, type(self).__name__, ALGORITHMS),
+            width,
+            half_life=self.half_life,
+            warm_up=None if self.warm_up == "auto" else int(self.warm_up),
+            n_threads=self.n_threads,
+            parts=int(self.parts),
+        )
+
+    def _checked(self, X: Any) -> Any:
+        return _powers(check_rows(X, owner=type(self).__name__), "X", type(self).__name__)
+
+    def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
+        return _powers(check_row(x, names, width), "the row", type(self).__name__)
+
+    # Answers
+
+    def transform(self, X: Any, inference: Weights = "mean") -> Array:
+        """Return the weights of the components in each frame.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The frames.
+        inference : {'mean', 'map', 'ml'}, default='mean'
+            What is expected of the weights given the frame, by draws that depend on the frame alone; their mode; or those of
+            greatest likelihood, which ignore the prior and come nearest to the frame. The mode serves here alone: components
+            that are learned from it are larger than they should be.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_samples, n_components)
+            The weights.
+        """
+        batch = self._rows(X)
+        return self._weights(batch, inference) * self._units(self._reading()[1])
+
+    def transform_one(self, x: Any) -> Array:
+        """Return the weights of the components in one frame, under the parameters of the last refresh.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or mapping
+            The frame.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_components,)
+            What is expected of its weights.
+        """
+        return super().transform_one(x) * self._units(self._quick_parameters())
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Return the mean powers of frames with these weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            The weights.
+
+        Returns
+        -------
+        powers : ndarray of shape (n_samples, n_features)
+            Their product with the components.
+        """
+        components = self.components_
+        weights = _powers(check_rows(X, owner=type(self).__name__), "X", type(self).__name__)
+        if weights.shape[1] != len(components):
+            raise ValueError(f"X must have a weight for each of the {len(components)} components, got {weights.shape[1]}")
+        return weights @ components
+
+    def separate(self, X: Any, inference: Weights = "mean") -> Array:
+        """Return the power that each component has in each bin of each frame, by Wiener's filter.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The frames.
+        inference : {'mean', 'map', 'ml'}, default='mean'
+            Which weights to use, as in `transform`.
+
+        Returns
+        -------
+        parts : ndarray of shape (n_components, n_samples, n_features)
+            The parts, which sum to X. Divided by X they are the masks to filter a complex spectrogram with.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from headwater import ItakuraSaitoNMF
+        >>> X = np.random.default_rng(0).exponential(size=(300, 8))
+        >>> model = ItakuraSaitoNMF(2, random_state=0).partial_fit(X)
+        >>> parts = model.separate(X)
+        >>> parts.shape, bool(np.allclose(parts.sum(axis=0), X))
+        ((2, 300, 8), True)
+        """
+        batch = self._rows(X)
+        weights, powers = self._weights(batch, inference), self._reading()[1].powers
+        parts = weights.T[:, :, None] * powers[:, None, :]
+        parts *= batch.X / np.maximum(parts.sum(axis=0), 1e-300)
+        return parts
+
+    def score_samples(self, X: Any) -> Array:
+        """Return the log-density of each frame, its weights integrated out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The frames.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            The logarithm of an unbiased estimate of the density, by importance sampling about the mode of the weights. The
+            draws depend on the frame alone, so that the same frame always gets the same score.
+        """
+        batch = self._rows(X)
+        return self._model.log_likelihood(self._reading()[1], batch, self.n_threads)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log-density of the frames.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The frames.
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        score : float
+            Mean of `score_samples`.
+        """
+        return float(self.score_samples(X).mean())
+
+    def divergence(self, X: Any) -> float:
+        """Return the mean Itakura-Saito divergence of a bin from what the components make of it, at the likeliest weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The frames. Bins without power, whose divergence is infinite, are left out.
+
+        Returns
+        -------
+        divergence : float
+            Mean of x / v - log(x / v) - 1; about 0.58 if the components are true and known.
+        """
+        batch = self._rows(X)
+        v = np.maximum(self._weights(batch, "ml") @ self._reading()[1].powers, 1e-300)
+        ratio = batch.X / v
+        held = ratio > 0.0
+        return float((ratio - np.log(ratio, where=held, out=np.zeros_like(ratio)) - 1.0)[held].mean()) if held.any() else 0.0
+
+    def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
+        """Draw frames from the model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of frames.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            The frames.
+        weights : ndarray of shape (n_samples, n_components)
+            The weights they were drawn with.
+        """
+        n_samples = self._checked_number(n_samples)
+        model: Any = self._model
+        parameters = self._reading()[1]
+        X, weights = model.sample(parameters, n_samples, self._rng())
+        return X, weights * self._units(parameters)
+
+    def _weights(self, batch: Batch, inference: Any) -> Array:
+        """Weights in units in which their scale is 1."""
+        model: Any = self._model
+        parameters = self._reading()[1]
+        if inference == "mean":
+            return model.posterior(parameters, batch, self.n_threads)
+        if inference not in ("map", "ml"):
+            raise ValueError(f"inference must be 'mean', 'map' or 'ml', got {one_line(inference)}")
+        return model.mode(parameters, batch, inference == "ml", self.n_threads)
+
+    def _units(self, parameters: Any) -> Array:
+        """Scales of the weights as the user sees them."""
+        scale = self._learned_with("weight_scale")
+        return np.array(parameters.scales) if isinstance(scale, str) else np.full(len(parameters.scales), float(scale))
+
+    # What was learned
+
+    @property
+    def components_(self) -> Array:
+        """The spectra."""
+        parameters = self._reading()[1]
+        return parameters.powers / self._units(parameters)[:, None]
+
+    @property
+    def weight_scale_(self) -> Array:
+        """Scale of the inverse Gamma prior of the weights of each component."""
+        return self._units(self._reading()[1])
+
+    @property
+    def weight_shape_(self) -> float:
+        """Shape of the inverse Gamma prior of the weights."""
+        return float(self._reading()[1].shape[0])
+
+    def _shares(self) -> Array:
+        _, statistics, _ = self._belief()
+        parameters = self._reading()[1]
+        shares = (parameters.powers * statistics.down).sum(axis=1) / parameters.scales
+        return np.asarray(shares / max(float(shares.sum()), 1e-300))
+
+    def _columns(self, factors: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
+        names = getattr(self, "feature_names_in_", None)
+        lines = []
+        for spectrum in self.components_[factors]:
+            top = np.argsort(-spectrum, kind="stable")[:6]
+            lines.append([f"{names[at]}" if names is not None else f"{at}" for at in top])
+        return "loudest bins", [f"top {place}" for place in range(1, min(6, self.n_features_in_) + 1)], lines
+
+
+def _powers(rows: Array, name: str, owner: str) -> Array:
+    """Refuse rows with negative values."""
+    if rows.min() < 0.0:
+        where = int(np.argwhere(rows < 0.0)[0][0])
+        raise ValueError(f"Negative values in data passed to {owner}: {name} must hold powers (first in row {where})")
+    return rows

@@ -1,0 +1,404 @@
+"""LatentDirichletAllocation: topics of documents that keep coming."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from headwater.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
+from headwater.estimators.base import one_line
+from headwater.estimators.factors import FactorEstimator
+from headwater.learner import Learner, report, settle, widened
+from headwater.models.protocol import StartSettings
+from headwater.models.topics import Topics
+from headwater.state import Batch, SparseRows, sparse_rows
+from headwater.statistics import Array
+from headwater.validation import check_count_items, check_count_row, check_counts, check_width, numeric
+
+# What words mean for topics where they mean something else for mixtures.
+ALGORITHMS = {"auto": AutoSimulatedEM(), "online-vb": OnlineVB("auto", 0.7, 10.0)}
+
+
+class LatentDirichletAllocation(FactorEstimator):
+    """Latent Dirichlet allocation that learns topics from a stream of documents, or from all documents at once.
+
+    A document is a row of word counts, dense or sparse. Its words come from `n_components` topics, in proportions of its own.
+    By default topics are learned by simulated online EM: the topics of a document's words are drawn by collapsed Gibbs
+    sampling, at a cost that hardly grows with the number of topics, and what is expected of them is folded into the topics,
+    batch by batch. Nobody has to say how many documents there will be, and the same seed gives the same topics whatever the
+    number of threads.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics.
+    doc_topic_prior : float, array-like of shape (n_components,) or 'learn', optional
+        Dirichlet parameter of the proportions of a document: one for all topics, one for each, or learned on the way
+        (Minka's fixed point, as a statistic of the stream). Default 1 / n_components.
+    topic_word_prior : float, optional
+        Dirichlet parameter of the words of a topic. Default 1 / n_components.
+    vocabulary : {'fixed', 'open'}, default='fixed'
+        Whether chunks may become wider: with 'open' new words get new columns on the right, and narrower chunks are read as if
+        their missing columns were zero. `learn_one` then takes words that it has not seen.
+    tol : float, default=1e-3
+        `fit` ends when a pass raises the score of the documents by less than this part of it.
+    max_iter : int, default=10
+        Most passes over the documents in `fit`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of everything that is random.
+    warm_start : bool, default=False
+        Whether `fit` goes on from where the last one ended.
+    verbose : int, default=0
+        Whether to print the passes of `fit`, and how much.
+    verbose_interval : int, default=1
+        Passes between two lines.
+    algorithm : str or algorithm object, default='auto'
+        'auto' (Gibbs sampling; `fit` makes passes), 'simulated-em' (its one pass; `SimulatedEM(sampler='metropolis')` for the
+        other sampler), 'online-vb' (Hoffman, Blei and Bach) or 'scvb0' (Foulds et al.).
+    half_life : float, optional
+        Documents after which a document counts half, for streams that drift.
+    warm_up : int or 'auto', default='auto'
+        Documents that are kept to find a start on before the stream proper begins. The model answers during warm-up, too.
+    n_threads : int, optional
+        Threads for the documents of a batch; all cores by default. Never changes the answer.
+    parts : int, default=1
+        Parts that the stream is dealt out to, each learned on a thread of its own and merged when the model is read. Unlike
+        the number of threads, it changes the answer.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The belief about the topics: Dirichlet parameters, which are pseudo-counts of words as in scikit-learn.
+    topics_ : ndarray of shape (n_components, n_features)
+        Probability of each word in each topic.
+    doc_topic_prior_ : ndarray of shape (n_components,)
+        Dirichlet parameters of the proportions.
+    topic_word_prior_ : float
+        Dirichlet parameter of the words.
+    acceptance_rate_ : float
+        Share of proposals that the Metropolis sampler accepted.
+    merge_report_ : MergeReport
+        What was done by `headwater.merge`, if the model comes from there.
+    converged_, n_iter_, lower_bound_, lower_bounds_
+        How the passes of `fit` went, until something else is learned. The bounds are the mean scores of the E-steps: with Gibbs
+        sampling the log-probability of each word given the others of its document.
+    n_samples_seen_ : int
+        Documents learned from.
+    n_features_in_, feature_names_in_
+        Columns seen.
+
+    Notes
+    -----
+    Counts that are not whole are allowed (tf-idf, for example): Gibbs sampling makes tokens of them that weigh less than one.
+
+    See Also
+    --------
+    headwater.completion_perplexity : the perplexity to compare topic models by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import LatentDirichletAllocation
+    >>> rng = np.random.default_rng(0)
+    >>> topics = np.array([[0.5, 0.4, 0.1, 0.0], [0.0, 0.1, 0.4, 0.5]])
+    >>> model = LatentDirichletAllocation(2, doc_topic_prior=0.5, random_state=0)
+    >>> for _ in range(20):
+    ...     proportions = rng.dirichlet([0.5, 0.5], size=100)
+    ...     model = model.partial_fit(rng.multinomial(50, proportions @ topics))
+    >>> model.topics_[np.argsort(model.topics_[:, 0])].round(1).tolist()
+    [[0.0, 0.1, 0.4, 0.5], [0.5, 0.4, 0.1, 0.0]]
+    >>> bool(model.transform([[30, 20, 0, 0]]).argmax() == model.topics_[:, 0].argmax())
+    True
+    """
+
+    _merge_parameters = ("n_components", "half_life", "doc_topic_prior", "topic_word_prior", "vocabulary")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FactorEstimator._parameter_constraints,
+        "doc_topic_prior": [
+            None, "array-like", StrOptions({"learn"}), Interval(numbers.Real, 0.0, None, closed="neither"),
+        ],
+        "topic_word_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+        "vocabulary": [StrOptions({"fixed", "open"})],
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        doc_topic_prior: Any = None,
+        topic_word_prior: float | None = None,
+        vocabulary: Literal["fixed", "open"] = "fixed",
+        tol: float = 1e-3,
+        max_iter: int = 10,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 1,
+        algorithm: str | Algorithm = "auto",
+        half_life: float | None = None,
+        warm_up: int | Literal["auto"] = "auto",
+        n_threads: int | None = None,
+        parts: int = 1,
+    ) -> None:
+        self.n_components = n_components
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.vocabulary = vocabulary
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.algorithm = algorithm
+        self.half_life = half_life
+        self.warm_up = warm_up
+        self.n_threads = n_threads
+        self.parts = parts
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    def _make_learner(self, width: int) -> Learner:
+        self._check_parameters()
+        k = self.n_components
+        words = 1.0 / k if self.topic_word_prior is None else float(self.topic_word_prior)
+        model = Topics(k, words, self._proportion_prior())
+        algorithm = resolve(self.algorithm, model, type(self).__name__, ALGORITHMS)
+        return Learner(
+            model,
+            algorithm,
+            width,
+            StartSettings(readout=algorithm.readout),
+            self.half_life,
+            warm_up=None if self.warm_up == "auto" else int(self.warm_up),
+            n_threads=self.n_threads,
+            parts=int(self.parts),
+        )
+
+    def _proportion_prior(self) -> Any:
+        prior = self.doc_topic_prior
+        if prior is None:
+            return 1.0 / self.n_components
+        if isinstance(prior, str):
+            return None
+        if isinstance(prior, numbers.Real):
+            return float(prior)
+        given = np.asarray(numeric(prior, "doc_topic_prior"), dtype=float)
+        if given.shape != (self.n_components,) or not (given > 0.0).all() or not np.isfinite(given).all():
+            raise ValueError(
+                f"doc_topic_prior must be 'learn', a positive number, or {self.n_components} of them, got {one_line(prior)}"
+            )
+        return tuple(given.tolist())
+
+    # Columns
+
+    def _checked(self, X: Any) -> Any:
+        rows = check_counts(X, owner=type(self).__name__)
+        return rows if isinstance(rows, SparseRows) else sparse_rows(rows)
+
+    def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
+        if isinstance(x, Mapping) and (names is not None or self.vocabulary == "open"):
+            known = [] if names is None else list(names)
+            if names is None and width is not None:
+                raise ValueError("the row must be an array, since this model knows no names of columns")
+            if self.vocabulary == "open":
+                known += [name for name in x if name not in set(known)]
+            return check_count_items(x, {name: place for place, name in enumerate(known)}, type(self).__name__)
+        row = check_count_row(x, names, None if self.vocabulary == "open" else width, type(self).__name__)
+        row = row if isinstance(row, SparseRows) else sparse_rows(row)
+        return row if width is None else self._aligned(row)
+
+    def _aligned(self, rows: SparseRows, learning: bool = False) -> SparseRows:
+        if self.vocabulary == "open":
+            return rows if rows.width >= self.n_features_in_ else rows.widened(self.n_features_in_)
+        check_width(rows, self.n_features_in_, type(self).__name__)
+        return rows
+
+    def _note_columns(self, X: Any, reset: bool) -> None:
+        if reset or self.vocabulary == "fixed":
+            super()._note_columns(X, reset)
+            return
+        names, known = getattr(X, "columns", None), getattr(self, "feature_names_in_", None)
+        if names is not None and known is not None:
+            common = min(len(names), len(known))
+            if list(names)[:common] != list(known)[:common]:
+                raise ValueError("the columns of an open vocabulary must begin with those known, in their order; got others")
+
+    def _learner_for(self, width: int, going_on: bool) -> Learner:
+        return super()._learner_for(width, going_on)
+
+    def learn_one(self, x: Any) -> Self:
+        """Learn one document, given as an array or as a mapping from words to counts.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or mapping
+            The document; with an open vocabulary it may have words that were never seen.
+
+        Returns
+        -------
+        self : object
+            The estimator, a document wiser.
+        """
+        known = list(getattr(self, "feature_names_in_", ()))
+        super().learn_one(x)
+        if isinstance(x, Mapping) and self.vocabulary == "open":
+            seen = set(known)
+            known += [name for name in x if name not in seen]
+            self.feature_names_in_ = np.asarray(known, dtype=object)
+        return self
+
+    def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
+        scores = super()._advance(batch, learner, scored)
+        self.n_features_in_ = learner.width
+        return scores
+
+    def _wide_reading(self, width: int) -> Any:
+        """Parameters that the user sees, for rows of this width."""
+        if width <= self.n_features_in_:
+            return self._reading()[1]
+        learner = self._make_learner(width)
+        return report(learner, settle(learner, widened(learner, self._state)))
+
+    # Answers
+
+    def transform(self, X: Any) -> Array:
+        """Return the proportions of the topics in each document.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The documents.
+
+        Returns
+        -------
+        proportions : ndarray of shape (n_samples, n_components)
+            What is expected of them given the document's words, by Gibbs sampling; each row sums to one. The draws depend on
+            the document alone, so that the same document always gets the same proportions.
+        """
+        batch = self._rows(X)
+        return self._model.posterior(self._wide_reading(batch.X.width), batch, self.n_threads)
+
+    def score_samples(self, X: Any) -> Array:
+        """Return a lower bound of the log-probability of each document (mean-field, at the topics as they are).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The documents.
+
+        Returns
+        -------
+        bounds : ndarray of shape (n_samples,)
+            A bound for each document, of its words in the order in which they were drawn.
+        """
+        batch = self._rows(X)
+        return self._model.log_likelihood(self._wide_reading(batch.X.width), batch, self.n_threads)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the sum of the bounds of all documents, as scikit-learn does.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The documents.
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        score : float
+            Approximate log-likelihood.
+        """
+        return float(self.score_samples(X).sum())
+
+    def perplexity(self, X: Any) -> float:
+        """Return exp(-score / number of words): a bound, and one that only models of one kind can be compared by.
+
+        To compare topics that were learned in different ways use `headwater.completion_perplexity`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The documents.
+
+        Returns
+        -------
+        perplexity : float
+            Lower is better.
+        """
+        batch = self._rows(X)
+        words = float(batch.X.copy().data.sum())
+        return float(np.exp(-self.score(X) / words)) if words else 1.0
+
+    def sample(self, n_samples: int = 1, length: Any = None) -> tuple[Array, Array]:
+        """Draw documents from the model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of documents.
+        length : int or array-like of shape (n_samples,), optional
+            Words of each document, which are not modelled. Default: the mean of those learned from.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            The documents.
+        proportions : ndarray of shape (n_samples, n_components)
+            The proportions they were drawn with.
+        """
+        n_samples = self._checked_number(n_samples)
+        _, statistics, _ = self._belief()
+        lengths = np.asarray(max(1, round(float(statistics.length.sum()))) if length is None else length)
+        if lengths.dtype.kind not in "iu" or lengths.shape not in ((), (n_samples,)) or lengths.min() < 0:
+            raise ValueError(f"length must be a whole number, or one for each of the {n_samples} rows, got {length!r}")
+        lengths = np.broadcast_to(lengths, (n_samples,)).astype(np.int64)
+        model: Any = self._model
+        return model.sample(self._reading()[1], n_samples, self._rng(), lengths)
+
+    # What was learned
+
+    @property
+    def components_(self) -> Array:
+        """Pseudo-counts of words in each topic."""
+        prior, statistics, count = self._belief()
+        return np.ascontiguousarray((prior.words.beta + count * np.asarray(statistics.table)).T)
+
+    @property
+    def topics_(self) -> Array:
+        """Probability of each word in each topic."""
+        topics = np.ascontiguousarray(self._reading()[1].all().T)
+        return topics / topics.sum(axis=1, keepdims=True)
+
+    @property
+    def doc_topic_prior_(self) -> Array:
+        """Dirichlet parameters of the proportions of a document."""
+        return np.array(self._reading()[1].proportions)
+
+    @property
+    def topic_word_prior_(self) -> float:
+        """Dirichlet parameter of the words of a topic."""
+        model: Any = self._model
+        return float(model.word_prior)
+
+    def _shares(self) -> Array:
+        _, statistics, _ = self._belief()
+        return np.asarray(statistics.length[0] / max(float(statistics.length.sum()), 1e-300))
+
+    def _columns(self, factors: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
+        names = getattr(self, "feature_names_in_", None)
+        lines = []
+        for topic in self.topics_[factors]:
+            top = np.argsort(-topic, kind="stable")[:6]
+            lines.append([f"{names[at]}" if names is not None else f"{at}" for at in top])
+        return "most probable words", [f"top {place}" for place in range(1, min(6, self.n_features_in_) + 1)], lines

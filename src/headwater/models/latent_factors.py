@@ -1,0 +1,174 @@
+"""LatentFactors: rows whose distribution is a sum of K shared factors, weighted anew for every row (paper 001, section 2).
+
+A model of this kind is one class in one file. It says what its statistics are and how parameters are read out of them
+(`zeros`, `first`, `readout`), how the latent variables of rows are drawn (`samplers`, `estep`), and what rows score
+(`log_likelihood`, `posterior`); what the loop asks beyond that is here. The E-step adds to `totals` what is expected of the
+complete statistics of the rows: by the average over draws if it is simulated, and by anything else that `ways` name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from headwater.models.protocol import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
+from headwater.state import Batch, Summary
+from headwater.statistics import Array, Statistics
+
+TURNS = 2  # over the rows of a start
+
+
+class LatentFactors(ABC):
+    """Base of the latent factor models."""
+
+    # What a model says
+
+    @property
+    @abstractmethod
+    def n_components(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def samplers(self) -> Mapping[str, Sampler]:
+        """The samplers there are, and what they do where nothing else is said; the first is the default."""
+
+    @abstractmethod
+    def zeros(self, width: int) -> Statistics:
+        """Return statistics that hold nothing."""
+
+    @abstractmethod
+    def first(self, batch: Batch, rng: np.random.Generator) -> tuple[Any, Any]:
+        """Return a prior in the scale of the rows, and parameters to begin with, in which no two factors are alike."""
+
+    @abstractmethod
+    def readout(self, name: str, prior: Any, statistics: Any, count: float) -> Any:
+        """Return the parameters of the belief prior + count * statistics."""
+
+    @abstractmethod
+    def estep(
+        self, parameters: Any, batch: Batch, totals: Any, inference: Inference, n_threads: int | None
+    ) -> tuple[float, Any]:
+        """Return a score of the rows, and the totals with what is expected of them added."""
+
+    @abstractmethod
+    def log_likelihood(self, parameters: Any, batch: Batch, n_threads: int | None = None) -> Array:
+        """Return the log-density of every row, or a bound of it."""
+
+    @abstractmethod
+    def posterior(self, parameters: Any, batch: Batch, n_threads: int | None = None) -> Array:
+        """Return what is expected of the weights (n, K) of the factors in each row."""
+
+    @abstractmethod
+    def permuted(self, statistics: Any, order: Any) -> Any:
+        """Return statistics with the factors in another order."""
+
+    @abstractmethod
+    def separation(self, prior: Any, totals: Any, others: Any) -> Array:
+        """Symmetric divergence (K, K) of the beliefs about these factors and about those, up to a constant."""
+
+    @abstractmethod
+    def contrast(self, prior: Any, totals: Any, others: Any) -> Array:
+        """Symmetric divergence (K,) of each factor here and there, in nats a row."""
+
+    # What may be said otherwise
+
+    @property
+    def ways(self) -> frozenset[tuple[str, str]]:
+        """E-steps, each with a readout that it takes."""
+        return frozenset({("simulated", "mode")})
+
+    def rows_to_learn(self, width: int) -> int:
+        """Rows that move every parameter; a batch is a fifth of them."""
+        return 500
+
+    def rows_to_start(self, width: int) -> int:
+        """Rows to find a start on."""
+        return max(200, 2 * self.n_components)
+
+    def row_bytes(self, width: int) -> int:
+        """Memory of a row that waits."""
+        return 8 * width
+
+    def widened(self, value: Any, width: int) -> Any:
+        """Return a prior, or statistics, for rows of more columns."""
+        raise NotImplementedError
+
+    # What the loop asks beyond that
+
+    @property
+    def has_prior(self) -> bool:
+        return True
+
+    def n_parameters(self, width: int) -> int:
+        """Number of free parameters."""
+        return self.n_components * width
+
+    def kept(self, name: str, statistics: Any) -> Any:
+        return statistics
+
+    def flattened(self, prior: Any) -> Any:
+        return prior
+
+    def repaired(self, prior: Any, totals: Any, parts: Sequence[Any]) -> tuple[Any, tuple[int, ...]]:
+        return totals, ()
+
+    def brought(self, prior: Any, own: Any, statistics: Any) -> Any:
+        return statistics
+
+    def chosen(self, prior: Any, order: Any) -> Any:
+        raise NotImplementedError
+
+    def picked(self, parameters: Any, order: Any) -> Any:
+        raise NotImplementedError
+
+    def objective(self, name: str, prior: Any, parameters: Any, statistics: Any, count: float) -> float:
+        return 0.0
+
+    def climb(self, *_: Any) -> None:
+        return None
+
+    def sweeps(self, inference: Inference) -> bool:
+        return False
+
+    def sweep(self, *_: Any) -> Any:
+        raise NotImplementedError
+
+    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
+        """Break the symmetry of the factors, and learn the rows that wait a few times over, by online EM in small batches."""
+        n, readout = len(batch), settings.readout
+        rng = np.random.default_rng(np.random.SeedSequence((key, n)))
+        prior, parameters = self.first(batch, rng)
+        size = int(np.clip(n // 20, 1, self.rows_to_learn(batch.X.shape[1]) // 5))
+        statistics: Any = None
+        step = 1.0
+        for turn in range(TURNS):
+            order = rng.permutation(n)
+            for at in range(0, n, size):
+                rows = order[at : at + size]
+                inference = replace(settings.inference, key=key, first=turn * n + at)
+                mean = self.summarize(parameters, batch[rows], n_threads=n_threads, inference=inference).mean
+                statistics = mean if statistics is None else statistics.toward(mean, (step + 2.0) ** -0.6)
+                parameters = self.readout(readout, prior, statistics, min(step * size, n))
+                step += 1.0
+        inference = replace(settings.inference, key=key, first=TURNS * n)
+        return Start(prior, parameters, self.summarize(parameters, batch, n_threads=n_threads, inference=inference))
+
+    def summarize(
+        self,
+        parameters: Any,
+        batch: Batch,
+        pending: Summary | None = None,
+        scores: Array = NO_SCORES,
+        n_threads: int | None = None,
+        inference: Inference = EXACT,
+    ) -> Summary:
+        """E-step: add the rows to the pending summary, or to a fresh one."""
+        if scores.size:
+            scores[...] = self.log_likelihood(parameters, batch, n_threads)
+        pending = pending or Summary(self.zeros(batch.X.shape[1]))
+        score, totals = self.estep(parameters, batch, pending.statistics, inference, n_threads)
+        return Summary(totals, pending.rows + len(batch), pending.size + batch.size, pending.score + score)

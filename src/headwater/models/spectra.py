@@ -1,0 +1,391 @@
+"""Spectra: Itakura-Saito NMF. The powers of a row are exponential about a sum of K spectra, in weights of its own.
+
+A weight h_k is inverse Gamma (shape, scale), so that of a component only its spectrum times the scale can be known: the
+`powers`, which are the spectrum of a weight whose scale is 1. All learning is about them (paper 001; c, G, y and v as in
+kernels/spectra.py).
+
+Rows without power are counted, and nothing is learned from them; bins that never had any are left out until they have some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, zeta
+
+from headwater.kernels.parallel import MOST_SLABS, run_tasks
+from headwater.kernels.spectra import (
+    draw_weights_gibbs,
+    draw_weights_metropolis,
+    map_weights,
+    marginal_scores,
+    row_scores,
+)
+from headwater.models.latent_factors import LatentFactors
+from headwater.models.protocol import Inference, Sampler, Start, StartSettings
+from headwater.state import Batch
+from headwater.statistics import Array, Statistics
+
+NO_ROW: Array = np.empty(0)
+NO_TABLE: Array = np.empty((0, 0))
+SLAB_WORK = 2**18  # products of a weight and a power that are worth a thread
+QUIETEST = 1e-12  # of a spectrum, as a part of its mean: 120 dB below
+SILENCE = 1e-140  # no row is quieter than that, and has power
+INFORMED = 0.0  # a sharpness that lets every row decide on its proposals
+# Weights of a row that nothing is learned from, and the draws that its score is the mean of.
+READING = Inference("simulated", "metropolis", burn_in=4, n_samples=16, kappa=INFORMED)
+SCORE_DRAWS = 64
+MODE_STEPS, MODE_TOL = 500, 1e-5
+SHAPES, SHAPE_STEPS = (0.1, 50.0), 2
+START_PASSES, START_ROWS = 4, 20
+
+
+@dataclass(frozen=True)
+class SpectraStatistics(Statistics):
+    """What the draws of rows say of the spectra.
+
+    `parts` are E|c|^2 / h of plain EM, in the scale of the powers. What the faster step is made of is kept in units in
+    which a spectrum has mean 1, so that what was learned at different scales of it fits together: `up` = E[G y / v] and
+    `down` = E[h / v], and `moments` (2, K), those of log h. `lively` is the share of rows that have power, `accepted` that of
+    proposals that were accepted.
+    """
+
+    parts: Array
+    up: Array
+    down: Array
+    moments: Array
+    lively: Array
+    accepted: Array
+
+
+@dataclass(frozen=True)
+class SpectraPrior:
+    """Inverse Gamma beliefs about spectra, worth `rows` rows: about a spectrum (F,) of mean 1, and a scale of the weights.
+
+    `level` is the sum of the log-powers of both together.
+    """
+
+    rows: Array
+    spectrum: Array
+    scale: Array
+    level: Array
+
+
+@dataclass(frozen=True)
+class SpectraParameters:
+    """Powers (K, F); scales (K,) of the weights whose spectra have mean 1, and their shape; the level of the prior."""
+
+    powers: Array
+    scales: Array
+    shape: Array
+    level: Array
+
+
+@dataclass(frozen=True)
+class Spectra(LatentFactors):
+    """The model. `shape` is that of the weights, or None if it is to be learned.
+
+    `prior_rows` is what the prior of the spectra is worth: it has the shape prior_rows - 1 (a' of paper 001).
+    """
+
+    n_spectra: int
+    shape: float | None = None
+    prior_rows: float = 0.0
+
+    @property
+    def n_components(self) -> int:
+        return self.n_spectra
+
+    @property
+    def ways(self) -> frozenset[tuple[str, str]]:
+        return frozenset({("simulated", "mode"), ("simulated", "surrogate")})
+
+    @property
+    def samplers(self) -> Mapping[str, Sampler]:
+        return {"metropolis": Sampler(1, 1, INFORMED), "gibbs": Sampler(10, 5)}
+
+    def rows_to_learn(self, width: int) -> int:
+        """A row says something of every bin, so that few move everything."""
+        return 100
+
+    def zeros(self, width: int) -> SpectraStatistics:
+        k = self.n_spectra
+        parts, up, down = (np.zeros((k, width)) for _ in range(3))
+        return SpectraStatistics(np.zeros(1), parts, up, down, np.zeros((2, k)), np.zeros(1), np.zeros(1))
+
+    # Beliefs
+
+    def first(self, batch: Batch, rng: np.random.Generator) -> tuple[SpectraPrior, SpectraParameters]:
+        """Spectra that are half those of rows, half the mean spectrum."""
+        k, width = self.n_spectra, batch.X.shape[1]
+        power = batch.X.mean(axis=1)
+        lively = power > SILENCE
+        mean, level, rows = np.zeros(width), 1.0, np.zeros((1, width))
+        if lively.any():
+            power, weights = power[lively], batch.row_weights[lively]
+            rows = batch.X[lively] / power[:, None]
+            mean = weights @ rows / weights.sum()
+            level = np.exp(weights @ np.log(power) / weights.sum())
+        shape = 1.0 if self.shape is None else self.shape
+        scale = level / k * np.exp(digamma(shape))  # E[log h] = log scale - digamma(shape)
+        mean = _normal(mean)
+        logs = np.log(scale * mean[mean > 0.0]).sum()
+        prior = SpectraPrior(np.array([self.prior_rows]), mean, np.array([scale]), np.array([logs]))
+        seeds = rows[rng.choice(len(rows), k, replace=len(rows) < k)]
+        noise = rng.gamma(100.0, 0.01, size=(k, width))  # rows may be equal
+        return prior, self._parameters(prior, _normal(0.5 * (seeds + mean) * noise), np.full(k, scale), shape)
+
+    def readout(self, name: str, prior: SpectraPrior, statistics: SpectraStatistics, count: float) -> SpectraParameters:
+        """The posterior mode of plain EM, or a step that is longer.
+
+        The second has the same fixed points in all but the scale of a spectrum. That, and the shape of the weights if it is to
+        be learned, are such that log h has the mean and the variance of the prior: maximum likelihood would look at the mean
+        of 1 / h, which is all about rows in which a component is silent.
+        """
+        rows, lively = float(prior.rows[0]), count * float(statistics.lively[0])
+        shape = self._learned_shape(statistics, lively)
+        if name == "mode":
+            powers = (count * statistics.parts + rows * prior.scale * prior.spectrum) / (count + rows)
+            scales = powers.mean(axis=1)
+            return self._parameters(prior, _normal(powers), np.where(scales > SILENCE, scales, prior.scale), shape)
+        # Where count (up - down theta) + rows (m / theta - 1) = 0.
+        up, down = statistics.up, np.maximum(statistics.down, SILENCE)
+        theta = up / down
+        if rows:
+            half = 0.5 * (up - rows / count)
+            theta = (half + np.sqrt(half * half + rows / count * down * prior.spectrum)) / down
+        log_scale = np.log(prior.scale)
+        if lively:
+            found = statistics.moments[0] / statistics.lively + digamma(shape)
+            log_scale = (lively * found + rows * log_scale) / (lively + rows)
+        return self._parameters(prior, _normal(theta), np.broadcast_to(np.exp(log_scale), (self.n_spectra,)), shape)
+
+    def _learned_shape(self, statistics: SpectraStatistics, lively: float) -> float:
+        """The shape of the weights whose log has the variance that was found; one row says that it is 1."""
+        if self.shape is not None:
+            return self.shape
+        mean, square = statistics.moments / max(float(statistics.lively[0]), SILENCE)
+        found = max(float((square - mean * mean).mean()), 0.0)
+        variance = (lively * found + zeta(2.0, 1.0)) / (lively + 1.0)
+        shape = (1.0 + np.sqrt(1.0 + 4.0 * variance)) / (2.0 * variance)  # near enough for Newton on 1 / trigamma
+        for _ in range(SHAPE_STEPS):
+            trigamma = zeta(2.0, shape)
+            shape += (trigamma / variance - 1.0) * trigamma / (2.0 * zeta(3.0, shape))
+        return float(min(max(shape, SHAPES[0]), SHAPES[1]))
+
+    def _parameters(self, prior: SpectraPrior, theta: Array, scales: Array, shape: float) -> SpectraParameters:
+        return SpectraParameters(theta * scales[:, None], scales, np.array([shape]), prior.level)
+
+    def permuted(self, statistics: SpectraStatistics, order: Any) -> SpectraStatistics:
+        return SpectraStatistics(
+            statistics.from_base.copy(),
+            statistics.parts[order],
+            statistics.up[order],
+            statistics.down[order],
+            np.ascontiguousarray(statistics.moments[:, order]),
+            statistics.lively.copy(),
+            statistics.accepted.copy(),
+        )
+
+    def separation(self, prior: SpectraPrior, totals: SpectraStatistics, others: SpectraStatistics) -> Array:
+        """That of two powers of a bin, times the rows that it is known from: what a component has of its power."""
+        (one, known), (other, also) = _known(totals), _known(others)
+        return np.array([(0.5 * (known[k] + also) * _distance(one[k], other)).sum(axis=1) for k in range(self.n_spectra)])
+
+    def contrast(self, prior: SpectraPrior, totals: SpectraStatistics, others: SpectraStatistics) -> Array:
+        """In nats a bin, for bins that the component has much of."""
+        (one, known), (other, also) = _known(totals), _known(others)
+        return (_distance(one, other) * (known + also)).sum(axis=1) / np.maximum((known + also).sum(axis=1), SILENCE)
+
+    # Rows
+
+    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
+        """Stream the rows that wait a few times over, from spectra of some of them."""
+        n, size, folds = len(batch), batch.size, 0
+        rng = np.random.default_rng(np.random.SeedSequence((key, n)))
+        prior, parameters = self.first(batch, rng)
+        if settings.given is not None:
+            parameters = settings.given(parameters)
+
+        def drawing(first: int) -> Inference:
+            return Inference(**{**settings.inference.__dict__, "key": key, "first": first})
+
+        statistics: Any = None
+        for turn in range(START_PASSES):
+            order = rng.permutation(n)
+            for at in range(0, n, START_ROWS):
+                piece = batch[order[at : at + START_ROWS]]
+                mean = self.summarize(parameters, piece, n_threads=n_threads, inference=drawing(turn * n + at)).mean
+                statistics = mean if statistics is None else statistics.toward(mean, (folds + 2.0) ** -0.6)
+                parameters = self.readout("surrogate", prior, statistics, size)
+                folds += 1
+        return Start(prior, parameters, self.summarize(parameters, batch, n_threads=n_threads, inference=drawing(0)))
+
+    def estep(
+        self,
+        parameters: SpectraParameters,
+        batch: Batch,
+        totals: SpectraStatistics,
+        inference: Inference,
+        n_threads: int | None,
+    ) -> tuple[float, SpectraStatistics]:
+        """Draw the weights of the rows; the score is the log-density at their mean, in units of the prior's spectrum."""
+        size = batch.size
+        lively = batch.X.max(axis=1) > SILENCE
+        places = np.arange(len(batch)) if lively.all() else np.flatnonzero(lively)
+        rows = batch if lively.all() else batch[places]
+        weighs = rows.size
+        powers, X, bins = _heard(parameters, rows.X)
+        k, width = powers.shape
+        raw = not inference.rao_blackwell
+        means, scores, accepted = np.empty((len(rows), k)), np.empty(len(rows)), np.zeros(len(rows))
+
+        def work(cut: tuple[int, int]) -> tuple[Array, ...]:
+            own = slice(*cut)
+            target, shares, wiener, moments = (*(np.zeros((k, width)) for _ in range(3)), np.zeros((2, k)))
+            out = (target if raw else NO_TABLE, shares, wiener, moments, means[own], accepted[own])
+            self._draw(parameters, powers, X[own], inference, inference.first + places[own], rows.weights[own], *out)
+            row_scores(X, *cut, powers, means, scores)
+            return target, shares, wiener, moments
+
+        target, shares, wiener, moments = (*(np.zeros((k, width)) for _ in range(3)), np.zeros((2, k)))
+        for tables in run_tasks(work, self._cuts(len(rows), width, inference), n_threads):
+            for total, table in zip((target, shares, wiener, moments), tables, strict=True):
+                total += table
+        parts = target if raw else wiener + powers * np.maximum(weighs - shares, 0.0)
+        tables = (parts + (size - weighs) * powers, wiener / powers, shares * (parameters.scales[:, None] / powers))
+        if bins is not None:
+            tables = self._awoken(parameters, rows, means, bins, tables)
+        parts, up, down = tables
+        shift, (log_h, square) = np.log(parameters.scales), moments
+        moments = np.stack([log_h + weighs * shift, square + shift * (2.0 * log_h + weighs * shift)])
+        proposals = (inference.burn_in + inference.n_samples) * (k + (inference.kappa == INFORMED))
+        return float(rows.row_weights @ scores) + weighs * float(parameters.level[0]), SpectraStatistics(
+            totals.from_base,
+            totals.parts + parts,
+            totals.up + up,
+            totals.down + down,
+            totals.moments + moments,
+            totals.lively + weighs,
+            totals.accepted + float(rows.row_weights @ accepted) / proposals,
+        )
+
+    def _awoken(
+        self, parameters: SpectraParameters, rows: Batch, means: Array, bins: NDArray[np.bool_], tables: tuple[Array, ...]
+    ) -> tuple[Array, Array, Array]:
+        """Tables of all bins. One that had no power before is met as if all spectra had their mean there."""
+        full = np.zeros((3, self.n_spectra, len(bins)))
+        full[:, :, bins] = tables
+        new = ~bins & (rows.X > 0.0).any(axis=0)
+        if new.any():
+            weights = means * parameters.scales
+            shares = (weights / weights.sum(axis=1, keepdims=True)).T * rows.row_weights
+            full[1][:, new] = shares @ (rows.X[:, new] / weights.sum(axis=1)[:, None])
+            full[2][:, new] = shares.sum(axis=1)[:, None]
+            full[0][:, new] = full[1][:, new] * parameters.scales[:, None]
+        return full[0], full[1], full[2]
+
+    def log_likelihood(self, parameters: SpectraParameters, batch: Batch, n_threads: int | None = None) -> Array:
+        """Log-density of each row with its weights integrated out, by importance sampling; draws depend on the row alone."""
+        scores, streams = np.empty(len(batch)), _fingerprints(batch.X)
+        powers, X, _ = _heard(parameters, batch.X)
+        shape = float(parameters.shape[0])
+
+        def work(cut: tuple[int, int]) -> None:
+            marginal_scores(X, *cut, powers, shape, 1.0, SCORE_DRAWS, 0, streams, scores)
+
+        run_tasks(work, self._cuts(len(X), X.shape[1], READING), n_threads)
+        return scores
+
+    def posterior(self, parameters: SpectraParameters, batch: Batch, n_threads: int | None = None) -> Array:
+        """What is expected of the weights whose scale is 1; draws depend on the row alone, so nothing else changes them."""
+        out, streams = np.empty((len(batch), self.n_spectra)), _fingerprints(batch.X)
+        powers, X, _ = _heard(parameters, batch.X)
+
+        def work(cut: tuple[int, int]) -> None:
+            own, nothing = slice(*cut), (NO_TABLE, NO_TABLE, NO_TABLE, NO_TABLE)
+            self._draw(parameters, powers, X[own], READING, streams[own], NO_ROW, *nothing, out[own], NO_ROW)
+
+        run_tasks(work, self._cuts(len(X), X.shape[1], READING), n_threads)
+        return out
+
+    def mode(self, parameters: SpectraParameters, batch: Batch, likelihood: bool, n_threads: int | None = None) -> Array:
+        """Weights whose scale is 1 of greatest posterior density, or of greatest likelihood."""
+        out, (powers, X, _) = np.empty((len(batch), self.n_spectra)), _heard(parameters, batch.X)
+        prior = (-1.0, 0.0) if likelihood else (float(parameters.shape[0]), 1.0)
+
+        def work(cut: tuple[int, int]) -> None:
+            map_weights(X, *cut, powers, *prior, MODE_STEPS, MODE_TOL, out)
+
+        run_tasks(work, self._cuts(len(X), X.shape[1], READING), n_threads)
+        return out
+
+    def _draw(
+        self, parameters: SpectraParameters, powers: Array, X: Array, inference: Inference, streams: Any, weights: Array,
+        target: Array, shares: Array, wiener: Array, moments: Array, means: Array, accepted: Array,
+    ) -> None:  # fmt: skip
+        head = (X, 0, len(X), powers, float(parameters.shape[0]), 1.0)
+        draws = (inference.burn_in, inference.n_samples, inference.rao_blackwell, np.uint64(inference.key), streams)
+        out = (weights, target, shares, wiener, moments, means)
+        if inference.sampler == "gibbs":
+            draw_weights_gibbs(*head, *draws, *out)
+        else:
+            step = 0.0 if inference.kappa == INFORMED else inference.kappa**-0.5
+            draw_weights_metropolis(*head, step, *draws, *out, accepted)
+
+    def _cuts(self, rows: int, width: int, inference: Inference) -> list[tuple[int, int]]:
+        """Cut rows into slabs by the work there is, so that threads change nothing."""
+        work = rows * width * self.n_spectra * (6 + inference.burn_in + inference.n_samples)
+        number = max(1, min(work // SLAB_WORK, MOST_SLABS, rows))
+        return list(pairwise(rows * part // number for part in range(number + 1)))
+
+    # Drawing
+
+    def sample(self, parameters: SpectraParameters, rows: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Draw rows, and the weights they were drawn with, whose scale is 1."""
+        weights = 1.0 / rng.gamma(parameters.shape[0], size=(rows, self.n_spectra))
+        powers = parameters.powers
+        return weights @ powers * rng.exponential(size=(rows, powers.shape[1])), weights
+
+
+def _heard(parameters: SpectraParameters, X: Array) -> tuple[Array, Array, NDArray[np.bool_] | None]:
+    """Powers and rows without the bins that never had power; and which bins these are not, if there are any."""
+    bins = parameters.powers[0] > 0.0
+    if bins.all():
+        return parameters.powers, X, None
+    return np.ascontiguousarray(parameters.powers[:, bins]), np.ascontiguousarray(X[:, bins]), bins
+
+
+def _normal(spectra: Array) -> Array:
+    """Spectra of mean 1, of which no bin is more than 120 dB below it, but for those that are zero in all of them."""
+    heard = spectra > 0.0 if spectra.ndim == 1 else (spectra > 0.0).any(axis=0)
+    scaled = spectra / np.maximum(spectra.mean(axis=-1, keepdims=True), SILENCE)
+    return np.maximum(scaled, QUIETEST * heard)
+
+
+def _known(totals: SpectraStatistics) -> tuple[Array, Array]:
+    """Spectra, and the rows that each bin of them is known from."""
+    spectra = np.maximum(_normal(totals.parts), QUIETEST)
+    return spectra, spectra * totals.down
+
+
+def _distance(one: Array, other: Array) -> Array:
+    """Symmetric divergence of exponential numbers with these means."""
+    ratio = one / other
+    return ratio + 1.0 / ratio - 2.0
+
+
+def _fingerprints(X: Array) -> NDArray[np.int64]:
+    """A number for each row that depends on its powers alone."""
+    bits = (X + 0.0).view(np.uint64)  # zero has two signs
+    with np.errstate(over="ignore"):
+        places = np.arange(1, X.shape[1] + 1, dtype=np.uint64) * np.uint64(0xD1B54A32D192ED03)
+        bits = bits * np.uint64(0x9E3779B97F4A7C15) ^ places
+        bits ^= bits >> np.uint64(29)
+        bits *= np.uint64(0xBF58476D1CE4E5B9)
+        return bits.sum(axis=1, dtype=np.uint64).view(np.int64)

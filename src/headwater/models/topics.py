@@ -1,0 +1,321 @@
+"""Topics: latent Dirichlet allocation. The words of a document come from K topics, in proportions of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.families.multinomial import ONE_GROUP, Multinomial
+from headwater.families.multinomial_belief import contrast, separation
+from headwater.families.multinomial_geometry import Geometry
+from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
+from headwater.families.table import Table, Words
+from headwater.kernels.mixture import READOUTS
+from headwater.kernels.multinomial import group_sums
+from headwater.kernels.parallel import MOST_SLABS, one_blas_thread, run_tasks
+from headwater.kernels.tables import add_rows, gather_words, place_words
+from headwater.kernels.topics import (
+    collapsed_documents,
+    gibbs_documents,
+    mean_field_documents,
+    metropolis_documents,
+    topic_table,
+)
+from headwater.models.latent_factors import LatentFactors
+from headwater.models.protocol import Inference, Sampler
+from headwater.models.seeding import seed_assignments
+from headwater.state import Batch, SparseRows, sparse_rows
+from headwater.statistics import Array
+
+EMPTY: Array = np.empty(0)
+EMPTY_TABLE: Array = np.empty((0, 0))
+SLAB_WORK = 2**14  # draws of a token that are worth a thread
+SEEDS = 8  # of k-means, of which the best is taken
+INNER_ITERATIONS, INNER_TOL = 100, 1e-3
+# Proportions of a document that nothing is learned from.
+READING = Inference("simulated", "gibbs", burn_in=20, n_samples=30)
+
+
+@dataclass(frozen=True)
+class TopicStatistics(MultinomialStatistics):
+    """Beside the words: what the prior of the proportions is learned from, and the share of proposals that were accepted."""
+
+    tables: Array
+    accepted: Array
+
+
+@dataclass(frozen=True)
+class TopicPrior:
+    """Dirichlet parameters of the words of each topic, and those of the proportions (K,)."""
+
+    words: MultinomialPrior
+    proportions: Array
+
+
+@dataclass(frozen=True)
+class TopicParameters:
+    """Topics, read out for those words that are asked for, and the Dirichlet parameters of the proportions (K,)."""
+
+    words: MultinomialParameters
+    proportions: Array
+
+    def at(self, words: Words) -> Array:
+        """Probabilities (W, K) of these words in each topic, or exp(E[log]) of them."""
+        part, out = self.words, np.empty((len(words), len(self.proportions)))
+        with part.table.reading() as (slots, rows, factor):
+            topic_table(part.code, slots, rows, factor, words, float(part.prior.beta[0, 0]), part.norm[0], out)
+        return out
+
+    def all(self) -> Array:
+        """The same for all words (V, K)."""
+        return self.at(np.arange(self.words.table.shape[0], dtype=np.int32))
+
+
+@dataclass(frozen=True)
+class Slab:
+    """Some documents: their words, and the place of each word in that list."""
+
+    indptr: NDArray[np.int64]
+    local: NDArray[np.int32]
+    data: Array
+    words: Words
+    slots: NDArray[np.int32]
+    weights: Array
+    first: int
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+
+@dataclass(frozen=True)
+class Topics(LatentFactors):
+    """The model. `proportion_prior` is a number, one for each topic, or None if it is to be learned."""
+
+    n_topics: int
+    word_prior: float
+    proportion_prior: Any = None
+
+    @property
+    def n_components(self) -> int:
+        return self.n_topics
+
+    @property
+    def ways(self) -> frozenset[tuple[str, str]]:
+        return frozenset({("simulated", "mode"), ("collapsed", "mode"), ("mean-field", "expect_log")})
+
+    @property
+    def samplers(self) -> Mapping[str, Sampler]:
+        return {"gibbs": Sampler(10, 5), "metropolis": Sampler(100, 50, 300.0)}
+
+    @cached_property
+    def family(self) -> Multinomial:
+        return Multinomial(self.n_topics)
+
+    def rows_to_learn(self, width: int) -> int:
+        """Documents that move every topic; with many topics a batch must be worth reading their words."""
+        return 5 * max(100, self.n_topics)
+
+    def rows_to_start(self, width: int) -> int:
+        return max(2000, 10 * self.n_topics)
+
+    def row_bytes(self, width: int) -> int:
+        return self.family.row_bytes(width)
+
+    def zeros(self, width: int) -> TopicStatistics:
+        k = self.n_topics
+        parts = (np.zeros(1), np.zeros(k), np.zeros((1, k)), Table.zeros(width, k))
+        return TopicStatistics(*parts, np.zeros(k + 1), np.zeros(1))
+
+    # Beliefs
+
+    def prior(self, width: int) -> TopicPrior:
+        """The prior for so many words: `word_prior` is added to the counts as it is, whether mean or mode is read out."""
+        beta, nothing, k = np.full((1, 1), self.word_prior), np.zeros((1, 1)), self.n_topics
+        totals = np.full((1, k), width * self.word_prior)
+        words = MultinomialPrior(beta, nothing, totals, np.zeros((1, k)), np.array([[float(width)]]))
+        given = 1.0 / k if self.proportion_prior is None else self.proportion_prior
+        return TopicPrior(words, np.full(k, given, dtype=float))
+
+    def first(self, batch: Batch, rng: np.random.Generator) -> tuple[TopicPrior, TopicParameters]:
+        """Topics that are half what all rows have in common, half the words of a cluster of rows.
+
+        Clusters are found by k-means under the Hellinger distance: rows that share their largest topic lie together. Words are
+        a tenth more or less in each topic, so that no two are alike.
+        """
+        X = batch.X if isinstance(batch.X, SparseRows) else sparse_rows(batch.X)
+        k, rows = self.n_topics, Batch(X, batch.weights)
+        with one_blas_thread():
+            view = Geometry.of(rows, k).views(np.arange(len(rows)))[0]
+            shares = seed_assignments("kmeans", view, rows, k, rng, lloyd_steps=6, tries=SEEDS)
+        clusters = self.family.collect(None, rows, shares)
+        words, own = clusters.table.held()
+        common = own.sum(axis=1, keepdims=True)
+        own = own / np.maximum(own.sum(axis=0), 1e-300) * common.sum()
+        counts = (0.5 * own + 0.5 * common * rng.gamma(100.0, 0.01, size=own.shape)) / k
+        table = Table.of_words(X.width, words, counts)
+        statistics = replace(self.zeros(X.width), length=counts.sum(axis=0)[None], table=table)
+        prior = self.prior(X.width)
+        return prior, self.readout("mode", prior, statistics, 1.0)
+
+    def readout(self, name: str, prior: TopicPrior, statistics: TopicStatistics, count: float) -> TopicParameters:
+        totals = statistics if count == 1.0 else statistics.scaled(count)
+        words = MultinomialParameters.of(name, prior.words, totals, ONE_GROUP)
+        return TopicParameters(words, self.proportions(prior, totals))
+
+    def given(self, topics: Array) -> TopicParameters:
+        """Return parameters with these topics (K, V)."""
+        prior = self.prior(topics.shape[1])
+        nothing, zeros = np.zeros((1, 1)), np.zeros((1, self.n_topics))
+        words = MultinomialPrior(nothing, nothing, zeros, zeros, prior.words.sizes)
+        table = Table.of_dense(np.array(topics.T, order="C"))
+        return TopicParameters(MultinomialParameters(READOUTS["mean"], words, table, zeros, ONE_GROUP), prior.proportions)
+
+    def proportions(self, prior: TopicPrior, totals: TopicStatistics) -> Array:
+        """Dirichlet parameters of the proportions; learned, the mean of a Gamma belief.
+
+        Tables are what Minka's fixed point counts. Given them the parameters are Gamma distributed (Teh et al., 2006), so that
+        they are learned like all else: the prior is Gamma(1, K), statistics add.
+        """
+        if self.proportion_prior is not None:
+            return prior.proportions
+        return (1.0 + totals.tables[:-1]) / (self.n_topics + totals.tables[-1])
+
+    def widened(self, value: Any, width: int) -> Any:
+        if isinstance(value, TopicPrior):
+            return replace(value, words=self.prior(width).words)
+        return replace(value, table=value.table.widened(width))
+
+    def permuted(self, statistics: TopicStatistics, order: Any) -> TopicStatistics:
+        plain = self.family.permuted(statistics, order)
+        tables = np.append(statistics.tables[:-1][order], statistics.tables[-1])
+        return TopicStatistics(plain.from_base, plain.count, plain.length, plain.table, tables, statistics.accepted.copy())
+
+    def separation(self, prior: TopicPrior, totals: TopicStatistics, others: TopicStatistics) -> Array:
+        return separation(prior.words, totals, others)
+
+    def contrast(self, prior: TopicPrior, totals: TopicStatistics, others: TopicStatistics) -> Array:
+        return contrast(ONE_GROUP, prior.words, totals, others)
+
+    # Rows
+
+    def estep(
+        self, parameters: TopicParameters, batch: Batch, totals: TopicStatistics, inference: Inference, n_threads: int | None
+    ) -> tuple[float, TopicStatistics]:
+        """Every slab of documents reads the topics of its words, and finds what is expected of its tokens."""
+        slabs, k, width = self._slabs(batch, inference), self.n_topics, batch.X.shape[1]
+
+        def work(slab: Slab) -> tuple[float, Array, tuple[Array, Array, Array]]:
+            target, small = np.zeros((len(slab.words), k)), (np.zeros(k), np.zeros(k + 1), np.zeros(1))
+            streams = inference.first + slab.first + np.arange(len(slab))
+            return self._inferred(parameters, slab, inference, streams, target, *small, EMPTY, EMPTY_TABLE), target, small
+
+        found = run_tasks(work, slabs, n_threads)
+        words, slots, target = slabs[0].words, slabs[0].slots, found[0][1]
+        if len(slabs) > 1:
+            slots, words = np.zeros(width, dtype=np.int32), np.empty(sum(len(slab.words) for slab in slabs), dtype=np.int32)
+            used = 0
+            for slab in slabs:
+                used = place_words(slab.words, slots, words, used)
+            words, target = words[:used].copy(), np.zeros((used, k))
+            for slab, (_, part, _) in zip(slabs, found, strict=True):
+                add_rows(target, slots, slab.words, part, 1.0)
+        length = np.zeros((1, k))
+        group_sums(words, target, ONE_GROUP, length)
+        count, tables, accepted = (sum(parts) for parts in zip(*(small for _, _, small in found), strict=True))
+        return float(sum(score for score, _, _ in found)), TopicStatistics(
+            totals.from_base,
+            totals.count + count,
+            totals.length + length,
+            totals.table + Table.of_words(width, words, target, slots),
+            totals.tables + tables,
+            totals.accepted + accepted,
+        )
+
+    def log_likelihood(self, parameters: TopicParameters, batch: Batch, n_threads: int | None = None) -> Array:
+        """Mean-field lower bound of the log-probability of each document."""
+        scores = np.empty(len(batch))
+
+        def work(slab: Slab) -> None:
+            own = scores[slab.first : slab.first + len(slab)]
+            nothing = (EMPTY_TABLE, EMPTY, EMPTY, EMPTY)
+            self._inferred(parameters, slab, Inference("mean-field"), EMPTY, *nothing, own, EMPTY_TABLE)
+
+        run_tasks(work, self._slabs(batch, READING), n_threads)
+        return scores
+
+    def posterior(self, parameters: TopicParameters, batch: Batch, n_threads: int | None = None) -> Array:
+        """What is expected of the proportions of each document; draws depend on its words alone."""
+        out = np.empty((len(batch), self.n_topics))
+
+        def work(slab: Slab) -> None:
+            own = out[slab.first : slab.first + len(slab)]
+            nothing = (EMPTY_TABLE, EMPTY, EMPTY, EMPTY)
+            self._inferred(parameters, slab, READING, _fingerprints(slab), *nothing, EMPTY, own)
+
+        run_tasks(work, self._slabs(batch, READING), n_threads)
+        return out
+
+    def _inferred(
+        self, parameters: TopicParameters, slab: Slab, inference: Inference, streams: Any, target: Array, count: Array,
+        tables: Array, accepted: Array, scores: Array, proportions: Array,
+    ) -> float:  # fmt: skip
+        topics, alpha = parameters.at(slab.words), parameters.proportions
+        rows = (slab.indptr, slab.local, slab.data, 0, len(slab), topics, alpha)
+        out = (target, count, tables)
+        if inference.way == "mean-field":
+            return mean_field_documents(*rows, INNER_ITERATIONS, INNER_TOL, slab.weights, *out, scores, proportions)
+        if inference.way == "collapsed":
+            return collapsed_documents(*rows, inference.burn_in, slab.weights, *out, proportions)
+        draws = (inference.burn_in, inference.n_samples, inference.rao_blackwell)
+        key = np.uint64(inference.key)
+        if inference.way != "simulated":
+            raise ValueError(f"topics have no {inference.way} E-step")
+        if inference.sampler == "gibbs":
+            return gibbs_documents(*rows, *draws, key, streams, slab.weights, *out, proportions)
+        return metropolis_documents(
+            *rows, *draws, inference.kappa, key, streams, slab.weights, *out, accepted, proportions
+        )  # fmt: skip
+
+    def _slabs(self, batch: Batch, inference: Inference) -> list[Slab]:
+        """Cut documents into slabs by the work there is, so that threads change nothing."""
+        X = batch.X if isinstance(batch.X, SparseRows) else sparse_rows(batch.X)
+        sweeps = inference.burn_in + inference.n_samples
+        number = int(np.clip(X.nnz * sweeps // SLAB_WORK, 1, MOST_SLABS))
+        inner = np.searchsorted(X.indptr, X.indptr[0] + X.nnz * np.arange(1, number) // number)
+        edges = np.unique(np.concatenate([[0], np.clip(inner, 0, len(X)), [len(X)]]))
+        return [_slab(X[begin:end], batch.weights[begin:end], int(begin)) for begin, end in pairwise(edges)]
+
+    # Drawing
+
+    def sample(self, parameters: TopicParameters, rows: int, rng: np.random.Generator, lengths: Any) -> tuple[Array, Array]:
+        """Draw documents of these lengths, and their proportions."""
+        topics = parameters.all().T
+        topics /= topics.sum(axis=1, keepdims=True)
+        proportions = rng.dirichlet(parameters.proportions, size=rows)
+        return rng.multinomial(lengths, proportions @ topics).astype(float), proportions
+
+
+def _slab(X: SparseRows, weights: Array, first: int) -> Slab:
+    held = slice(int(X.indptr[0]), int(X.indptr[-1]))
+    indices, data, indptr = X.indices[held], X.data[held], X.indptr - X.indptr[0]
+    words, local, slots = np.empty(X.nnz, np.int32), np.empty(X.nnz, np.int32), np.zeros(X.width, np.int32)
+    words = words[: gather_words(indices, slots, words, local)].copy()
+    return Slab(indptr, local, data, words, slots, weights, first)
+
+
+def _fingerprints(slab: Slab) -> NDArray[np.int64]:
+    """A number for each document that depends on its words and their counts alone."""
+    with np.errstate(over="ignore"):
+        bits = slab.data.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ (
+            slab.words[slab.local].astype(np.uint64) + np.uint64(1)
+        ) * np.uint64(0xD1B54A32D192ED03)
+        bits ^= bits >> np.uint64(29)
+        bits *= np.uint64(0xBF58476D1CE4E5B9)
+        sums = np.concatenate([[np.uint64(0)], np.cumsum(bits, dtype=np.uint64)])
+        return (sums[slab.indptr[1:]] - sums[slab.indptr[:-1]]).view(np.int64)

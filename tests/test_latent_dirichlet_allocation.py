@@ -1,0 +1,866 @@
+"""LatentDirichletAllocation: what it learns, in which layouts and cuts, with which vocabularies, and what it refuses."""
+
+import copy
+import pickle
+import subprocess
+import sys
+import tracemalloc
+import warnings
+
+import naive_topics as naive
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+from sklearn import decomposition
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+import headwater as hw
+from headwater.checks import check_estimator
+from headwater.state import arrays_of
+
+V, K = 12, 3
+TOPICS = np.full((K, V), 0.02)
+for topic in range(K):
+    TOPICS[topic, 4 * topic : 4 * topic + 4] = 0.4, 0.2, 0.16, 0.1
+TOPICS /= TOPICS.sum(axis=1, keepdims=True)
+METROPOLIS = hw.SimulatedEM(sampler="metropolis", burn_in=40, n_samples=20, kappa=60.0)
+ALGORITHMS = ["auto", "simulated-em", "online-vb", "scvb0", METROPOLIS]
+NAMES = ["auto", "simulated-em", "online-vb", "scvb0", "metropolis"]
+every = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=NAMES)
+
+
+def docs(n, seed=0, alpha=0.4, length=40, topics=TOPICS):
+    rng = np.random.default_rng(seed)
+    alpha = np.broadcast_to(alpha, len(topics))
+    return rng.multinomial(length, rng.dirichlet(alpha, n) @ topics).astype(float)
+
+
+X = docs(400)
+SPARSE = sparse.csr_array(X)
+
+
+def lda(algorithm="auto", k=K, **options):
+    return hw.LatentDirichletAllocation(k, algorithm=algorithm, **{"random_state": 0, "warm_up": 100, **options})
+
+
+def small(algorithm="auto", **options):
+    """A model that folds often."""
+    kinds = {
+        "auto": hw.SimulatedEM(batch_size=30), "simulated-em": hw.SimulatedEM(batch_size=30, average=False),
+        "online-vb": hw.OnlineVB(30, 0.7), "scvb0": hw.CollapsedVB(batch_size=30),
+    }  # fmt: skip
+    return lda(kinds.get(algorithm, algorithm) if isinstance(algorithm, str) else algorithm, **options)
+
+
+def order_of(model, topics=TOPICS):
+    gaps = np.abs(model.topics_[:, None] - topics).sum(axis=2) / 2
+    rows, columns = linear_sum_assignment(gaps)
+    return rows[np.argsort(columns)], gaps[rows, columns].max()
+
+
+def content(model):
+    return [array.tobytes() for array in arrays_of(model._state)]
+
+
+def assert_same(one, other):
+    same = content(one) == content(other)
+    assert same
+
+
+def assert_close(one, other, rtol=1e-7):
+    assert one.n_samples_seen_ == other.n_samples_seen_
+    for left, right in zip(arrays_of(one._reading()[0]), arrays_of(other._reading()[0]), strict=True):
+        np.testing.assert_allclose(left, right, rtol=rtol, atol=rtol * max(1.0, np.abs(right).max(initial=0.0)))
+
+
+def assert_sound(model, rows):
+    np.testing.assert_allclose(model.topics_.sum(axis=1), 1.0)
+    assert (model.topics_ >= 0.0).all() and np.isfinite(model.components_).all()
+    np.testing.assert_allclose(model.transform(rows).sum(axis=1), 1.0)
+    assert np.isfinite(model.score_samples(rows)).all()
+    assert (model.doc_topic_prior_ > 0.0).all()
+    assert all(np.isfinite(array).all() for array in arrays_of(model._state))
+    assert repr(model)
+
+
+def one_sentence(caught):
+    assert str(caught.value) and "\n" not in str(caught.value)
+
+
+# What it learns
+
+
+@every
+@pytest.mark.parametrize("seed", [0, 1])
+def test_topics_are_recovered_from_a_stream(algorithm, seed):
+    model = lda(algorithm, doc_topic_prior=0.4, topic_word_prior=0.1, warm_up="auto", random_state=seed)
+    for chunk in range(8):
+        model.partial_fit(docs(500, seed=chunk))
+    assert order_of(model)[1] < 0.08
+    new = docs(500, seed=99)
+    best = hw.completion_perplexity(TOPICS, new, 0.4)
+    assert hw.completion_perplexity(model, new) < 1.01 * best
+    bound = lda(doc_topic_prior=0.4).partial_fit(X).perplexity(new)
+    assert model.perplexity(new) < bound * 1.01
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "simulated-em", "online-vb"])
+def test_a_topic_that_dominates_hides_no_others(algorithm):
+    rows = docs(3000, alpha=[0.1, 0.1, 1.0], length=100)
+    model = lda(algorithm, topic_word_prior=0.1, warm_up="auto").partial_fit(rows)
+    new = docs(300, seed=5, alpha=[0.1, 0.1, 1.0], length=100)
+    assert order_of(model)[1] < 0.3
+    assert hw.completion_perplexity(model, new) < 1.015 * hw.completion_perplexity(TOPICS, new, [0.1, 0.1, 1.0])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_an_uneven_prior_is_learned(seed):
+    truth = np.array([0.1, 0.1, 1.0])
+    options = {"doc_topic_prior": "learn", "topic_word_prior": 0.1, "warm_up": "auto", "random_state": seed}
+    model = lda(**options).partial_fit(docs(6000, alpha=truth, length=100))
+    found = model.doc_topic_prior_[order_of(model)[0]]
+    assert (found > 0.45 * truth).all() and (found < 1.6 * truth).all()
+    assert model._reading()[1].proportions.tolist() == model.doc_topic_prior_.tolist()
+
+
+def test_a_prior_that_is_not_learned_is_the_one_given():
+    for given, wanted in ((None, [1 / 3] * 3), (0.7, [0.7] * 3), ([0.1, 0.2, 3.0], [0.1, 0.2, 3.0])):
+        np.testing.assert_allclose(lda(doc_topic_prior=given).partial_fit(X).doc_topic_prior_, wanted)
+    assert lda().partial_fit(X).topic_word_prior_ == pytest.approx(1 / 3)
+    assert lda(topic_word_prior=0.05).partial_fit(X).topic_word_prior_ == 0.05
+
+
+def test_drift_is_followed_with_a_half_life():
+    other = TOPICS[:, np.arange(V).reshape(K, 4)[:, ::-1].ravel()]
+    options = {"doc_topic_prior": 0.4, "topic_word_prior": 0.1}
+    errors = {}
+    for half_life in (None, 300.0):
+        model = small(half_life=half_life, **options).partial_fit(docs(3000)).partial_fit(docs(1500, seed=1, topics=other))
+        errors[half_life] = order_of(model, other)[1]
+    assert errors[300.0] < 0.12 and errors[None] > 0.18
+
+
+def test_components_are_pseudo_counts():
+    model = lda("simulated-em", topic_word_prior=0.2).partial_fit(X)
+    components = model.components_
+    np.testing.assert_allclose(components / components.sum(axis=1, keepdims=True), model.topics_, rtol=1e-9)
+    assert components.min() >= 0.2
+    assert components.sum() == pytest.approx(400 * 40 + K * V * 0.2, rel=1e-6)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0"])
+def test_new_words_are_learned_under_a_small_prior(algorithm):
+    model = small(algorithm, topic_word_prior=1e-3).partial_fit(np.pad(X, ((0, 0), (0, 1))))
+    for seed in range(4):
+        model.partial_fit(np.hstack([docs(300, seed=seed), np.full((300, 1), 20.0)]))
+    assert model.topics_[:, -1].mean() > 0.15
+
+
+# Layouts and cuts
+
+
+@every
+def test_every_layout_gives_the_same_bits(algorithm):
+    frame = pd.DataFrame(X, columns=[f"w{v}" for v in range(V)])
+    layouts = [X, SPARSE, sparse.csc_array(X), frame, sparse.coo_matrix(X), X.astype(int), np.asfortranarray(X)]
+    wanted = small(algorithm).partial_fit(X)
+    for rows in layouts[1:]:
+        model = small(algorithm).partial_fit(rows)
+        assert_same(model, wanted)
+        np.testing.assert_array_equal(model.transform(rows), wanted.transform(X))
+        np.testing.assert_array_equal(model.score_samples(rows), wanted.score_samples(X))
+
+
+def test_zeros_that_are_written_down_change_nothing():
+    rows = sparse.csr_array(X)
+    rows.data[::3] = 0.0
+    dense = rows.toarray()
+    assert rows.nnz > np.count_nonzero(dense)
+    one, other = (small().partial_fit(part) for part in (rows, dense))
+    assert_close(one, other)
+    np.testing.assert_array_equal(one.transform(rows), one.transform(dense))
+
+
+@every
+@pytest.mark.parametrize("options", [{}, {"half_life": 60.0}, {"parts": 2}, {"doc_topic_prior": "learn"}])
+def test_the_cut_changes_nothing(algorithm, options):
+    whole = small(algorithm, **options).partial_fit(X)
+    for size in (1, 37) if algorithm is not METROPOLIS else (37,):
+        model = small(algorithm, **options)
+        for begin in range(0, 400, size):
+            model.partial_fit(X[begin : begin + size])
+        assert_close(model, whole)
+
+
+def test_the_number_of_threads_changes_nothing():
+    rows = docs(3000, length=80)
+    models = [lda(n_threads=n, warm_up=500).partial_fit(rows) for n in (1, 2)]
+    assert_same(*models)
+    np.testing.assert_array_equal(*(model.transform(rows) for model in models))
+    np.testing.assert_array_equal(*(model.score_samples(rows) for model in models))
+
+
+def test_one_row_at_a_time():
+    one, other = small(), small()
+    for row in X[:150]:
+        one.learn_one(row)
+    other.partial_fit(X[:150])
+    assert_close(one, other)
+    quick = one.transform_one(X[0])
+    assert quick.shape == (K,) and quick.sum() == pytest.approx(1.0)
+    assert np.isfinite(one.score_one(X[0]))
+    names = pd.DataFrame(X, columns=list("abcdefghijkl"))
+    named = small().partial_fit(names[:200])
+    np.testing.assert_array_equal(named.transform_one({"a": 3, "f": 1}), named.transform_one([3, 0, 0, 0, 0, 1] + [0] * 6))
+    with pytest.raises(ValueError, match="does not know") as caught:
+        named.learn_one({"a": 1, "zebra": 2})
+    one_sentence(caught)
+
+
+def test_weights():
+    weights = np.random.default_rng(1).uniform(0.0, 3.0, 400)
+    model = small("scvb0").partial_fit(X, sample_weight=weights)
+    assert_sound(model, X)
+    kept = np.arange(400) % 3 > 0
+    assert_close(small("scvb0").partial_fit(X, sample_weight=kept.astype(float)), small("scvb0").partial_fit(X[kept]))
+    for scale in (1e-9, 1e9):
+        assert_sound(small().partial_fit(X, sample_weight=np.full(400, scale)), X)
+
+
+@every
+def test_updates_score_before_they_learn(algorithm):
+    model = small(algorithm)
+    scores = np.concatenate([model.update(X[:123]), model.update(X[123:])])
+    assert np.isnan(scores[:8]).all() and np.isfinite(scores[8:]).all()
+    assert_close(model, small(algorithm).partial_fit(X))
+    assert scores[-100:].mean() > -40.0 * np.log(V)
+
+
+@pytest.mark.parametrize("seen", [60, 175])
+@every
+def test_a_stream_that_is_stored_and_loaded_is_never_stopped(algorithm, seen):
+    model = small(algorithm).partial_fit(X[:seen])
+    loaded = pickle.loads(pickle.dumps(model))
+    for begin in range(seen, 400, 45):
+        model.partial_fit(X[begin : begin + 45])
+        loaded = pickle.loads(pickle.dumps(loaded)).partial_fit(X[begin : begin + 45])
+    assert_same(model, loaded)
+    np.testing.assert_array_equal(model.transform(X), loaded.transform(X))
+
+
+# fit
+
+
+def test_passes_of_fit():
+    model = lda(doc_topic_prior=0.4, warm_up="auto", max_iter=40).fit(X)
+    assert model.converged_ and 2 < model.n_iter_ <= 40
+    assert len(model.lower_bounds_) == model.n_iter_ and model.lower_bound_ == model.lower_bounds_[-1]
+    assert (np.array(model.lower_bounds_) < 0.0).all()
+    assert model.n_samples_seen_ == 400
+    assert order_of(model)[1] < 0.1
+    with pytest.warns(ConvergenceWarning):
+        short = lda(max_iter=2, tol=0.0).fit(X)
+    assert short.n_iter_ == 2 and not short.converged_
+    model.partial_fit(X)
+    assert model.n_samples_seen_ == 800 and not hasattr(model, "n_iter_")
+
+
+def test_more_passes_are_better_and_the_rows_count_once():
+    rows, new = docs(600), docs(300, seed=9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        few, many = (lda(max_iter=n, tol=0.0, doc_topic_prior=0.4, warm_up="auto").fit(rows) for n in (1, 15))
+    assert hw.completion_perplexity(many, new) <= hw.completion_perplexity(few, new)
+    assert many.components_.sum() == pytest.approx(600 * 40 + V, rel=1e-3)
+
+
+@pytest.mark.parametrize("n", [20, 60, 150])
+def test_fit_of_few_documents_is_as_good_as_that_of_scikit_learn(n):
+    rows, new = docs(n, length=60), docs(300, seed=9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        ours = lda(doc_topic_prior=0.4, topic_word_prior=0.1, warm_up="auto", max_iter=50).fit(rows)
+    theirs = decomposition.LatentDirichletAllocation(K, doc_topic_prior=0.4, topic_word_prior=0.1, random_state=0, max_iter=50)
+    theirs.fit(rows)
+    assert all(bound < 0.0 for bound in ours.lower_bounds_)
+    assert hw.completion_perplexity(ours, new) < 1.03 * hw.completion_perplexity(theirs, new)
+
+
+@pytest.mark.parametrize("algorithm", ["simulated-em", "online-vb", "scvb0"])
+def test_fit_of_few_documents_scores_them_by_its_own_e_step(algorithm):
+    model = lda(algorithm, warm_up="auto").fit(X[:50])
+    longer = lda(algorithm, warm_up=10).fit(X[:50])
+    assert model.n_iter_ == 1
+    assert model.lower_bound_ == pytest.approx(longer.lower_bound_, rel=0.15)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_fit_gives_the_same_bits_on_any_threads(parts):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        one, two, again = (lda(n_threads=n, parts=parts).fit(X) for n in (1, 2, 2))
+        other = lda(random_state=1, parts=parts).fit(X)
+    assert_same(one, two)
+    assert_same(two, again)
+    assert content(one) != content(other)
+    assert_sound(one, X)
+
+
+def test_fit_goes_on_with_warm_start():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = lda(warm_start=True, max_iter=2, tol=0.0, doc_topic_prior=0.4).fit(X)
+        first = model.lower_bound_
+        model.fit(X)
+    assert model.lower_bound_ > first
+
+
+# Sizes
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0"])
+def test_documents_of_no_words_and_of_very_many(algorithm):
+    rows = X.copy()
+    rows[[0, 5, 399]] = 0.0
+    rows[7] = 100_000 * TOPICS[0]
+    rows[300] = np.random.default_rng(2).multinomial(100_000, TOPICS[1])
+    model = small(algorithm, doc_topic_prior=[0.5, 0.3, 0.2]).partial_fit(rows)
+    assert_sound(model, rows)
+    np.testing.assert_allclose(model.transform(np.zeros((2, V))), [[0.5, 0.3, 0.2]] * 2)
+    np.testing.assert_allclose(model.score_samples(np.zeros((2, V))), 0.0, atol=1e-12)
+    assert model.perplexity(np.zeros((2, V))) == 1.0
+    assert_sound(small(algorithm).partial_fit(np.zeros((150, V))).partial_fit(X), rows)
+
+
+WIDE, MANY = 100_000, 40
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0"])
+def test_a_chunk_costs_its_words_and_not_the_vocabulary(algorithm):
+    rng = np.random.default_rng(3)
+    heads = [rng.integers(0, WIDE, size=(200, 5)) for _ in range(5)]
+    chunks = [sparse.csr_array((np.ones(1000), (np.repeat(np.arange(200), 5), head.ravel())), (200, WIDE)) for head in heads]
+    model = lda(algorithm, MANY, warm_up=1).partial_fit(sparse.csr_array(np.ones((1, WIDE))))
+    model.partial_fit(chunks[0])
+    tracemalloc.start()
+    try:
+        for chunk in chunks[1:]:
+            tracemalloc.reset_peak()
+            before, _ = tracemalloc.get_traced_memory()
+            model.partial_fit(chunk)
+            _, peak = tracemalloc.get_traced_memory()
+            assert peak - before < 0.3 * WIDE * MANY * 8
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0"])
+@pytest.mark.parametrize(
+    ("k", "rows"),
+    [
+        (1, X[:60]),
+        (3, X[:60, :1]),
+        (1, X[:60, :1]),
+        (3, X[:1]),
+        (3, np.repeat(X[:1], 60, axis=0)),
+        (3, np.zeros((60, 3))),
+        (3, np.eye(V)[np.arange(60) % V]),
+        (50, X[:60]),
+        (3, X[:60] * 1e-6),
+        (2, np.array([[1e30, 0.0, 3.0], [0.0, 1e30, 1.0]] * 2)),
+    ],
+    ids=[
+        "one topic",
+        "one word",
+        "one of each",
+        "one document",
+        "equal",
+        "zeros",
+        "one word each",
+        "many topics",
+        "tiny",
+        "huge",
+    ],
+)
+def test_odd_rows_leave_a_sound_model(algorithm, k, rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for model in (lda(algorithm, k, warm_up=15).fit(rows), lda(algorithm, k, warm_up=4).partial_fit(rows[:1])):
+            assert_sound(model, rows[:4])
+    assert_sound(model.partial_fit(rows[1:]) if len(rows) > 1 else model, rows[:4])
+
+
+@every
+@pytest.mark.parametrize("name", ["doc_topic_prior", "topic_word_prior"])
+@pytest.mark.parametrize("value", [1e-8, 1e8])
+def test_weak_and_strong_priors(algorithm, name, value):
+    model = small(algorithm, **{name: value}).partial_fit(X)
+    assert_sound(model, X[:20])
+    if value == 1e8 and name == "doc_topic_prior":
+        np.testing.assert_allclose(model.transform(X[:20]), 1 / 3, atol=1e-4)
+    if value == 1e8 and name == "topic_word_prior":
+        np.testing.assert_allclose(model.topics_, 1 / V, atol=1e-4)
+
+
+# Open vocabularies
+
+
+def widths(*cuts, open_rows=X):
+    """Chunks of growing width, and the rows that they are parts of."""
+    chunks, begin = [], 0
+    for end, width in cuts:
+        chunks.append(open_rows[begin:end, :width])
+        begin = end
+    return chunks
+
+
+def padded(chunks, width):
+    return np.vstack([np.pad(chunk, ((0, 0), (0, width - chunk.shape[1]))) for chunk in chunks])
+
+
+def statistics_of(model):
+    return model._reading()[0].statistics
+
+
+CUTS = {
+    "in warm-up": [(40, 5), (70, 9), (400, 12)],
+    "after it": [(120, 6), (200, 9), (400, 12)],
+    "in a batch": [(125, 6), (140, 8), (155, 12), (400, 12)],
+    "narrower": [(120, 9), (180, 5), (250, 12), (300, 1), (400, 12)],
+}
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "simulated-em", "online-vb", "scvb0"])
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_vocabulary_that_grows_ends_where_one_that_was_known_does(algorithm, cut, stored):
+    chunks = widths(*CUTS[cut])
+    model = small(algorithm, vocabulary="open")
+    for chunk in chunks:
+        model = pickle.loads(pickle.dumps(model.partial_fit(chunk))) if stored else model.partial_fit(chunk)
+    rows = padded(chunks, V)
+    known = small(algorithm, vocabulary="open").partial_fit(rows[:1]).partial_fit(rows[1:])
+    assert model.n_features_in_ == V and model.n_samples_seen_ == 400
+    assert model.topics_.shape == (K, V)
+    assert_sound(model, rows[:20])
+    total = statistics_of(model).length.sum()
+    assert total == pytest.approx(np.asarray(statistics_of(model).table).sum())
+    if cut == "in warm-up":  # nothing had been read out of a narrower prior
+        assert_same(model, known)
+    else:
+        assert model.perplexity(rows) == pytest.approx(known.perplexity(rows), rel=0.1)
+
+
+def test_topics_of_a_growing_vocabulary_differ_by_the_prior_alone():
+    # Of one topic nothing is in doubt, so statistics are the same whatever was known of the columns.
+    chunks = widths((125, 6), (140, 8), (400, 12))
+    grown = small(k=1, vocabulary="open", topic_word_prior=0.5)
+    for chunk in chunks:
+        grown.partial_fit(chunk)
+    known = small(k=1, topic_word_prior=0.5).partial_fit(padded(chunks, V))
+    for left, right in zip(arrays_of(statistics_of(grown)), arrays_of(statistics_of(known)), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(grown.topics_, known.topics_, rtol=1e-9)
+    narrow = small(k=1, vocabulary="open", topic_word_prior=0.5).partial_fit(chunks[0])
+    wide = small(k=1, topic_word_prior=0.5).partial_fit(padded(chunks[:1], V))
+    np.testing.assert_allclose(narrow.topics_ * (1.0 - wide.topics_[:, 6:].sum()), wide.topics_[:, :6], rtol=1e-9)
+
+
+def test_wider_rows_can_be_read_and_change_nothing():
+    model = small(vocabulary="open").partial_fit(X[:, :8])
+    before, narrow = content(model), model.transform(X[:5, :8])
+    assert model.transform(X).shape == (400, K)
+    np.testing.assert_allclose(model.transform(X).sum(axis=1), 1.0)
+    assert np.isfinite(model.score_samples(X)).all() and np.isfinite(model.perplexity(X))
+    assert model.n_features_in_ == 8 and content(model) == before
+    np.testing.assert_array_equal(model.transform(X[:5, :8]), narrow)
+    np.testing.assert_array_equal(model.transform(np.pad(X[:5, :8], ((0, 0), (0, 4)))), narrow)
+    np.testing.assert_array_equal(model.transform(X[:5, :3]), model.transform(np.pad(X[:5, :3], ((0, 0), (0, 5)))))
+
+
+ONE_ROW = """
+import numpy as np, headwater as hw
+model = hw.LatentDirichletAllocation(2, vocabulary="open", warm_up=5, random_state=0).partial_fit(np.ones((20, 4)))
+wide = np.zeros(3_000_000)
+wide[[0, -1]] = 2.0, 1.0
+assert np.isfinite(model.score_one(wide))
+assert abs(model.transform_one(wide).sum() - 1.0) < 1e-9
+assert np.isfinite(model.update(np.tile(wide, (2, 1)), sample_weight=[0.0, 1.0])).all()
+named = hw.LatentDirichletAllocation(2, vocabulary="open", warm_up=5, random_state=0)
+for _ in range(10):
+    named.learn_one({"a": 1, "b": 2})
+words = {f"w{i}": 1 for i in range(100_000)}
+assert abs(named.transform_one(words).sum() - 1.0) < 1e-9 and np.isfinite(named.score_one(words))
+assert named.n_features_in_ == 2
+"""
+
+
+def test_one_row_calls_read_wider_rows():
+    # In a process of its own: whoever reads beyond the table may take this one along.
+    done = subprocess.run([sys.executable, "-c", ONE_ROW], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+
+
+def test_words_that_come_on_the_way():
+    rng, words = np.random.default_rng(4), [f"w{v}" for v in range(V)]
+    model, seen = small(vocabulary="open"), []
+    for row in X[:200]:
+        items = {words[v]: row[v] for v in rng.permutation(np.flatnonzero(row))}
+        seen += [word for word in items if word not in seen]
+        model.learn_one(items)
+    assert list(model.feature_names_in_) == seen and model.n_features_in_ == len(seen)
+    assert model.components_.shape == (K, len(seen))
+    columns = [words.index(word) for word in seen]
+    arrays = small(vocabulary="open")
+    for row in X[:200]:
+        arrays.learn_one(row[columns])
+    assert model.perplexity(X[:, columns]) == pytest.approx(arrays.perplexity(X[:, columns]), rel=0.1)
+    assert seen[0] in repr(model) or seen[1] in repr(model)
+    assert len(model.get_feature_names_out()) == K
+    before = content(model)
+    with pytest.raises((ValueError, TypeError)) as caught:
+        model.learn_one({"w0": 1.0, "new": -2.0})
+    one_sentence(caught)
+    with pytest.raises((ValueError, TypeError)):
+        model.learn_one({"w0": "many"})
+    assert content(model) == before and list(model.feature_names_in_) == seen
+
+
+def test_names_and_arrays_of_an_open_vocabulary_do_not_run_into_each_other():
+    model = small(vocabulary="open", warm_up=3)
+    for _ in range(4):
+        model.learn_one({"a": 1, "b": 2})
+    model.partial_fit(np.ones((5, 4)))
+    assert model.n_features_in_ == 4
+    with pytest.raises(ValueError) as caught:  # nobody knows which columns these four are
+        model.learn_one({"c": 3.0})
+    one_sentence(caught)
+    assert model.n_features_in_ == 4 and model.components_.shape == (K, 4)
+
+
+def test_frames_of_an_open_vocabulary():
+    frame = pd.DataFrame(X, columns=list("abcdefghijkl"))
+    model = small(vocabulary="open").partial_fit(frame.iloc[:150, :7]).partial_fit(frame.iloc[150:])
+    assert list(model.feature_names_in_) == list("abcdefghijkl")
+    assert_sound(model, frame.iloc[:5])
+    assert_sound(model, frame.iloc[:5, :3])
+    with pytest.raises(ValueError, match="begin with those known") as caught:
+        model.partial_fit(frame[list("bacdefghijkl")])
+    one_sentence(caught)
+    model.learn_one({"m": 2.0, "a": 1.0})
+    assert model.n_features_in_ == 13 and model.feature_names_in_[-1] == "m"
+
+
+def test_a_fixed_vocabulary_refuses_other_widths():
+    model = small().partial_fit(X)
+    before = content(model)
+    for rows in (X[:5, :8], np.hstack([X[:5], X[:5]])):
+        for method in (model.partial_fit, model.transform, model.score_samples, model.update):
+            with pytest.raises(ValueError, match="features") as caught:
+                method(rows)
+            one_sentence(caught)
+    assert content(model) == before
+
+
+@pytest.mark.parametrize("share", [True, False], ids=["branches", "strangers"])
+def test_models_of_different_widths_merge(share):
+    base = small(vocabulary="open").partial_fit(X[:150, :8])
+    if share:
+        narrow, wide = base.branch().partial_fit(X[150:250, :8]), base.branch().partial_fit(X[250:])
+    else:
+        narrow, wide = base, small(vocabulary="open", random_state=1).partial_fit(X[150:])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        one, other = hw.merge([narrow, wide]), hw.merge([wide, narrow])
+    assert one.n_features_in_ == other.n_features_in_ == V
+    assert one.n_samples_seen_ == 400
+    assert_close(one, other)
+    assert_sound(one, X[:5])
+    assert_sound(one.partial_fit(X), X[:5])
+
+
+# Merging, copies, parts
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "simulated-em", "online-vb", "scvb0"])
+def test_branches_merge(algorithm):
+    base = small(algorithm, doc_topic_prior=0.4, topic_word_prior=0.1).partial_fit(docs(1500))
+    parts = [base.branch().partial_fit(docs(500, seed=seed)) for seed in (1, 2, 3)]
+    merged = hw.merge(parts)
+    assert merged.n_samples_seen_ == 3000
+    assert order_of(merged)[1] < 0.1
+    assert_close(merged, hw.merge([parts[2], hw.merge(parts[:2])]))
+    mean = np.mean([order_of(part)[1] for part in parts])
+    assert order_of(merged)[1] < mean + 0.02
+
+
+def test_strangers_merge_by_what_they_are_alike_in():
+    options = {"doc_topic_prior": 0.4, "topic_word_prior": 0.1, "warm_up": "auto"}
+    one, other = (lda("online-vb", random_state=seed, **options).partial_fit(docs(3000, seed=seed)) for seed in (0, 1))
+    merged = hw.merge([one, other])
+    assert merged.n_samples_seen_ == 6000
+    assert order_of(merged)[1] < 0.08
+    with pytest.raises(ValueError, match="doc_topic_prior"):
+        hw.merge([one, lda("online-vb", doc_topic_prior=0.3, topic_word_prior=0.1).partial_fit(X)])
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+def test_parts_learn_the_same_topics(parts):
+    model = lda(parts=parts, doc_topic_prior=0.4, topic_word_prior=0.1, warm_up="auto").partial_fit(docs(6000))
+    assert model.n_samples_seen_ == 6000
+    assert order_of(model)[1] < 0.08
+
+
+def test_a_copy_shares_nothing_that_changes():
+    model = small().partial_fit(X[:160])
+    copied, kept, answers = copy.copy(model), content(model), model.transform(X)
+    model.partial_fit(X[160:])
+    assert content(copied) == kept
+    np.testing.assert_array_equal(copied.transform(X), answers)
+
+
+# Answers
+
+
+def test_proportions_depend_on_the_document_alone():
+    model = small().partial_fit(X)
+    found = model.transform(X)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    assert (found > 0.0).all()
+    some = np.random.default_rng(5).permutation(400)[:37]
+    np.testing.assert_array_equal(model.transform(X[some]), found[some])
+    np.testing.assert_array_equal(model.transform(np.vstack([X[3], X[3]])), found[[3, 3]])
+    for row in (0, 17):
+        np.testing.assert_array_equal(model.transform(X[[row]])[0], found[row])
+
+
+def test_proportions_are_those_of_enumeration():
+    model = small(doc_topic_prior=[0.3, 1.0, 0.5]).partial_fit(X)
+    words = [[0, 0, 5], [1, 9, 9, 10], [4]]
+    rows = np.array([naive.counts_of(one, V) for one in words])
+    topics, alpha = model.topics_.T, model.doc_topic_prior_
+    wanted = np.array([naive.expected(one, naive.posterior(one, topics, alpha)[0], topics, alpha)[1] for one in words])
+    np.testing.assert_allclose(model.transform(rows), wanted, atol=0.12)
+    exact = [naive.posterior(one, topics, alpha)[1] for one in words]
+    bounds = model.score_samples(rows)
+    assert (bounds <= np.add(exact, 1e-9)).all() and (bounds > np.subtract(exact, 1.0)).all()
+
+
+def test_scores_and_perplexity():
+    model = small().partial_fit(X)
+    assert model.score(X) == pytest.approx(model.score_samples(X).sum())
+    assert model.perplexity(X) == pytest.approx(np.exp(-model.score(X) / X.sum()))
+    assert model.perplexity(SPARSE) == model.perplexity(X)
+    assert 1.0 < model.perplexity(X) < V + 5
+
+
+def test_documents_are_drawn_from_the_model():
+    model = lda("online-vb", doc_topic_prior=0.4).partial_fit(docs(2000))
+    rows, shares = model.sample(3000, 30)
+    assert rows.shape == (3000, V) and (rows.sum(axis=1) == 30).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    np.testing.assert_allclose(rows.mean(axis=0) / 30, model.topics_.mean(axis=0), atol=0.02)
+    assert (model.sample(5)[0].sum(axis=1) == 40).all()
+    assert model.sample(3, [1, 0, 7])[0].sum(axis=1).tolist() == [1, 0, 7]
+    for length in (-1, 2.5, [1, 2]):
+        with pytest.raises(ValueError, match="length") as caught:
+            model.sample(3, length)
+        one_sentence(caught)
+    with pytest.raises(ValueError, match="n_samples"):
+        model.sample(0)
+
+
+@pytest.mark.parametrize("prior", [1e-8, 1e8])
+def test_documents_are_drawn_under_any_prior(prior):
+    rows, shares = small(doc_topic_prior=prior).partial_fit(X).sample(20)
+    assert np.isfinite(shares).all() and np.isfinite(rows).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+
+
+def test_the_scikit_learn_face():
+    model = small()
+    assert repr(model).startswith("LatentDirichletAllocation(")
+    with pytest.raises(NotFittedError):
+        model.transform(X)
+    cloned = clone(model.partial_fit(X))
+    assert not cloned._has_state() and cloned.get_params()["n_components"] == K
+    assert list(model.get_feature_names_out()) == [f"latentdirichletallocation{k}" for k in range(K)]
+    frame = model.set_output(transform="pandas").transform(pd.DataFrame(X))
+    assert isinstance(frame, pd.DataFrame) and frame.shape == (400, K)
+    assert "most probable words" in repr(model) and "400 rows of 12 columns" in repr(model)
+    assert "<table" in model._repr_html_()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        np.testing.assert_array_equal(lda().fit_transform(X), lda().fit(X).transform(X))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0"])
+def test_the_laws_and_the_checks_of_scikit_learn(algorithm):
+    check_estimator(hw.LatentDirichletAllocation(3, algorithm=algorithm))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_the_laws_with_an_open_vocabulary():
+    from headwater.checks import bad_input_is_refused, check_laws
+
+    with pytest.raises(AssertionError, match="accepted"):  # wider rows
+        bad_input_is_refused(lda(vocabulary="open"), X[:60])
+    for options in ({"doc_topic_prior": "learn"}, {"parts": 2}, {"half_life": 100.0}):
+        check_laws(small(warm_up="auto", **options), X)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("vocabulary", ["fixed", "open"])
+@pytest.mark.parametrize("seen", [60, 250])
+def test_bad_input_leaves_the_model_as_it_was(vocabulary, seen):
+    model = small(vocabulary=vocabulary).partial_fit(X[:seen])
+    before = content(model)
+    nan, negative, huge = X[:5].copy(), X[:5].copy(), X[:5].copy()
+    nan[1, 2], negative[1, 2], huge[1, 2] = np.nan, -1.0, 1e200
+    bad = [nan, negative, huge, X[:0], X[0], X[:5].astype(str) + "x", [["a"] * V] * 3, X[:5] + 1j, None, "text", X[None]]
+    bad += [sparse.csr_array(negative), sparse.csr_array(nan), sparse.csr_array((0, V))]
+    for rows in bad:
+        for method in (model.partial_fit, model.update, model.transform, model.score_samples):
+            with pytest.raises((ValueError, TypeError)) as caught:
+                method(rows)
+            one_sentence(caught)
+    for weights in (-np.ones(5), np.full(5, np.nan), np.zeros(5), np.ones(4), "heavy"):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            model.partial_fit(X[:5], sample_weight=weights)
+        one_sentence(caught)
+    assert content(model) == before
+    assert model.n_features_in_ == V
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"k": 0}, "n_components"),
+        ({"k": 2.5}, "n_components"),
+        ({"doc_topic_prior": 0.0}, "doc_topic_prior"),
+        ({"doc_topic_prior": -1.0}, "doc_topic_prior"),
+        ({"doc_topic_prior": np.inf}, "doc_topic_prior"),
+        ({"doc_topic_prior": np.nan}, "doc_topic_prior"),
+        ({"doc_topic_prior": "guess"}, "doc_topic_prior"),
+        ({"doc_topic_prior": [1.0, 2.0]}, "doc_topic_prior must be 'learn', a positive number, or 3 of them"),
+        ({"doc_topic_prior": [1.0, 2.0, 0.0]}, "doc_topic_prior"),
+        ({"doc_topic_prior": [1.0, 2.0, np.nan]}, "doc_topic_prior"),
+        ({"doc_topic_prior": ["a", "b", "c"]}, "doc_topic_prior"),
+        ({"topic_word_prior": 0.0}, "topic_word_prior"),
+        ({"topic_word_prior": np.inf}, "topic_word_prior"),
+        ({"topic_word_prior": "learn"}, "topic_word_prior"),
+        ({"vocabulary": "closed"}, "vocabulary"),
+        ({"algorithm": "em"}, "cannot be learned by"),
+        ({"half_life": 0.0}, "half_life"),
+        ({"parts": 0}, "parts"),
+        ({"warm_up": 0}, "warm_up"),
+        ({"max_iter": -1}, "max_iter"),
+    ],
+)
+def test_bad_settings_are_refused_in_one_sentence(options, words):
+    for method in ("fit", "partial_fit"):
+        with pytest.raises((ValueError, TypeError), match=words) as caught:
+            getattr(lda(**options), method)(X)
+        one_sentence(caught)
+
+
+# Completion
+
+
+def halves(rows, random_state=0):
+    """The halves that documents are cut in."""
+    from sklearn.utils.validation import check_random_state
+
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    held = rows[rows > 0].astype(np.int64)
+    first = np.zeros_like(rows)
+    first[rows > 0] = np.random.default_rng(seed).binomial(held, 0.5)
+    return first, rows - first
+
+
+def test_completion_is_that_of_exact_proportions():
+    rows, alpha = docs(200, length=8), np.array([0.4, 0.7, 0.2])
+    first, second = halves(rows)
+    assert (first + second == rows).all() and first.any(axis=1).mean() > 0.9
+    score = 0.0
+    for known, hidden in zip(first, second, strict=True):
+        words = np.repeat(np.arange(V), known.astype(int))
+        share = (
+            naive.expected(words, naive.posterior(words, TOPICS.T, alpha)[0], TOPICS.T, alpha)[1] if len(words) < 7 else None
+        )
+        share = alpha / alpha.sum() if not len(words) else share
+        if share is None:
+            continue
+        score += hidden @ np.log(TOPICS.T @ share)
+    kept = np.array([known.sum() < 7 for known in first])
+    wanted = np.exp(-score / second[kept].sum())
+    assert kept.all() or kept.mean() > 0.95
+    assert hw.completion_perplexity(TOPICS, rows, alpha) == pytest.approx(wanted, rel=0.02)
+
+
+def test_completion_compares_topics_of_every_origin():
+    rows = docs(300, seed=7)
+    theirs = decomposition.LatentDirichletAllocation(K, random_state=0).fit(X)
+    ours = small().partial_fit(X)
+    truth = hw.completion_perplexity(TOPICS, rows, 0.4)
+    for model in (theirs, ours, theirs.components_, ours.topics_, pd.DataFrame(ours.components_)):
+        assert truth * 0.99 < hw.completion_perplexity(model, rows) < V
+    assert hw.completion_perplexity(5.0 * TOPICS, rows, 0.4) == pytest.approx(truth, rel=1e-9)
+    assert hw.completion_perplexity(TOPICS, sparse.csc_array(rows), 0.4) == truth
+    assert hw.completion_perplexity(TOPICS, rows, 0.4, n_threads=1) == hw.completion_perplexity(TOPICS, rows, 0.4, n_threads=2)
+    assert hw.completion_perplexity(TOPICS, rows, 0.4, random_state=1) != truth
+    assert hw.completion_perplexity(np.ones((2, V)), rows) == pytest.approx(V)
+    own = hw.completion_perplexity(theirs, rows)
+    assert own == hw.completion_perplexity(theirs.components_, rows, theirs.doc_topic_prior_)
+
+
+def test_completion_of_words_that_topics_exclude_is_finite():
+    topics = TOPICS.copy()
+    topics[:, 0] = 0.0
+    assert np.isfinite(hw.completion_perplexity(topics, X))
+
+
+@pytest.mark.parametrize(
+    ("topics", "rows", "options", "words"),
+    [
+        (TOPICS, X[:, :5], {}, "features"),
+        (TOPICS, X * 0.5 + 0.1, {}, "whole"),
+        (TOPICS, -X, {}, "Negative"),
+        (TOPICS, X * 0.0, {}, "words"),
+        (TOPICS, X * 1e12, {}, "2\\*\\*31"),
+        (TOPICS, "text", {}, "."),
+        (TOPICS[0], X, {}, "two dimensions"),
+        (-TOPICS, X, {}, "not negative"),
+        (TOPICS * np.nan, X, {}, "."),
+        (TOPICS * 0.0, X, {}, "positive"),
+        (TOPICS[:0], X, {}, "two dimensions|shape"),
+        ("topics", X, {}, "topics"),
+        (TOPICS, X, {"doc_topic_prior": -1.0}, "doc_topic_prior"),
+        (TOPICS, X, {"doc_topic_prior": [1.0, 2.0]}, "doc_topic_prior"),
+        (TOPICS, X, {"doc_topic_prior": "learn"}, "doc_topic_prior"),
+    ],
+)
+def test_completion_refuses_nonsense_in_one_sentence(topics, rows, options, words):
+    with pytest.raises((ValueError, TypeError), match=words) as caught:
+        hw.completion_perplexity(topics, rows, **options)
+    one_sentence(caught)
+
+
+def test_completion_refuses_models_that_have_not_learned():
+    for model in (lda(), decomposition.LatentDirichletAllocation()):
+        with pytest.raises(NotFittedError):
+            hw.completion_perplexity(model, X)
+    with pytest.raises((ValueError, TypeError, AttributeError)) as caught:
+        hw.completion_perplexity(
+            hw.GaussianMixture(2, random_state=0).partial_fit(np.random.default_rng(0).normal(size=(50, V))), X
+        )
+    one_sentence(caught)
+    assert "components_" in str(caught.value) or "topics" in str(caught.value)
