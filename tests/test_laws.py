@@ -74,11 +74,22 @@ TOPIC_MODELS = [
     for algorithm, options in (
         ("auto", {}), ("simulated-em", {}), ("online-vb", {}), ("scvb0", {}),
         (hw.SimulatedEM(sampler="metropolis", burn_in=5, n_samples=3), {}),
-        (hw.SimulatedEM(batch_size=1, rao_blackwell=False, burn_in=3, n_samples=2), {}),
-        (hw.OnlineVB(), {}),
+        (hw.SimulatedEM(batch_size=8, rao_blackwell=False, burn_in=3, n_samples=2), {}),
+        (hw.OnlineVB(batch_size=8), {}),
         ("auto", {"half_life": 80.0}), ("auto", {"parts": 3}), ("auto", {"vocabulary": "open"}), ("scvb0", {"parts": 3}),
     )
 ]  # fmt: skip
+
+
+SPECTRA_MODELS = [
+    hw.ItakuraSaitoNMF(3, warm_up=120, random_state=0, **options)
+    for options in (
+        {},
+        {"algorithm": hw.SimulatedEM(batch_size=30), "component_prior": 1.0, "weight_scale": 2.0},
+        {"algorithm": hw.SimulatedEM(sampler="gibbs", rao_blackwell=False, burn_in=3, n_samples=2)},
+        {"half_life": 80.0, "weight_shape": 1.0, "parts": 3},
+    )
+]
 
 
 def name(model, law):
@@ -88,9 +99,9 @@ def name(model, law):
 
 CASES = [pytest.param(model, law, id=name(model, law)) for model in MODELS for law in applicable_laws(model)]
 COUNT_CASES = [pytest.param(model, law, id=name(model, law)) for model in COUNT_MODELS for law in applicable_laws(model)]
-TOPIC_CASES = [
+FACTOR_CASES = [
     pytest.param(model, law, id=f"{number}-{name(model, law)}")
-    for number, model in enumerate(TOPIC_MODELS)
+    for number, model in enumerate(TOPIC_MODELS + SPECTRA_MODELS)
     for law in applicable_laws(model)
 ]
 
@@ -129,9 +140,18 @@ def test_law_of_counts(model, law, counts, sequences):
     law(clone(model), sequences if isinstance(model, hw.MarkovMixture) else counts)
 
 
-@pytest.mark.parametrize(("model", "law"), TOPIC_CASES)
-def test_law_of_topics(model, law, counts):
-    law(clone(model), counts)
+@pytest.fixture(scope="module")
+def frames():
+    """Powers about sums of three spectra; a bin without power, and a frame."""
+    rng = np.random.default_rng(10)
+    rows = rng.exponential(1.0 / rng.gamma(2.0, size=(400, 3)) @ rng.dirichlet(np.full(6, 0.5), size=3))
+    rows[:, 5], rows[17] = 0.0, 0.0
+    return rows
+
+
+@pytest.mark.parametrize(("model", "law"), FACTOR_CASES)
+def test_law_of_factors(model, law, counts, frames):
+    law(clone(model), frames if isinstance(model, hw.ItakuraSaitoNMF) else counts)
 
 
 def test_check_laws_runs_them_all(rows):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         QuasiBayes,
         SatoEM,
         SimulatedEM,
+        SurrogateEM,
     )
     from headwater.estimators.completion import completion_perplexity
     from headwater.estimators.gaussian_mixture import GaussianMixture
@@ -41,7 +42,7 @@ _HOMES = {
     "headwater.matching": ["Match", "MergeReport"],
     "headwater.algorithms": [
         "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "CollapsedVB", "MomentMatching", "OnlineEM",
-        "OnlineVB", "QuasiBayes", "SatoEM", "SimulatedEM",
+        "OnlineVB", "QuasiBayes", "SatoEM", "SimulatedEM", "SurrogateEM",
     ],
     "headwater.schedules": ["Decay", "ForgettingFactor", "Harmonic"],
 }  # fmt: skip
@@ -69,6 +70,7 @@ __all__ = [
     "QuasiBayes",
     "SatoEM",
     "SimulatedEM",
+    "SurrogateEM",
     "completion_perplexity",
     "merge",
 ]

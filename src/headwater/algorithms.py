@@ -201,8 +201,8 @@ class OnlineVB(Algorithm):
 
 
 def _check_whole(value: Any, name: str, least: int) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < least):
-        raise ValueError(f"{name} must be an integer of at least {least}, or None, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -244,8 +244,10 @@ class SimulatedEM(Algorithm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_whole(self.burn_in, "burn_in", 0)
-        _check_whole(self.n_samples, "n_samples", 1)
+        if self.burn_in is not None:
+            _check_whole(self.burn_in, "burn_in", 0)
+        if self.n_samples is not None:
+            _check_whole(self.n_samples, "n_samples", 1)
         if self.kappa is not None and (not isinstance(self.kappa, Real) or not 0.0 < self.kappa < math.inf):
             raise ValueError(f"kappa must be a positive number, or None, got {self.kappa!r}")
 
@@ -281,6 +283,21 @@ class AutoSimulatedEM(SimulatedEM):
 
     word = "auto"
     again = True
+
+
+@dataclass(frozen=True)
+class SurrogateEM(SimulatedEM):
+    """What "auto" is for spectra: the draws of simulated EM, and longer steps; `fit` streams the rows again and again."""
+
+    average: bool = False  # type: ignore[misc]
+
+    word = "auto"
+    readout = "surrogate"
+    report = "surrogate"
+    again = True
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn, 1)
 
 
 @dataclass(frozen=True)
@@ -429,6 +446,7 @@ def resolve(algorithm: str | Algorithm, model: Model, name: str, own: Mapping[st
         chosen = replace(own["auto"], batch_size=chosen.batch_size)  # type: ignore[call-arg]
     if not _suits(chosen, model):
         raise ValueError(f"{name} cannot be learned by {chosen.word!r}: use one of {', '.join(map(repr, legal))}")
+    chosen.inference(model)  # which refuses a sampler that the model has not
     return chosen
 
 

@@ -180,7 +180,7 @@ def bad_input_is_refused(estimator: Any, rows: Array) -> None:
         bad += [(good, {"labels": labels}) for labels in wrong]
     if not estimator._takes_sequences:
         bad += [(good[0], {}), (good[:, :0], {})]
-        if _online(estimator) and getattr(estimator, "vocabulary", "fixed") == "fixed":
+        if _online(estimator) and not estimator._grows:
             bad.append((np.hstack([good, good]), {}))
     if estimator._takes_sequences or estimator.__sklearn_tags__().input_tags.positive_only:
         bad.append((negative, {}))

@@ -57,13 +57,19 @@ def learn(
     return replace(rooted(learner, key, best), reported=reported), end
 
 
-def _first(learner: Learner, batch: Batch, key: int) -> Start:
-    """Start on a sample the size of a warm-up, labels first, then stream all rows in an order that mixes sorted ones."""
+def _sampled(learner: Learner, batch: Batch, key: int, polish: bool = True) -> Start:
+    """Start on a sample the size of a warm-up, labels first."""
     rows, n = min(len(batch), learner.warm_up_rows), len(batch)
     order = np.random.default_rng(np.random.SeedSequence((key, n))).permutation(n)
+    return started(learner, batch if rows == n else batch[np.sort(labelled_first(batch, order, rows)[:rows])], key, polish)
+
+
+def _first(learner: Learner, batch: Batch, key: int) -> Start:
+    """Start on a sample, then stream all rows in an order that mixes sorted ones."""
+    n = len(batch)
     polish = learner.algorithm.finish and learner.settings.polish
-    start = started(learner, batch if rows == n else batch[np.sort(labelled_first(batch, order, rows)[:rows])], key, polish)
-    if rows == n:
+    start = _sampled(learner, batch, key, polish)
+    if n <= learner.warm_up_rows:
         return start
     if not polish:
         return Start(
@@ -97,7 +103,7 @@ def _streamed(
     weighs = batch.size
     before = resume[0].progress if resume else None
     finite = replace(learner, rows_at_hand=weighs + (before.weight_seen if before else 0.0))
-    state = resume[0] if resume else State(key)
+    state = resume[0] if resume else rooted(finite, key, _sampled(finite, batch, key))
     trace: list[float] = []
     converged = False
     for turn in range(max(1, max_iter)):

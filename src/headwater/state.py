@@ -47,6 +47,15 @@ class SparseRows:
         places = np.repeat(self.indptr[chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
         return SparseRows(self.data[places], self.indices[places], indptr, self.width)
 
+    def without_zeros(self) -> SparseRows:
+        """Return the rows without values that are held and yet zero."""
+        held = self.copy()
+        kept = held.data != 0.0
+        if kept.all():
+            return self
+        ends = np.concatenate([[0], np.cumsum(kept)])
+        return SparseRows(held.data[kept], held.indices[kept], ends[held.indptr], self.width)
+
     def widened(self, width: int) -> SparseRows:
         """Return the rows with more columns, which are zero."""
         return SparseRows(self.data, self.indices, self.indptr, width)

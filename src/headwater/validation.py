@@ -136,7 +136,7 @@ def check_count_row(x: Any, names: Any, width: int | None, owner: str) -> Array 
     return row
 
 
-def check_count_items(x: Mapping[Any, Any], places: Mapping[Any, int], owner: str) -> SparseRows:
+def check_count_items(x: Mapping[Any, Any], places: Mapping[Any, int], owner: str, width: int | None = None) -> SparseRows:
     """Return one row of counts from a mapping of column names, of which those that are not there are 0."""
     unknown = [name for name in x if name not in places]
     if unknown:
@@ -149,7 +149,7 @@ def check_count_items(x: Mapping[Any, Any], places: Mapping[Any, int], owner: st
     _check_count_values(values, "the row", owner, 0)
     columns = np.array([places[name] for name in x], dtype=np.int32)
     order = np.argsort(columns)
-    return SparseRows(values[order], columns[order], np.array([0, len(values)]), len(places))
+    return SparseRows(values[order], columns[order], np.array([0, len(values)]), len(places) if width is None else width)
 
 
 def check_width(rows: Any, width: int, owner: str) -> None:

@@ -88,7 +88,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         check_width(rows, self.n_features_in_, type(self).__name__)
         return rows
 
-    def _note_columns(self, X: Any, reset: bool) -> None:
+    def _note_columns(self, X: Any, reset: bool, learning: bool = False) -> None:
         """Take note of the number and names of the columns, or refuse others than those known."""
         validate_data(self, X, skip_check_array=True, reset=reset)
 
@@ -125,8 +125,9 @@ class StreamingEstimator(BaseEstimator, ABC):
                 f"Expected n_samples >= n_components but got n_components = {self._n_labels}, n_samples = {len(batch)}"
             )
         resume = None
-        if self.warm_start and self._has_state() and self.n_features_in_ == learner.width:
-            resume = (self._state, getattr(self, "lower_bound_", -np.inf))
+        if self.warm_start and self._has_state():
+            state = self._resumed(learner)
+            resume = None if state is None else (state, getattr(self, "lower_bound_", -np.inf))
         state, end = learn(
             learner,
             batch,
@@ -145,7 +146,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         self.n_iter_ = len(end.trace)
         self.lower_bounds_ = list(end.trace)
         self.lower_bound_ = end.trace[-1] if end.trace else -np.inf
-        if not end.converged and self.max_iter > 0:
+        if not (end.converged or learner.algorithm.again) and self.max_iter > 0:
             warnings.warn(
                 "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
                 "tol, or check for degenerate data.",
@@ -153,6 +154,19 @@ class StreamingEstimator(BaseEstimator, ABC):
                 stacklevel=3,
             )
         return self
+
+    @property
+    def _grows(self) -> bool:
+        """Whether chunks may become wider."""
+        return False
+
+    def _widened(self, width: int) -> Self:
+        """A copy that knows more columns."""
+        raise NotImplementedError
+
+    def _resumed(self, learner: Learner) -> State | None:
+        """The state that a `fit` goes on from, if there is one for rows of this width."""
+        return self._state if self.n_features_in_ == learner.width else None
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
@@ -201,7 +215,8 @@ class StreamingEstimator(BaseEstimator, ABC):
         scores = np.full(len(rows), np.nan)
         if kept.size and not kept.all():
             if self._has_state():
-                scores[~kept] = self._learner.model.log_likelihood(self._reading()[1], Batch(self._aligned(rows[~kept])))
+                idle = Batch(self._aligned(rows[~kept]))
+                scores[~kept] = self._learner.model.log_likelihood(self._seen_by(idle.X.shape[1]), idle)
             scores[kept] = self._learn_chunk(X, sample_weight, labels, scored=True)
             return scores
         return self._learn_chunk(X, sample_weight, labels, scored=True)
@@ -210,7 +225,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         first = not self._has_state()
         batch, learner = self._take(X, sample_weight, labels, reset=first)
         _refuse_batch(learner)
-        self._note_columns(X, reset=first)
+        self._note_columns(X, reset=first, learning=True)
         return self._advance(batch, learner, scored)
 
     def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
@@ -337,14 +352,18 @@ class StreamingEstimator(BaseEstimator, ABC):
         """
         row = self._one(x)
         learner = self._learner
-        return float(learner.model.log_likelihood(self._quick_parameters(), Batch(row), 1)[0])
+        return float(learner.model.log_likelihood(self._quick_parameters(row.shape[1]), Batch(row), 1)[0])
 
     def _one(self, x: Any, learning: bool = False) -> Any:
         if not learning:
             check_is_fitted(self)
         return self._checked_one(x, getattr(self, "feature_names_in_", None), getattr(self, "n_features_in_", None))
 
-    def _quick_parameters(self) -> Any:
+    def _seen_by(self, width: int) -> Any:
+        """Parameters that the user sees, for rows of this width."""
+        return self._reading()[1]
+
+    def _quick_parameters(self, width: int) -> Any:
         """Reported parameters as of the last refresh: what one-row calls read, without settling anything."""
         state, learner = self._state, self._learner
         if state.base is None:

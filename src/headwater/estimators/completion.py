@@ -57,9 +57,9 @@ def completion_perplexity(
     >>> round(hw.completion_perplexity(np.ones((3, 50)), documents), 6)
     50.0
     """
-    table, prior = _topics_of(topics, doc_topic_prior)
     checked = check_counts(X, owner="completion_perplexity")
     rows = checked if isinstance(checked, SparseRows) else sparse_rows(checked)
+    table, prior = _topics_of(topics, doc_topic_prior, rows.width)
     if rows.width != table.shape[1]:
         raise ValueError(f"X has {rows.width} features, but the topics have {table.shape[1]}")
     rows = rows.copy()
@@ -74,21 +74,20 @@ def completion_perplexity(
         raise ValueError("X must hold at least a few words, got no second half")
     model = Topics(len(table), 1.0, tuple(prior.tolist()))
     parameters = model.given(table)
-    seen = Batch(_without_zeros(SparseRows(first, rows.indices, rows.indptr, rows.width)))
-    proportions = model.posterior(parameters, seen, n_threads)
+    seen = Batch(SparseRows(first, rows.indices, rows.indptr, rows.width).without_zeros())
+    proportions = model.posterior(parameters, seen, n_threads, seed)
     hidden = SparseRows(second, rows.indices, rows.indptr, rows.width)
     word_major = np.ascontiguousarray(table.T)
     score = completed_score(hidden.indptr, hidden.indices, hidden.data, 0, len(hidden), word_major, proportions)
     return float(np.exp(-score / second.sum()))
 
 
-def _topics_of(topics: Any, doc_topic_prior: Any) -> tuple[Array, Array]:
-    """Normalised topics (K, V), and the prior of the proportions (K,)."""
+def _topics_of(topics: Any, doc_topic_prior: Any, width: int) -> tuple[Array, Array]:
+    """Normalised topics (K, V), and the prior of the proportions (K,); an open vocabulary is as wide as it is asked for."""
     table = topics
     if hasattr(topics, "fit"):
         check_is_fitted(topics)
-        table = getattr(topics, "topics_", None)
-        table = topics.components_ if table is None else table
+        table = topics._wide_reading(width).all().T if getattr(topics, "vocabulary", "") == "open" else topics.components_
         if doc_topic_prior is None:
             doc_topic_prior = getattr(topics, "doc_topic_prior_", None)
     table = np.array(numeric(table, "topics"), dtype=float)
@@ -103,9 +102,3 @@ def _topics_of(topics: Any, doc_topic_prior: Any) -> tuple[Array, Array]:
     if prior.shape not in ((), (len(table),)) or not np.isfinite(prior).all() or not (prior > 0.0).all():
         raise ValueError(f"doc_topic_prior must be positive: a number, or one for each of the {len(table)} topics")
     return table, np.broadcast_to(prior, (len(table),)).copy()
-
-
-def _without_zeros(rows: SparseRows) -> SparseRows:
-    held = rows.data > 0.0
-    ends = np.concatenate([[0], np.cumsum(held)])
-    return SparseRows(rows.data[held], rows.indices[held], ends[rows.indptr], rows.width)

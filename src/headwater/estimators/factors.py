@@ -17,6 +17,7 @@ from headwater.estimators.display import html_table, text_table
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.learner import belief
 from headwater.models.latent_factors import LatentFactors
+from headwater.state import Batch
 from headwater.statistics import Array
 
 SHARED = (
@@ -89,9 +90,8 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
         weights : ndarray of shape (n_components,)
             Its weights.
         """
-        from headwater.state import Batch
-
-        return self._learner.model.posterior(self._quick_parameters(), Batch(self._one(x)), 1)[0]
+        row = self._one(x)
+        return self._learner.model.posterior(self._quick_parameters(row.shape[1]), Batch(row), 1)[0]
 
     @property
     def acceptance_rate_(self) -> float:

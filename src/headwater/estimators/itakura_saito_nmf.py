@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from headwater.algorithms import Algorithm, SimulatedEM, resolve
+from headwater.algorithms import Algorithm, SimulatedEM, SurrogateEM, resolve
 from headwater.estimators.base import one_line
 from headwater.estimators.factors import FactorEstimator
 from headwater.learner import Learner
@@ -20,22 +19,6 @@ from headwater.statistics import Array
 from headwater.validation import check_row, check_rows
 
 Weights = Literal["mean", "map", "ml"]
-
-
-@dataclass(frozen=True)
-class SurrogateEM(SimulatedEM):
-    """What "auto" is for spectra: the draws of simulated EM, and longer steps; `fit` streams the rows again and again."""
-
-    average: bool = False  # type: ignore[misc]
-
-    word = "auto"
-    readout = "surrogate"
-    report = "surrogate"
-    again = True
-
-    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        """Rows of one batch."""
-        return rows_to_learn // 5 if self.batch_size == "auto" else self.batch_size
 
 
 # What words mean for spectra where they mean something else for topics.
@@ -134,7 +117,7 @@ class ItakuraSaitoNMF(FactorEstimator):
     ...     model = model.partial_fit(weights @ spectra * rng.exponential(size=(200, 6)))
     >>> model.components_.argmax(axis=1).tolist()
     [0, 5]
-    >>> model.transform([[80.0, 40.0, 20.0, 10.0, 5.0, 1.0]]).argmax()
+    >>> int(model.transform([[80.0, 40.0, 20.0, 10.0, 5.0, 1.0]]).argmax())
     0
     """
 
@@ -241,7 +224,8 @@ class ItakuraSaitoNMF(FactorEstimator):
         weights : ndarray of shape (n_components,)
             What is expected of its weights.
         """
-        return super().transform_one(x) * self._units(self._quick_parameters())
+        weights = np.asarray(super().transform_one(x))
+        return weights * self._units(self._quick_parameters(self.n_features_in_))
 
     def inverse_transform(self, X: Any) -> Array:
         """Return the mean powers of frames with these weights.
@@ -304,8 +288,9 @@ class ItakuraSaitoNMF(FactorEstimator):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            The logarithm of an unbiased estimate of the density, by importance sampling about the mode of the weights. The
-            draws depend on the frame alone, so that the same frame always gets the same score.
+            The logarithm of an unbiased estimate of the density, by importance sampling about the mode of the weights; on
+            average it is a little low, the more so the more components there are. The draws depend on the frame alone, so
+            that the same frame always gets the same score.
         """
         batch = self._rows(X)
         return self._model.log_likelihood(self._reading()[1], batch, self.n_threads)

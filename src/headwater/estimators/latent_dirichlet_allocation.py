@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numbers
+from collections import ChainMap
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -203,19 +205,28 @@ class LatentDirichletAllocation(FactorEstimator):
 
     def _checked(self, X: Any) -> Any:
         rows = check_counts(X, owner=type(self).__name__)
-        return rows if isinstance(rows, SparseRows) else sparse_rows(rows)
+        return rows.without_zeros() if isinstance(rows, SparseRows) else sparse_rows(rows)
 
     def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
-        if isinstance(x, Mapping) and (names is not None or self.vocabulary == "open"):
-            known = [] if names is None else list(names)
-            if names is None and width is not None:
-                raise ValueError("the row must be an array, since this model knows no names of columns")
+        if isinstance(x, Mapping) and (names is not None or (width is None and self.vocabulary == "open")):
+            if width is not None and len(names) < width:
+                raise ValueError(f"the row must be an array: {width - len(names)} columns of this model have no name")
+            places, new = self._places(names), {}
             if self.vocabulary == "open":
-                known += [name for name in x if name not in set(known)]
-            return check_count_items(x, {name: place for place, name in enumerate(known)}, type(self).__name__)
+                unknown = [name for name in x if name not in places]
+                new = {name: place for place, name in enumerate(unknown, start=len(places))}
+            found = check_count_items(x, ChainMap(new, places), type(self).__name__, len(places) + len(new))
+            return found.without_zeros()
         row = check_count_row(x, names, None if self.vocabulary == "open" else width, type(self).__name__)
-        row = row if isinstance(row, SparseRows) else sparse_rows(row)
-        return row if width is None else self._aligned(row)
+        rows = row.without_zeros() if isinstance(row, SparseRows) else sparse_rows(row)
+        return rows if width is None else self._aligned(rows)
+
+    def _places(self, names: Any) -> dict[Any, int]:
+        """The column of each name; made once."""
+        known = self.__dict__.get("_named_columns")
+        if known is None or known[0] is not names:
+            known = self._named_columns = (names, {name: place for place, name in enumerate(() if names is None else names)})
+        return known[1]
 
     def _aligned(self, rows: SparseRows, learning: bool = False) -> SparseRows:
         if self.vocabulary == "open":
@@ -223,7 +234,7 @@ class LatentDirichletAllocation(FactorEstimator):
         check_width(rows, self.n_features_in_, type(self).__name__)
         return rows
 
-    def _note_columns(self, X: Any, reset: bool) -> None:
+    def _note_columns(self, X: Any, reset: bool, learning: bool = False) -> None:
         if reset or self.vocabulary == "fixed":
             super()._note_columns(X, reset)
             return
@@ -232,9 +243,8 @@ class LatentDirichletAllocation(FactorEstimator):
             common = min(len(names), len(known))
             if list(names)[:common] != list(known)[:common]:
                 raise ValueError("the columns of an open vocabulary must begin with those known, in their order; got others")
-
-    def _learner_for(self, width: int, going_on: bool) -> Learner:
-        return super()._learner_for(width, going_on)
+            if learning and len(names) > len(known):
+                self.feature_names_in_ = np.asarray(names, dtype=object)
 
     def learn_one(self, x: Any) -> Self:
         """Learn one document, given as an array or as a mapping from words to counts.
@@ -249,12 +259,15 @@ class LatentDirichletAllocation(FactorEstimator):
         self : object
             The estimator, a document wiser.
         """
-        known = list(getattr(self, "feature_names_in_", ()))
+        known = getattr(self, "feature_names_in_", None)
         super().learn_one(x)
-        if isinstance(x, Mapping) and self.vocabulary == "open":
-            seen = set(known)
-            known += [name for name in x if name not in seen]
-            self.feature_names_in_ = np.asarray(known, dtype=object)
+        if isinstance(x, Mapping) and known is not None and len(known) < self.n_features_in_:
+            places = self._places(known)
+            names = np.empty(self.n_features_in_, dtype=object)
+            names[: len(known)] = known
+            names[len(known) :] = [name for name in x if name not in places]
+            places.update({name: place for place, name in enumerate(names[len(known) :], start=len(known))})
+            self.feature_names_in_, self._named_columns = names, (names, places)
         return self
 
     def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
@@ -263,11 +276,32 @@ class LatentDirichletAllocation(FactorEstimator):
         return scores
 
     def _wide_reading(self, width: int) -> Any:
-        """Parameters that the user sees, for rows of this width."""
         if width <= self.n_features_in_:
             return self._reading()[1]
         learner = self._make_learner(width)
         return report(learner, settle(learner, widened(learner, self._state)))
+
+    _seen_by = _wide_reading
+
+    def _quick_parameters(self, width: int) -> Any:
+        return self._wide_reading(width) if width > self.n_features_in_ else super()._quick_parameters(width)
+
+    def _resumed(self, learner: Learner) -> Any:
+        """The state that a `fit` goes on from; an open vocabulary may have grown since."""
+        if self.vocabulary == "open" and learner.width > self.n_features_in_:
+            return widened(learner, self._state)
+        return super()._resumed(learner)
+
+    @property
+    def _grows(self) -> bool:
+        return self.vocabulary == "open"
+
+    def _widened(self, width: int) -> Self:
+        """A copy that knows more columns."""
+        wide, learner = copy(self), self._make_learner(width)
+        wide._set(widened(learner, self._state), learner)
+        wide.n_features_in_ = width
+        return wide
 
     # Answers
 

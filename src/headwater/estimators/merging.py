@@ -80,11 +80,16 @@ def merge(models: Iterable[Estimator]) -> Estimator:
         if type(model) is not type(first):
             raise ValueError(f"models must be of one class, got {type(first).__name__} and {type(model).__name__}")
         check_is_fitted(model)
-        _check_alike(first, model)
+    width = max(model.n_features_in_ for model in given)
+    if all(model._grows for model in given):
+        given = [model if model.n_features_in_ == width else model._widened(width) for model in given]
+    for model in given:
+        _check_alike(given[0], model)
     named = [model for model in given if hasattr(model, "feature_names_in_")]
     for model in named:
         names = named[0].feature_names_in_, model.feature_names_in_
-        if not np.array_equal(*names):
+        common = slice(min(map(len, names)) if first._grows else None)
+        if not np.array_equal(names[0][common], names[1][common]):
             raise ValueError(f"models must have the same columns, got {list(names[0])} and {list(names[1])}")
     state, report = merge_any(
         [model._learner for model in given],
@@ -98,7 +103,7 @@ def merge(models: Iterable[Estimator]) -> Estimator:
         merged.__dict__.pop(name, None)
     merged.merge_report_ = report
     if named:
-        merged.feature_names_in_ = named[0].feature_names_in_
+        merged.feature_names_in_ = max((model.feature_names_in_ for model in named), key=len)
     if report.ambiguous or report.distant or report.repaired:
         warnings.warn(str(report).replace("\n", " "), UserWarning, stacklevel=2)
     return merged

@@ -282,7 +282,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             Its index.
         """
         row = self._one(x)
-        return int(np.argmax(self._learner.model.posterior(self._quick_parameters(), Batch(row), 1)[0]))
+        return int(np.argmax(self._learner.model.posterior(self._quick_parameters(row.shape[1]), Batch(row), 1)[0]))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> NDArray[np.int64]:
         """Learn from the rows and return the most probable component of each.

@@ -13,7 +13,7 @@ from headwater.kernels._jit import kernel_exact
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
-TO_UNIT = 2.0**-53
+TO_UNIT = 2.0**-52
 
 
 @kernel_exact
@@ -34,7 +34,7 @@ def begin_stream(state, key, row):
 def uniform(state):
     """A number of (0, 1): neither end is ever drawn, so that its logarithm is finite."""
     state[0] += GOLDEN
-    return (np.float64(mixed(state[0]) >> np.uint64(11)) + 0.5) * TO_UNIT
+    return (np.float64(mixed(state[0]) >> np.uint64(12)) + 0.5) * TO_UNIT
 
 
 @kernel_exact

@@ -19,6 +19,7 @@ from headwater.kernels.random import begin_stream, log_gamma_variate, uniform
 
 MOST_TOKENS = 2**20  # of one document that are drawn one by one; of a longer one each stands for several
 BLOCK = 32
+LOWEST_LOG = -600.0  # so that a word that no topic has seen is not impossible in all of them
 
 
 @kernel
@@ -38,7 +39,7 @@ def topic_table(code, slots, rows, factor, words, beta, norm, out):
                 out[u, k] = beta
         if code == EXPECT_LOG:
             for k in range(n_topics):
-                out[u, k] = exp(digamma(out[u, k]) - norm[k])
+                out[u, k] = exp(max(digamma(out[u, k]) - norm[k], LOWEST_LOG))
         else:
             for k in range(n_topics):
                 out[u, k] *= inverse[k]
@@ -114,8 +115,8 @@ def gibbs_documents(
     p(topic k) is proportional to topics[w, k] alpha_k + topics[w, k] n_k. The sum of the first part is known for each word, and
     the second is zero but for the topics that the document has: a draw costs as much as there are of those, however
     many topics there are, and is exact. So is the Rao-Blackwellised statistic: of the first part it is enough to remember its
-    factor for each word. `streams` (n,) are the places of the rows in the stream of random numbers. The score is that of
-    each token given the others, in the last sweep.
+    factor for each word; and so are the proportions, if they are wanted. `streams` (n,) are the places of the rows in the
+    stream of random numbers. The score is that of each token given the others, in the last sweep.
     """
     n_topics, most = alpha.size, most_entries(indptr, start, stop)
     sizes, token_weights = np.empty(most, dtype=np.int64), np.empty(most)
@@ -129,9 +130,9 @@ def gibbs_documents(
     active, place, held = np.empty(n_topics, dtype=np.int32), np.full(n_topics, -1, dtype=np.int32), np.zeros(n_topics)
     guests = np.zeros(n_topics, dtype=np.int64)
     running, means = np.empty(n_topics), np.zeros(n_topics)
-    smooth = np.zeros(topics.shape[0])
+    smooth, document = np.zeros(topics.shape[0]), np.zeros(most)
     state = np.zeros(1, dtype=np.uint64)
-    learning = target.shape[0] > 0
+    learning, reading = target.shape[0] > 0, proportions.shape[0] > 0
     score = 0.0
     for i in range(start, stop):
         begin_stream(state, key, streams[i])
@@ -185,6 +186,12 @@ def gibbs_documents(
                             before = running[a]
                     else:
                         target[word, topic] += share * weight
+                if kept and reading:
+                    gain, before = weight / (total * n_samples), 0.0
+                    document[j] += gain
+                    for a in range(n_active):
+                        means[active[a]] += gain * (running[a] - before)
+                        before = running[a]
                 if last:
                     score += row_weight * weight * log(total / (length - weight + total_alpha))
                 if place[topic] < 0:
@@ -194,10 +201,15 @@ def gibbs_documents(
                 held[topic] += weight
                 drawn[t] = topic
             if kept:
-                for a in range(n_active):
+                for a in range(0 if reading else n_active):
                     means[active[a]] += held[active[a]] / n_samples
                 if tables.size:
                     add_tables(held, length, share, alpha, total_alpha, tables)
+        if reading:
+            for j in range(end - begin):
+                for k in range(n_topics):
+                    means[k] += document[j] * alpha[k] * topics[local[begin + j], k]
+                document[j] = 0.0
         end_document(means, length, row_weight, alpha, total_alpha, i, count, proportions)
         for a in range(n_active):
             topic = active[a]
@@ -327,20 +339,21 @@ def metropolis_documents(
                     gain = data[j] / mixed[j - begin]
                     for k in range(n_topics):
                         value = gain * topics[word, k] * current[k]
-                        held[k] += value
+                        means[k] += value / n_samples
                         if target.size:
                             target[word, k] += share * value
-                else:
+                if tables.size or not rao_blackwell:  # the number of tables is not linear in the tokens
                     for _ in range(sizes[j - begin]):
                         u, total, topic = uniform(state) * mixed[j - begin], 0.0, -1
                         while topic < n_topics - 1 and total < u:
                             topic += 1
                             total += topics[word, topic] * current[topic]
                         held[topic] += token_weights[j - begin]
-                        if target.size:
+                        if target.size and not rao_blackwell:
                             target[word, topic] += share * token_weights[j - begin]
-            for k in range(n_topics):
-                means[k] += held[k] / n_samples
+            if not rao_blackwell:
+                for k in range(n_topics):
+                    means[k] += held[k] / n_samples
             if tables.size:
                 add_tables(held, length, share, alpha, total_alpha, tables)
             score += share * likelihood
@@ -354,11 +367,13 @@ def mean_field_documents(
 ):
     """Mean-field variational Bayes of the proportions (Hoffman, Blei and Bach, 2010).
 
-    Scores are lower bounds of the documents' log-likelihoods at these topics (or at exp(E[log]) of them).
+    Scores are lower bounds of the documents' log-likelihoods at these topics (or at exp(E[log]) of them). `spread` is
+    exp(E[log proportions]) up to a factor, which keeps it from vanishing in all topics at once.
     """
     n_topics, most = alpha.size, most_entries(indptr, start, stop)
     ratios, mixed = np.empty(most), np.empty(most)
     gamma, spread, sums, means = np.empty(n_topics), np.empty(n_topics), np.empty(n_topics), np.zeros(n_topics)
+    logs = np.empty(n_topics)
     total_alpha, constant = 0.0, 0.0
     for k in range(n_topics):
         total_alpha += alpha[k]
@@ -378,10 +393,14 @@ def mean_field_documents(
                 rows[j, k] = topics[local[begin + j], k]
         for k in range(n_topics):
             gamma[k] = alpha[k] + length / n_topics
-        shift, done = digamma(total_alpha + length), False
+        done, peak = False, 0.0
         for turn in range(iterations + 1):
+            peak = -np.inf
             for k in range(n_topics):
-                spread[k] = exp(digamma(gamma[k]) - shift)
+                logs[k] = digamma(gamma[k])
+                peak = max(peak, logs[k])
+            for k in range(n_topics):
+                spread[k] = exp(logs[k] - peak)
                 sums[k] = 0.0
             for j in range(size):
                 total = 1e-300
@@ -399,12 +418,13 @@ def mean_field_documents(
                 change += abs(value - gamma[k])
                 gamma[k] = value
             done = change <= tol * length
-        likelihood = 0.0
+        shift = digamma(total_alpha + length)
+        likelihood = length * (peak - shift)
         for j in range(size):
             likelihood += data[begin + j] * log(mixed[j])
         bound = likelihood + constant - math.lgamma(total_alpha + length)
         for k in range(n_topics):
-            bound += (alpha[k] - gamma[k]) * log(spread[k]) + math.lgamma(gamma[k])
+            bound += (alpha[k] - gamma[k]) * (logs[k] - shift) + math.lgamma(gamma[k])
             means[k] = gamma[k] - alpha[k]
         score += row_weight * bound
         if scores.size:

@@ -19,8 +19,6 @@ from headwater.models.protocol import EXACT, NO_SCORES, Inference, Sampler, Star
 from headwater.state import Batch, Summary
 from headwater.statistics import Array, Statistics
 
-TURNS = 2  # over the rows of a start
-
 
 class LatentFactors(ABC):
     """Base of the latent factor models."""
@@ -89,6 +87,11 @@ class LatentFactors(ABC):
         """Rows to find a start on."""
         return max(200, 2 * self.n_components)
 
+    @property
+    def turns(self) -> int:
+        """How often the rows of a start are learned."""
+        return 2
+
     def row_bytes(self, width: int) -> int:
         """Memory of a row that waits."""
         return 8 * width
@@ -137,25 +140,40 @@ class LatentFactors(ABC):
     def sweep(self, *_: Any) -> Any:
         raise NotImplementedError
 
+    def contenders(self, batch: Batch, settings: StartSettings) -> list[StartSettings]:
+        """Ways to learn the rows of a start, of which the best is taken."""
+        return [settings]
+
     def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
         """Break the symmetry of the factors, and learn the rows that wait a few times over, by online EM in small batches."""
-        n, readout = len(batch), settings.readout
-        rng = np.random.default_rng(np.random.SeedSequence((key, n)))
-        prior, parameters = self.first(batch, rng)
+        rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
+        prior, first = self.first(batch, rng)
+        inference = replace(settings.inference, key=key, first=self.turns * len(batch))
+        ends = []
+        for way in self.contenders(batch, settings):
+            statistics = self._learned(prior, first, batch, replace(way.inference, key=key), way.readout, rng, n_threads)
+            parameters = self.readout(settings.readout, prior, statistics, float(len(batch)))
+            summary = self.summarize(parameters, batch, n_threads=n_threads, inference=inference)
+            ends.append(Start(prior, parameters, summary))
+        return max(ends, key=lambda end: end.summary.score)
+
+    def _learned(
+        self, prior: Any, parameters: Any, batch: Batch, inference: Inference, readout: str, rng: np.random.Generator,
+        n_threads: int | None,
+    ) -> Any:  # fmt: skip
+        n = len(batch)
         size = int(np.clip(n // 20, 1, self.rows_to_learn(batch.X.shape[1]) // 5))
         statistics: Any = None
         step = 1.0
-        for turn in range(TURNS):
+        for turn in range(self.turns):
             order = rng.permutation(n)
             for at in range(0, n, size):
-                rows = order[at : at + size]
-                inference = replace(settings.inference, key=key, first=turn * n + at)
-                mean = self.summarize(parameters, batch[rows], n_threads=n_threads, inference=inference).mean
+                rows, drawing = order[at : at + size], replace(inference, first=turn * n + at)
+                mean = self.summarize(parameters, batch[rows], n_threads=n_threads, inference=drawing).mean
                 statistics = mean if statistics is None else statistics.toward(mean, (step + 2.0) ** -0.6)
                 parameters = self.readout(readout, prior, statistics, min(step * size, n))
                 step += 1.0
-        inference = replace(settings.inference, key=key, first=TURNS * n)
-        return Start(prior, parameters, self.summarize(parameters, batch, n_threads=n_threads, inference=inference))
+        return statistics
 
     def summarize(
         self,

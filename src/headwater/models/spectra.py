@@ -10,7 +10,7 @@ Rows without power are counted, and nothing is learned from them; bins that neve
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -27,7 +27,7 @@ from headwater.kernels.spectra import (
     row_scores,
 )
 from headwater.models.latent_factors import LatentFactors
-from headwater.models.protocol import Inference, Sampler, Start, StartSettings
+from headwater.models.protocol import Inference, Sampler, StartSettings
 from headwater.state import Batch
 from headwater.statistics import Array, Statistics
 
@@ -42,7 +42,6 @@ READING = Inference("simulated", "metropolis", burn_in=4, n_samples=16, kappa=IN
 SCORE_DRAWS = 64
 MODE_STEPS, MODE_TOL = 500, 1e-5
 SHAPES, SHAPE_STEPS = (0.1, 50.0), 2
-START_PASSES, START_ROWS = 4, 20
 
 
 @dataclass(frozen=True)
@@ -204,27 +203,13 @@ class Spectra(LatentFactors):
 
     # Rows
 
-    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
-        """Stream the rows that wait a few times over, from spectra of some of them."""
-        n, size, folds = len(batch), batch.size, 0
-        rng = np.random.default_rng(np.random.SeedSequence((key, n)))
-        prior, parameters = self.first(batch, rng)
-        if settings.given is not None:
-            parameters = settings.given(parameters)
+    @property
+    def turns(self) -> int:
+        return 4
 
-        def drawing(first: int) -> Inference:
-            return Inference(**{**settings.inference.__dict__, "key": key, "first": first})
-
-        statistics: Any = None
-        for turn in range(START_PASSES):
-            order = rng.permutation(n)
-            for at in range(0, n, START_ROWS):
-                piece = batch[order[at : at + START_ROWS]]
-                mean = self.summarize(parameters, piece, n_threads=n_threads, inference=drawing(turn * n + at)).mean
-                statistics = mean if statistics is None else statistics.toward(mean, (folds + 2.0) ** -0.6)
-                parameters = self.readout("surrogate", prior, statistics, size)
-                folds += 1
-        return Start(prior, parameters, self.summarize(parameters, batch, n_threads=n_threads, inference=drawing(0)))
+    def contenders(self, batch: Batch, settings: StartSettings) -> list[StartSettings]:
+        """The longer steps are the better ones to begin with."""
+        return [replace(settings, readout="surrogate")]
 
     def estep(
         self,

@@ -28,7 +28,7 @@ from headwater.kernels.topics import (
     topic_table,
 )
 from headwater.models.latent_factors import LatentFactors
-from headwater.models.protocol import Inference, Sampler
+from headwater.models.protocol import Inference, Sampler, StartSettings
 from headwater.models.seeding import seed_assignments
 from headwater.state import Batch, SparseRows, sparse_rows
 from headwater.statistics import Array
@@ -36,6 +36,8 @@ from headwater.statistics import Array
 EMPTY: Array = np.empty(0)
 EMPTY_TABLE: Array = np.empty((0, 0))
 SLAB_WORK = 2**14  # draws of a token that are worth a thread
+SLAB_CELLS = 2**24  # of the tables of all slabs
+CHEAP = 2**22  # products of an E-step of a start that may be taken in two ways
 SEEDS = 8  # of k-means, of which the best is taken
 INNER_ITERATIONS, INNER_TOL = 100, 1e-3
 # Proportions of a document that nothing is learned from.
@@ -163,6 +165,12 @@ class Topics(LatentFactors):
         prior = self.prior(X.width)
         return prior, self.readout("mode", prior, statistics, 1.0)
 
+    def contenders(self, batch: Batch, settings: StartSettings) -> list[StartSettings]:
+        """Where it costs little, mean-field E-steps as well: they find what a topic hides that most documents share."""
+        X = batch.X if isinstance(batch.X, SparseRows) else sparse_rows(batch.X)
+        smooth = replace(settings, inference=Inference("mean-field"), readout="expect_log")
+        return [settings, smooth] if X.nnz * self.n_topics <= CHEAP else [settings]
+
     def readout(self, name: str, prior: TopicPrior, statistics: TopicStatistics, count: float) -> TopicParameters:
         totals = statistics if count == 1.0 else statistics.scaled(count)
         words = MultinomialParameters.of(name, prior.words, totals, ONE_GROUP)
@@ -211,7 +219,8 @@ class Topics(LatentFactors):
         slabs, k, width = self._slabs(batch, inference), self.n_topics, batch.X.shape[1]
 
         def work(slab: Slab) -> tuple[float, Array, tuple[Array, Array, Array]]:
-            target, small = np.zeros((len(slab.words), k)), (np.zeros(k), np.zeros(k + 1), np.zeros(1))
+            target, tables = np.zeros((len(slab.words), k)), np.zeros(k + 1 if self.proportion_prior is None else 0)
+            small = (np.zeros(k), tables, np.zeros(1))
             streams = inference.first + slab.first + np.arange(len(slab))
             return self._inferred(parameters, slab, inference, streams, target, *small, EMPTY, EMPTY_TABLE), target, small
 
@@ -233,7 +242,7 @@ class Topics(LatentFactors):
             totals.count + count,
             totals.length + length,
             totals.table + Table.of_words(width, words, target, slots),
-            totals.tables + tables,
+            totals.tables + tables if np.size(tables) else totals.tables,
             totals.accepted + accepted,
         )
 
@@ -249,14 +258,14 @@ class Topics(LatentFactors):
         run_tasks(work, self._slabs(batch, READING), n_threads)
         return scores
 
-    def posterior(self, parameters: TopicParameters, batch: Batch, n_threads: int | None = None) -> Array:
-        """What is expected of the proportions of each document; draws depend on its words alone."""
+    def posterior(self, parameters: TopicParameters, batch: Batch, n_threads: int | None = None, key: int = 0) -> Array:
+        """What is expected of the proportions of each document; draws depend on its words and the key alone."""
         out = np.empty((len(batch), self.n_topics))
 
         def work(slab: Slab) -> None:
             own = out[slab.first : slab.first + len(slab)]
             nothing = (EMPTY_TABLE, EMPTY, EMPTY, EMPTY)
-            self._inferred(parameters, slab, READING, _fingerprints(slab), *nothing, EMPTY, own)
+            self._inferred(parameters, slab, replace(READING, key=key), _fingerprints(slab), *nothing, EMPTY, own)
 
         run_tasks(work, self._slabs(batch, READING), n_threads)
         return out
@@ -283,10 +292,14 @@ class Topics(LatentFactors):
         )  # fmt: skip
 
     def _slabs(self, batch: Batch, inference: Inference) -> list[Slab]:
-        """Cut documents into slabs by the work there is, so that threads change nothing."""
+        """Cut documents into slabs by the work there is, so that threads change nothing.
+
+        With many topics there are fewer, since each reads the topics of its words, and slabs have words in common.
+        """
         X = batch.X if isinstance(batch.X, SparseRows) else sparse_rows(batch.X)
         sweeps = inference.burn_in + inference.n_samples
-        number = int(np.clip(X.nnz * sweeps // SLAB_WORK, 1, MOST_SLABS))
+        most = min(MOST_SLABS, max(4, SLAB_CELLS // max(1, min(X.nnz, X.width) * self.n_topics)))
+        number = int(np.clip(X.nnz * sweeps // SLAB_WORK, 1, most))
         inner = np.searchsorted(X.indptr, X.indptr[0] + X.nnz * np.arange(1, number) // number)
         edges = np.unique(np.concatenate([[0], np.clip(inner, 0, len(X)), [len(X)]]))
         return [_slab(X[begin:end], batch.weights[begin:end], int(begin)) for begin, end in pairwise(edges)]
