@@ -13,6 +13,7 @@ from headwater.algorithms import Algorithm, SimulatedEM, SurrogateEM, resolve
 from headwater.estimators.base import one_line
 from headwater.estimators.factors import FactorEstimator
 from headwater.learner import Learner
+from headwater.models.protocol import StartSettings
 from headwater.models.spectra import Spectra
 from headwater.state import Batch
 from headwater.statistics import Array
@@ -173,10 +174,12 @@ class ItakuraSaitoNMF(FactorEstimator):
         self._check_parameters()
         shape = None if isinstance(self.weight_shape, str) else float(self.weight_shape)
         model = Spectra(self.n_components, shape, float(self.component_prior))
+        algorithm = resolve(self.algorithm, model, type(self).__name__, ALGORITHMS)
         return Learner(
             model,
-            resolve(self.algorithm, model, type(self).__name__, ALGORITHMS),
+            algorithm,
             width,
+            StartSettings(readout=algorithm.readout),
             half_life=self.half_life,
             warm_up=None if self.warm_up == "auto" else int(self.warm_up),
             n_threads=self.n_threads,
