@@ -372,7 +372,8 @@ class LatentDirichletAllocation(FactorEstimator):
         """
         batch = self._rows(X)
         words = float(batch.X.copy().data.sum())
-        return float(np.exp(-self.score(X) / words)) if words else 1.0
+        with np.errstate(over="ignore"):
+            return float(np.exp(-self.score(X) / words)) if words else 1.0
 
     def sample(self, n_samples: int = 1, length: Any = None) -> tuple[Array, Array]:
         """Draw documents from the model.

@@ -299,7 +299,9 @@ class Topics(LatentFactors):
         X = batch.X if isinstance(batch.X, SparseRows) else sparse_rows(batch.X)
         sweeps = inference.burn_in + inference.n_samples
         most = min(MOST_SLABS, max(4, SLAB_CELLS // max(1, min(X.nnz, X.width) * self.n_topics)))
-        number = int(np.clip(X.nnz * sweeps // SLAB_WORK, 1, most))
+        number = min(X.nnz * sweeps // SLAB_WORK, most)
+        if number < 2:
+            return [_slab(X, batch.weights, 0)]
         inner = np.searchsorted(X.indptr, X.indptr[0] + X.nnz * np.arange(1, number) // number)
         edges = np.unique(np.concatenate([[0], np.clip(inner, 0, len(X)), [len(X)]]))
         return [_slab(X[begin:end], batch.weights[begin:end], int(begin)) for begin, end in pairwise(edges)]
