@@ -329,3 +329,18 @@ def test_the_display(fitted):
     assert fitted._shares().sum() == pytest.approx(1.0)
     assert "compon" in fitted._repr_html_inner()
     assert list(clone(fitted).fit(frames(60)[0]).get_feature_names_out()) == [f"itakurasaitonmf{k}" for k in range(3)]
+
+
+def test_a_bin_that_wakes_up_after_learning():
+    Y, _ = frames(400, seed=12)
+    quiet = Y.copy()
+    quiet[:, 2] = 0.0
+    model = hw.ItakuraSaitoNMF(3, random_state=0).fit(quiet)
+    np.testing.assert_allclose(model.separate(Y).sum(axis=0), Y, rtol=1e-9)
+    assert model.divergence(Y) == pytest.approx(model.divergence(quiet))
+
+
+@pytest.mark.parametrize("shape", [0.01, 0.0, 51.0])
+def test_shapes_out_of_range_are_refused(shape):
+    with pytest.raises(ValueError, match="weight_shape"):
+        hw.ItakuraSaitoNMF(2, weight_shape=shape).fit(frames(50)[0])

@@ -94,6 +94,7 @@ def test_formula_4_solves_the_equation_of_the_stationary_covariance():
         noise = inverse @ (observed + (complete - observed) / number if number else observed) @ inverse
         drift = inverse @ observed
         np.testing.assert_allclose(drift @ found + found @ drift.T, noise, atol=1e-12)
+        np.testing.assert_allclose(variance.at_hand(complete, observed, number, 20_000, 1000), found, rtol=0.1, atol=1e-3)
     weight = variance.weight_information()
     assert weight[0] > weight[1] > 0.0
 
@@ -172,7 +173,7 @@ def test_verdicts_follow_the_figures(tmp_path):
         for word in words:
             assert word in told
     rows = [
-        {"draws": n, "formula": v, "measured": v, "mixture_formula": v, "mixture_measured": v}
+        {"draws": n, "formula": v, "finite": v, "measured": v, "mixture_formula": v, "mixture_finite": v, "mixture_measured": v}
         for n, v in ((1, 2.0), (None, 1.0))
     ]
     told = "\n".join(claims.claims(results_with(tmp_path, variance={"1": rows[0], "exact": rows[1]})))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headwater.kernels.random import FIRST, GOLDEN, SECOND, begin_stream, below, log_gamma_variate, mixed, normal, uniform
+from headwater.kernels.random import FIRST, GOLDEN, SECOND, begin_stream, log_gamma_variate, mixed, normal, uniform
 
 
 def stream(key=0, row=0):
@@ -78,14 +78,6 @@ def test_gamma_numbers_of_small_shapes_do_not_underflow(shape):
     sample = draws(log_gamma_variate, 2000, shape)
     assert np.isfinite(sample).all()
     fits(shape * sample, lambda x: np.exp(np.minimum(x, 0.0)))  # G^shape is uniform as the shape goes to 0
-
-
-def test_whole_numbers():
-    for n in (1, 2, 7, 1000):
-        sample = draws(below, 5000, n)
-        assert sample.min() >= 0 and sample.max() <= n - 1
-        if n > 1:
-            assert stats.chisquare(np.bincount(sample, minlength=n)).pvalue > 1e-3
 
 
 def test_first_numbers_of_neighbours_are_uniform_and_independent():

@@ -8,6 +8,7 @@ from scipy import sparse, special, stats
 
 import headwater as hw
 from headwater.families.multinomial import Multinomial
+from headwater.kernels.mixture import draw_components
 from headwater.learner import Learner, advance, branch, merge, report, rooted, settle
 from headwater.models.latent_factors import LatentFactors
 from headwater.models.mixture import Mixture, MixturePrior
@@ -343,7 +344,7 @@ def test_a_model_of_ones_own_learns_in_parts(factors):
         (hw.LatentDirichletAllocation(2, algorithm="moment-matching"), "cannot be learned by 'moment-matching'"),
         (hw.LatentDirichletAllocation(2, algorithm="gibbs"), "algorithm must be one of 'auto', 'simulated-em'"),
         (hw.GaussianMixture(2, algorithm="scvb0"), "cannot be learned by 'scvb0': use one of 'auto', 'em', "),
-        (hw.MultinomialMixture(2, algorithm=hw.CollapsedVB()), "cannot be learned by 'scvb0'"),
+        (hw.MultinomialMixture(2, algorithm=hw.CollapsedVB()), "cannot be learned by CollapsedVB"),
         (hw.GaussianMixture(2, algorithm=hw.SimulatedEM(sampler="metropolis")), "one of 'independent', got 'metropolis'"),
         (hw.MultinomialMixture(2, algorithm=hw.SimulatedEM(sampler="gibbs")), "one of 'independent', got 'gibbs'"),
         (hw.LatentDirichletAllocation(2, algorithm=hw.SimulatedEM(sampler="independent")), "one of 'gibbs', 'metropolis', got"),
@@ -388,3 +389,16 @@ def test_samplers_of_topics():
             np.testing.assert_allclose(model.topics_.sum(axis=1), 1.0)
             rate = model.acceptance_rate_
             assert 0.0 < rate < 1.0 if sampler == "metropolis" else np.isnan(rate)
+
+
+def test_components_are_drawn_as_often_as_they_are_probable():
+    shares = np.tile([0.5, 0.2, 0.3, 0.0], (300, 1))
+    draw_components(shares, 40, np.uint64(3), 7)
+    counts = 40.0 * shares
+    np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert not shares[:, 3].any()
+    assert stats.chisquare(counts.sum(axis=0)[:3], 12000.0 * np.array([0.5, 0.2, 0.3])).pvalue > 1e-3
+    again = np.tile([0.5, 0.2, 0.3, 0.0], (100, 1))
+    draw_components(again, 40, np.uint64(3), 107)  # rows 100 to 199 by themselves
+    np.testing.assert_array_equal(again, shares[100:200])

@@ -9,6 +9,7 @@ from scipy import optimize, stats
 
 from headwater.kernels import spectra as kernels
 from headwater.kernels.random import begin_stream, normal, uniform
+from headwater.kernels.spectra_mode import LEAST_CURVATURE
 
 NO_ROW, NO_TABLE = np.empty(0), np.empty((0, 0))
 SHAPE, SCALE = 2.5, 1.3
@@ -116,7 +117,7 @@ def test_leap_decides_as_its_twin():
     for seed, (y, h) in enumerate(zip(Y, H, strict=True)):
         room, state = Room(theta, y), state_of(seed)
         room.at(theta, y, h)
-        precision = naive.information(theta, room.mode, SHAPE, SCALE, kernels.LEAST_CURVATURE)
+        precision = naive.information(theta, room.mode, SHAPE, SCALE, LEAST_CURVATURE)
         root = np.linalg.cholesky(precision)
         np.testing.assert_allclose(np.tril(room.factor), root, rtol=1e-9, atol=1e-12)
         z = np.array([normal(state) for _ in range(3)])

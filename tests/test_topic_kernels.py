@@ -1,6 +1,5 @@
 """The topic kernels against enumeration and naive twins, and both samplers against the model they are to draw from."""
 
-import time
 import tracemalloc
 
 import naive_topics as naive
@@ -10,20 +9,25 @@ from scipy import special, stats
 
 from headwater.kernels import topics as kernels
 from headwater.kernels.mixture import READOUTS
+from headwater.kernels.random import begin_stream
 from headwater.kernels.topics import (
     MOST_TOKENS,
     add_tables,
     block_masses,
-    collapsed_documents,
     completed_score,
+    draw_dirichlet,
+    end_document,
     gibbs_documents,
     log_dirichlet_step,
-    mean_field_documents,
+    log_likelihood_of,
+    log_likelihoods,
     metropolis_documents,
+    most_entries,
     pick_smooth,
     tokens_of,
     topic_table,
 )
+from headwater.kernels.topics_variational import collapsed_documents, mean_field_documents
 
 NOTHING, NO_TABLE = np.empty(0), np.empty((0, 0))
 
@@ -230,8 +234,6 @@ def test_metropolis_agrees_with_enumeration(words, alpha, rao_blackwell):
 
     wanted = exactly(words, topics, alpha)
     found = deviations(run, words, topics, alpha, wanted)
-    if rao_blackwell:  # tables are no linear function of the tokens, so those of expected tokens are others
-        found = found[: -len(alpha) - 1]
     assert found.max() < 5.0
 
 
@@ -422,7 +424,7 @@ def test_smooth_draws_pick_the_right_topic(k):
             for part in (1e-3, 0.5, 1.0 - 1e-3):
                 assert pick_smooth(ends[topic] - part * mass[topic], word, topics, alpha, blocks) == topic
         first = np.flatnonzero(mass)[0]
-        assert mass[pick_smooth(1e-300, word, topics, alpha, blocks)] >= 0.0
+        assert mass[pick_smooth(1e-300, word, topics, alpha, blocks)] > 0.0
         assert pick_smooth(1e-12 * mass[first], word, topics, alpha, blocks) == first
         for u in (ends[-1], np.nextafter(ends[-1], np.inf), 2.0 * ends[-1]):
             assert 0 <= pick_smooth(u, word, topics, alpha, blocks) < k
@@ -560,13 +562,11 @@ def test_huge_counts_cost_no_more_than_a_million_tokens():
     Documents([1.0, 2.0, 0.0, 0.0], topics, alpha).gibbs(1, 1)
     documents = Documents([[1e12, 3e12, 0.0, 5.0], [1e40, 0.0, 1e30, 0.5]], topics, alpha)
     tracemalloc.start()
-    begin = time.perf_counter()
     try:
         documents.gibbs(2, 2)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert time.perf_counter() - begin < 10.0
     assert peak < 64 * kernels.MOST_TOKENS
     np.testing.assert_allclose(documents.target.sum(axis=1), [1e40, 3e12, 1e30, 5.5])
     assert all(np.isfinite(part).all() for part in documents.found)
@@ -584,3 +584,48 @@ def test_extremes_stay_finite(run, alpha, counts):
     assert all(np.isfinite(part).all() for part in documents.found)
     assert np.isfinite(documents.score)
     np.testing.assert_allclose(documents.target.sum(), documents.data.sum())
+
+
+# The parts they are made of
+
+
+def test_proposals_are_dirichlet():
+    center, kappa, state = np.array([0.6, 0.3, 0.1]), 7.0, np.zeros(1, dtype=np.uint64)
+    drawn, logs = np.empty((2, 4000, 3))
+    for i in range(4000):
+        begin_stream(state, 5, i)
+        draw_dirichlet(state, kappa, center, drawn[i], logs[i])
+    np.testing.assert_allclose(drawn.sum(axis=1), 1.0)
+    np.testing.assert_allclose(np.log(drawn), logs, atol=1e-12)
+    shape = kappa * center + 1.0
+    for k in range(3):
+        assert stats.kstest(drawn[:, k], stats.beta(shape[k], shape.sum() - shape[k]).cdf).pvalue > 1e-3
+
+
+def test_words_of_a_document_are_scored_by_its_proportions():
+    documents, proportions, mixed = (
+        Documents([[2.0, 0.0, 1.0, 3.0]], topics_of(4, 3, 2), np.ones(3)),
+        np.array([0.2, 0.5, 0.3]),
+        np.empty(3),
+    )
+    log_likelihoods(0, 3, documents.local, documents.topics, proportions, mixed)
+    wanted = documents.topics[[0, 2, 3]] @ proportions
+    np.testing.assert_allclose(mixed, wanted, rtol=1e-14)
+    assert log_likelihood_of(0, 3, documents.data, mixed) == pytest.approx(np.log(wanted) @ [2.0, 1.0, 3.0], rel=1e-14)
+
+
+def test_the_end_of_a_document():
+    alpha, count, proportions = np.array([0.5, 1.5]), np.ones(2), np.zeros((2, 2))
+    means = np.array([3.0, 1.0])
+    end_document(means, 4.0, 2.0, alpha, 2.0, 1, count, proportions)
+    np.testing.assert_allclose(count, 1.0 + 2.0 * np.array([0.75, 0.25]))
+    np.testing.assert_allclose(proportions, [[0.0, 0.0], [3.5 / 6.0, 2.5 / 6.0]])
+    assert not means.any()
+    end_document(means, 0.0, 2.0, alpha, 2.0, 0, count, proportions)
+    np.testing.assert_allclose(proportions[0], alpha / 2.0)
+
+
+def test_the_longest_row():
+    assert most_entries(np.array([0, 3, 3, 8, 9]), 0, 4) == 5
+    assert most_entries(np.array([0, 3, 3, 8, 9]), 0, 2) == 3
+    assert most_entries(np.array([0]), 0, 0) == 0

@@ -248,6 +248,9 @@ class SimulatedEM(Algorithm):
             _check_whole(self.burn_in, "burn_in", 0)
         if self.n_samples is not None:
             _check_whole(self.n_samples, "n_samples", 1)
+        for name in ("rao_blackwell", "average"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
         if self.kappa is not None and (not isinstance(self.kappa, Real) or not 0.0 < self.kappa < math.inf):
             raise ValueError(f"kappa must be a positive number, or None, got {self.kappa!r}")
 
@@ -445,7 +448,8 @@ def resolve(algorithm: str | Algorithm, model: Model, name: str, own: Mapping[st
     if isinstance(chosen, Auto) and chosen.stream is None:
         chosen = replace(own["auto"], batch_size=chosen.batch_size)  # type: ignore[call-arg]
     if not _suits(chosen, model):
-        raise ValueError(f"{name} cannot be learned by {chosen.word!r}: use one of {', '.join(map(repr, legal))}")
+        word = repr(chosen.word) if isinstance(algorithm, str) else type(chosen).__name__
+        raise ValueError(f"{name} cannot be learned by {word}: use one of {', '.join(map(repr, legal))}")
     chosen.inference(model)  # which refuses a sampler that the model has not
     return chosen
 

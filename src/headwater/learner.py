@@ -21,6 +21,7 @@ UNKNOWN_ROWS = 8  # what the first rows of a stream score tells nothing: the sca
 WARM_UP_BYTES = 2**23
 LONGER = 4
 PART_ROWS = 16  # rows that one part gets before it is the next one's turn
+PART_KEYS = 0x1F3D5B79A2C4E687
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Learner:
     @cached_property
     def sweeps(self) -> bool:
         """Whether rows are folded one by one, in a kernel."""
-        return self.batch_rows == 1 and self.model.sweeps(self.inference)
+        return self.batch_rows == 1 and not self.algorithm.counts_rows and self.model.sweeps(self.inference)
 
     def drawing(self, state: State, after: int = 0) -> Inference:
         """How the next E-step of a state is taken, so many rows after those it has folded."""
@@ -176,8 +177,9 @@ def _based(
 ) -> State:
     lineage = fingerprint(state.key, prior, statistics, state.progress, size=8)
     before = tuple(dict.fromkeys(name for name in ancestors if name != lineage))
-    kept = average.copy() if average is not None else None  # copies: what is learned next is written beside the base
-    base = Base(prior, statistics.copy(), kept, state.progress, lineage, before)
+    held = statistics.copy()  # copies: what is learned next is written beside the base
+    kept = None if average is None else held if average is statistics else average.copy()
+    base = Base(prior, held, kept, state.progress, lineage, before)
     return replace(state, base=base, statistics=statistics, average=average)
 
 
@@ -325,11 +327,12 @@ def _dealt(learner: Learner, state: State) -> State:
         return settled
     shared: Any = replace(rebased(settled), reported=None)
 
-    def part() -> State:
+    def part(number: int) -> State:
         average = shared.average.copy() if shared.average is not None else None
-        return refreshed(learner, replace(shared, statistics=shared.statistics.copy(), average=average))
+        key = (state.key + number * PART_KEYS) % 2**63  # draws of their own
+        return refreshed(learner, replace(shared, key=key, statistics=shared.statistics.copy(), average=average))
 
-    return replace(settled, reported=None, parts=tuple(part() for _ in range(learner.parts)))
+    return replace(settled, reported=None, parts=tuple(map(part, range(learner.parts))))
 
 
 def _gathered(learner: Learner, state: State) -> State:

@@ -101,9 +101,10 @@ def _streamed(
     """Stream all rows again and again, each time in another order, until the E-steps score them no better by tol."""
     n = len(batch)
     weighs = batch.size
-    before = resume[0].progress if resume else None
+    begun = settle(learner, resume[0]) if resume else None
+    before = begun.progress if begun else None
     finite = replace(learner, rows_at_hand=weighs + (before.weight_seen if before else 0.0))
-    state = resume[0] if resume else rooted(finite, key, _sampled(finite, batch, key))
+    state = begun or rooted(finite, key, _sampled(finite, batch, key))
     trace: list[float] = []
     converged = False
     for turn in range(max(1, max_iter)):

@@ -133,6 +133,7 @@ class Buffer:
         self.named: frozenset[int] = frozenset()
         self.milestone: tuple[int, Any] | None = None  # a cache: parameters of a start on the first so many rows
         self._chunks: list[Batch] = []
+        self._width = 0  # of sparse rows, if it is more than that of those that wait
 
     def append(self, batch: Batch) -> None:
         """Add a copy of rows."""
@@ -145,10 +146,7 @@ class Buffer:
     def widened(self, width: int) -> Buffer:
         """Return the same rows with more columns, which are zero."""
         wide = Buffer()
-        wide.rows, wide.named = self.rows, self.named
-        for chunk in self._chunks:
-            X = chunk.X if isinstance(chunk.X, SparseRows) else sparse_rows(chunk.X)
-            wide._chunks.append(Batch(X.widened(width), chunk.weights, chunk.labels))
+        wide.rows, wide.named, wide._chunks, wide._width = self.rows, self.named, self._chunks.copy(), width
         return wide
 
     def cut(self, rows: int) -> None:
@@ -169,7 +167,10 @@ class Buffer:
             columns = zip(*((chunk.X, chunk.weights, chunk.labels) for chunk in self._chunks), strict=True)
             X, weights, labels = map(list, columns)
             self._chunks = [Batch(_joined(X), np.concatenate(weights), np.concatenate(labels))]
-        return self._chunks[0] if rows is None else self._chunks[0][:rows]
+        batch = self._chunks[0]
+        if self._width > batch.X.shape[1]:
+            batch = self._chunks[0] = Batch(batch.X.widened(self._width), batch.weights, batch.labels)
+        return batch if rows is None else batch[:rows]
 
 
 @dataclass(frozen=True)

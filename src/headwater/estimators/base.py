@@ -83,12 +83,12 @@ class StreamingEstimator(BaseEstimator, ABC):
         """Return one row as a chunk, or refuse it."""
         return check_row(x, names, width)
 
-    def _aligned(self, rows: Any, learning: bool = False) -> Any:
+    def _aligned(self, rows: Any) -> Any:
         """Return the rows in the width of the model, or refuse them."""
         check_width(rows, self.n_features_in_, type(self).__name__)
         return rows
 
-    def _note_columns(self, X: Any, reset: bool, learning: bool = False) -> None:
+    def _note_columns(self, X: Any, reset: bool) -> None:
         """Take note of the number and names of the columns, or refuse others than those known."""
         validate_data(self, X, skip_check_array=True, reset=reset)
 
@@ -138,7 +138,8 @@ class StreamingEstimator(BaseEstimator, ABC):
             resume,
             self._watch(),
         )
-        self._note_columns(X, reset=True)
+        self._note_columns(X, reset=resume is None or not self._grows)
+        self.n_features_in_ = learner.width
         self._set(state, learner)
         for name in RESULTS:
             self.__dict__.pop(name, None)
@@ -225,7 +226,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         first = not self._has_state()
         batch, learner = self._take(X, sample_weight, labels, reset=first)
         _refuse_batch(learner)
-        self._note_columns(X, reset=first, learning=True)
+        self._note_columns(X, reset=first)
         return self._advance(batch, learner, scored)
 
     def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
@@ -412,10 +413,10 @@ class StreamingEstimator(BaseEstimator, ABC):
         self, X: Any, sample_weight: Any, labels: Any, reset: bool, going_on: bool | None = None
     ) -> tuple[Batch, Learner]:
         rows = self._checked(X)
-        if not reset:
-            rows = self._aligned(rows, learning=True)
         if going_on is None:
             going_on = not reset or (self.warm_start and self._has_state())
+        if not reset or (going_on and self._grows):
+            rows = self._aligned(rows)
         learner = self._learner_for(rows.shape[1], going_on)
         weights = check_weights(sample_weight, len(rows))
         return make_batch(rows, weights, check_labels(labels, len(rows), self._n_labels)), learner

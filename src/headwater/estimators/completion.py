@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -57,9 +58,13 @@ def completion_perplexity(
     >>> round(hw.completion_perplexity(np.ones((3, 50)), documents), 6)
     50.0
     """
+    if n_threads is not None and (not isinstance(n_threads, numbers.Integral) or n_threads < 1):
+        raise ValueError(f"n_threads must be None or an integer of at least 1, got {n_threads!r}")
     checked = check_counts(X, owner="completion_perplexity")
     rows = checked if isinstance(checked, SparseRows) else sparse_rows(checked)
     table, prior = _topics_of(topics, doc_topic_prior, rows.width)
+    if getattr(topics, "vocabulary", "") == "open":
+        rows = rows.widened(table.shape[1])
     if rows.width != table.shape[1]:
         raise ValueError(f"X has {rows.width} features, but the topics have {table.shape[1]}")
     rows = rows.copy()
@@ -87,7 +92,9 @@ def _topics_of(topics: Any, doc_topic_prior: Any, width: int) -> tuple[Array, Ar
     table = topics
     if hasattr(topics, "fit"):
         check_is_fitted(topics)
-        table = topics._wide_reading(width).all().T if getattr(topics, "vocabulary", "") == "open" else topics.components_
+        if not hasattr(topics, "components_"):
+            raise TypeError(f"topics must be a topic model or an array, got {type(topics).__name__}, which has no components_")
+        table = topics._seen_by(width).all().T if getattr(topics, "vocabulary", "") == "open" else topics.components_
         if doc_topic_prior is None:
             doc_topic_prior = getattr(topics, "doc_topic_prior_", None)
     table = np.array(numeric(table, "topics"), dtype=float)

@@ -42,7 +42,7 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.n_components)
+        return int(self._learned_with("n_components") if self._has_state() else self.n_components)
 
     @property
     def _model(self) -> LatentFactors:
@@ -112,8 +112,16 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
         """How much of all there is in each factor."""
 
     @abstractmethod
+    def _shown(self) -> tuple[str, Array]:
+        """A word for the largest columns of a factor, and the factors (K, V)."""
+
     def _columns(self, factors: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         """What the table shows of these factors: a word for it, the heads of the columns, and a line for each."""
+        names = getattr(self, "feature_names_in_", ())  # an open vocabulary may have columns without one
+        word, values = self._shown()
+        tops = [np.argsort(-row, kind="stable")[:6] for row in values[factors]]
+        lines = [[str(names[at]) if at < len(names) else str(at) for at in top] for top in tops]
+        return word, [f"top {place}" for place in range(1, values.shape[1] + 1)][:6], lines
 
     def _summary(self) -> tuple[str, list[str], list[list[str]]]:
         shares = self._shares()

@@ -6,7 +6,6 @@ import numbers
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm, SimulatedEM, SurrogateEM, resolve
@@ -14,7 +13,7 @@ from headwater.estimators.base import one_line
 from headwater.estimators.factors import FactorEstimator
 from headwater.learner import Learner
 from headwater.models.protocol import StartSettings
-from headwater.models.spectra import Spectra
+from headwater.models.spectra import SHAPES, Spectra
 from headwater.state import Batch
 from headwater.statistics import Array
 from headwater.validation import check_row, check_rows
@@ -41,8 +40,8 @@ class ItakuraSaitoNMF(FactorEstimator):
     n_components : int, default=10
         Number of spectra.
     weight_shape : float or 'learn', default='learn'
-        Shape of the inverse Gamma prior of the weights: the smaller, the more do frames differ in them. Learned, it is one for
-        all components. One that is much smaller than the truth lets components die out.
+        Shape of the inverse Gamma prior of the weights, from 0.1 to 50: the smaller, the more do frames differ in them.
+        Learned, it is one for all components. One that is much smaller than the truth lets components die out.
     weight_scale : float or 'learn', default='learn'
         Scale of that prior. Only its product with the spectrum of a component can be known: 'learn' gives spectra whose mean
         is 1 and a scale for each component, a number is the scale for all and gives spectra that are as large as they then are.
@@ -125,7 +124,7 @@ class ItakuraSaitoNMF(FactorEstimator):
     _merge_parameters = ("n_components", "half_life", "weight_shape", "weight_scale", "component_prior")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FactorEstimator._parameter_constraints,
-        "weight_shape": [StrOptions({"learn"}), Interval(numbers.Real, 0.0, None, closed="neither")],
+        "weight_shape": [StrOptions({"learn"}), Interval(numbers.Real, *SHAPES, closed="both")],
         "weight_scale": [StrOptions({"learn"}), Interval(numbers.Real, 0.0, None, closed="neither")],
         "component_prior": [Interval(numbers.Real, 0.0, None, closed="left")],
     }
@@ -262,7 +261,8 @@ class ItakuraSaitoNMF(FactorEstimator):
         Returns
         -------
         parts : ndarray of shape (n_components, n_samples, n_features)
-            The parts, which sum to X. Divided by X they are the masks to filter a complex spectrogram with.
+            The parts, which sum to X. Divided by X they are the masks to filter a complex spectrogram with. A bin that never
+            had power before is shared evenly.
 
         Examples
         --------
@@ -277,6 +277,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         batch = self._rows(X)
         weights, powers = self._weights(batch, inference), self._reading()[1].powers
         parts = weights.T[:, :, None] * powers[:, None, :]
+        parts[:, :, ~powers.any(axis=0)] = 1.0
         parts *= batch.X / np.maximum(parts.sum(axis=0), 1e-300)
         return parts
 
@@ -321,16 +322,17 @@ class ItakuraSaitoNMF(FactorEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The frames. Bins without power, whose divergence is infinite, are left out.
+            The frames. Bins without power, whose divergence is infinite, are left out, and so are those that never had any in
+            what was learned.
 
         Returns
         -------
         divergence : float
             Mean of x / v - log(x / v) - 1; about 0.58 if the components are true and known.
         """
-        batch = self._rows(X)
-        v = np.maximum(self._weights(batch, "ml") @ self._reading()[1].powers, 1e-300)
-        ratio = batch.X / v
+        batch, powers = self._rows(X), self._reading()[1].powers
+        v = np.maximum(self._weights(batch, "ml") @ powers, 1e-300)
+        ratio = batch.X * powers.any(axis=0) / v
         held = ratio > 0.0
         return float((ratio - np.log(ratio, where=held, out=np.zeros_like(ratio)) - 1.0)[held].mean()) if held.any() else 0.0
 
@@ -394,13 +396,8 @@ class ItakuraSaitoNMF(FactorEstimator):
         shares = (parameters.powers * statistics.down).sum(axis=1) / parameters.scales
         return np.asarray(shares / max(float(shares.sum()), 1e-300))
 
-    def _columns(self, factors: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
-        names = getattr(self, "feature_names_in_", None)
-        lines = []
-        for spectrum in self.components_[factors]:
-            top = np.argsort(-spectrum, kind="stable")[:6]
-            lines.append([f"{names[at]}" if names is not None else f"{at}" for at in top])
-        return "loudest bins", [f"top {place}" for place in range(1, min(6, self.n_features_in_) + 1)], lines
+    def _shown(self) -> tuple[str, Array]:
+        return "loudest bins", self.components_
 
 
 def _powers(rows: Array, name: str, owner: str) -> Array:

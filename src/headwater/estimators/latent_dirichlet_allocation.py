@@ -6,10 +6,10 @@ import numbers
 from collections import ChainMap
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
@@ -208,9 +208,12 @@ class LatentDirichletAllocation(FactorEstimator):
         return rows.without_zeros() if isinstance(rows, SparseRows) else sparse_rows(rows)
 
     def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
-        if isinstance(x, Mapping) and (names is not None or (width is None and self.vocabulary == "open")):
-            if width is not None and len(names) < width:
-                raise ValueError(f"the row must be an array: {width - len(names)} columns of this model have no name")
+        if isinstance(x, Mapping) and (names is not None or self.vocabulary == "open"):
+            if width is None and not x:
+                raise ValueError("the row must have at least one word, since this model knows none, got none")
+            if width is not None and (names is None or len(names) < width):
+                unnamed = width - (0 if names is None else len(names))
+                raise ValueError(f"the row must be an array, since {unnamed} columns of this model have no name")
             places, new = self._places(names), {}
             if self.vocabulary == "open":
                 unknown = [name for name in x if name not in places]
@@ -228,13 +231,13 @@ class LatentDirichletAllocation(FactorEstimator):
             known = self._named_columns = (names, {name: place for place, name in enumerate(() if names is None else names)})
         return known[1]
 
-    def _aligned(self, rows: SparseRows, learning: bool = False) -> SparseRows:
+    def _aligned(self, rows: SparseRows) -> SparseRows:
         if self.vocabulary == "open":
             return rows if rows.width >= self.n_features_in_ else rows.widened(self.n_features_in_)
         check_width(rows, self.n_features_in_, type(self).__name__)
         return rows
 
-    def _note_columns(self, X: Any, reset: bool, learning: bool = False) -> None:
+    def _note_columns(self, X: Any, reset: bool) -> None:
         if reset or self.vocabulary == "fixed":
             super()._note_columns(X, reset)
             return
@@ -243,8 +246,13 @@ class LatentDirichletAllocation(FactorEstimator):
             common = min(len(names), len(known))
             if list(names)[:common] != list(known)[:common]:
                 raise ValueError("the columns of an open vocabulary must begin with those known, in their order; got others")
-            if learning and len(names) > len(known):
-                self.feature_names_in_ = np.asarray(names, dtype=object)
+
+    def _learn_chunk(self, X: Any, sample_weight: Any = None, labels: Any = None, scored: bool = False) -> Array:
+        scores = super()._learn_chunk(X, sample_weight, labels, scored)
+        names = getattr(X, "columns", None)
+        if self._grows and names is not None and len(names) > len(getattr(self, "feature_names_in_", names)):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        return scores
 
     def learn_one(self, x: Any) -> Self:
         """Learn one document, given as an array or as a mapping from words to counts.
@@ -266,8 +274,8 @@ class LatentDirichletAllocation(FactorEstimator):
             names = np.empty(self.n_features_in_, dtype=object)
             names[: len(known)] = known
             names[len(known) :] = [name for name in x if name not in places]
-            places.update({name: place for place, name in enumerate(names[len(known) :], start=len(known))})
-            self.feature_names_in_, self._named_columns = names, (names, places)
+            grown = {**places, **{name: place for place, name in enumerate(names[len(known) :], start=len(known))}}
+            self.feature_names_in_, self._named_columns = names, (names, grown)
         return self
 
     def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
@@ -278,7 +286,7 @@ class LatentDirichletAllocation(FactorEstimator):
     def _wide_reading(self, width: int) -> Any:
         if width <= self.n_features_in_:
             return self._reading()[1]
-        learner = self._make_learner(width)
+        learner = replace(self._learner, width=width)
         return report(learner, settle(learner, widened(learner, self._state)))
 
     _seen_by = _wide_reading
@@ -298,20 +306,23 @@ class LatentDirichletAllocation(FactorEstimator):
 
     def _widened(self, width: int) -> Self:
         """A copy that knows more columns."""
-        wide, learner = copy(self), self._make_learner(width)
+        wide, learner = copy(self), replace(self._learner, width=width)
+        wide._learner, wide._parameters = learner, (width, self._parameters[1])
         wide._set(widened(learner, self._state), learner)
         wide.n_features_in_ = width
         return wide
 
     # Answers
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any, *, normalize: bool = True) -> Array:
         """Return the proportions of the topics in each document.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The documents.
+        normalize : bool, default=True
+            Whether each row sums to one; if not, to the number of words and the sum of the prior, as Dirichlet parameters do.
 
         Returns
         -------
@@ -320,7 +331,13 @@ class LatentDirichletAllocation(FactorEstimator):
             the document alone, so that the same document always gets the same proportions.
         """
         batch = self._rows(X)
-        return self._model.posterior(self._wide_reading(batch.X.width), batch, self.n_threads)
+        parameters = self._wide_reading(batch.X.width)
+        proportions = self._model.posterior(parameters, batch, self.n_threads)
+        if normalize:
+            return proportions
+        ends = np.concatenate([[0.0], np.cumsum(batch.X.copy().data)])
+        lengths = np.diff(ends[batch.X.indptr - batch.X.indptr[0]])
+        return proportions * (lengths + parameters.proportions.sum())[:, None]
 
     def score_samples(self, X: Any) -> Array:
         """Return a lower bound of the log-probability of each document (mean-field, at the topics as they are).
@@ -430,10 +447,5 @@ class LatentDirichletAllocation(FactorEstimator):
         _, statistics, _ = self._belief()
         return np.asarray(statistics.length[0] / max(float(statistics.length.sum()), 1e-300))
 
-    def _columns(self, factors: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
-        names = getattr(self, "feature_names_in_", None)
-        lines = []
-        for topic in self.topics_[factors]:
-            top = np.argsort(-topic, kind="stable")[:6]
-            lines.append([f"{names[at]}" if names is not None else f"{at}" for at in top])
-        return "most probable words", [f"top {place}" for place in range(1, min(6, self.n_features_in_) + 1)], lines
+    def _shown(self) -> tuple[str, Array]:
+        return "most probable words", self.topics_

@@ -38,12 +38,6 @@ def uniform(state):
 
 
 @kernel_exact
-def below(state, n):
-    """A whole number from 0 to n - 1."""
-    return min(int(uniform(state) * n), n - 1)
-
-
-@kernel_exact
 def normal(state):
     """A standard normal number, by Box and Muller."""
     return math.sqrt(-2.0 * math.log(uniform(state))) * math.cos(2.0 * math.pi * uniform(state))

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwater.models.protocol import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
 from headwater.state import Batch, Summary
@@ -190,3 +191,14 @@ class LatentFactors(ABC):
         pending = pending or Summary(self.zeros(batch.X.shape[1]))
         score, totals = self.estep(parameters, batch, pending.statistics, inference, n_threads)
         return Summary(totals, pending.rows + len(batch), pending.size + batch.size, pending.score + score)
+
+
+def content_streams(values: Array, columns: NDArray[Any], indptr: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number for each row that depends on its values and their columns alone, in any order: where its draws begin."""
+    with np.errstate(over="ignore"):
+        places = (columns.astype(np.uint64) + np.uint64(1)) * np.uint64(0xD1B54A32D192ED03)
+        bits = np.ascontiguousarray(values).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ places
+        bits ^= bits >> np.uint64(29)
+        bits *= np.uint64(0xBF58476D1CE4E5B9)
+        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits, dtype=np.uint64)])
+        return (sums[indptr[1:]] - sums[indptr[:-1]]).view(np.int64)

@@ -26,7 +26,7 @@ from headwater.kernels.spectra import (
     marginal_scores,
     row_scores,
 )
-from headwater.models.latent_factors import LatentFactors
+from headwater.models.latent_factors import LatentFactors, content_streams
 from headwater.models.protocol import Inference, Sampler, StartSettings
 from headwater.state import Batch
 from headwater.statistics import Array, Statistics
@@ -38,7 +38,7 @@ QUIETEST = 1e-12  # of a spectrum, as a part of its mean: 120 dB below
 SILENCE = 1e-140  # no row is quieter than that, and has power
 INFORMED = 0.0  # a sharpness that lets every row decide on its proposals
 # Weights of a row that nothing is learned from, and the draws that its score is the mean of.
-READING = Inference("simulated", "metropolis", burn_in=4, n_samples=16, kappa=INFORMED)
+READING = Inference("simulated", "metropolis", burn_in=4, n_samples=64, kappa=INFORMED)
 SCORE_DRAWS = 64
 MODE_STEPS, MODE_TOL = 500, 1e-5
 SHAPES, SHAPE_STEPS = (0.1, 50.0), 2
@@ -277,7 +277,7 @@ class Spectra(LatentFactors):
 
     def log_likelihood(self, parameters: SpectraParameters, batch: Batch, n_threads: int | None = None) -> Array:
         """Log-density of each row with its weights integrated out, by importance sampling; draws depend on the row alone."""
-        scores, streams = np.empty(len(batch)), _fingerprints(batch.X)
+        scores, streams = np.empty(len(batch)), _streams(batch.X)
         powers, X, _ = _heard(parameters, batch.X)
         shape = float(parameters.shape[0])
 
@@ -289,7 +289,7 @@ class Spectra(LatentFactors):
 
     def posterior(self, parameters: SpectraParameters, batch: Batch, n_threads: int | None = None) -> Array:
         """What is expected of the weights whose scale is 1; draws depend on the row alone, so nothing else changes them."""
-        out, streams = np.empty((len(batch), self.n_spectra)), _fingerprints(batch.X)
+        out, streams = np.empty((len(batch), self.n_spectra)), _streams(batch.X)
         powers, X, _ = _heard(parameters, batch.X)
 
         def work(cut: tuple[int, int]) -> None:
@@ -365,12 +365,7 @@ def _distance(one: Array, other: Array) -> Array:
     return ratio + 1.0 / ratio - 2.0
 
 
-def _fingerprints(X: Array) -> NDArray[np.int64]:
+def _streams(X: Array) -> NDArray[np.int64]:
     """A number for each row that depends on its powers alone."""
-    bits = (X + 0.0).view(np.uint64)  # zero has two signs
-    with np.errstate(over="ignore"):
-        places = np.arange(1, X.shape[1] + 1, dtype=np.uint64) * np.uint64(0xD1B54A32D192ED03)
-        bits = bits * np.uint64(0x9E3779B97F4A7C15) ^ places
-        bits ^= bits >> np.uint64(29)
-        bits *= np.uint64(0xBF58476D1CE4E5B9)
-        return bits.sum(axis=1, dtype=np.uint64).view(np.int64)
+    rows, bins = X.shape
+    return content_streams(X.ravel() + 0.0, np.tile(np.arange(bins), rows), np.arange(rows + 1) * bins)

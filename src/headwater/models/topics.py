@@ -20,14 +20,9 @@ from headwater.kernels.mixture import READOUTS
 from headwater.kernels.multinomial import group_sums
 from headwater.kernels.parallel import MOST_SLABS, one_blas_thread, run_tasks
 from headwater.kernels.tables import add_rows, gather_words, place_words
-from headwater.kernels.topics import (
-    collapsed_documents,
-    gibbs_documents,
-    mean_field_documents,
-    metropolis_documents,
-    topic_table,
-)
-from headwater.models.latent_factors import LatentFactors
+from headwater.kernels.topics import gibbs_documents, metropolis_documents, topic_table
+from headwater.kernels.topics_variational import collapsed_documents, mean_field_documents
+from headwater.models.latent_factors import LatentFactors, content_streams
 from headwater.models.protocol import Inference, Sampler, StartSettings
 from headwater.models.seeding import seed_assignments
 from headwater.state import Batch, SparseRows, sparse_rows
@@ -265,7 +260,8 @@ class Topics(LatentFactors):
         def work(slab: Slab) -> None:
             own = out[slab.first : slab.first + len(slab)]
             nothing = (EMPTY_TABLE, EMPTY, EMPTY, EMPTY)
-            self._inferred(parameters, slab, replace(READING, key=key), _fingerprints(slab), *nothing, EMPTY, own)
+            streams = content_streams(slab.data, slab.words[slab.local], slab.indptr)
+            self._inferred(parameters, slab, replace(READING, key=key), streams, *nothing, EMPTY, own)
 
         run_tasks(work, self._slabs(batch, READING), n_threads)
         return out
@@ -322,15 +318,3 @@ def _slab(X: SparseRows, weights: Array, first: int) -> Slab:
     words, local, slots = np.empty(X.nnz, np.int32), np.empty(X.nnz, np.int32), np.zeros(X.width, np.int32)
     words = words[: gather_words(indices, slots, words, local)].copy()
     return Slab(indptr, local, data, words, slots, weights, first)
-
-
-def _fingerprints(slab: Slab) -> NDArray[np.int64]:
-    """A number for each document that depends on its words and their counts alone."""
-    with np.errstate(over="ignore"):
-        bits = slab.data.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ (
-            slab.words[slab.local].astype(np.uint64) + np.uint64(1)
-        ) * np.uint64(0xD1B54A32D192ED03)
-        bits ^= bits >> np.uint64(29)
-        bits *= np.uint64(0xBF58476D1CE4E5B9)
-        sums = np.concatenate([[np.uint64(0)], np.cumsum(bits, dtype=np.uint64)])
-        return (sums[slab.indptr[1:]] - sums[slab.indptr[:-1]]).view(np.int64)
