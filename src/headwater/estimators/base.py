@@ -190,7 +190,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         return self
 
     def update(self, X: Any, sample_weight: Any = None) -> Array:
-        """Score each row as the model was before learning it, and learn it, in one E-step.
+        """Score each row as the model was before learning it, and learn it; in one E-step, if it is exact.
 
         Within a batch, and between the powers of two of the warm-up, parameters stand still, so this is the honest
         (prequential) score of a stream. The first eight rows, when not even the scale is known, score NaN. Variational
