@@ -1,9 +1,9 @@
 """Topics: CPU time to the perplexity at which tomotopy, gensim and scikit-learn end, by one common evaluator.
 
 Every peer is stopped now and then, and `headwater.completion_perplexity` says how well its topics foretell the other half of
-held-out documents; the clock stands still meanwhile. It counts CPU seconds of the process, one thread each. So are we in a first
-pass of `partial_fit`, start included; for more passes we are charged for a whole `fit` with so many. The first look that finds us
-as good as the best a peer gets is held against what the peer had spent by then.
+held-out documents; the clock stands still meanwhile. It counts CPU seconds of the process, one thread each. So are we in a
+first pass of `partial_fit`, start included; for more passes we are charged for a whole `fit` with so many. The first look that
+finds us as good as the best a peer gets is held against what the peer had spent by then.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ def compared(corpus: Corpus, scale: Scale) -> Iterator[Line]:
         ("gensim", lambda: gensim_curve(corpus, 10 if scale.judged else 1), 10),
         ("scikit-learn", lambda: sklearn_curve(corpus, 10 if scale.judged else 1), 10),
     ):
-        peer = run() if find_spec(name.replace("scikit-learn", "sklearn")) else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what peers say when they are loaded
+            peer = run() if find_spec(name.replace("scikit-learn", "sklearn")) else None
         if peer is None:
             yield Line(f"topics, {corpus.name}: {name}", float("nan"), None, "s", None, None, f"{name} is not installed")
             continue
