@@ -37,10 +37,11 @@ lint: $(STAMP)  ## style, formatting, types, import layers
 bench: $(STAMP)  ## peers side by side in one run
 	$(PY) -m benchmarks
 
-papers: $(STAMP)  ## figures and tables of the papers, made again (about an hour; data sets from HEADWATER_DATA)
+papers: $(STAMP)  ## figures and tables of the papers, made again (about an hour and a half; data sets from HEADWATER_DATA)
 	$(PY) -m papers.variational
 	$(PY) -m papers.moment_matching
 	$(PY) -m papers.boem
+	$(PY) -m papers.latent_factors
 
 examples: $(STAMP)  ## real data, with tables and pictures (about 10 minutes; data sets from HEADWATER_DATA)
 	$(PY) -m examples.newsgroups

@@ -98,7 +98,7 @@ def _streamed(
     resume: tuple[State, float] | None,
     watch: Callable[[int, float], None] | None,
 ) -> tuple[State, Climb]:
-    """Stream all rows again and again, each time in another order, until the E-steps score them no better by tol."""
+    """Stream all rows again and again, each time in another order, until two passes score them no better by tol."""
     n = len(batch)
     weighs = batch.size
     begun = settle(learner, resume[0]) if resume else None
@@ -113,7 +113,7 @@ def _streamed(
         trace.append(info.score)
         if watch is not None:
             watch(turn + 1, info.score)
-        if turn > 1 and trace[-1] - trace[-2] < tol * abs(trace[-2]):
+        if tol and turn > 2 and max(trace[-2:]) - max(trace[:-2]) < tol * abs(trace[-1]):  # scores of draws go up and down
             converged = True
             break
     state = settle(finite, state)

@@ -50,7 +50,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         scaled to the same power. 0 is maximum likelihood. The prior keeps components from being much more quiet in a bin than
         that spectrum, and sound wants this: use a small number, if any.
     tol : float, default=1e-4
-        `fit` ends when a pass raises the score of the frames by less than this part of it.
+        `fit` ends when two passes raise the score of the frames by less than this part of it. With 0 it makes all passes.
     max_iter : int, default=20
         Most passes over the frames in `fit`.
     random_state : int, RandomState instance or None, default=None

@@ -31,8 +31,8 @@ class LatentDirichletAllocation(FactorEstimator):
 
     A document is a row of word counts, dense or sparse. Its words come from `n_components` topics, in proportions of its own.
     By default topics are learned by simulated online EM: the topics of a document's words are drawn by collapsed Gibbs
-    sampling, at a cost that hardly grows with the number of topics, and what is expected of them is folded into the topics,
-    batch by batch. Nobody has to say how many documents there will be, and the same seed gives the same topics whatever the
+    sampling, at a cost that grows much slower than the number of topics, and what is expected of them is folded into the
+    topics, batch by batch. Nobody has to say how many documents there will be, and the same seed gives the same topics whatever the
     number of threads.
 
     Parameters
@@ -48,7 +48,7 @@ class LatentDirichletAllocation(FactorEstimator):
         Whether chunks may become wider: with 'open' new words get new columns on the right, and narrower chunks are read as if
         their missing columns were zero. `learn_one` then takes words that it has not seen.
     tol : float, default=1e-3
-        `fit` ends when a pass raises the score of the documents by less than this part of it.
+        `fit` ends when two passes raise the score of the documents by less than this part of it. With 0 it makes all passes.
     max_iter : int, default=10
         Most passes over the documents in `fit`.
     random_state : int, RandomState instance or None, default=None
@@ -60,8 +60,8 @@ class LatentDirichletAllocation(FactorEstimator):
     verbose_interval : int, default=1
         Passes between two lines.
     algorithm : str or algorithm object, default='auto'
-        'auto' (Gibbs sampling; `fit` makes passes), 'simulated-em' (its one pass; `SimulatedEM(sampler='metropolis')` for the
-        other sampler), 'online-vb' (Hoffman, Blei and Bach) or 'scvb0' (Foulds et al.).
+        'auto' (Gibbs sampling; `fit` makes passes), 'simulated-em' (`SimulatedEM(sampler='metropolis')` for the other
+        sampler), 'online-vb' (Hoffman, Blei and Bach) or 'scvb0' (Foulds et al.), of which `fit` is their one pass.
     half_life : float, optional
         Documents after which a document counts half, for streams that drift.
     warm_up : int or 'auto', default='auto'

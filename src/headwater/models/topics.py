@@ -35,6 +35,7 @@ SLAB_CELLS = 2**24  # of the tables of all slabs
 CHEAP = 2**22  # products of an E-step of a start that may be taken in two ways
 SEEDS = 8  # of k-means, of which the best is taken
 INNER_ITERATIONS, INNER_TOL = 100, 1e-3
+DRAWN = Inference("simulated", "gibbs", burn_in=10, n_samples=5)
 # Proportions of a document that nothing is learned from.
 READING = Inference("simulated", "gibbs", burn_in=20, n_samples=30)
 
@@ -161,10 +162,15 @@ class Topics(LatentFactors):
         return prior, self.readout("mode", prior, statistics, 1.0)
 
     def contenders(self, batch: Batch, settings: StartSettings) -> list[StartSettings]:
-        """Where it costs little, mean-field E-steps as well: they find what a topic hides that most documents share."""
+        """Where it costs little, mean-field E-steps as well: they find what a topic hides that most documents share.
+
+        But where words are rare they lose what was seeded, so that variational Bayes begins with draws, too.
+        """
         X = batch.X if isinstance(batch.X, SparseRows) else sparse_rows(batch.X)
         smooth = replace(settings, inference=Inference("mean-field"), readout="expect_log")
-        return [settings, smooth] if X.nnz * self.n_topics <= CHEAP else [settings]
+        drawn = replace(settings, inference=DRAWN, readout="mode")
+        own = drawn if settings.inference.way == "mean-field" else settings
+        return [own, smooth] if X.nnz * self.n_topics <= CHEAP else [own]
 
     def readout(self, name: str, prior: TopicPrior, statistics: TopicStatistics, count: float) -> TopicParameters:
         totals = statistics if count == 1.0 else statistics.scaled(count)
