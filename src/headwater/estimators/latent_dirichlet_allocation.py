@@ -32,8 +32,8 @@ class LatentDirichletAllocation(FactorEstimator):
     A document is a row of word counts, dense or sparse. Its words come from `n_components` topics, in proportions of its own.
     By default topics are learned by simulated online EM: the topics of a document's words are drawn by collapsed Gibbs
     sampling, at a cost that grows much slower than the number of topics, and what is expected of them is folded into the
-    topics, batch by batch. Nobody has to say how many documents there will be, and the same seed gives the same topics whatever the
-    number of threads.
+    topics, batch by batch. Nobody has to say how many documents there will be, and the same seed gives the same topics
+    whatever the number of threads.
 
     Parameters
     ----------

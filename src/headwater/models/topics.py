@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from headwater.models.protocol import Inference, Sampler, StartSettings
 from headwater.models.seeding import seed_assignments
 from headwater.state import Batch, SparseRows, sparse_rows
 from headwater.statistics import Array
+
+Result = TypeVar("Result")
 
 EMPTY: Array = np.empty(0)
 EMPTY_TABLE: Array = np.empty((0, 0))
@@ -217,28 +219,29 @@ class Topics(LatentFactors):
         self, parameters: TopicParameters, batch: Batch, totals: TopicStatistics, inference: Inference, n_threads: int | None
     ) -> tuple[float, TopicStatistics]:
         """Every slab of documents reads the topics of its words, and finds what is expected of its tokens."""
-        slabs, k, width = self._slabs(batch, inference), self.n_topics, batch.X.shape[1]
+        k, width = self.n_topics, batch.X.shape[1]
 
-        def work(slab: Slab) -> tuple[float, Array, tuple[Array, Array, Array]]:
+        def work(slab: Slab) -> tuple[Slab, float, Array, tuple[Array, Array, Array]]:
             target, tables = np.zeros((len(slab.words), k)), np.zeros(k + 1 if self.proportion_prior is None else 0)
             small = (np.zeros(k), tables, np.zeros(1))
             streams = inference.first + slab.first + np.arange(len(slab))
-            return self._inferred(parameters, slab, inference, streams, target, *small, EMPTY, EMPTY_TABLE), target, small
+            score = self._inferred(parameters, slab, inference, streams, target, *small, EMPTY, EMPTY_TABLE)
+            return slab, score, target, small
 
-        found = run_tasks(work, slabs, n_threads)
-        words, slots, target = slabs[0].words, slabs[0].slots, found[0][1]
-        if len(slabs) > 1:
-            slots, words = np.zeros(width, dtype=np.int32), np.empty(sum(len(slab.words) for slab in slabs), dtype=np.int32)
+        found = self._on_slabs(work, batch, inference, n_threads)
+        words, slots, target = found[0][0].words, found[0][0].slots, found[0][2]
+        if len(found) > 1:
+            slots, words = np.zeros(width, dtype=np.int32), np.empty(sum(len(slab.words) for slab, *_ in found), dtype=np.int32)
             used = 0
-            for slab in slabs:
+            for slab, *_ in found:
                 used = place_words(slab.words, slots, words, used)
             words, target = words[:used].copy(), np.zeros((used, k))
-            for slab, (_, part, _) in zip(slabs, found, strict=True):
+            for slab, _, part, _ in found:
                 add_rows(target, slots, slab.words, part, 1.0)
         length = np.zeros((1, k))
         group_sums(words, target, ONE_GROUP, length)
-        count, tables, accepted = (sum(parts) for parts in zip(*(small for _, _, small in found), strict=True))
-        return float(sum(score for score, _, _ in found)), TopicStatistics(
+        count, tables, accepted = (sum(parts) for parts in zip(*(small for *_, small in found), strict=True))
+        return float(sum(score for _, score, *_ in found)), TopicStatistics(
             totals.from_base,
             totals.count + count,
             totals.length + length,
@@ -256,7 +259,7 @@ class Topics(LatentFactors):
             nothing = (EMPTY_TABLE, EMPTY, EMPTY, EMPTY)
             self._inferred(parameters, slab, Inference("mean-field"), EMPTY, *nothing, own, EMPTY_TABLE)
 
-        run_tasks(work, self._slabs(batch, READING), n_threads)
+        self._on_slabs(work, batch, READING, n_threads)
         return scores
 
     def posterior(self, parameters: TopicParameters, batch: Batch, n_threads: int | None = None, key: int = 0) -> Array:
@@ -269,7 +272,7 @@ class Topics(LatentFactors):
             streams = content_streams(slab.data, slab.words[slab.local], slab.indptr)
             self._inferred(parameters, slab, replace(READING, key=key), streams, *nothing, EMPTY, own)
 
-        run_tasks(work, self._slabs(batch, READING), n_threads)
+        self._on_slabs(work, batch, READING, n_threads)
         return out
 
     def _inferred(
@@ -293,8 +296,10 @@ class Topics(LatentFactors):
             *rows, *draws, inference.kappa, key, streams, slab.weights, *out, accepted, proportions
         )  # fmt: skip
 
-    def _slabs(self, batch: Batch, inference: Inference) -> list[Slab]:
-        """Cut documents into slabs by the work there is, so that threads change nothing.
+    def _on_slabs(
+        self, work: Callable[[Slab], Result], batch: Batch, inference: Inference, n_threads: int | None
+    ) -> list[Result]:
+        """Cut documents into slabs, by the work there is, so that threads change nothing, and do it.
 
         With many topics there are fewer, since each reads the topics of its words, and slabs have words in common.
         """
@@ -303,10 +308,14 @@ class Topics(LatentFactors):
         most = min(MOST_SLABS, max(4, SLAB_CELLS // max(1, min(X.nnz, X.width) * self.n_topics)))
         number = min(X.nnz * sweeps // SLAB_WORK, most)
         if number < 2:
-            return [_slab(X, batch.weights, 0)]
+            return [work(_slab(X, batch.weights, 0))]
         inner = np.searchsorted(X.indptr, X.indptr[0] + X.nnz * np.arange(1, number) // number)
         edges = np.unique(np.concatenate([[0], np.clip(inner, 0, len(X)), [len(X)]]))
-        return [_slab(X[begin:end], batch.weights[begin:end], int(begin)) for begin, end in pairwise(edges)]
+
+        def one(cut: tuple[Any, Any]) -> Result:
+            return work(_slab(X[cut[0] : cut[1]], batch.weights[cut[0] : cut[1]], int(cut[0])))
+
+        return run_tasks(one, list(pairwise(edges)), n_threads)
 
     # Drawing
 
