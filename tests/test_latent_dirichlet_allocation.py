@@ -1,9 +1,7 @@
-"""LatentDirichletAllocation: what it learns, in which layouts and cuts, with which vocabularies, and what it refuses."""
+"""LatentDirichletAllocation: what it learns, in which layouts and cuts, and what it refuses."""
 
 import copy
 import pickle
-import subprocess
-import sys
 import tracemalloc
 import warnings
 
@@ -12,86 +10,32 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 from sklearn import decomposition
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from topic_models import (
+    METROPOLIS,
+    SPARSE,
+    TOPICS,
+    K,
+    V,
+    X,
+    assert_close,
+    assert_same,
+    assert_sound,
+    content,
+    docs,
+    every,
+    lda,
+    one_sentence,
+    order_of,
+    small,
+)
 
 import headwater as hw
 from headwater.algorithms import AutoSimulatedEM
 from headwater.checks import check_estimator
-from headwater.estimators import base
-from headwater.state import Batch, arrays_of, sparse_rows
-
-V, K = 12, 3
-TOPICS = np.full((K, V), 0.02)
-for topic in range(K):
-    TOPICS[topic, 4 * topic : 4 * topic + 4] = 0.4, 0.2, 0.16, 0.1
-TOPICS /= TOPICS.sum(axis=1, keepdims=True)
-METROPOLIS = hw.SimulatedEM(sampler="metropolis", burn_in=40, n_samples=20, kappa=60.0)
-ALGORITHMS = ["auto", "simulated-em", "online-vb", "scvb0", METROPOLIS]
-NAMES = ["auto", "simulated-em", "online-vb", "scvb0", "metropolis"]
-every = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=NAMES)
-
-
-def docs(n, seed=0, alpha=0.4, length=40, topics=TOPICS):
-    rng = np.random.default_rng(seed)
-    alpha = np.broadcast_to(alpha, len(topics))
-    return rng.multinomial(length, rng.dirichlet(alpha, n) @ topics).astype(float)
-
-
-X = docs(400)
-SPARSE = sparse.csr_array(X)
-
-
-def lda(algorithm="auto", k=K, **options):
-    return hw.LatentDirichletAllocation(k, algorithm=algorithm, **{"random_state": 0, "warm_up": 100, **options})
-
-
-def small(algorithm="auto", **options):
-    """A model that folds often."""
-    kinds = {
-        "auto": hw.SimulatedEM(batch_size=30), "simulated-em": hw.SimulatedEM(batch_size=30, average=False),
-        "online-vb": hw.OnlineVB(30, 0.7), "scvb0": hw.CollapsedVB(batch_size=30),
-    }  # fmt: skip
-    return lda(kinds.get(algorithm, algorithm) if isinstance(algorithm, str) else algorithm, **options)
-
-
-def order_of(model, topics=TOPICS):
-    gaps = np.abs(model.topics_[:, None] - topics).sum(axis=2) / 2
-    rows, columns = linear_sum_assignment(gaps)
-    return rows[np.argsort(columns)], gaps[rows, columns].max()
-
-
-def content(model):
-    names = getattr(model, "feature_names_in_", None)
-    return [array.tobytes() for array in arrays_of(model._state)], model.n_features_in_, None if names is None else list(names)
-
-
-def assert_same(one, other):
-    same = content(one) == content(other)
-    assert same
-
-
-def assert_close(one, other, rtol=1e-7):
-    assert one.n_samples_seen_ == other.n_samples_seen_
-    for left, right in zip(arrays_of(one._reading()[0]), arrays_of(other._reading()[0]), strict=True):
-        np.testing.assert_allclose(left, right, rtol=rtol, atol=rtol * max(1.0, np.abs(right).max(initial=0.0)))
-
-
-def assert_sound(model, rows):
-    np.testing.assert_allclose(model.topics_.sum(axis=1), 1.0)
-    assert (model.topics_ >= 0.0).all() and np.isfinite(model.components_).all()
-    np.testing.assert_allclose(model.transform(rows).sum(axis=1), 1.0)
-    assert np.isfinite(model.score_samples(rows)).all()
-    assert (model.doc_topic_prior_ > 0.0).all()
-    assert all(np.isfinite(array).all() for array in arrays_of(model._state))
-    assert repr(model)
-
-
-def one_sentence(caught):
-    assert str(caught.value) and "\n" not in str(caught.value)
-
+from headwater.state import Batch, sparse_rows
 
 # What it learns
 
@@ -408,183 +352,6 @@ def test_weak_and_strong_priors(algorithm, name, value):
         np.testing.assert_allclose(model.topics_, 1 / V, atol=1e-4)
 
 
-# Open vocabularies
-
-
-def widths(*cuts, open_rows=X):
-    """Chunks of growing width, and the rows that they are parts of."""
-    chunks, begin = [], 0
-    for end, width in cuts:
-        chunks.append(open_rows[begin:end, :width])
-        begin = end
-    return chunks
-
-
-def padded(chunks, width):
-    return np.vstack([np.pad(chunk, ((0, 0), (0, width - chunk.shape[1]))) for chunk in chunks])
-
-
-def statistics_of(model):
-    return model._reading()[0].statistics
-
-
-CUTS = {
-    "in warm-up": [(40, 5), (70, 9), (400, 12)],
-    "after it": [(120, 6), (200, 9), (400, 12)],
-    "in a batch": [(125, 6), (140, 8), (155, 12), (400, 12)],
-    "narrower": [(120, 9), (180, 5), (250, 12), (300, 1), (400, 12)],
-}
-
-
-@pytest.mark.parametrize("algorithm", ["auto", "simulated-em", "online-vb", "scvb0"])
-@pytest.mark.parametrize("cut", CUTS)
-@pytest.mark.parametrize("stored", [False, True])
-def test_a_vocabulary_that_grows_ends_where_one_that_was_known_does(algorithm, cut, stored):
-    chunks = widths(*CUTS[cut])
-    model = small(algorithm, vocabulary="open")
-    for chunk in chunks:
-        model = pickle.loads(pickle.dumps(model.partial_fit(chunk))) if stored else model.partial_fit(chunk)
-    rows = padded(chunks, V)
-    known = small(algorithm, vocabulary="open").partial_fit(rows[:1]).partial_fit(rows[1:])
-    assert model.n_features_in_ == V and model.n_samples_seen_ == 400
-    assert model.topics_.shape == (K, V)
-    assert_sound(model, rows[:20])
-    total = statistics_of(model).length.sum()
-    assert total == pytest.approx(np.asarray(statistics_of(model).table).sum())
-    if cut == "in warm-up":  # nothing had been read out of a narrower prior
-        assert_same(model, known)
-    else:
-        assert model.perplexity(rows) == pytest.approx(known.perplexity(rows), rel=0.2)
-
-
-def test_topics_of_a_growing_vocabulary_differ_by_the_prior_alone():
-    # Of one topic nothing is in doubt, so statistics are the same whatever was known of the columns.
-    chunks = widths((125, 6), (140, 8), (400, 12))
-    grown = small(k=1, vocabulary="open", topic_word_prior=0.5)
-    for chunk in chunks:
-        grown.partial_fit(chunk)
-    known = small(k=1, topic_word_prior=0.5).partial_fit(padded(chunks, V))
-    for left, right in zip(arrays_of(statistics_of(grown)), arrays_of(statistics_of(known)), strict=True):
-        np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(grown.topics_, known.topics_, rtol=1e-9)
-    narrow = small(k=1, vocabulary="open", topic_word_prior=0.5).partial_fit(chunks[0])
-    wide = small(k=1, topic_word_prior=0.5).partial_fit(padded(chunks[:1], V))
-    np.testing.assert_allclose(narrow.topics_ * (1.0 - wide.topics_[:, 6:].sum()), wide.topics_[:, :6], rtol=1e-9)
-
-
-def test_wider_rows_can_be_read_and_change_nothing():
-    model = small(vocabulary="open").partial_fit(X[:, :8])
-    before, narrow = content(model), model.transform(X[:5, :8])
-    assert model.transform(X).shape == (400, K)
-    np.testing.assert_allclose(model.transform(X).sum(axis=1), 1.0)
-    assert np.isfinite(model.score_samples(X)).all() and np.isfinite(model.perplexity(X))
-    assert model.n_features_in_ == 8 and content(model) == before
-    np.testing.assert_array_equal(model.transform(X[:5, :8]), narrow)
-    np.testing.assert_allclose(model.transform(np.pad(X[:5, :8], ((0, 0), (0, 4)))), narrow, atol=1e-3)  # a wider prior
-    np.testing.assert_array_equal(model.transform(X[:5, :3]), model.transform(np.pad(X[:5, :3], ((0, 0), (0, 5)))))
-
-
-ONE_ROW = """
-import numpy as np, headwater as hw
-model = hw.LatentDirichletAllocation(2, vocabulary="open", warm_up=5, random_state=0).partial_fit(np.ones((20, 4)))
-wide = np.zeros(3_000_000)
-wide[[0, -1]] = 2.0, 1.0
-assert np.isfinite(model.score_one(wide))
-assert abs(model.transform_one(wide).sum() - 1.0) < 1e-9
-assert np.isfinite(model.update(np.tile(wide, (2, 1)), sample_weight=[0.0, 1.0])).all()
-named = hw.LatentDirichletAllocation(2, vocabulary="open", warm_up=5, random_state=0)
-for _ in range(10):
-    named.learn_one({"a": 1, "b": 2})
-words = {f"w{i}": 1 for i in range(100_000)}
-assert abs(named.transform_one(words).sum() - 1.0) < 1e-9 and np.isfinite(named.score_one(words))
-assert named.n_features_in_ == 2
-"""
-
-
-def test_one_row_calls_read_wider_rows():
-    # In a process of its own: whoever reads beyond the table may take this one along.
-    done = subprocess.run([sys.executable, "-c", ONE_ROW], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-500:]
-
-
-def test_words_that_come_on_the_way():
-    rng, words = np.random.default_rng(4), [f"w{v}" for v in range(V)]
-    model, seen = small(vocabulary="open"), []
-    for row in X[:200]:
-        items = {words[v]: row[v] for v in rng.permutation(np.flatnonzero(row))}
-        seen += [word for word in items if word not in seen]
-        model.learn_one(items)
-    assert list(model.feature_names_in_) == seen and model.n_features_in_ == len(seen)
-    assert model.components_.shape == (K, len(seen))
-    columns = [words.index(word) for word in seen]
-    arrays = small(vocabulary="open")
-    for row in X[:200]:
-        arrays.learn_one(row[columns])
-    assert model.perplexity(X[:, columns]) == pytest.approx(arrays.perplexity(X[:, columns]), rel=0.1)
-    assert seen[0] in repr(model) or seen[1] in repr(model)
-    assert len(model.get_feature_names_out()) == K
-    before = content(model)
-    with pytest.raises((ValueError, TypeError)) as caught:
-        model.learn_one({"w0": 1.0, "new": -2.0})
-    one_sentence(caught)
-    with pytest.raises((ValueError, TypeError)):
-        model.learn_one({"w0": "many"})
-    assert content(model) == before and list(model.feature_names_in_) == seen
-
-
-def test_names_and_arrays_of_an_open_vocabulary_do_not_run_into_each_other():
-    model = small(vocabulary="open", warm_up=3)
-    for _ in range(4):
-        model.learn_one({"a": 1, "b": 2})
-    model.partial_fit(np.ones((5, 4)))
-    assert model.n_features_in_ == 4
-    with pytest.raises(ValueError) as caught:  # nobody knows which columns these four are
-        model.learn_one({"c": 3.0})
-    one_sentence(caught)
-    assert model.n_features_in_ == 4 and model.components_.shape == (K, 4)
-
-
-def test_frames_of_an_open_vocabulary():
-    frame = pd.DataFrame(X, columns=list("abcdefghijkl"))
-    model = small(vocabulary="open").partial_fit(frame.iloc[:150, :7]).partial_fit(frame.iloc[150:])
-    assert list(model.feature_names_in_) == list("abcdefghijkl")
-    assert_sound(model, frame.iloc[:5])
-    assert_sound(model, frame.iloc[:5, :3])
-    with pytest.raises(ValueError, match="begin with those known") as caught:
-        model.partial_fit(frame[list("bacdefghijkl")])
-    one_sentence(caught)
-    model.learn_one({"m": 2.0, "a": 1.0})
-    assert model.n_features_in_ == 13 and model.feature_names_in_[-1] == "m"
-
-
-def test_a_fixed_vocabulary_refuses_other_widths():
-    model = small().partial_fit(X)
-    before = content(model)
-    for rows in (X[:5, :8], np.hstack([X[:5], X[:5]])):
-        for method in (model.partial_fit, model.transform, model.score_samples, model.update):
-            with pytest.raises(ValueError, match="features") as caught:
-                method(rows)
-            one_sentence(caught)
-    assert content(model) == before
-
-
-@pytest.mark.parametrize("share", [True, False], ids=["branches", "strangers"])
-def test_models_of_different_widths_merge(share):
-    base = small(vocabulary="open").partial_fit(X[:150, :8])
-    if share:
-        narrow, wide = base.branch().partial_fit(X[150:250, :8]), base.branch().partial_fit(X[250:])
-    else:
-        narrow, wide = base, small(vocabulary="open", random_state=1).partial_fit(X[150:])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        one, other = hw.merge([narrow, wide]), hw.merge([wide, narrow])
-    assert one.n_features_in_ == other.n_features_in_ == V
-    assert one.n_samples_seen_ == 400
-    assert_close(one, other)
-    assert_sound(one, X[:5])
-    assert_sound(one.partial_fit(X), X[:5])
-
-
 # Merging, copies, parts
 
 
@@ -625,57 +392,6 @@ def test_a_copy_shares_nothing_that_changes():
     np.testing.assert_array_equal(copied.transform(X), answers)
 
 
-def test_branches_of_an_open_vocabulary_share_no_words():
-    model = small(vocabulary="open")
-    for _ in range(6):
-        model.learn_one({"a": 1, "b": 2})
-    branch = model.branch()
-    branch.learn_one({"new": 1})
-    model.learn_one({"other": 1})
-    assert list(model.feature_names_in_) == ["a", "b", "other"] and model.n_features_in_ == 3
-    assert list(branch.feature_names_in_) == ["a", "b", "new"]
-
-
-def test_words_without_a_column_are_refused():
-    model = small(vocabulary="open").partial_fit(X[:150])
-    before = content(model)
-    for ask in (model.learn_one, model.score_one, model.transform_one):
-        with pytest.raises(ValueError, match="no name") as caught:
-            ask({"foo": 3})
-        one_sentence(caught)
-    assert content(model) == before
-    fresh = small(vocabulary="open")
-    with pytest.raises(ValueError, match="at least one word"):
-        fresh.learn_one({})
-    assert not hasattr(fresh, "n_features_in_")
-
-
-def test_names_may_be_fewer_than_columns():
-    frame = pd.DataFrame(X[:150, :4], columns=list("abcd"))
-    model = small(vocabulary="open").partial_fit(frame).partial_fit(X[:150])
-    assert repr(model)
-    with pytest.raises(ValueError, match="no name"):
-        model.learn_one({"a": 1})
-
-
-def test_a_wider_chunk_that_is_broken_off_changes_nothing(monkeypatch):
-    frame = pd.DataFrame(X[:150, :4], columns=list("abcd"))
-    model = small(vocabulary="open").partial_fit(frame)
-    before = content(model)
-
-    def broken(*_):
-        raise MemoryError
-
-    monkeypatch.setattr(base, "advance", broken)
-    with pytest.raises(MemoryError):
-        model.partial_fit(pd.DataFrame(X[:150, :6], columns=list("abcdef")))
-    assert content(model) == before
-    for bad in (np.full((3, 6), np.nan), -np.ones((3, 6))):
-        with pytest.raises(ValueError):
-            model.partial_fit(bad)
-    assert content(model) == before
-
-
 @pytest.mark.parametrize("seen", [60, 250], ids=["in warm-up", "in a batch"])
 @pytest.mark.parametrize("parts", [1, 2])
 def test_fit_goes_on_from_a_stream(seen, parts):
@@ -684,21 +400,6 @@ def test_fit_goes_on_from_a_stream(seen, parts):
     assert model.n_samples_seen_ == 400 + seen
     assert model.components_.sum() == pytest.approx(40.0 * (400 + seen) + V, rel=0.02)
     assert all(bound < 0.0 for bound in model.lower_bounds_)
-
-
-def test_fit_goes_on_with_narrower_and_with_wider_rows():
-    model = small("auto", vocabulary="open", warm_start=True).fit(X[:, :8])
-    model.fit(X[:, :6])
-    assert model.n_features_in_ == 8 and model.n_samples_seen_ == 800
-    model.fit(X)
-    assert model.n_features_in_ == V and model.n_samples_seen_ == 1200
-
-
-def test_settings_that_have_changed_since_do_not_change_what_is_read():
-    model = small(vocabulary="open").partial_fit(X[:, :8])
-    model.set_params(n_components=5)
-    assert model.transform(X).shape == (400, K)
-    assert model.get_feature_names_out().shape == (K,)
 
 
 def test_parts_draw_by_themselves():
@@ -854,97 +555,3 @@ def test_bad_settings_are_refused_in_one_sentence(options, words):
         with pytest.raises((ValueError, TypeError), match=words) as caught:
             getattr(lda(**options), method)(X)
         one_sentence(caught)
-
-
-# Completion
-
-
-def halves(rows, random_state=0):
-    """The halves that documents are cut in."""
-    from sklearn.utils.validation import check_random_state
-
-    seed = int(check_random_state(random_state).randint(2**31 - 1))
-    held = rows[rows > 0].astype(np.int64)
-    first = np.zeros_like(rows)
-    first[rows > 0] = np.random.default_rng(seed).binomial(held, 0.5)
-    return first, rows - first
-
-
-def test_completion_is_that_of_exact_proportions():
-    rows, alpha = docs(200, length=8), np.array([0.4, 0.7, 0.2])
-    first, second = halves(rows)
-    assert (first + second == rows).all() and first.any(axis=1).mean() > 0.9
-    score = 0.0
-    for known, hidden in zip(first, second, strict=True):
-        words = np.repeat(np.arange(V), known.astype(int))
-        share = (
-            naive.expected(words, naive.posterior(words, TOPICS.T, alpha)[0], TOPICS.T, alpha)[1] if len(words) < 7 else None
-        )
-        share = alpha / alpha.sum() if not len(words) else share
-        if share is None:
-            continue
-        score += hidden @ np.log(TOPICS.T @ share)
-    kept = np.array([known.sum() < 7 for known in first])
-    wanted = np.exp(-score / second[kept].sum())
-    assert kept.all() or kept.mean() > 0.95
-    assert hw.completion_perplexity(TOPICS, rows, alpha) == pytest.approx(wanted, rel=0.02)
-
-
-def test_completion_compares_topics_of_every_origin():
-    rows = docs(300, seed=7)
-    theirs = decomposition.LatentDirichletAllocation(K, random_state=0).fit(X)
-    ours = small().partial_fit(X)
-    truth = hw.completion_perplexity(TOPICS, rows, 0.4)
-    for model in (theirs, ours, theirs.components_, ours.topics_, pd.DataFrame(ours.components_)):
-        assert truth * 0.99 < hw.completion_perplexity(model, rows) < V
-    assert hw.completion_perplexity(5.0 * TOPICS, rows, 0.4) == pytest.approx(truth, rel=1e-9)
-    assert hw.completion_perplexity(TOPICS, sparse.csc_array(rows), 0.4) == truth
-    assert hw.completion_perplexity(TOPICS, rows, 0.4, n_threads=1) == hw.completion_perplexity(TOPICS, rows, 0.4, n_threads=2)
-    assert hw.completion_perplexity(TOPICS, rows, 0.4, random_state=1) != truth
-    assert hw.completion_perplexity(np.ones((2, V)), rows) == pytest.approx(V)
-    own = hw.completion_perplexity(theirs, rows)
-    assert own == hw.completion_perplexity(theirs.components_, rows, theirs.doc_topic_prior_)
-
-
-def test_completion_of_words_that_topics_exclude_is_finite():
-    topics = TOPICS.copy()
-    topics[:, 0] = 0.0
-    assert np.isfinite(hw.completion_perplexity(topics, X))
-
-
-@pytest.mark.parametrize(
-    ("topics", "rows", "options", "words"),
-    [
-        (TOPICS, X[:, :5], {}, "features"),
-        (TOPICS, X * 0.5 + 0.1, {}, "whole"),
-        (TOPICS, -X, {}, "Negative"),
-        (TOPICS, X * 0.0, {}, "words"),
-        (TOPICS, X * 1e12, {}, "2\\*\\*31"),
-        (TOPICS, "text", {}, "."),
-        (TOPICS[0], X, {}, "two dimensions"),
-        (-TOPICS, X, {}, "not negative"),
-        (TOPICS * np.nan, X, {}, "."),
-        (TOPICS * 0.0, X, {}, "positive"),
-        (TOPICS[:0], X, {}, "two dimensions|shape"),
-        ("topics", X, {}, "topics"),
-        (TOPICS, X, {"doc_topic_prior": -1.0}, "doc_topic_prior"),
-        (TOPICS, X, {"doc_topic_prior": [1.0, 2.0]}, "doc_topic_prior"),
-        (TOPICS, X, {"doc_topic_prior": "learn"}, "doc_topic_prior"),
-    ],
-)
-def test_completion_refuses_nonsense_in_one_sentence(topics, rows, options, words):
-    with pytest.raises((ValueError, TypeError), match=words) as caught:
-        hw.completion_perplexity(topics, rows, **options)
-    one_sentence(caught)
-
-
-def test_completion_refuses_models_that_have_not_learned():
-    for model in (lda(), decomposition.LatentDirichletAllocation()):
-        with pytest.raises(NotFittedError):
-            hw.completion_perplexity(model, X)
-    with pytest.raises((ValueError, TypeError, AttributeError)) as caught:
-        hw.completion_perplexity(
-            hw.GaussianMixture(2, random_state=0).partial_fit(np.random.default_rng(0).normal(size=(50, V))), X
-        )
-    one_sentence(caught)
-    assert "components_" in str(caught.value) or "topics" in str(caught.value)

@@ -283,16 +283,14 @@ class LatentDirichletAllocation(FactorEstimator):
         self.n_features_in_ = learner.width
         return scores
 
-    def _wide_reading(self, width: int) -> Any:
+    def _seen_by(self, width: int) -> Any:
         if width <= self.n_features_in_:
             return self._reading()[1]
         learner = replace(self._learner, width=width)
         return report(learner, settle(learner, widened(learner, self._state)))
 
-    _seen_by = _wide_reading
-
     def _quick_parameters(self, width: int) -> Any:
-        return self._wide_reading(width) if width > self.n_features_in_ else super()._quick_parameters(width)
+        return self._seen_by(width) if width > self.n_features_in_ else super()._quick_parameters(width)
 
     def _resumed(self, learner: Learner) -> Any:
         """The state that a `fit` goes on from; an open vocabulary may have grown since."""
@@ -331,7 +329,7 @@ class LatentDirichletAllocation(FactorEstimator):
             the document alone, so that the same document always gets the same proportions.
         """
         batch = self._rows(X)
-        parameters = self._wide_reading(batch.X.width)
+        parameters = self._seen_by(batch.X.width)
         proportions = self._model.posterior(parameters, batch, self.n_threads)
         if normalize:
             return proportions
@@ -353,7 +351,7 @@ class LatentDirichletAllocation(FactorEstimator):
             A bound for each document, of its words in the order in which they were drawn.
         """
         batch = self._rows(X)
-        return self._model.log_likelihood(self._wide_reading(batch.X.width), batch, self.n_threads)
+        return self._model.log_likelihood(self._seen_by(batch.X.width), batch, self.n_threads)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the sum of the bounds of all documents, as scikit-learn does.
