@@ -11,8 +11,6 @@ from topic_models import TOPICS, K, V, X, docs, lda, one_sentence, small
 
 import headwater as hw
 
-# Completion
-
 
 def halves(rows, random_state=0):
     """The halves that documents are cut in."""

@@ -14,8 +14,6 @@ import headwater as hw
 from headwater.estimators import base
 from headwater.state import arrays_of
 
-# Open vocabularies
-
 
 def widths(*cuts, open_rows=X):
     """Chunks of growing width, and the rows that they are parts of."""
