@@ -366,6 +366,8 @@ def _distance(one: Array, other: Array) -> Array:
 
 
 def _streams(X: Array) -> NDArray[np.int64]:
-    """A number for each row that depends on its powers alone."""
+    """A number for each row that depends on the ratios of its powers alone, so that units change no draw."""
     rows, bins = X.shape
-    return content_streams(X.ravel() + 0.0, np.tile(np.arange(bins), rows), np.arange(rows + 1) * bins)
+    mean = np.maximum(X.mean(axis=1, keepdims=True), SILENCE)
+    logs = np.log(X / mean, where=X > 0.0, out=np.zeros_like(X))
+    return content_streams(np.round(logs, 6).ravel() + 0.0, np.tile(np.arange(bins), rows), np.arange(rows + 1) * bins)
