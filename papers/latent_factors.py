@@ -95,7 +95,7 @@ def absent(directory: Path | None) -> list[str]:
 
 def compile_kernels() -> None:
     """So that no learner pays for the others."""
-    tiny = Scale(seeds=1, images=30, few=1, burn_in=2, kept=2, tokens=400)
+    tiny = Scale(seeds=1, images=30, burn_in=2, kept=2, tokens=400)
     rows = swimmer.images(tiny.images, 0)
     for line in swimmer.LINES:
         swimmer.learned(swimmer.at_scale(line, tiny), 3, 0, rows)

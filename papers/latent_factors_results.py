@@ -18,11 +18,10 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done. `few` seeds do where a run takes long."""
+    """How much is done."""
 
     seeds: int = 5
     images: int = 10_000
-    few: int = 2
     burn_in: int = 400
     kept: int = 100
     chains: int = 200
@@ -41,7 +40,7 @@ class Scale:
 
     @classmethod
     def of(cls, seeds: int, images: int, documents: int) -> Scale:
-        return cls(seeds=seeds, images=images, few=min(seeds, cls.few), documents=documents)
+        return cls(seeds=seeds, images=images, documents=documents)
 
 
 FULL = Scale()

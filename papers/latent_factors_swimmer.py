@@ -157,11 +157,9 @@ def learned(line: Line, components: int, seed: int, rows: Array, stops: Sequence
 
 def limbs_set(line: Line, components: int, scale: Scale) -> Figures:
     """How many limbs are recovered, over the seeds; every seed has images of its own."""
-    slow = (line is METROPOLIS and components > 16) or line is FITTED
-    seeds = scale.few if slow else scale.seeds
-    result: Figures = {"line": line.name, "components": components, "images": scale.images, "seeds": seeds}
+    result: Figures = {"line": line.name, "components": components, "images": scale.images, "seeds": scale.seeds}
     kept: dict[str, list[float]] = {"found": [], "correlation": [], "seconds": [], "acceptance": []}
-    for seed in range(seeds):
+    for seed in range(scale.seeds):
         first = seed == 0
         stops = times_of(scale.images) if first and line is METROPOLIS else ()
         model, seconds, seen = learned(at_scale(line, scale), components, seed, images(scale.images, seed), stops)

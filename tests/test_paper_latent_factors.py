@@ -24,7 +24,7 @@ from papers.latent_factors_results import FULL, PARTS, Results, Scale, coded, de
 from papers.moment_matching_data import data_directory
 
 TINY = replace(
-    FULL, seeds=1, images=30, few=1, burn_in=3, kept=2, chains=4, draws=40, copies=40, steps=50, library_copies=2,
+    FULL, seeds=1, images=30, burn_in=3, kept=2, chains=4, draws=40, copies=40, steps=50, library_copies=2,
     library_rows=64, documents=80, topics=3, passes=2, sweeps=10, most_topics=50, tokens=400, frames=40,
 )  # fmt: skip
 
@@ -218,4 +218,4 @@ def test_without_data_or_peers_their_parts_are_skipped(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus, "find_spec", lambda name: None if name == "tomotopy" else True)
     assert command.absent(tmp_path) == ["20 Newsgroups", "Associated Press", "Vibe Ace", "tomotopy"]
     assert [*command.make_topics(TINY, tmp_path)] == [] and [*command.make_audio(TINY, tmp_path)] == []
-    assert Scale.of(1, 50, 60).few == 1
+    assert Scale.of(1, 50, 60).seeds == 1
