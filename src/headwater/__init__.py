@@ -18,7 +18,9 @@ if TYPE_CHECKING:
         SimulatedEM,
         SurrogateEM,
     )
+    from headwater.estimators.categorical_hmm import CategoricalHMM
     from headwater.estimators.completion import completion_perplexity
+    from headwater.estimators.gaussian_hmm import GaussianHMM
     from headwater.estimators.gaussian_mixture import GaussianMixture
     from headwater.estimators.itakura_saito_nmf import ItakuraSaitoNMF
     from headwater.estimators.latent_dirichlet_allocation import LatentDirichletAllocation
@@ -33,6 +35,8 @@ __version__ = "0.1.0"
 # Names load when they are first used, so that `import headwater` costs next to nothing.
 _HOMES = {
     "headwater.estimators.gaussian_mixture": ["GaussianMixture"],
+    "headwater.estimators.gaussian_hmm": ["GaussianHMM"],
+    "headwater.estimators.categorical_hmm": ["CategoricalHMM"],
     "headwater.estimators.multinomial_mixture": ["MultinomialMixture"],
     "headwater.estimators.markov_mixture": ["MarkovMixture"],
     "headwater.estimators.itakura_saito_nmf": ["ItakuraSaitoNMF"],
@@ -53,9 +57,11 @@ __all__ = [
     "BatchEM",
     "BatchVB",
     "BayesianOnlineEM",
+    "CategoricalHMM",
     "CollapsedVB",
     "Decay",
     "ForgettingFactor",
+    "GaussianHMM",
     "GaussianMixture",
     "Harmonic",
     "ItakuraSaitoNMF",

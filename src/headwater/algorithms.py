@@ -426,6 +426,18 @@ class Auto(Algorithm):
         return _rows(self.batch_size, rows_to_learn)
 
 
+@dataclass(frozen=True)
+class AutoOnlineEM(OnlineEM):
+    """What "auto" is for models whose rows hang together: online EM in batches, averaged; `fit` then finishes by EM."""
+
+    word = "auto"
+    finish = True
+    likelihood = True
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn)
+
+
 ALGORITHMS: dict[str, type[Algorithm]] = {
     kind.word: kind
     for kind in (

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from headwater.algorithms import Algorithm
 from headwater.kernels.parallel import one_blas_thread, run_tasks
-from headwater.models.protocol import NO_SCORES, Inference, Model, Start, StartSettings
+from headwater.models.protocol import NO_SCORES, Chained, Inference, Model, Start, StartSettings
 from headwater.schedules import Schedule, forgetting
-from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, fingerprint
+from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, fingerprint, joined
 from headwater.statistics import Array, Statistics
 
 SWEEP_ROWS = 16384
@@ -37,6 +37,11 @@ class Learner:
     n_threads: int | None = None
     parts: int = 1
     rows_at_hand: float = np.inf  # what `fit` has: rows that come again are not more rows
+
+    @property
+    def chain(self) -> Chained:
+        """The model, where rows hang together."""
+        return cast(Chained, self.model)
 
     @cached_property
     def inference(self) -> Inference:
@@ -99,7 +104,8 @@ def advance(learner: Learner, state: State, batch: Batch, scores: Array = NO_SCO
     if at < len(batch):
         if len(state.parts) != (learner.parts if learner.parts > 1 else 0):
             state = _dealt(learner, state)
-        take = _deal if learner.parts > 1 else _sweep if learner.sweeps else _fold_batches
+        chained = learner.model.chained
+        take = _deal if learner.parts > 1 else _sweep if learner.sweeps else _fold_chained if chained else _fold_batches
         state, total = take(learner, state, batch[at:], scores[at:])
     step = learner.batch_rows / state.progress.mass if state.progress.mass else 0.0
     return state, Info(len(batch), total / batch[at:].size if at < len(batch) else 0.0, step)
@@ -115,9 +121,9 @@ def milestone_parameters(learner: Learner, state: State) -> Any:
 
 
 def settle(learner: Learner, state: State, rows: int | None = None) -> State:
-    """Return the state as if the stream ended here: warm-up over, partial batch folded. The one given is not changed.
+    """Return the state as if the stream ended here: warm-up over, partial batch folded, sequences closed.
 
-    The buffered rows (or the first `rows` of them) become the base of the stream, folded exactly once.
+    The one given is not changed. The buffered rows (or the first `rows` of them) become the base of the stream, folded once.
     """
     if state.base is None:
         assert state.buffer is not None
@@ -127,7 +133,12 @@ def settle(learner: Learner, state: State, rows: int | None = None) -> State:
         return _gathered(learner, state)
     if state.pending is not None:
         return fold(learner, state, state.pending)
-    return state
+    if state.waiting is not None:
+        summary, _ = learner.chain.summarize_open(
+            state.parameters, state.waiting, state.carry, len(state.waiting), learner.n_threads
+        )
+        return fold(learner, state, summary)
+    return replace(state, carry=None) if state.carry is not None else state
 
 
 def started(learner: Learner, batch: Batch, key: int, polish: bool = True) -> Start:
@@ -218,6 +229,18 @@ def chosen(learner: Learner, after: Learner, settled: State, components: Any) ->
     return replace(refreshed(after, rebased(kept)), reported=reported)
 
 
+def closed(state: State, number: int) -> State:
+    """Return the state after the end of an open sequence: what comes next is another one."""
+
+    def ended(batch: Batch) -> Batch:
+        return replace(batch, sequences=np.where(batch.sequences == number, -1 - number, batch.sequences))
+
+    if state.base is None:
+        return replace(state, buffer=None if state.buffer is None else state.buffer.changed(ended))
+    carry = None if state.carry is None else state.carry.closed(number)
+    return replace(state, carry=carry, waiting=None if state.waiting is None else ended(state.waiting))
+
+
 def belief(learner: Learner, state: State) -> tuple[Any, Statistics, float]:
     """Return prior, statistics and count of a settled state: what is believed is prior + count * statistics."""
     assert state.base is not None and state.statistics is not None
@@ -296,7 +319,12 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
                     scores[at:stop] = learner.model.log_likelihood(milestone_parameters(learner, state), batch[at:stop])
             buffer.append(batch[at:stop])
             at = stop
-        return (settle(learner, state) if over else state), end
+        if not over:
+            return state, end
+        begun = settle(learner, state)
+        if learner.model.chained:
+            begun = replace(begun, carry=learner.chain.follow(begun.parameters, buffer.batch(), None))
+        return begun, end
     except BaseException:
         buffer.cut(before)
         raise
@@ -389,6 +417,34 @@ def _fold_batches(learner: Learner, state: State, batch: Batch, scores: Array) -
     return state, total
 
 
+def _fold_chained(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:
+    """Fold batches of rows that hang together: each waits for the rows after it that its model looks ahead to."""
+    model, known = learner.chain, 0
+    size, total, folded = learner.batch_rows, 0.0, 0
+    if state.waiting is not None:
+        known, batch = len(state.waiting), joined([state.waiting, batch])
+    at, seen = 0, known
+    now = state.carry
+    if scores.size and state.waiting is not None:
+        now = model.follow(state.parameters, state.waiting, now)
+    while True:
+        stop = min(at + size + model.lag, len(batch))
+        if scores.size and stop > seen:
+            now = model.follow(state.parameters, batch[seen:stop], now, scores[seen - known : stop - known])
+        seen = stop
+        if stop - at < size + model.lag:
+            break
+        summary, carry = model.summarize_open(state.parameters, batch[at:stop], state.carry, size, learner.n_threads)
+        state, at = replace(fold(learner, state, summary), carry=carry), at + size
+        if scores.size:
+            now = model.follow(state.parameters, batch[at:stop], carry)
+        total, folded = total + summary.score, folded + size
+    rest = batch[at:]
+    rest = replace(rest, X=rest.X.copy(), sequences=rest.sequences.copy())  # not the user's memory
+    state = replace(state, waiting=rest if len(rest) else None, reported=None)
+    return state, total * (len(batch) - known) / folded if folded else 0.0
+
+
 def fold(learner: Learner, state: State, summary: Summary) -> State:
     """Return the state moved towards a summary by the schedule's step, with fresh parameters."""
     assert state.statistics is not None
@@ -411,10 +467,15 @@ def _sweep(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple
         sizes, progress = part.row_weights, state.progress
         steps = learner.schedule(progress, sizes, 1.0)
         gains = NO_SCORES if state.average is None else learner.average_gains(progress.weight_seen, sizes)
-        statistics, average, n_eff = learner.model.sweep(
+        options = (
             learner.algorithm.readout, state.base.prior, state.statistics, state.average, progress.n_eff, part, steps,
-            gains, scores[at : at + SWEEP_ROWS], learner.algorithm.projection,
+            gains, scores[at : at + SWEEP_ROWS],
         )  # fmt: skip
+        carry = None
+        if learner.model.chained:
+            statistics, average, n_eff, carry = learner.chain.sweep_open(*options, state.carry)
+        else:
+            statistics, average, n_eff = learner.model.sweep(*options, learner.algorithm.projection)
         weight = float(sizes.sum())
         progress = Progress(
             rows_seen=progress.rows_seen + len(part),
@@ -423,7 +484,7 @@ def _sweep(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple
             mass=float(sizes[-1] / steps[-1]),
             n_eff=n_eff,
         )
-        state = State(state.key, base=state.base, statistics=statistics, average=average, progress=progress)
+        state = State(state.key, base=state.base, statistics=statistics, average=average, progress=progress, carry=carry)
     return refreshed(learner, state), float(scores @ batch.row_weights)
 
 

@@ -42,12 +42,10 @@ def learn(
     reached: list[tuple[Start, Climb]] = []
     for run in range(1 if resume else n_init):
         start = _resumed(learner, resume[0]) if resume else _first(learner, batch, key + run)
-        prior = start.prior
-        if algorithm.likelihood and not learner.model.has_prior:
-            prior = learner.model.flattened(prior)
+        prior = learner.model.flattened(start.prior) if algorithm.likelihood else start.prior
         end = climb(
             learner.model, name, prior, start.parameters, start.summary, batch, max_iter, tol, learner.n_threads,
-            resume[1] if resume else -np.inf, prior is start.prior, watch,
+            resume[1] if resume else -np.inf, learner.model.has_prior or prior is start.prior, watch,
         )  # fmt: skip
         reached.append((Start(start.prior if algorithm.finish else prior, end.parameters, end.summary), end))
     best, end = max(reached, key=lambda pair: pair[1].trace[-1] if pair[1].trace else -np.inf)
@@ -60,6 +58,8 @@ def learn(
 def _sampled(learner: Learner, batch: Batch, key: int, polish: bool = True) -> Start:
     """Start on a sample the size of a warm-up, labels first."""
     rows, n = min(len(batch), learner.warm_up_rows), len(batch)
+    if learner.model.chained and rows < n:
+        return started(learner, _some_sequences(batch, rows, key), key, polish)
     order = np.random.default_rng(np.random.SeedSequence((key, n))).permutation(n)
     return started(learner, batch if rows == n else batch[np.sort(labelled_first(batch, order, rows)[:rows])], key, polish)
 
@@ -67,19 +67,30 @@ def _sampled(learner: Learner, batch: Batch, key: int, polish: bool = True) -> S
 def _first(learner: Learner, batch: Batch, key: int) -> Start:
     """Start on a sample, then stream all rows in an order that mixes sorted ones."""
     n = len(batch)
-    polish = learner.algorithm.finish and learner.settings.polish
+    finish, chained = learner.algorithm.finish, learner.model.chained
+    polish = learner.settings.polish and (finish or chained)
     start = _sampled(learner, batch, key, polish)
     if n <= learner.warm_up_rows:
         return start
-    if not polish:
+    if not (finish and polish):
         return Start(
             start.prior, start.parameters, learner.model.summarize(start.parameters, batch, n_threads=learner.n_threads)
         )
     state = rooted(learner, key, start)
-    stride = max(1, n // learner.batch_rows)
+    stride = 1 if chained else max(1, n // learner.batch_rows)
     for offset in range(stride):
         state, _ = advance(learner, state, batch[offset::stride])
     return _resumed(learner, state)
+
+
+def _some_sequences(batch: Batch, rows: int, key: int) -> Batch:
+    """Some whole sequences, and the beginning of another, to make up so many rows."""
+    edges = np.flatnonzero(np.diff(batch.sequences)) + 1
+    places = np.split(np.arange(len(batch)), edges)
+    order = np.random.default_rng(np.random.SeedSequence((key, len(batch)))).permutation(len(places))
+    lengths = np.array([len(places[one]) for one in order])
+    enough = int(np.searchsorted(np.cumsum(lengths), rows)) + 1
+    return batch[np.concatenate([places[one] for one in order[:enough]])[:rows]]
 
 
 def _resumed(learner: Learner, state: State) -> Start:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from headwater.statistics import Array, Statistics
 
 NO_WEIGHTS: Array = np.empty(0)
 NO_LABELS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+NO_SEQUENCES: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,16 @@ def sparse_rows(X: Array) -> SparseRows:
 
 @dataclass(frozen=True)
 class Batch:
-    """Validated rows. Empty weights mean 1 for every row, empty labels mean that no row is labelled."""
+    """Validated rows. Empty weights mean 1 for every row, empty labels mean that no row is labelled.
+
+    Where rows hang together, `sequences` names the sequence that each belongs to, by a number of its own; sequences with
+    negative numbers are complete, the others may go on later.
+    """
 
     X: Any  # a matrix, or SparseRows for models that take them
     weights: Array = field(default_factory=lambda: NO_WEIGHTS)
     labels: NDArray[np.int64] = field(default_factory=lambda: NO_LABELS)
+    sequences: NDArray[np.int64] = field(default_factory=lambda: NO_SEQUENCES)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -112,6 +118,7 @@ class Batch:
             X,
             np.ascontiguousarray(self.weights[rows]) if self.weights.size else NO_WEIGHTS,
             np.ascontiguousarray(self.labels[rows]) if self.labels.size else NO_LABELS,
+            np.ascontiguousarray(self.sequences[rows]) if self.sequences.size else NO_SEQUENCES,
         )
 
     @property
@@ -123,6 +130,12 @@ class Batch:
     def row_weights(self) -> Array:
         """Weight of every row, ones if none were given."""
         return self.weights if self.weights.size else np.ones(len(self.X))
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Return the rows of several batches, which have the same columns, as one."""
+    X, weights, labels, sequences = zip(*((one.X, one.weights, one.labels, one.sequences) for one in batches), strict=True)
+    return Batch(_joined(list(X)), np.concatenate(weights), np.concatenate(labels), np.concatenate(sequences))
 
 
 class Buffer:
@@ -138,7 +151,7 @@ class Buffer:
     def append(self, batch: Batch) -> None:
         """Add a copy of rows."""
         labels = batch.labels.copy() if batch.labels.size else np.full(len(batch), -1)
-        self._chunks.append(Batch(batch.X.copy(), batch.row_weights.copy(), labels))
+        self._chunks.append(Batch(batch.X.copy(), batch.row_weights.copy(), labels, batch.sequences.copy()))
         self.rows += len(batch)
         if batch.labels.size:
             self.named |= frozenset(labels[labels >= 0].tolist())
@@ -149,11 +162,18 @@ class Buffer:
         wide.rows, wide.named, wide._chunks, wide._width = self.rows, self.named, self._chunks.copy(), width
         return wide
 
+    def changed(self, change: Callable[[Batch], Batch]) -> Buffer:
+        """Return the same rows with something about them changed."""
+        other = Buffer()
+        other.rows, other.named, other._width = self.rows, self.named, self._width
+        other._chunks = [change(chunk) for chunk in self._chunks]
+        return other
+
     def cut(self, rows: int) -> None:
         """Keep the first rows only."""
         if rows:
             kept = self.batch(rows)
-            self._chunks = [Batch(kept.X.copy(), kept.weights.copy(), kept.labels.copy())]
+            self._chunks = [Batch(kept.X.copy(), kept.weights.copy(), kept.labels.copy(), kept.sequences.copy())]
         else:
             self._chunks = []
         self.rows = rows
@@ -164,12 +184,10 @@ class Buffer:
         if not self._chunks:
             raise ValueError("the buffer is empty")
         if len(self._chunks) > 1:
-            columns = zip(*((chunk.X, chunk.weights, chunk.labels) for chunk in self._chunks), strict=True)
-            X, weights, labels = map(list, columns)
-            self._chunks = [Batch(_joined(X), np.concatenate(weights), np.concatenate(labels))]
+            self._chunks = [joined(self._chunks)]
         batch = self._chunks[0]
         if self._width > batch.X.shape[1]:
-            batch = self._chunks[0] = Batch(batch.X.widened(self._width), batch.weights, batch.labels)
+            batch = self._chunks[0] = replace(batch, X=batch.X.widened(self._width))
         return batch if rows is None else batch[:rows]
 
 
@@ -236,6 +254,9 @@ class State:
     `parameters` are those of the next E-step. `reported` are there only right after passes over all rows: what they ended
     with, and what the user sees until the next fold. A stream that is learned in parts has a state for each, which stand on
     the `statistics` there were when it was dealt out; they are merged when it is read.
+
+    Where rows hang together, `carry` is what the model knows of the sequences that are open, at the end of the rows that were
+    folded, and `waiting` are those that have come since.
     """
 
     key: int
@@ -248,11 +269,14 @@ class State:
     pending: Summary | None = None
     progress: Progress = field(default_factory=Progress)
     parts: tuple[State, ...] = ()
+    carry: Any = None
+    waiting: Batch | None = None
 
     @property
     def rows(self) -> int:
         """Rows learned from, or waiting to be."""
         waiting = self.buffer.rows if self.base is None and self.buffer else 0
+        waiting += len(self.waiting) if self.waiting is not None else 0
         return self.progress.rows_seen + waiting + (self.pending.rows if self.pending else 0)
 
 
@@ -275,7 +299,12 @@ def arrays_of(value: Any, dense: bool = True) -> Iterator[NDArray[Any]]:
         yield from arrays_of(value.batch() if value.rows else None, dense)
     elif is_dataclass(value):
         for part in fields(value):
-            yield from arrays_of(getattr(value, part.name), dense)
+            if part.compare:  # what is not is a cache
+                yield from arrays_of(getattr(value, part.name), dense)
+    elif isinstance(value, dict):
+        for name in sorted(value):
+            yield np.asarray(name)
+            yield from arrays_of(value[name], dense)
     elif isinstance(value, tuple):
         for part in value:
             yield from arrays_of(part, dense)

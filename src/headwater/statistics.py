@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Statistics:
-    """Base of every model's statistics: a frozen record of arrays, or tables, on which the loop is linear.
+    """Base of every model's statistics: a frozen record of arrays, tables or other statistics, on which the loop is linear.
 
     A subclass only lists them. Held by a `State` they are means per observation; held by a `Summary` they are
     totals over the rows of a batch. `from_base` is the share of the warm-up summary in them: 1 in the base, 0 in what
@@ -24,6 +24,8 @@ class Statistics:
     """
 
     from_base: Array
+
+    __array_ufunc__ = None  # a NumPy number times statistics is statistics, too
 
     def to_arrays(self) -> dict[str, Array]:
         """Return the arrays by name, without copying."""
@@ -48,6 +50,11 @@ class Statistics:
         """Return these statistics times a number."""
         return self._combine(lambda array: array * factor)
 
+    def __mul__(self, factor: float) -> Self:
+        return self.scaled(factor)
+
+    __rmul__ = __mul__
+
     def toward(self, other: Self, step_size: float, other_scale: float = 1.0) -> Self:
         """Return self + step_size * (other_scale * other - self): the fold of every algorithm."""
         keep, gain = 1.0 - step_size, step_size * other_scale
@@ -67,4 +74,10 @@ class Statistics:
 
     def writable(self) -> Self:
         """Return statistics whose arrays may be written to. A table is never written to: what changes is a new one."""
-        return self._combine(lambda array: array.copy() if isinstance(array, np.ndarray) else array)
+        return self._combine(_writable)
+
+
+def _writable(part: Any) -> Any:
+    if isinstance(part, Statistics):
+        return part.writable()
+    return part.copy() if isinstance(part, np.ndarray) else part

@@ -24,7 +24,7 @@ from headwater.validation import check_labels, check_row, check_rows, check_weig
 
 # What a fit leaves behind, until something else is learned; and what goes when all is learned anew.
 FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_")
-RESULTS = (*FIT_RESULTS, "merge_report_")
+RESULTS = (*FIT_RESULTS, "merge_report_", "_open")
 
 
 def one_line(value: Any) -> str:
@@ -34,13 +34,14 @@ def one_line(value: Any) -> str:
 
 @dataclass
 class _Cache:
-    """What reading made of the state: the settled state with its parameters, and those of the last refresh.
+    """What reading made of the state: the settled state with its parameters, those of the last refresh, and open sequences.
 
     It may always be thrown away, and a copy or a pickle starts without it.
     """
 
     settled: tuple[State, Any] | None = None
     quick: tuple[Any, Any] | None = None
+    carry: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_Cache, ())
@@ -60,6 +61,9 @@ class StreamingEstimator(BaseEstimator, ABC):
 
     # Runs of `fit` from different starts, where there is no parameter for it.
     n_init = 1
+
+    # Whether a `fit` that has not converged says so by a warning.
+    _warns: ClassVar[bool] = True
 
     # Whether a row is a sequence of symbols, of any length.
     _takes_sequences: ClassVar[bool] = False
@@ -132,8 +136,7 @@ class StreamingEstimator(BaseEstimator, ABC):
             learner,
             batch,
             self._new_key(),
-            self.max_iter,
-            self.tol,
+            *self._patience(batch),
             self.n_init,
             resume,
             self._watch(),
@@ -147,7 +150,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         self.n_iter_ = len(end.trace)
         self.lower_bounds_ = list(end.trace)
         self.lower_bound_ = end.trace[-1] if end.trace else -np.inf
-        if not (end.converged or learner.algorithm.again) and self.max_iter > 0:
+        if self._warns and not (end.converged or learner.algorithm.again) and self.max_iter > 0:
             warnings.warn(
                 "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
                 "tol, or check for degenerate data.",
@@ -155,6 +158,10 @@ class StreamingEstimator(BaseEstimator, ABC):
                 stacklevel=3,
             )
         return self
+
+    def _patience(self, batch: Batch) -> tuple[int, float]:
+        """Passes that a `fit` makes at most, and the gain of a pass per row with which it is content."""
+        return self.max_iter, self.tol
 
     @property
     def _grows(self) -> bool:

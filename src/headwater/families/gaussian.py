@@ -19,6 +19,7 @@ from headwater.families.gaussian_records import (
     MomentStatistics,
     masses,
 )
+from headwater.kernels import chain_sweep as chain_kernels
 from headwater.kernels import gaussian as estep_kernels
 from headwater.kernels import gaussian_climb as climb_kernels
 from headwater.kernels import gaussian_match as match_kernels
@@ -43,6 +44,7 @@ class Covariance:
     sweep: Callable[..., float]
     climb: Callable[..., tuple[int, bool, int]] | None
     match: Callable[..., float] | None
+    sweep_chain: Callable[..., tuple[float, Array]]
     second_shape: Callable[[int, int], tuple[int, ...]]
     factor_shape: Callable[[int, int], tuple[int, ...]]
     matrix: bool
@@ -53,22 +55,22 @@ class Covariance:
 COVARIANCES = {
     "full": Covariance(
         estep_kernels.estep_full, readout_kernels.refresh_full, sweep_kernels.sweep_full, None,
-        match_kernels.match_full,
+        match_kernels.match_full, chain_kernels.sweep_gaussian_full,
         lambda k, d: (k, d, d), lambda k, d: (k, d, d), True, lambda k, d: k * d * (d + 1) // 2, lambda k, d: d,
     ),
     "tied": Covariance(
         estep_kernels.estep_tied, readout_kernels.refresh_tied, sweep_kernels.sweep_tied, climb_kernels.climb_tied,
-        None,
+        None, chain_kernels.sweep_gaussian_tied,
         lambda k, d: (d, d), lambda k, d: (d, d), True, lambda k, d: d * (d + 1) // 2, lambda k, d: d + 1 - k,
     ),
     "diag": Covariance(
         estep_kernels.estep_diag, readout_kernels.refresh_diag, sweep_kernels.sweep_diag, climb_kernels.climb_diag,
-        match_kernels.match_diag,
+        match_kernels.match_diag, chain_kernels.sweep_gaussian_diag,
         lambda k, d: (k, d), lambda k, d: (k, d), False, lambda k, d: k * d, lambda k, d: 1.0,
     ),
     "spherical": Covariance(
         estep_kernels.estep_diag, readout_kernels.refresh_diag, sweep_kernels.sweep_diag, climb_kernels.climb_diag,
-        match_kernels.match_diag,
+        match_kernels.match_diag, chain_kernels.sweep_gaussian_diag,
         lambda k, d: (k, d), lambda k, d: (k, d), False, lambda k, d: k, lambda k, d: 2.0 / d - 1.0,
     ),
 }  # fmt: skip
@@ -472,6 +474,30 @@ class Gaussian:
             totals.second, scores,
         )  # fmt: skip
         return totals.scaled(1.0 / n_eff), n_eff
+
+    # Chains, learned step by step
+
+    def flat(self, statistics: GaussianStatistics) -> Array:
+        """Return statistics as one row of numbers, the counts first."""
+        return np.concatenate([statistics.count, statistics.first.ravel(), statistics.second.ravel()])
+
+    def unflat(self, row: Array, width: int) -> GaussianStatistics:
+        """Return the statistics that such a row holds."""
+        k = self.n_components
+        first, second = row[k : k * (1 + width)].reshape(k, width), row[k * (1 + width) :]
+        return GaussianStatistics(
+            np.zeros(1), row[:k].copy(), first.copy(), second.reshape(self.kind.second_shape(k, width)).copy()
+        )
+
+    def sweep_chain(
+        self, name: str, prior: GaussianPrior, chain: tuple[Array, ...], X: Array, steps: Array, gains: Array, n_eff: float,
+        known: bool, now: Array, given: Array, mean: Array, average: Array, scores: Array,
+    ) -> tuple[float, Array]:  # fmt: skip
+        """Learn the rows of a sequence step by step (see kernels/chain_sweep.py)."""
+        return self.kind.sweep_chain(
+            X, prior.origin, READOUTS[name], chain, self._prior_tuple(prior), steps, gains, n_eff, known, now, given,
+            mean, average, scores,
+        )  # fmt: skip
 
     # What users see
 

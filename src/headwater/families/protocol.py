@@ -104,6 +104,31 @@ class Family(Protocol):
     def sample(self, parameters: Any, components: NDArray[np.int64], rng: np.random.Generator, *options: Any) -> Array: ...
 
 
+class Linked(Family, Protocol):
+    """A family whose components can be the states of a chain that is learned step by step (see kernels/chain_sweep.py)."""
+
+    def flat(self, statistics: Any) -> Array: ...
+
+    def unflat(self, row: Array, width: int) -> Any: ...
+
+    def sweep_chain(
+        self,
+        name: str,
+        prior: Any,
+        chain: tuple[Array, ...],
+        X: Array,
+        steps: Array,
+        gains: Array,
+        n_eff: float,
+        known: bool,
+        now: Array,
+        given: Array,
+        mean: Array,
+        average: Array,
+        scores: Array,
+    ) -> tuple[float, Array]: ...
+
+
 class Projected(Family, Protocol):
     """A family that can be learned by moment matching: it has "match_moments" among its readouts."""
 

@@ -24,6 +24,8 @@ from headwater.statistics import Array, Statistics
 class LatentFactors(ABC):
     """Base of the latent factor models."""
 
+    chained = False  # rows are independent
+
     # What a model says
 
     @property

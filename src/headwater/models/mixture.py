@@ -43,6 +43,8 @@ class Mixture:
     family: Family
     weight_concentration_prior: float | None = None
 
+    chained = False  # rows are independent
+
     @property
     def ways(self) -> frozenset[tuple[str, str]]:
         """Exact E-steps for every readout of the family; simulated ones, as a check."""
@@ -87,7 +89,9 @@ class Mixture:
     # Priors and readouts
 
     def flattened(self, prior: MixturePrior) -> MixturePrior:
-        """The prior whose mode is maximum likelihood."""
+        """The prior whose mode is maximum likelihood, unless the user gave one."""
+        if self.has_prior:
+            return prior
         return MixturePrior(np.ones(self.n_components), self.family.flattened(prior.components))
 
     def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> MixturePrior:

@@ -69,7 +69,13 @@ class Start:
 
 
 class Model(Protocol):
-    """Pure functions of parameters, statistics and rows. Priors, statistics and parameters are the model's own types."""
+    """Pure functions of parameters, statistics and rows. Priors, statistics and parameters are the model's own types.
+
+    Where rows hang together (`chained`) it offers `Chained`, too.
+    """
+
+    @property
+    def chained(self) -> bool: ...
 
     @property
     def n_components(self) -> int: ...
@@ -150,3 +156,30 @@ class Model(Protocol):
     def log_likelihood(self, parameters: Any, batch: Batch, n_threads: int | None = None) -> Array: ...
 
     def posterior(self, parameters: Any, batch: Batch, n_threads: int | None = None) -> Array: ...
+
+
+class Chained(Model, Protocol):
+    """A model of sequences: what is known of those that are open is carried from one batch to the next."""
+
+    @property
+    def lag(self) -> int: ...  # rows to look ahead to
+
+    def summarize_open(
+        self, parameters: Any, batch: Batch, carry: Any, rows: int, n_threads: int | None = None
+    ) -> tuple[Summary, Any]: ...
+
+    def follow(self, parameters: Any, batch: Batch, carry: Any, scores: Array = NO_SCORES) -> Any: ...
+
+    def sweep_open(
+        self,
+        name: str,
+        prior: Any,
+        statistics: Any,
+        average: Any,
+        n_eff: float,
+        batch: Batch,
+        steps: Array,
+        gains: Array,
+        scores: Array,
+        carry: Any,
+    ) -> tuple[Any, Any, float, Any]: ...

@@ -1,0 +1,210 @@
+"""CategoricalHMM: hidden Markov models of symbols, from sequences that may never end."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from headwater.algorithms import Algorithm
+from headwater.estimators.chains import check_probabilities, check_symbols
+from headwater.estimators.hidden_markov import HiddenMarkovEstimator
+from headwater.families.categorical import Categorical
+from headwater.statistics import Array
+
+
+class CategoricalHMM(HiddenMarkovEstimator):
+    """Hidden Markov model of symbols, learned in one pass, from sequences that may never end.
+
+    Names and meanings are hmmlearn's. Beyond it, `partial_fit` goes on with an open sequence, and the answer does not depend on
+    how it was cut.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of states.
+    startprob_prior, transmat_prior, emissionprob_prior : float or array-like, optional
+        Dirichlet parameters of the first state, of the passages and of the symbols of each state; 1 is flat. By default symbols
+        have a tenth of a count, which keeps what was never seen from being impossible, and so have states and passages in a
+        stream.
+    n_features : int, optional
+        Number of symbols, which are 0 to n_features - 1. By default as many as the first rows have; better said of a stream.
+    decoder : {'viterbi', 'map'}, default='viterbi'
+        What `predict` and `decode` do (hmmlearn's `algorithm`).
+    random_state : int, RandomState instance or None, default=None
+        Seeds the start, and `sample`.
+    n_iter : int, default=10
+        Passes of EM at most that a `fit` makes.
+    tol : float, default=1e-2
+        A `fit` ends when a pass gains less in the log-likelihood of all rows.
+    verbose : int, default=0
+        Whether passes are printed.
+    params, init_params : str, default='ste'
+        Letters of what is learned, and of what is found at the start: startprob, transmat and emissionprob. What `init_params`
+        leaves out has to be set before.
+    algorithm : str or Algorithm, default='auto'
+        'auto' streams by online EM in blocks, and `fit` then goes on by passes of EM; 'em' (Baum-Welch), 'online-em' (Cappé's
+        recursion, step by step), 'soem', 'boem', 'online-vb', 'vb'; or an object such as ``OnlineEM(batch_size=1000)``.
+    half_life : float, optional
+        Rows after which what was learned counts half.
+    warm_up : int or 'auto', default='auto'
+        Rows to wait for before the stream begins.
+    lag : int, default=50
+        Rows that a block looks ahead to.
+    n_threads : int, optional
+        Threads; all cores by default. The answer is the same.
+
+    Attributes
+    ----------
+    startprob_, transmat_, emissionprob_ : ndarray
+        What was learned. They may be set before learning.
+    n_features_in_, n_samples_seen_ : int
+        Symbols, and rows learned from.
+    monitor_ : Monitor
+        How the last `fit` went.
+
+    Examples
+    --------
+    >>> import headwater as hw
+    >>> letters = [ord(letter) - 97 for letter in "banana" * 500]
+    >>> model = hw.CategoricalHMM(2, random_state=0).fit([[letter] for letter in letters])
+    >>> model.predict([[1], [0], [13], [0]]).tolist() in ([0, 1, 0, 1], [1, 0, 1, 0])
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **HiddenMarkovEstimator._parameter_constraints,
+        "emissionprob_prior": [None, "array-like", Interval(numbers.Real, 0.0, None, closed="neither")],
+        "n_features": [None, Interval(numbers.Integral, 1, None, closed="left")],
+    }
+    _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "n_features")
+    _letters = "ste"
+    _emission_names: ClassVar[dict[str, str]] = {"e": "emissionprob_"}
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        startprob_prior: Any = None,
+        transmat_prior: Any = None,
+        emissionprob_prior: Any = None,
+        n_features: int | None = None,
+        decoder: str = "viterbi",
+        random_state: Any = None,
+        n_iter: int = 10,
+        tol: float = 1e-2,
+        verbose: int = 0,
+        params: str = "ste",
+        init_params: str = "ste",
+        algorithm: str | Algorithm = "auto",
+        half_life: float | None = None,
+        warm_up: int | str = "auto",
+        lag: int = 50,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.startprob_prior = startprob_prior
+        self.transmat_prior = transmat_prior
+        self.emissionprob_prior = emissionprob_prior
+        self.n_features = n_features
+        self.decoder = decoder
+        self.random_state = random_state
+        self.n_iter = n_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.params = params
+        self.init_params = init_params
+        self.algorithm = algorithm
+        self.half_life = half_life
+        self.warm_up = warm_up
+        self.lag = lag
+        self.n_threads = n_threads
+
+    def _family(self, width: int) -> Categorical:
+        self._check_concentration("emissionprob_prior", (self.n_components, width))
+        prior = self.emissionprob_prior
+        return Categorical(self.n_components, None if prior is None else np.asarray(prior, dtype=float), n_symbols=width)
+
+    def _n_symbols(self, anew: bool) -> int | None:
+        """Number of symbols, if it is known by now; `anew`, of a model that forgets what it learned."""
+        if self._has_state() and not anew:
+            return self.n_features_in_
+        given = self.__dict__.get("_given", {}).get("emissionprob_")
+        if given is not None and (anew is False or "e" not in self.init_params):
+            return int(given.shape[1])
+        return None if self.n_features is None else int(self.n_features)
+
+    def _checked(self, X: Any, anew: bool = False) -> Array:
+        return check_symbols(X, self._n_symbols(anew), type(self).__name__)
+
+    def _checked_one(self, x: Any, names: Any, width: int | None) -> Array:
+        if isinstance(x, Mapping):
+            x = list(x.values())
+        return check_symbols(np.atleast_1d(x), self._n_symbols(False), type(self).__name__, "the row")[:1]
+
+    def _width_of(self, rows: Array) -> int:
+        known, present = self._n_symbols(True), rows[~np.isnan(rows)]
+        if known is None and not present.size:
+            raise ValueError("every row is missing (NaN), so the number of symbols is unknown: give n_features")
+        return int(present.max()) + 1 if known is None else known
+
+    def _aligned(self, rows: Any) -> Any:
+        return rows  # symbols beyond those that are known were refused before
+
+    def _note_columns(self, X: Any, reset: bool) -> None:
+        if reset:
+            self.n_features_in_ = self._width_of(X.rows)
+
+    # What was learned
+
+    @property
+    def emissionprob_(self) -> Array:
+        """Probability of each symbol in each state (n_components, n_features). May be set before learning."""
+        if not self._has_state():
+            self._parameters_seen("emissionprob_")
+            return self._given["emissionprob_"]
+        probabilities = self._model.family.probabilities(self._reading()[1].emissions)  # type: ignore[attr-defined]
+        return probabilities / probabilities.sum(axis=1, keepdims=True)
+
+    @emissionprob_.setter
+    def emissionprob_(self, value: Any) -> None:
+        self._give("emissionprob_", check_probabilities(value, (self.n_components, -1), "emissionprob_"))
+
+    def next_distribution(self, key: Any = None) -> Array:
+        """Return the probability of each symbol at the next row of a sequence.
+
+        Parameters
+        ----------
+        key : str or int, optional
+            The sequence; if it is not open, the next row is its first.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_symbols,)
+            Probabilities, which sum to one.
+        """
+        return self.next_state_proba(key) @ self.emissionprob_
+
+    # Parameters that are set by hand
+
+    def _given_width(self) -> int:
+        return int(self._given["emissionprob_"].shape[1])
+
+    def _emissions_given(self, letters: str) -> dict[str, Array]:
+        given = self.__dict__.get("_given", {})
+        return {"probabilities": given["emissionprob_"]} if "e" in letters and "emissionprob_" in given else {}
+
+    def _given_emissions(self) -> Any:
+        probabilities = self._given["emissionprob_"]
+        return self._family(probabilities.shape[1]).from_probabilities(probabilities)
+
+    # How it looks
+
+    def _columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
+        tops = [np.argsort(-row, kind="stable")[:6] for row in self.emissionprob_[states]]
+        lines = [[f"{at}: {self.emissionprob_[state][at]:.2f}" for at in top] for state, top in zip(states, tops, strict=True)]
+        return "symbols", [f"top {place}" for place in range(1, len(tops[0]) + 1)], lines

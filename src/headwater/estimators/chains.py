@@ -1,0 +1,217 @@
+"""Rows of sequences, and parameters of a chain that the user gave, are checked here, or refused in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from headwater.families.categorical import Categorical
+from headwater.families.gaussian import Gaussian
+from headwater.models.chain_records import ChainParameters
+from headwater.statistics import Array
+from headwater.validation import check_finite, numeric
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows of a call, checked, with the number of the sequence that each belongs to; and as they were given.
+
+    `opened` are the sequences that are open after them, by name.
+    """
+
+    rows: Array
+    sequences: NDArray[np.int64]
+    given: Any
+    opened: dict[Any, int]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def check_chain_rows(X: Any, owner: str, name: str = "X") -> Array:
+    """Return rows of finite numbers, of which some may be missing: NaN in every column."""
+    if issparse(X):
+        raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense rows: pass {name}.toarray()")
+    array = numeric(X, name)
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} must have two dimensions (rows, columns), got shape {array.shape}. Reshape your data: "
+            f"{name}.reshape(-1, 1) if it has a single column, {name}.reshape(1, -1) if it is a single row"
+        )
+    if 0 in array.shape:
+        what = "sample(s)" if array.shape[0] == 0 else "feature(s)"
+        raise ValueError(f"{name} has 0 {what} (shape={array.shape}) while a minimum of 1 is required.")
+    rows = np.ascontiguousarray(array, dtype=np.float64)
+    missing = np.isnan(rows)
+    if missing.any():
+        gone = missing.all(axis=1)
+        partly = missing.any(axis=1) & ~gone
+        if partly.any():
+            raise ValueError(
+                f"{name} contains NaN in some columns of row {int(np.argmax(partly))}: a row is missing as a whole, NaN in all "
+                f"columns, or not at all"
+            )
+        if not gone.all():
+            check_finite(rows[~gone], name)
+    else:
+        check_finite(rows, name)
+    return rows
+
+
+def check_symbols(X: Any, n_symbols: int | None, owner: str, name: str = "X") -> Array:
+    """Return symbols as a column of whole numbers from 0 to n_symbols - 1, NaN where they are missing."""
+    if issparse(X):
+        raise TypeError(f"{name} is a sparse matrix, but {owner} needs a column of symbols: pass {name}.toarray()")
+    array = numeric(X, name)
+    if array.ndim == 2 and array.shape[1] != 1:
+        raise ValueError(f"{name} must hold one symbol in each row, shape (n_samples, 1), got {array.shape}")
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} must be a column of symbols, shape (n_samples, 1), got {array.shape}")
+    if not array.size:
+        raise ValueError(f"{name} has 0 sample(s) (shape={array.shape}) while a minimum of 1 is required.")
+    symbols = np.array(array, dtype=np.float64, order="C").reshape(-1, 1)
+    present = symbols[~np.isnan(symbols)]
+    if present.size:
+        wrong = (present != np.round(present)) | (present < 0.0) | (present >= (n_symbols or 2**31))
+        if wrong.any():
+            upper = f"{n_symbols - 1}" if n_symbols else "2**31 - 1"
+            hint = "" if n_symbols is None else " (n_features sets how many symbols there are)"
+            value = f"{present[int(np.argmax(wrong))]:g}"
+            raise ValueError(f"{name} must hold symbols, whole numbers from 0 to {upper}{hint}, got {value}")
+    return symbols
+
+
+def check_lengths(lengths: Any, rows: int) -> NDArray[np.int64]:
+    """Return the lengths of sequences, which add up to the rows."""
+    array = np.asarray(numeric(lengths, "lengths"))
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"lengths must be a list with the length of each sequence, got shape {array.shape}")
+    whole = array.astype(np.float64)
+    check_finite(whole, "lengths")
+    if np.any(whole != np.round(whole)) or whole.min() < 1.0:
+        raise ValueError(f"lengths must be whole numbers of at least 1, got {lengths!r:.80}")
+    if whole.sum() != rows:
+        raise ValueError(f"lengths must add up to the {rows} rows of X, got {int(whole.sum())}")
+    return whole.astype(np.int64)
+
+
+def check_key(key: Any, name: str = "key") -> Any:
+    """Return the name of a sequence: a string or a whole number, or None for the one without a name."""
+    if key is None or isinstance(key, str):
+        return key
+    if isinstance(key, np.integer | int) and not isinstance(key, bool):
+        return int(key)
+    raise ValueError(f"{name} must be a string or a whole number that names a sequence, got {key!r:.80}")
+
+
+def check_keys(key: Any, rows: int) -> list[Any]:
+    """Return the names of sequences, one for each row."""
+    if key is None or np.isscalar(key):
+        return [check_key(key)] * rows
+    try:
+        names = list(key.to_numpy() if hasattr(key, "to_numpy") else key)
+    except TypeError as error:
+        raise ValueError(f"key must name a sequence, or one for each row, got {key!r:.80}") from error
+    if isinstance(key, Mapping) or len(names) != rows:
+        raise ValueError(f"key must name one sequence for each of the {rows} rows of X, got {len(names)}")
+    return [check_key(name) for name in names]
+
+
+def check_probabilities(value: Any, shape: tuple[int, ...], name: str) -> Array:
+    """Return probabilities of this shape, whose last axis sums to one."""
+    array = check_shape(value, shape, name)
+    if array.min() < 0.0 or not np.allclose(array.sum(axis=-1), 1.0):
+        raise ValueError(
+            f"{name} must hold probabilities that sum to 1, got sums {np.atleast_1d(array.sum(axis=-1))[:5].tolist()}"
+        )
+    return array
+
+
+def check_shape(value: Any, shape: tuple[int, ...], name: str) -> Array:
+    """Return finite numbers in this shape; -1 is any length."""
+    array = np.array(numeric(value, name), dtype=float)
+    if array.ndim != len(shape) or any(wanted not in (-1, found) for wanted, found in zip(shape, array.shape, strict=True)):
+        wanted = tuple("any" if size == -1 else size for size in shape)
+        raise ValueError(f"{name} must have shape {wanted}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, but holds NaN or infinity")
+    return array
+
+
+def precision_factor(covars: Array) -> Array:
+    """Lower triangular factors with precision = factor' factor."""
+    flipped = np.linalg.cholesky(np.linalg.inv(covars)[..., ::-1, ::-1])
+    return np.ascontiguousarray(np.swapaxes(flipped[..., ::-1, ::-1], -1, -2))
+
+
+@dataclass(frozen=True)
+class GivenChain:
+    """Puts what the user gave in the place of what a start found, or of what was read out: start, transitions, emissions."""
+
+    family: Any
+    start: Array | None = None
+    transitions: Array | None = None
+    emissions: Mapping[str, Array] | None = None
+
+    def __call__(self, found: ChainParameters) -> ChainParameters:
+        """Return the parameters with the given ones in their place."""
+        if self.start is not None:
+            found = replace(found, start=self.start)
+        if self.transitions is not None:
+            found = replace(found, transitions=self.transitions)
+        if self.emissions:
+            found = replace(found, emissions=with_emissions(self.family, found.emissions, self.emissions))
+        return found
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Keeps what is not to be learned: parameters whose letter is missing in `params`."""
+
+    family: Any
+    params: str
+
+    def __call__(self, free: ChainParameters, fixed: ChainParameters) -> ChainParameters:
+        """Return parameters of which only some are free."""
+        start = free.start if "s" in self.params else fixed.start
+        transitions = free.transitions if "t" in self.params else fixed.transitions
+        emissions = free.emissions
+        if isinstance(self.family, Categorical):
+            emissions = emissions if "e" in self.params else fixed.emissions
+        elif "m" not in self.params or "c" not in self.params:
+            emissions = self._gaussian(emissions, fixed.emissions)
+        return ChainParameters(start, transitions, emissions)
+
+    def _gaussian(self, free: Any, fixed: Any) -> Any:
+        family: Gaussian = self.family
+        means = free.means if "m" in self.params else fixed.means + (fixed.origin - free.origin)
+        factor = fixed.factor
+        if "c" in self.params:  # about the means that stay
+            apart = free.means - means
+            covariance = family.covariances(free)
+            if family.covariance_type == "tied":
+                covariance = covariance + np.einsum("ki,kj->ij", apart, apart) / len(apart)
+            elif family.kind.matrix:
+                covariance = covariance + apart[:, :, None] * apart[:, None, :]
+            else:
+                covariance = covariance + ((apart**2).mean(axis=1) if family.spherical else apart**2)
+            factor = precision_factor(covariance) if family.kind.matrix else covariance**-0.5
+        elif family.spherical:
+            factor = factor[:, 0]
+        return family.from_precisions(free.origin, means + free.origin, factor)
+
+
+def with_emissions(family: Any, found: Any, given: Mapping[str, Array]) -> Any:
+    """Return the parameters of a family with those in their place that were given: "means" and "factor", or "probabilities"."""
+    if "probabilities" in given:
+        return family.from_probabilities(given["probabilities"])
+    origin = found.origin
+    factor = given.get("factor")
+    if factor is None:
+        factor = found.factor[:, 0] if family.spherical else found.factor
+    return family.from_precisions(origin, given.get("means", found.means + origin), factor)

@@ -1,0 +1,299 @@
+"""GaussianHMM: hidden Markov models of dense rows, from sequences that may never end."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from headwater.algorithms import Algorithm
+from headwater.estimators.chains import check_chain_rows, check_shape, precision_factor
+from headwater.estimators.hidden_markov import HiddenMarkovEstimator
+from headwater.families.gaussian import Gaussian
+from headwater.statistics import Array
+from headwater.validation import check_row
+
+KINDS = ("full", "tied", "diag", "spherical")
+
+
+class GaussianHMM(HiddenMarkovEstimator):
+    """Hidden Markov model with Gaussian emissions, learned in one pass, from sequences that may never end.
+
+    Names and meanings are hmmlearn's. Beyond it, `partial_fit` goes on with an open sequence, and the answer does not depend on
+    how it was cut.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of states.
+    covariance_type : {'spherical', 'diag', 'full', 'tied'}, default='diag'
+        The kind of covariance.
+    min_covar : float, default=1e-6
+        Added to the diagonal of the covariances.
+    startprob_prior, transmat_prior : float or array-like, optional
+        Dirichlet parameters of the first state and of the passages; 1 is flat. By default flat for passes of EM, and a tenth
+        of a count beside those of a stream.
+    mean_prior, mean_precision_prior, degrees_of_freedom_prior, covariance_prior : optional
+        Prior of the emissions, as in `GaussianMixture`.
+    decoder : {'viterbi', 'map'}, default='viterbi'
+        What `predict` and `decode` do (hmmlearn's `algorithm`).
+    random_state : int, RandomState instance or None, default=None
+        Seeds the start, and `sample`.
+    n_iter : int, default=10
+        Passes of EM at most that a `fit` makes.
+    tol : float, default=1e-2
+        A `fit` ends when a pass gains less in the log-likelihood of all rows.
+    verbose : int, default=0
+        Whether passes are printed.
+    params, init_params : str, default='stmc'
+        Letters of what is learned, and of what is found at the start: startprob, transmat, means and covars. What `init_params`
+        leaves out has to be set before.
+    algorithm : str or Algorithm, default='auto'
+        'auto' streams by online EM in blocks, and `fit` then goes on by passes of EM; 'em' (Baum-Welch), 'online-em' (Cappé's
+        recursion, step by step), 'soem', 'boem', 'online-vb', 'vb'; or an object such as ``OnlineEM(batch_size=1000)``.
+    half_life : float, optional
+        Rows after which what was learned counts half.
+    warm_up : int or 'auto', default='auto'
+        Rows to wait for before the stream begins.
+    lag : int, default=50
+        Rows that a block looks ahead to.
+    n_threads : int, optional
+        Threads; all cores by default. The answer is the same.
+
+    Attributes
+    ----------
+    startprob_, transmat_, means_, covars_ : ndarray
+        What was learned. They may be set before learning.
+    n_features_in_, n_samples_seen_ : int
+        Columns, and rows learned from.
+    monitor_ : Monitor
+        How the last `fit` went.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rng = np.random.default_rng(0)
+    >>> calm = np.repeat([0, 1, 0, 1, 0, 1], 500)
+    >>> rows = rng.normal(scale=np.where(calm, 1.0, 4.0))[:, None]
+    >>> model = hw.GaussianHMM(2, random_state=0)
+    >>> for chunk in np.split(rows, 10):
+    ...     model = model.partial_fit(chunk)
+    >>> bool(np.diag(model.transmat_).min() > 0.9)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **HiddenMarkovEstimator._parameter_constraints,
+        "covariance_type": [StrOptions(set(KINDS))],
+        "min_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
+        "mean_prior": ["array-like", None],
+        "mean_precision_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+        "degrees_of_freedom_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+        "covariance_prior": [None, "array-like", Interval(numbers.Real, 0.0, None, closed="neither")],
+    }
+    _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "covariance_type")
+    _merge_parameters: ClassVar[tuple[str, ...]] = ("n_components", "covariance_type", "half_life", "lag")
+    _letters = "stmc"
+    _emission_names: ClassVar[dict[str, str]] = {"m": "means_", "c": "covars_"}
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        covariance_type: str = "diag",
+        *,
+        min_covar: float = 1e-6,
+        startprob_prior: Any = None,
+        transmat_prior: Any = None,
+        mean_prior: Any = None,
+        mean_precision_prior: float | None = None,
+        degrees_of_freedom_prior: float | None = None,
+        covariance_prior: Any = None,
+        decoder: str = "viterbi",
+        random_state: Any = None,
+        n_iter: int = 10,
+        tol: float = 1e-2,
+        verbose: int = 0,
+        params: str = "stmc",
+        init_params: str = "stmc",
+        algorithm: str | Algorithm = "auto",
+        half_life: float | None = None,
+        warm_up: int | str = "auto",
+        lag: int = 50,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.min_covar = min_covar
+        self.startprob_prior = startprob_prior
+        self.transmat_prior = transmat_prior
+        self.mean_prior = mean_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.covariance_prior = covariance_prior
+        self.decoder = decoder
+        self.random_state = random_state
+        self.n_iter = n_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.params = params
+        self.init_params = init_params
+        self.algorithm = algorithm
+        self.half_life = half_life
+        self.warm_up = warm_up
+        self.lag = lag
+        self.n_threads = n_threads
+
+    def _family(self, width: int) -> Gaussian:
+        mean = None if self.mean_prior is None else check_shape(np.atleast_1d(self.mean_prior), (width,), "mean_prior")
+        family = Gaussian(
+            self.n_components,
+            self.covariance_type,
+            float(self.min_covar),
+            mean,
+            self.mean_precision_prior,
+            self.degrees_of_freedom_prior,
+            self.covariance_prior,
+        )
+        family.check_prior(width)
+        return family
+
+    def _checked(self, X: Any, anew: bool = False) -> Array:
+        return check_chain_rows(X, type(self).__name__)
+
+    def _checked_one(self, x: Any, names: Any, width: int | None) -> Array:
+        if not isinstance(x, dict) and np.ndim(x) == 1 and np.size(x) and _all_missing(x):
+            return check_chain_rows(np.asarray(x, dtype=float)[None], type(self).__name__)
+        return check_row(x, names, width)
+
+    # What was learned
+
+    @property
+    def means_(self) -> Array:
+        """Mean of each state (n_components, n_features). May be set before learning (see `init_params`)."""
+        if not self._has_state():
+            self._parameters_seen("means_")
+            return self._given["means_"]
+        emissions = self._reading()[1].emissions
+        return emissions.means + emissions.origin
+
+    @means_.setter
+    def means_(self, value: Any) -> None:
+        self._give("means_", check_shape(value, (self.n_components, -1), "means_"))
+
+    @property
+    def covars_(self) -> Array:
+        """Covariance of each state (n_components, n_features, n_features), as hmmlearn has it for every kind.
+
+        May be set before learning, in this shape or in that of the kind: (n_components, n_features) for 'diag', (n_components,)
+        for 'spherical', (n_features, n_features) for 'tied'.
+        """
+        k, kind = self.n_components, self.covariance_type
+        if self._has_state():
+            covariance = self._model.family.covariances(self._reading()[1].emissions)  # type: ignore[attr-defined]
+            width = self.n_features_in_
+        else:
+            self._parameters_seen("covars_")
+            covariance, width = self._given["covars_"], self._given_width()
+        if kind == "full":
+            return np.array(covariance)
+        if kind == "tied":
+            return np.tile(covariance, (k, 1, 1))
+        return (covariance[:, :, None] if kind == "diag" else covariance[:, None, None]) * np.eye(width)
+
+    @covars_.setter
+    def covars_(self, value: Any) -> None:
+        self._give("covars_", _compact(value, self.n_components, self.covariance_type))
+
+    def next_distribution(self, key: Any = None) -> tuple[Array, Array]:
+        """Return mean and covariance of the next row of a sequence.
+
+        Parameters
+        ----------
+        key : str or int, optional
+            The sequence; if it is not open, the next row is its first.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_features,)
+            Its expectation.
+        covariance : ndarray of shape (n_features, n_features)
+            Its covariance, over the states it may come from.
+        """
+        states = self.next_state_proba(key)
+        means, covars = self.means_, self.covars_
+        mean = states @ means
+        apart = means - mean
+        return mean, np.einsum("k,kij->ij", states, covars) + np.einsum("k,ki,kj->ij", states, apart, apart)
+
+    # Parameters that are set by hand
+
+    def _given_width(self) -> int:
+        given = self.__dict__.get("_given", {})
+        if "means_" in given:
+            return int(given["means_"].shape[1])
+        covars = given.get("covars_")
+        return 1 if covars is None or covars.ndim == 1 else int(covars.shape[-1])
+
+    def _emissions_given(self, letters: str) -> dict[str, Array]:
+        given, found = self.__dict__.get("_given", {}), {}
+        if "m" in letters and "means_" in given:
+            found["means"] = given["means_"]
+        if "c" in letters and "covars_" in given:
+            found["factor"] = _factor(given["covars_"], self.covariance_type)
+        return found
+
+    def _given_emissions(self) -> Any:
+        found = self._emissions_given("mc")
+        width = found["means"].shape[1]
+        _check_fits(self._given["covars_"], width, self.covariance_type)
+        return self._family(width).from_precisions(np.zeros(width), found["means"], found["factor"])
+
+    # How it looks
+
+    def _columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
+        shown = min(6, self.n_features_in_)
+        names = getattr(self, "feature_names_in_", [f"mean {j}" for j in range(shown)])[:shown]
+        return (
+            "means",
+            [str(name) for name in names],
+            [[f"{value:.4g}" for value in row[:shown]] for row in self.means_[states]],
+        )
+
+
+def _all_missing(x: Any) -> bool:
+    try:
+        return bool(np.isnan(np.asarray(x, dtype=float)).all())
+    except (TypeError, ValueError):
+        return False
+
+
+def _compact(value: Any, k: int, kind: str) -> Array:
+    """Covariances in the shape of their kind, from that or from one matrix for each state."""
+    covars = np.array(value, dtype=float)
+    if kind != "full" and covars.shape[:1] == (k,) and covars.ndim == 3:
+        if kind == "tied":
+            covars = covars[0]
+        else:
+            covars = np.diagonal(covars, axis1=1, axis2=2)
+            covars = covars[:, 0] if kind == "spherical" else covars
+    covars = check_shape(covars, {"full": (k, -1, -1), "tied": (-1, -1), "diag": (k, -1), "spherical": (k,)}[kind], "covars_")
+    if kind in ("full", "tied"):
+        symmetric = covars.shape[-1] == covars.shape[-2] and np.allclose(covars, np.swapaxes(covars, -1, -2))
+        if not symmetric or np.linalg.eigvalsh(covars).min() <= 0.0:
+            raise ValueError(f"covars_ must be symmetric and positive definite for covariance_type {kind!r}")
+    elif covars.min() <= 0.0:
+        raise ValueError(f"covars_ must be positive, got {covars.min():g}")
+    return covars
+
+
+def _factor(covars: Array, kind: str) -> Array:
+    return precision_factor(covars) if kind in ("full", "tied") else np.asarray(covars**-0.5)
+
+
+def _check_fits(covars: Array, width: int, kind: str) -> None:
+    if kind != "spherical" and covars.shape[-1] != width:
+        raise ValueError(f"means_ have {width} columns, but covars_ {covars.shape[-1]}")

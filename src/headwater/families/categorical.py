@@ -1,0 +1,142 @@
+"""Rows that are one symbol each: multinomials of a single count, which are looked up instead of multiplied out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.families.multinomial import EMPTY, EMPTY_TABLE, Multinomial
+from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
+from headwater.families.table import Table
+from headwater.kernels.chain_sweep import sweep_symbols
+from headwater.kernels.chains import add_symbols
+from headwater.kernels.mixture import READOUTS
+from headwater.state import Batch
+from headwater.statistics import Array
+
+DIRECTIONS = 16  # in which the contexts of symbols are told apart, at most
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """What a start needs to know of the symbols: each by what comes before and after it, in the directions that differ most."""
+
+    symbols: NDArray[np.int64]
+    places: Array  # (n_symbols, directions)
+    scale: float = 1.0
+
+    def views(self, rows: NDArray[np.int64]) -> tuple[Array, ...]:
+        """Some rows, each at the place of its symbol."""
+        return (self.places[self.symbols[rows]],)
+
+
+@dataclass(frozen=True)
+class Categorical(Multinomial):
+    """The family of rows (n, 1) that hold a symbol each. Statistics, prior and readouts are the multinomial's."""
+
+    n_symbols: int = 1
+
+    def zeros(self, width: int) -> MultinomialStatistics:
+        """Return statistics that hold nothing."""
+        return super().zeros(self.n_symbols)
+
+    def n_parameters(self, width: int) -> int:
+        """Number of free parameters of all components."""
+        return super().n_parameters(self.n_symbols)
+
+    def row_bytes(self, width: int) -> int:
+        """Memory of a row that waits."""
+        return 16
+
+    def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> MultinomialPrior:
+        """The user's prior, or a part of a count for every symbol."""
+        return self.settled_prior(self.n_symbols)
+
+    def geometry(self, batch: Batch) -> Any:
+        """Return the symbols with their contexts, under the Hellinger distance."""
+        symbols = batch.X[:, 0].astype(np.int64)
+        pairs = np.bincount(symbols[:-1] * self.n_symbols + symbols[1:], minlength=self.n_symbols**2)
+        pairs = pairs.reshape(self.n_symbols, self.n_symbols)
+        contexts = np.hstack([pairs, pairs.T]).astype(float) + 1e-3
+        contexts = np.sqrt(contexts / contexts.sum(axis=1, keepdims=True))
+        mass = np.bincount(symbols, minlength=self.n_symbols) / max(len(symbols), 1)
+        centred = contexts - mass @ contexts
+        _, _, directions = np.linalg.svd(np.sqrt(mass)[:, None] * centred, full_matrices=False)
+        return Contexts(symbols, centred @ directions[:DIRECTIONS].T)
+
+    def estep(
+        self,
+        parameters: MultinomialParameters,
+        log_weights: Array,
+        batch: Batch,
+        totals: Any = None,
+        scores: Array = EMPTY,
+        responsibilities: Array = EMPTY_TABLE,
+        given: bool = False,
+        n_threads: int | None = None,
+    ) -> tuple[float, Any]:
+        """Fill `scores` and `responsibilities`; return the score and `totals` with the rows added."""
+        symbols = batch.X[:, 0].astype(np.int64)
+        score, shares = 0.0, responsibilities
+        if not given:
+            joint = parameters.all() + log_weights
+            peak = joint.max(axis=1)
+            table = np.exp(joint - peak[:, None])
+            sums = table.sum(axis=1)
+            levels = peak + np.log(sums)
+            table /= sums[:, None]
+            found = np.take(levels, symbols, out=scores if scores.size else None)
+            score = float(found.sum())
+            if responsibilities.size or totals is not None:
+                shares = np.take(table, symbols, axis=0, out=responsibilities if responsibilities.size else None)
+        if totals is None:
+            return score, None
+        counts = np.zeros((self.n_symbols, self.n_components))
+        add_symbols(symbols, shares, counts)
+        words = np.arange(self.n_symbols, dtype=np.int32)
+        return score, self._added(totals, counts.sum(axis=0), words, counts, words + np.int32(1))
+
+    def collect(self, geometry: Any, batch: Batch, responsibilities: Array) -> MultinomialStatistics:
+        """Statistics of rows whose responsibilities are known."""
+        nothing, totals = np.zeros(self.n_components), self.zeros(1)
+        blank = self.from_probabilities(np.empty((self.n_components, 0)))
+        return self.estep(blank, nothing, batch, totals, responsibilities=responsibilities, given=True)[1]
+
+    # Chains, learned step by step
+
+    def flat(self, statistics: MultinomialStatistics) -> Array:
+        """Return statistics as one row of numbers, the counts first."""
+        return np.concatenate([statistics.count, np.asarray(statistics.table).ravel()])
+
+    def unflat(self, row: Array, width: int) -> MultinomialStatistics:
+        """Return the statistics that such a row holds."""
+        count, table = row[: self.n_components].copy(), row[self.n_components :].reshape(self.n_symbols, -1)
+        return MultinomialStatistics(np.zeros(1), count, count[None].copy(), Table.of_dense(table.copy()))
+
+    def sweep_chain(
+        self, name: str, prior: MultinomialPrior, chain: tuple[Array, ...], X: Array, steps: Array, gains: Array, n_eff: float,
+        known: bool, now: Array, given: Array, mean: Array, average: Array, scores: Array,
+    ) -> tuple[float, Array]:  # fmt: skip
+        """Learn the rows of a sequence step by step (see kernels/chain_sweep.py)."""
+        shape = (self.n_symbols, self.n_components)
+        beta, shift = (np.ascontiguousarray(np.broadcast_to(part, shape)) for part in (prior.beta, prior.shift))
+        norms = (prior.totals - prior.shift_totals if name == "mode" else prior.totals)[0]
+        symbols = np.where(np.isnan(X[:, 0]), -1.0, X[:, 0]).astype(np.int64)
+        return sweep_symbols(
+            symbols, READOUTS[name], chain, beta, shift, norms, steps, gains, n_eff, known, now, given, mean, average, scores
+        )
+
+    def sample(
+        self, parameters: MultinomialParameters, components: NDArray[np.int64], rng: np.random.Generator, *_: Any
+    ) -> Array:
+        """Draw a symbol from each of the listed components."""
+        running = np.cumsum(self.probabilities(parameters), axis=1)
+        running /= running[:, -1:]
+        symbols = np.empty(len(components))
+        for k in range(self.n_components):
+            own = components == k
+            symbols[own] = np.searchsorted(running[k], rng.uniform(size=int(own.sum())), side="right")
+        return np.minimum(symbols, self.n_symbols - 1)[:, None]

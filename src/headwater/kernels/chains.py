@@ -1,0 +1,185 @@
+"""Rows that follow one another: filter, smoother and best path of a hidden Markov chain of K states.
+
+Densities of a row come as `shares` (n, K), relative to a scale of their own whose logarithm is in `scores` (n,), so nothing
+here can underflow however long the chain is. Rows of one sequence stand together: those of sequence s are edges[s] to
+edges[s + 1], and it goes on from `filters[s]` if it is `known`, or begins at `start`.
+"""
+
+import math
+
+import numpy as np
+
+from headwater.kernels._jit import kernel
+from headwater.kernels.fastmath import log
+from headwater.kernels.mixture import LOWEST, TINY
+
+# A row that has less than this under the states that the chain can be in is looked at again, in logarithms.
+LEAST = 1e-280
+
+
+@kernel
+def condition(chances, densities, logs, after):
+    """States given one more row, from where the chain may be and the row's densities; returns their sum, or, negative, its log.
+
+    `logs` are the log-densities of the row on the same scale, if they are at hand; where they are wanted and missing, NaN is
+    returned. A row that is impossible in every state that the chain can be in says nothing of it: the sum is 0.
+    """
+    n_states = chances.size
+    total = 0.0
+    for j in range(n_states):
+        after[j] = chances[j] * densities[j]
+        total += after[j]
+    if total >= LEAST:
+        for j in range(n_states):
+            after[j] /= total
+        return total
+    if not logs.size:
+        return np.nan
+    peak, everywhere = -np.inf, 0.0
+    for j in range(n_states):
+        after[j] = math.log(chances[j]) + logs[j] if chances[j] > 0.0 else -np.inf
+        peak = max(peak, after[j])
+        everywhere += chances[j]
+    possible = peak > LOWEST
+    total = 0.0
+    for j in range(n_states):
+        after[j] = math.exp(after[j] - peak) if possible else chances[j] / everywhere
+        total += after[j]
+    for j in range(n_states):
+        after[j] /= total
+    return min(peak + math.log(total), -TINY) if possible else 0.0
+
+
+@kernel
+def run_filter(shares, logs, edges, known, filters, start, transitions, ahead, scores):
+    """Filter the rows: `shares` become the states given all rows so far, `ahead` those given the rows before.
+
+    The log-scores are added to `scores`. Returns the row at which logarithms are wanted, or -1. `filters` are left as they are.
+    """
+    n, n_states = shares.shape
+    totals, now, raw = np.empty(n), np.empty(n_states), np.empty(n_states)
+    into = np.ascontiguousarray(transitions.T)
+    for s in range(edges.size - 1):
+        for j in range(n_states):
+            raw[j] = start[j]
+            if known[s]:
+                raw[j] = 0.0
+                for i in range(n_states):
+                    raw[j] += filters[s, i] * into[j, i]
+        for t in range(edges[s], edges[s + 1]):
+            total = 0.0
+            for j in range(n_states):
+                chance = raw[j]
+                if t > edges[s]:
+                    chance = 0.0
+                    for i in range(n_states):
+                        chance += now[i] * into[j, i]
+                ahead[t, j] = chance
+                raw[j] = chance * shares[t, j]
+                total += raw[j]
+            if total >= LEAST:
+                inverse = 1.0 / total
+                for j in range(n_states):
+                    now[j] = raw[j] * inverse
+            else:
+                total = condition(ahead[t], shares[t], logs[t] if logs.shape[0] else logs.ravel(), now)
+                if math.isnan(total):
+                    return t
+            for j in range(n_states):
+                shares[t, j] = now[j]
+            totals[t] = total
+    for t in range(n):
+        if totals[t] > 0.0:
+            scores[t] += log(totals[t])
+        elif totals[t] < 0.0:
+            scores[t] += totals[t]
+        else:
+            scores[t] = -np.inf
+    return -1
+
+
+@kernel
+def smooth(shares, ahead, edges, known, filters, counted, transitions, first, steps):
+    """Smooth rows that were filtered: `shares` become the states given all rows of the sequence.
+
+    Of each sequence the `counted` first rows are added to `first` (K,), which counts the states that sequences began in, and to
+    `steps` (K, K), which wants to be multiplied by the transitions, then. `filters` become what they were after these rows.
+    """
+    n_states = shares.shape[1]
+    ratio = np.empty(n_states)
+    before = np.empty(n_states)
+    for s in range(edges.size - 1):
+        begin, end = edges[s], edges[s + 1]
+        for j in range(n_states):
+            before[j] = filters[s, j]
+        if counted[s] > 0:
+            for j in range(n_states):
+                filters[s, j] = shares[begin + counted[s] - 1, j]
+        for t in range(end - 1, begin, -1):
+            for j in range(n_states):
+                ratio[j] = shares[t, j] / ahead[t, j] if ahead[t, j] > 0.0 else 0.0
+            if t < begin + counted[s]:
+                for i in range(n_states):
+                    share, back = shares[t - 1, i], 0.0
+                    for j in range(n_states):
+                        back += transitions[i, j] * ratio[j]
+                        steps[i, j] += share * ratio[j]
+                    shares[t - 1, i] = share * back
+            else:
+                for i in range(n_states):
+                    back = 0.0
+                    for j in range(n_states):
+                        back += transitions[i, j] * ratio[j]
+                    shares[t - 1, i] *= back
+        if counted[s] > 0 and known[s]:
+            for j in range(n_states):
+                ratio[j] = shares[begin, j] / ahead[begin, j] if ahead[begin, j] > 0.0 else 0.0
+            for i in range(n_states):
+                for j in range(n_states):
+                    steps[i, j] += before[i] * ratio[j]
+        elif counted[s] > 0:
+            for j in range(n_states):
+                first[j] += shares[begin, j]
+
+
+@kernel
+def best_path(logs, edges, log_start, log_transitions, back, path):
+    """Viterbi: the most probable states of each sequence; returns the log-probability of them all. `back` is (n, K)."""
+    n_states = logs.shape[1]
+    now, after = np.empty(n_states), np.empty(n_states)
+    total = 0.0
+    for s in range(edges.size - 1):
+        begin, end = edges[s], edges[s + 1]
+        for j in range(n_states):
+            now[j] = log_start[j] + logs[begin, j]
+        for t in range(begin + 1, end):
+            for j in range(n_states):
+                best, place = now[0] + log_transitions[0, j], 0
+                for i in range(1, n_states):
+                    value = now[i] + log_transitions[i, j]
+                    if value > best:
+                        best, place = value, i
+                after[j] = best + logs[t, j]
+                back[t, j] = place
+            for j in range(n_states):
+                now[j] = after[j]
+        best, place = now[0], 0
+        for j in range(1, n_states):
+            if now[j] > best:
+                best, place = now[j], j
+        total += best
+        for t in range(end - 1, begin - 1, -1):
+            path[t] = place
+            if t > begin:
+                place = back[t, place]
+    return total
+
+
+@kernel
+def add_symbols(symbols, responsibilities, counts):
+    """Add the responsibilities of each row to those of its symbol."""
+    n_states = counts.shape[1]
+    for t in range(symbols.size):
+        at = symbols[t]
+        for k in range(n_states):
+            counts[at, k] += responsibilities[t, k]

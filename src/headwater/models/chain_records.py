@@ -1,0 +1,102 @@
+"""What flows between a hidden Markov model and the loop: statistics, prior, parameters, and what is carried along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from headwater.statistics import Array, Statistics
+
+# Counts' worth of belief in every state to begin in, and in every passage, where nothing is said.
+DEFAULT_PRIOR = 0.1
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class ChainStatistics(Statistics):
+    """States that sequences began in (K,), passages (K, K), and the statistics of the family."""
+
+    start: Array
+    steps: Array
+    emissions: Any
+
+    def averaged(self, newest: Self, gain: float) -> Self:
+        """Return these statistics, a running average, moved towards the newest."""
+        moved = self.toward(replace(newest, emissions=self.emissions), gain)
+        return replace(moved, emissions=self.emissions.averaged(newest.emissions, gain))
+
+
+@dataclass(frozen=True)
+class ChainPrior:
+    """Dirichlet parameters of the start (K,) and of the passages from each state (K, K), and the prior of the family.
+
+    `start_shift` and `steps_shift` are what a mode takes off them. `fixed` are parameters that stay as they are, if some do.
+    """
+
+    start: Array
+    steps: Array
+    start_shift: Array
+    steps_shift: Array
+    emissions: Any
+    fixed: ChainParameters | None = None
+
+
+@dataclass(frozen=True)
+class ChainParameters:
+    """Probabilities, or what a readout puts in their place, and the parameters of the family."""
+
+    start: Array
+    transitions: Array
+    emissions: Any
+
+
+@dataclass(frozen=True)
+class Carry:
+    """What is known of open sequences: their states after the last row that was folded, by the number of the sequence.
+
+    `apart` is for learning step by step: by how much the statistics would differ in each state (K, size), and how much was
+    `left` of old ones at the time, as a logarithm.
+    """
+
+    filters: dict[int, Array] = field(default_factory=dict)
+    apart: dict[int, tuple[Array, float]] = field(default_factory=dict)
+    left: float = 0.0
+
+    def closed(self, number: int) -> Carry:
+        """Return what is known after the end of a sequence; rows of it that wait still have to be learned."""
+        filters = {-1 - one if one == number else one: value for one, value in self.filters.items()}
+        return Carry(filters, {one: value for one, value in self.apart.items() if one != number}, self.left)
+
+
+def dirichlet(given: Any, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Dirichlet parameters, and what a mode takes off them: nothing, if nothing was said."""
+    if given is None:
+        return np.full(shape, DEFAULT_PRIOR), np.zeros(shape)
+    parameters = np.ascontiguousarray(np.broadcast_to(np.asarray(given, dtype=float), shape))
+    return parameters, np.minimum(parameters, 1.0)
+
+
+def shares_of(name: str, prior: Array, shift: Array, counts: Array) -> Array:
+    """Probabilities, or exp E[log], of a belief in the last axis."""
+    belief = np.maximum((prior - shift) + counts, TINY) if name == "mode" else prior + counts
+    total = belief.sum(axis=-1, keepdims=True)
+    return np.asarray(np.exp(digamma(belief) - digamma(total)) if name == "expect_log" else belief / total)
+
+
+def divergence(prior: Array, counts: Array) -> float:
+    """KL(belief || prior) of Dirichlets in the last axis."""
+    before = np.broadcast_to(prior, counts.shape)
+    after = before + counts
+    expected = digamma(after) - digamma(after.sum(axis=-1, keepdims=True))
+    return float(
+        (gammaln(after.sum(axis=-1)) - gammaln(before.sum(axis=-1))).sum()
+        - (gammaln(after) - gammaln(before)).sum() + (counts * expected).sum()
+    )  # fmt: skip
+
+
+def log_density(excess: Array, probabilities: Array) -> float:
+    """What a Dirichlet prior adds to the log-likelihood, up to a constant."""
+    return float((excess * np.log(np.maximum(probabilities, TINY))).sum()) if excess.any() else 0.0

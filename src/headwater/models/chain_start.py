@@ -1,0 +1,92 @@
+"""Where a hidden Markov chain starts: seeds of its states, short climbs of Baum-Welch, and the best of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headwater.models.protocol import Start, StartSettings
+from headwater.models.seeding import seed_assignments
+from headwater.models.start import Climb, climb
+from headwater.state import Batch
+from headwater.statistics import Array
+
+if TYPE_CHECKING:
+    from headwater.models.hidden_markov import HiddenMarkov
+
+SOME_ROWS = 4000  # on which seeds climb first
+STAY = 0.5  # share of a seed's passages that it begins with; the rest is even
+
+
+def first_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
+    """Seed, climb and compare: seeds climb on some rows, the best three on all of them, and the best goes on.
+
+    Seeds are groups of rows (of symbols by their contexts) and, every third, random ones: states may differ in nothing but how
+    they follow one another. Without `polish` one seed is taken as it is. Parameters that are `given` replace what a seed says.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
+    present = np.flatnonzero(~np.isnan(batch.X[:, 0]))
+    if not len(present):
+        raise ValueError("every row is missing (NaN): there is nothing to start from")
+    observed = Batch(np.ascontiguousarray(batch.X[present]))
+    geometry = model.family.geometry(observed)
+    views = geometry.views(np.arange(len(observed)))
+    n_seeds = (1 if not settings.polish else 3 if len(batch) < 200 else 12) if model.n_components > 1 else 1
+    prior: Any = None
+
+    def seed(index: int) -> Array:
+        if index % 3 == 2 or settings.method == "random":
+            return _random(observed.X, model.n_components, rng)
+        method = "kmeans" if settings.method in ("kmeans", "random") else settings.method
+        return seed_assignments(method, views[index % len(views)], observed, model.n_components, rng, 10, 1)
+
+    def climbed(parameters: Any, rows: Batch, passes: int, tol: float) -> Climb:
+        summary = model.summarize(parameters, rows, n_threads=n_threads)
+        tol *= geometry.scale
+        return climb(model, settings.readout, prior, parameters, summary, rows, passes, tol, n_threads, penalised=False)
+
+    some = batch[: max(SOME_ROWS, len(batch) // 8)]
+    ends: list[Climb] = []
+    for index in range(n_seeds):
+        responsibilities = seed(index)
+        if prior is None:
+            prior = model.prior(geometry, observed, responsibilities)
+        parameters = model.readout(settings.readout, prior, _collected(model, geometry, batch, present, responsibilities), 1.0)
+        if settings.given is not None:
+            parameters = settings.given(parameters)
+        if model.hold is not None:
+            prior = replace(prior, fixed=parameters)
+        if not settings.polish:
+            return Start(prior, parameters, model.summarize(parameters, batch, n_threads=n_threads))
+        ends.append(climbed(parameters, some, 12, 1e-4))
+    ends.sort(key=lambda end: -end.trace[-1])
+    leaders = [climbed(end.parameters, batch, 20, 1e-5) for end in ends[:3]]
+    best = max(leaders, key=lambda end: end.trace[-1])
+    if len(batch) >= 5 * batch.X.shape[1] * model.n_components:
+        weights = best.summary.statistics.emissions.count  # type: ignore[attr-defined]
+        emissions = model.family.refined(prior.emissions, best.parameters.emissions, weights / weights.sum(), geometry)
+        prior = replace(prior, emissions=emissions)
+    best = climbed(best.parameters, batch, 30, 1e-6)
+    return Start(prior, best.parameters, best.summary)
+
+
+def _random(X: Array, n_states: int, rng: np.random.Generator) -> Array:
+    """Responsibilities that are the same for equal rows, and random otherwise."""
+    values, places = np.unique(X, axis=0, return_inverse=True)
+    return rng.dirichlet(np.ones(n_states), size=len(values))[places.ravel()]
+
+
+def _collected(model: HiddenMarkov, geometry: Any, batch: Batch, present: Any, responsibilities: Array) -> Any:
+    """Statistics of rows whose states are known, up to what they are one after another."""
+    k = model.n_components
+    emissions = model.family.collect(geometry, Batch(np.ascontiguousarray(batch.X[present])), responsibilities)
+    mean = responsibilities.mean(axis=0)
+    states = np.full((len(batch), k), 1.0 / k)
+    states[present] = responsibilities
+    follows = batch.sequences[1:] == batch.sequences[:-1] if batch.sequences.size else np.ones(len(batch) - 1, dtype=bool)
+    steps = states[:-1][follows].T @ states[1:][follows]
+    steps = STAY * steps + (1.0 - STAY) * steps.sum(axis=1, keepdims=True) / k
+    zeros = model.zeros(batch.X.shape[1])
+    return replace(zeros, start=mean, steps=steps, emissions=emissions)

@@ -1,0 +1,535 @@
+"""Hidden Markov chain: K states, each with a component of a family, where it begins, and how it passes between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.families.protocol import Linked
+from headwater.kernels.chains import best_path, run_filter, smooth
+from headwater.kernels.parallel import one_blas_thread, run_slabs
+from headwater.models.chain_records import (
+    Carry,
+    ChainParameters,
+    ChainPrior,
+    ChainStatistics,
+    dirichlet,
+    divergence,
+    log_density,
+    shares_of,
+)
+from headwater.models.mixture import averaged_share
+from headwater.models.protocol import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
+from headwater.state import Batch, Summary
+from headwater.statistics import Array
+
+EMPTY: Array = np.empty(0)
+NO_LOGS: Array = np.empty((0, 0))
+NO_POSTERIORS: Array = np.empty((0, 0))
+
+# Rows that are smoothed at once, and rows beyond them that are looked at; more where a chain forgets slowly.
+PIECES = ((8192, 128), (65536, 1024))
+# Two smoothers that began at different rows agree when they differ by less.
+AGREE = 1e-12
+
+
+@dataclass(frozen=True)
+class HiddenMarkov:
+    """The model: pure functions of parameters, statistics and rows. Rows of NaN are missing: they pass time, and say nothing.
+
+    A prior that is None is a tenth of a count. `hold` puts parameters that are not to be learned back in their place.
+    """
+
+    n_components: int
+    family: Linked
+    start_prior: Any = None
+    steps_prior: Any = None
+    lag: int = 50
+    hold: Any = None
+
+    chained = True
+
+    @property
+    def ways(self) -> frozenset[tuple[str, str]]:
+        return frozenset(("exact", name) for name in ("mode", "mean", "expect_log") if name in self.family.readouts)
+
+    @property
+    def samplers(self) -> Mapping[str, Sampler]:
+        return {}
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether the user gave any part of the prior."""
+        return self.start_prior is not None or self.steps_prior is not None or self.family.has_prior
+
+    def n_parameters(self, width: int) -> int:
+        """Number of free parameters."""
+        return self.family.n_parameters(width) + self.n_components**2 - 1
+
+    def rows_to_learn(self, width: int) -> int:
+        """Rows that it takes to move every parameter."""
+        return self.n_parameters(width)
+
+    def rows_to_start(self, width: int) -> int:
+        """Rows to wait for: ten for every parameter, at least 2000."""
+        return max(2000, 10 * self.rows_to_learn(width))
+
+    def row_bytes(self, width: int) -> int:
+        """Memory of a row that waits."""
+        return self.family.row_bytes(width) + 8
+
+    def zeros(self, width: int) -> ChainStatistics:
+        k = self.n_components
+        return ChainStatistics(np.zeros(1), np.zeros(k), np.zeros((k, k)), self.family.zeros(width))
+
+    def kept(self, name: str, statistics: Any) -> Any:
+        """Statistics have one form."""
+        return statistics
+
+    # Priors and readouts
+
+    def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> ChainPrior:
+        """The user's prior, completed in the scale of rows that were seeded with these responsibilities."""
+        k = self.n_components
+        start, start_shift = dirichlet(self.start_prior, (k,))
+        steps, steps_shift = dirichlet(self.steps_prior, (k, k))
+        return ChainPrior(start, steps, start_shift, steps_shift, self.family.prior(geometry, batch, responsibilities))
+
+    def flattened(self, prior: ChainPrior) -> ChainPrior:
+        """The prior without what the user did not ask for: its mode is maximum likelihood but for what they did."""
+        if self.start_prior is None:
+            prior = replace(prior, start_shift=prior.start)
+        if self.steps_prior is None:
+            prior = replace(prior, steps_shift=prior.steps)
+        return prior if self.family.has_prior else replace(prior, emissions=self.family.flattened(prior.emissions))
+
+    def readout(self, name: str, prior: ChainPrior, statistics: Any, count: float) -> ChainParameters:
+        """Parameters of the belief prior + count * statistics: "mode", "mean" or "expect_log"."""
+        totals = statistics if count == 1.0 else statistics.scaled(count)
+        parameters = ChainParameters(
+            shares_of(name, prior.start, prior.start_shift, totals.start),
+            shares_of(name, prior.steps, prior.steps_shift, totals.steps),
+            self.family.readout(name, prior.emissions, totals.emissions),
+        )
+        return parameters if prior.fixed is None else self.hold(parameters, prior.fixed)
+
+    def objective(self, name: str, prior: ChainPrior, parameters: ChainParameters, statistics: Any, count: float) -> float:
+        """What a pass of the named readout adds to the summed score of the rows so that it can only rise."""
+        if name == "expect_log":
+            totals = statistics.scaled(count)
+            chain = divergence(prior.start, totals.start[None]) + divergence(prior.steps, totals.steps)
+            return -float(chain + self.family.divergence(prior.emissions, totals.emissions))
+        if name == "mode":
+            chain = log_density(prior.start - prior.start_shift, parameters.start)
+            chain += log_density(prior.steps - prior.steps_shift, parameters.transitions)
+            return chain + self.family.log_prior(prior.emissions, parameters.emissions)
+        return 0.0
+
+    # Merging
+
+    def repaired(self, prior: ChainPrior, totals: Any, parts: Sequence[Any]) -> tuple[Any, tuple[int, ...]]:
+        """Beliefs are prior and counts, which always add."""
+        return totals, ()
+
+    def brought(self, prior: ChainPrior, own: ChainPrior, statistics: ChainStatistics) -> ChainStatistics:
+        """Return statistics that were gathered under the prior `own` about the origin of another."""
+        return replace(statistics, emissions=self.family.brought(prior.emissions, own.emissions, statistics.emissions))
+
+    def permuted(self, statistics: ChainStatistics, order: Any) -> ChainStatistics:
+        """Return statistics with the states in another order."""
+        emissions = self.family.permuted(statistics.emissions, order)
+        steps = np.ascontiguousarray(statistics.steps[np.ix_(order, order)])
+        return ChainStatistics(statistics.from_base.copy(), statistics.start[order], steps, emissions)
+
+    def chosen(self, prior: ChainPrior, order: Any) -> ChainPrior:
+        """Return the prior of some of the states."""
+        pairs = np.ix_(order, order)
+        return ChainPrior(
+            prior.start[order], prior.steps[pairs], prior.start_shift[order], prior.steps_shift[pairs],
+            self.family.chosen(prior.emissions, order), None if prior.fixed is None else self.picked(prior.fixed, order),
+        )  # fmt: skip
+
+    def picked(self, parameters: ChainParameters, order: Any) -> ChainParameters:
+        """Return the parameters of some of the states, whose probabilities sum to one again."""
+        start, transitions = parameters.start[order], parameters.transitions[np.ix_(order, order)]
+        transitions = transitions / transitions.sum(axis=1, keepdims=True)
+        return ChainParameters(start / start.sum(), transitions, self.family.picked(parameters.emissions, order))
+
+    def separation(self, prior: ChainPrior, totals: Any, others: Any) -> Array:
+        """Symmetric divergence (K, K) of the beliefs about the components of these states and of those."""
+        return np.asarray(self.family.separation(prior.emissions, totals.emissions, others.emissions))
+
+    def contrast(self, prior: ChainPrior, totals: Any, others: Any) -> Array:
+        """Symmetric divergence (K,) of the densities of each state here and there, in nats a row."""
+        return self.family.contrast(prior.emissions, totals.emissions, others.emissions)
+
+    # Rows
+
+    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
+        """Find a prior and parameters to start from on the rows of a warm-up."""
+        from headwater.models.chain_start import first_chain
+
+        with one_blas_thread():
+            return first_chain(self, batch, key, settings, n_threads)
+
+    def summarize(
+        self,
+        parameters: ChainParameters,
+        batch: Batch,
+        pending: Summary | None = None,
+        scores: Array = NO_SCORES,
+        n_threads: int | None = None,
+        inference: Inference = EXACT,
+    ) -> Summary:
+        """E-step over sequences that are at hand from beginning to end: Baum-Welch."""
+        totals, score = self._passed(parameters, batch, True, scores, NO_POSTERIORS, n_threads)
+        return Summary(totals, len(batch), batch.size, score)
+
+    def summarize_open(
+        self, parameters: ChainParameters, batch: Batch, carry: Carry | None, rows: int, n_threads: int | None = None
+    ) -> tuple[Summary, Carry]:
+        """E-step of the first `rows` rows, given those after them, and what was carried. Returns what is to be carried on."""
+        carry = carry or Carry()
+        order, edges, ids = grouped(batch.sequences, len(batch))
+        if order is not None:
+            batch = batch[order]
+        known, filters = self._carried(carry, ids)
+        places = np.arange(len(batch)) if order is None else order
+        counted = np.add.reduceat((places < rows).astype(np.int64), edges[:-1])
+        shares, ahead, scores = self._filtered(parameters, batch.X, edges, known, filters, n_threads)
+        totals = self.zeros(batch.X.shape[1])
+        smooth(shares, ahead, edges, known, filters, counted, parameters.transitions, totals.start, totals.steps)
+        totals.steps[...] *= parameters.transitions
+        counts = places < rows
+        own = slice(0, rows) if order is None else counts
+        totals = self._collected(parameters, batch.X[own], shares[own], totals, n_threads)
+        after = dict(carry.filters)
+        for at, number in enumerate(ids.tolist()):
+            if counted[at] and (number >= 0 or counted[at] < edges[at + 1] - edges[at]):
+                after[number] = filters[at]
+            elif counted[at]:
+                after.pop(number, None)
+        return Summary(totals, rows, float(rows), float(scores[counts].sum())), Carry(after)
+
+    def follow(
+        self,
+        parameters: ChainParameters,
+        batch: Batch,
+        carry: Carry | None,
+        scores: Array = NO_SCORES,
+        filtered: Array = NO_POSTERIORS,
+        n_threads: int | None = None,
+    ) -> Carry:
+        """Filter rows that follow what was carried: fill the log-score of each, and its states given the rows so far."""
+        carry = carry or Carry()
+        order, edges, ids = grouped(batch.sequences, len(batch))
+        X = batch.X if order is None else batch.X[order]
+        known, filters = self._carried(carry, ids)
+        shares, _, found = self._filtered(parameters, X, edges, known, filters, n_threads)
+        for target, values in ((scores, found), (filtered, shares)):
+            if target.size:
+                target[slice(None) if order is None else order] = values
+        after = dict(carry.filters)
+        for at, number in enumerate(ids.tolist()):
+            after[number] = shares[edges[at + 1] - 1].copy()
+        last = int(batch.sequences[-1]) if batch.sequences.size else 0
+        after = {number: states for number, states in after.items() if number >= 0 or number == last}
+        return replace(carry, filters=after)
+
+    def log_likelihood(self, parameters: ChainParameters, batch: Batch, n_threads: int | None = None) -> Array:
+        """Log-score of every row, given those before it in its sequence."""
+        scores = np.empty(len(batch))
+        self.follow(parameters, batch, None, scores, n_threads=n_threads)
+        return scores
+
+    def posterior(self, parameters: ChainParameters, batch: Batch, n_threads: int | None = None) -> Array:
+        """States (n, K) of every row, given all rows of its sequence."""
+        return self.smoothed(parameters, batch, NO_SCORES, n_threads)
+
+    def smoothed(self, parameters: ChainParameters, batch: Batch, scores: Array, n_threads: int | None = None) -> Array:
+        """The same, with the log-scores of the rows."""
+        posteriors = np.empty((len(batch), self.n_components))
+        self._passed(parameters, batch, False, scores, posteriors, n_threads)
+        return posteriors
+
+    def best(self, parameters: ChainParameters, batch: Batch, n_threads: int | None = None) -> tuple[float, NDArray[np.int64]]:
+        """The most probable path of states (Viterbi), and its log-probability with the rows."""
+        order, edges, _ = grouped(batch.sequences, len(batch))
+        X = batch.X if order is None else batch.X[order]
+        shares, scores = self._densities(parameters, X, n_threads)
+        with np.errstate(divide="ignore"):
+            logs = np.log(shares)
+            rare = np.flatnonzero((shares < 1e-290).any(axis=1))
+            if len(rare):
+                logs[rare] = self._log_densities(parameters, X[rare]) - scores[rare, None]
+            log_start, log_transitions = np.log(parameters.start), np.log(parameters.transitions)
+        back = np.empty((len(X), self.n_components), dtype=np.min_scalar_type(self.n_components))
+        path = np.empty(len(X), dtype=np.int64)
+        total = best_path(logs, edges, log_start, log_transitions, back, path)
+        if order is not None:
+            path[order] = path.copy()
+        return float(total + scores.sum()), path
+
+    def _passed(
+        self, parameters: Any, batch: Batch, learning: bool, scores: Array, posteriors: Array, n_threads: int | None
+    ) -> tuple[Any, float]:
+        """Smooth complete sequences piece by piece, side by side.
+
+        A piece looks a little ahead, and a slab of pieces a little back; if two that meet do not agree, since the chain forgets
+        slowly, all is done again in longer pieces, in the end in one.
+        """
+        order, edges, _ = grouped(batch.sequences, len(batch))
+        X = batch.X if order is None else batch.X[order]
+        rows, own_scores = len(X), np.empty(len(X)) if scores.size else NO_SCORES
+        states = np.empty((rows, self.n_components)) if posteriors.size else NO_POSTERIORS
+        for piece, beyond in (*PIECES, (rows, rows)):
+
+            def work(slab: int, begin: int, stop: int, piece: int = piece, beyond: int = beyond) -> Any:
+                return self._slab(parameters, X, edges, begin, stop, piece, beyond, learning, own_scores, states)
+
+            done = [work(0, 0, rows)] if piece >= rows else run_slabs(work, rows, n_threads)
+            if all(one is not None for one in done) and _meet(done):
+                break
+        if scores.size:
+            scores[slice(None) if order is None else order] = own_scores
+        if posteriors.size:
+            posteriors[slice(None) if order is None else order] = states
+        totals = done[0][0]
+        for one in done[1:]:
+            totals = totals + one[0] if learning else None
+        return totals, float(sum(one[1] for one in done))
+
+    def _slab(
+        self, parameters: Any, X: Array, edges: NDArray[np.int64], begin: int, stop: int, piece: int, beyond: int,
+        learning: bool, scores: Array, states: Array,
+    ) -> tuple[Any, ...] | None:  # fmt: skip
+        """Smooth rows begin to stop. Returns totals, score, and where neighbours must agree: filter and states at both ends."""
+        k = self.n_components
+        totals, score = self.zeros(X.shape[1]) if learning else None, 0.0
+        at = int(np.searchsorted(edges, begin, side="right")) - 1
+        filters, inside = np.full((1, k), 1.0 / k), begin > edges[at]
+        if inside:
+            low = max(int(edges[at]), begin - beyond)
+            known = np.array([low > edges[at]])
+            shares, _, _ = self._filtered(parameters, X[low:begin], np.array([0, begin - low]), known, filters, 1)
+            filters = shares[-1:].copy()
+        first_filter = filters[0].copy()
+        last_states: Array | None = None
+        head: Array | None = None
+        for low in range(begin, stop, piece):
+            high = min(low + piece, stop)
+            last = int(np.searchsorted(edges, high, side="left"))  # the edge at or after the end of the piece
+            end = min(int(edges[last]), high + beyond)
+            first = int(np.searchsorted(edges, low, side="right")) - 1
+            own = np.concatenate([[low], edges[first + 1 : last], [end]]) - low
+            known, carried = np.zeros(len(own) - 1, dtype=bool), np.empty((len(own) - 1, k))
+            known[0] = inside
+            carried[0] = filters[0]
+            counted = np.minimum(np.diff(own), high - low - own[:-1])
+            shares, ahead, found = self._filtered(parameters, X[low:end], own, known, carried, 1)
+            start, steps = (totals.start, totals.steps) if totals is not None else (np.zeros(k), np.zeros((k, k)))
+            smooth(shares, ahead, own, known, carried, counted, parameters.transitions, start, steps)
+            if last_states is not None and inside and np.abs(last_states - shares[0]).max() > AGREE:
+                return None
+            head = shares[0].copy() if head is None else head
+            if totals is not None:
+                totals = self._collected(parameters, X[low:high], shares[: high - low], totals, 1)
+            if scores.size:
+                scores[low:high] = found[: high - low]
+            if states.size:
+                states[low:high] = shares[: high - low]
+            score += float(found[: high - low].sum())
+            filters, inside = carried[-1:], bool(edges[last] > high)
+            last_states = shares[high - low].copy() if inside else None
+        if totals is not None:
+            totals.steps[...] *= parameters.transitions
+        last_filter = filters[0] if inside else EMPTY
+        return totals, score, first_filter, head, last_filter, EMPTY if last_states is None else last_states
+
+    def _carried(self, carry: Carry, ids: NDArray[np.int64]) -> tuple[NDArray[np.bool_], Array]:
+        known = np.array([number in carry.filters for number in ids.tolist()])
+        filters = np.zeros((len(ids), self.n_components))
+        for at in np.flatnonzero(known):
+            filters[at] = carry.filters[int(ids[at])]
+        return known, filters
+
+    def _filtered(
+        self,
+        parameters: Any,
+        X: Array,
+        edges: NDArray[np.int64],
+        known: NDArray[np.bool_],
+        filters: Array,
+        n_threads: int | None,
+    ) -> tuple[Array, Array, Array]:
+        """States of each row given the rows so far, and given those before it, and its log-score."""
+        shares, scores = self._densities(parameters, X, n_threads)
+        ahead = np.empty_like(shares)
+        chain = (edges, known, filters, parameters.start, parameters.transitions, ahead, scores)
+        if run_filter(shares, NO_LOGS, *chain) >= 0:
+            shares, scores[...] = self._densities(parameters, X, n_threads)
+            run_filter(shares, self._log_densities(parameters, X) - scores[:, None], *chain)
+        return shares, ahead, scores
+
+    def _densities(self, parameters: Any, X: Array, n_threads: int | None) -> tuple[Array, Array]:
+        """Densities of each row under each state, relative to their sum, and its logarithm."""
+        shares, scores = np.empty((len(X), self.n_components)), np.empty(len(X))
+        rows, missing = _observed(X)
+        flat = np.zeros(self.n_components)
+        self.family.estep(parameters.emissions, flat, Batch(rows), scores=scores, responsibilities=shares, n_threads=n_threads)
+        if missing is not None:
+            shares[missing], scores[missing] = 1.0, 0.0
+        return shares, scores
+
+    def _log_densities(self, parameters: Any, X: Array) -> Array:
+        """Log-densities of each row under each state, however small."""
+        rows, missing = _observed(X)
+        logs = np.empty((len(X), self.n_components))
+        for k in range(self.n_components):
+            alone = np.full(self.n_components, -np.inf)
+            alone[k] = 0.0
+            column = np.empty(len(X))
+            self.family.estep(parameters.emissions, alone, Batch(rows), scores=column, n_threads=1)
+            logs[:, k] = column
+        if missing is not None:
+            logs[missing] = 0.0
+        return logs
+
+    def _collected(self, parameters: Any, X: Array, states: Array, totals: ChainStatistics, n_threads: int | None) -> Any:
+        """Add the statistics of rows whose states are known."""
+        rows, missing = _observed(X)
+        if missing is not None:
+            rows, states = rows[~missing], states[~missing]
+        if not len(rows):
+            return totals
+        _, emissions = self.family.estep(
+            parameters.emissions, np.zeros(self.n_components), Batch(np.ascontiguousarray(rows)), totals.emissions,
+            responsibilities=np.ascontiguousarray(states), given=True, n_threads=n_threads,
+        )  # fmt: skip
+        return replace(totals, emissions=emissions)
+
+    def sweeps(self, inference: Inference) -> bool:
+        """Whether rows can be learned one by one in a kernel."""
+        return True
+
+    def sweep(self, *_: Any) -> Any:
+        """Rows are learned by `sweep_open`."""
+        raise NotImplementedError
+
+    def sweep_open(
+        self,
+        name: str,
+        prior: ChainPrior,
+        statistics: ChainStatistics,
+        average: ChainStatistics | None,
+        n_eff: float,
+        batch: Batch,
+        steps: Array,
+        gains: Array,
+        scores: Array,
+        carry: Carry | None,
+    ) -> tuple[ChainStatistics, ChainStatistics | None, float, Carry]:
+        """Learn step by step (paper 002): what a row says is known only when it is known where the chain goes from there.
+
+        Returns statistics, average, n_eff and what is carried on: how statistics differ with the state of each sequence.
+        """
+        carry = carry or Carry()
+        filters, apart, left = dict(carry.filters), dict(carry.apart), carry.left
+        width, k = batch.X.shape[1], self.n_components
+        mean, moving = self._flat(statistics), EMPTY if average is None else self._flat(average)
+        chain = (prior.start, prior.steps, prior.start_shift, prior.steps_shift)
+        sequences = batch.sequences if batch.sequences.size else np.zeros(len(batch), dtype=np.int64)
+        edges = np.concatenate([[0], np.flatnonzero(np.diff(sequences)) + 1, [len(batch)]])
+        with np.errstate(divide="ignore"):
+            keeps = left + np.cumsum(np.log1p(-steps))
+        for begin, end in pairwise(edges.tolist()):
+            run, number = slice(begin, end), int(sequences[begin])
+            known = number in filters
+            now = filters[number].copy() if known else np.full(k, 1.0 / k)
+            given = np.tile(mean, (k, 1))
+            if number in apart:
+                difference, before = apart[number]
+                given += difference * np.exp((keeps[begin - 1] if begin else left) - before)
+            n_eff, given = self.family.sweep_chain(
+                name, prior.emissions, chain, np.ascontiguousarray(batch.X[run]), steps[run], gains[run], n_eff, known, now,
+                given, mean, moving, scores[run],
+            )  # fmt: skip
+            filters[number], apart[number] = now, (given - mean, float(keeps[end - 1]))
+        for number in [number for number in filters if number < 0 and number != sequences[-1]]:
+            del filters[number]
+            apart.pop(number, None)
+        share = np.asarray(float(statistics.from_base[0]) * np.cumprod(1.0 - steps))
+        learned = self._unflat(mean, width)
+        learned.from_base[...] = share[-1]
+        carried = Carry(filters, apart, float(keeps[-1]))
+        if average is None:
+            return learned, None, n_eff, carried
+        averaged = self._unflat(moving, width)
+        averaged.from_base[...] = averaged_share(float(average.from_base[0]), share, gains)
+        return learned, averaged, n_eff, carried
+
+    def _flat(self, statistics: ChainStatistics) -> Array:
+        emissions = statistics.emissions
+        emissions = replace(emissions, table=emissions.table.plain()) if hasattr(emissions, "table") else emissions
+        return np.concatenate([statistics.start, statistics.steps.ravel(), self.family.flat(emissions)])
+
+    def _unflat(self, row: Array, width: int) -> ChainStatistics:
+        k = self.n_components
+        emissions = self.family.unflat(row[k * (k + 1) :], width)
+        return ChainStatistics(np.zeros(1), row[:k].copy(), row[k : k * (k + 1)].reshape(k, k).copy(), emissions)
+
+    def widened(self, value: Any, width: int) -> Any:
+        """Chains have the width they began with."""
+        raise NotImplementedError
+
+    def climb(self, *_: Any) -> None:
+        """There is no faster way to make passes."""
+        return None
+
+    def sample(
+        self, parameters: ChainParameters, rows: int, rng: np.random.Generator, first: int | None = None
+    ) -> tuple[Array, NDArray[np.int64]]:
+        """Draw a sequence of rows, and the states it went through."""
+        running = np.cumsum(parameters.transitions, axis=1)
+        uniform, states = rng.uniform(size=rows), np.empty(rows, dtype=np.int64)
+        begin = np.cumsum(parameters.start)
+        for t in range(rows):
+            ends = running[states[t - 1]] if t else begin
+            states[t] = np.searchsorted(ends, uniform[t] * ends[-1], side="right")
+            if t == 0 and first is not None:
+                states[0] = first
+        return self.family.sample(parameters.emissions, states, rng), states
+
+
+def grouped(sequences: NDArray[np.int64], rows: int) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
+    """Return an order in which rows of a sequence stand together (None: they do), where each begins, and their numbers."""
+    if not sequences.size:
+        return None, np.array([0, rows]), np.zeros(1, dtype=np.int64)
+    order = None
+    edges = np.flatnonzero(sequences[1:] != sequences[:-1]) + 1
+    ids = sequences[np.concatenate([[0], edges])]
+    if len(np.unique(ids)) < len(ids):
+        order = np.argsort(sequences, kind="stable")
+        arranged = sequences[order]
+        edges = np.flatnonzero(arranged[1:] != arranged[:-1]) + 1
+        ids = arranged[np.concatenate([[0], edges])]
+    return order, np.concatenate([[0], edges, [rows]]), ids
+
+
+def _meet(done: Sequence[Any]) -> bool:
+    """Whether slabs agree where they meet."""
+    for one, other in pairwise(done):
+        if one[4].size and (np.abs(one[4] - other[2]).max() > AGREE or np.abs(one[5] - other[3]).max() > AGREE):
+            return False
+    return True
+
+
+def _observed(X: Array) -> tuple[Array, NDArray[np.bool_] | None]:
+    """Rows with those that are missing filled in, and which these are."""
+    missing = np.isnan(X[:, 0])
+    return (np.where(missing[:, None], 0.0, X), missing) if missing.any() else (X, None)
