@@ -316,7 +316,7 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
             if scores.size:
                 stop = min(end, at + (1 << buffer.rows.bit_length()) - buffer.rows)
                 if buffer.rows >= UNKNOWN_ROWS:
-                    scores[at:stop] = learner.model.log_likelihood(milestone_parameters(learner, state), batch[at:stop])
+                    _score_waiting(learner, state, batch[at:stop], scores[at:stop])
             buffer.append(batch[at:stop])
             at = stop
         if not over:
@@ -328,6 +328,17 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
     except BaseException:
         buffer.cut(before)
         raise
+
+
+def _score_waiting(learner: Learner, state: State, batch: Batch, scores: Array) -> None:
+    """Score rows of the warm-up by what was known at the last milestone."""
+    parameters = milestone_parameters(learner, state)
+    if learner.model.chained:
+        assert state.buffer is not None
+        before = learner.chain.follow(parameters, state.buffer.batch(), None)
+        learner.chain.follow(parameters, batch, before, scores)
+    else:
+        scores[...] = learner.model.log_likelihood(parameters, batch)
 
 
 def _rows_to_wait(learner: Learner, buffer: Buffer, batch: Batch) -> tuple[int, bool]:

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
 from headwater.algorithms import AutoOnlineEM, BayesianOnlineEM, OnlineEM, OnlineVB, SatoEM, resolve
-from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.chain_answers import ChainAnswers
 from headwater.estimators.chains import Chunk, GivenChain, Hold, check_key, check_keys, check_lengths, check_probabilities
 from headwater.estimators.display import html_table, text_table
 from headwater.estimators.mixture import CONSTRAINTS
@@ -43,7 +43,7 @@ class Monitor:
         return len(self.history)
 
 
-class HiddenMarkovEstimator(StreamingEstimator):
+class HiddenMarkovEstimator(ChainAnswers):
     """Base of the hidden Markov models: K states with a component of a family that the subclass names."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -426,204 +426,6 @@ class HiddenMarkovEstimator(StreamingEstimator):
             cache.quick = (state.statistics, report(learner, replace(state, waiting=None, carry=None)))
         return cache.quick[1]
 
-    # Answers
-
-    def score(self, X: Any, lengths: Any = None) -> float:
-        """Return the log-likelihood of all rows together.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence; by default all rows are one.
-
-        Returns
-        -------
-        log_prob : float
-            Log-likelihood, the sum over the sequences.
-        """
-        return float(self.score_steps(X, lengths).sum())
-
-    def score_steps(self, X: Any, lengths: Any = None) -> Array:
-        """Return the log-density of each row given the rows before it in its sequence.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence; by default all rows are one.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            Log-densities, whose sum is `score`. Rows that are missing score 0.
-        """
-        batch = self._sequences_of(X, lengths)
-        return self._model.log_likelihood(self._parameters_seen(), batch, self.n_threads)
-
-    def score_samples(self, X: Any, lengths: Any = None) -> tuple[float, Array]:
-        """Return the log-likelihood of all rows together, and the probability of each state at each of them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence; by default all rows are one.
-
-        Returns
-        -------
-        log_prob : float
-            Log-likelihood.
-        posteriors : ndarray of shape (n_samples, n_components)
-            Probability of each state given all rows of the sequence.
-        """
-        batch = self._sequences_of(X, lengths)
-        scores = np.empty(len(batch))
-        posteriors = self._model.smoothed(self._parameters_seen(), batch, scores, self.n_threads)
-        return float(scores.sum()), posteriors
-
-    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
-        """Return the probability of each state at each row, given all rows of its sequence.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence; by default all rows are one.
-
-        Returns
-        -------
-        posteriors : ndarray of shape (n_samples, n_components)
-            Probabilities, which sum to one in each row.
-        """
-        batch = self._sequences_of(X, lengths)
-        return self._model.posterior(self._parameters_seen(), batch, self.n_threads)
-
-    def decode(self, X: Any, lengths: Any = None, algorithm: str | None = None) -> tuple[float, NDArray[np.int64]]:
-        """Return the most probable states.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence; by default all rows are one.
-        algorithm : {'viterbi', 'map'}, optional
-            The most probable path, or the most probable state of each row; by default `decoder`.
-
-        Returns
-        -------
-        log_prob : float
-            Log-probability of path and rows ('viterbi'), or the sum of the states' probabilities ('map').
-        states : ndarray of shape (n_samples,)
-            The states.
-        """
-        algorithm = self.decoder if algorithm is None else algorithm
-        if algorithm not in ("viterbi", "map"):
-            raise ValueError(f"algorithm must be 'viterbi' or 'map', got {algorithm!r}")
-        if algorithm == "map":
-            posteriors = self.predict_proba(X, lengths)
-            return float(posteriors.max(axis=1).sum()), posteriors.argmax(axis=1)
-        return self._model.best(self._parameters_seen(), self._sequences_of(X, lengths), self.n_threads)
-
-    def predict(self, X: Any, lengths: Any = None) -> NDArray[np.int64]:
-        """Return the most probable states (see `decode`).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence; by default all rows are one.
-
-        Returns
-        -------
-        states : ndarray of shape (n_samples,)
-            The states.
-        """
-        return self.decode(X, lengths)[1]
-
-    def sample(
-        self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
-    ) -> tuple[Array, NDArray[np.int64]]:
-        """Draw a sequence.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of rows.
-        random_state : int, RandomState instance or None, optional
-            By default that of the model.
-        currstate : int, optional
-            The state to begin in.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            The rows.
-        states : ndarray of shape (n_samples,)
-            The states they came from.
-        """
-        parameters = self._parameters_seen()
-        if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
-            raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")
-        if currstate is not None and not (isinstance(currstate, numbers.Integral) and 0 <= currstate < self.n_components):
-            raise ValueError(f"currstate must be a state, from 0 to {self.n_components - 1}, got {currstate!r}")
-        rng = self._rng() if random_state is None else np.random.default_rng(_seed(random_state))
-        return self._model.sample(parameters, int(n_samples), rng, None if currstate is None else int(currstate))
-
-    def aic(self, X: Any, lengths: Any = None) -> float:
-        """Return Akaike's information criterion on the rows; lower is better.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence; by default all rows are one.
-
-        Returns
-        -------
-        aic : float
-            The criterion.
-        """
-        return -2.0 * self.score(X, lengths) + 2.0 * self._n_parameters()
-
-    def bic(self, X: Any, lengths: Any = None) -> float:
-        """Return the Bayesian information criterion on the rows; lower is better.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence; by default all rows are one.
-
-        Returns
-        -------
-        bic : float
-            The criterion.
-        """
-        return -2.0 * self.score(X, lengths) + self._n_parameters() * float(np.log(len(self._checked(X))))
-
-    def get_stationary_distribution(self) -> Array:
-        """Return how often the chain is in each state in the long run.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_components,)
-            The distribution that a step leaves as it is.
-        """
-        transitions = self.transmat_
-        k = len(transitions)
-        equations = np.vstack([transitions.T - np.eye(k), np.ones(k)])
-        found = np.linalg.lstsq(equations, np.append(np.zeros(k), 1.0), rcond=None)[0]
-        return np.maximum(found, 0.0) / np.maximum(found, 0.0).sum()
-
     # What was learned
 
     @property
@@ -773,9 +575,3 @@ class HiddenMarkovEstimator(StreamingEstimator):
     def _repr_html_inner(self) -> str:
         html = super()._repr_html_inner()
         return html + html_table(*self._summary()) if self._has_state() else html
-
-
-def _seed(random_state: Any) -> Any:
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    return random_state

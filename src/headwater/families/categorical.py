@@ -8,16 +8,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.families.multinomial import EMPTY, EMPTY_TABLE, Multinomial
-from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
-from headwater.families.table import Table
+from headwater.families.multinomial import EMPTY, EMPTY_TABLE, ONE_GROUP, Multinomial
+from headwater.families.multinomial_records import MultinomialPrior, norms
 from headwater.kernels.chain_sweep import sweep_symbols
 from headwater.kernels.chains import add_symbols
 from headwater.kernels.mixture import READOUTS
+from headwater.kernels.multinomial import word_table
 from headwater.state import Batch
-from headwater.statistics import Array
+from headwater.statistics import Array, Statistics
 
 DIRECTIONS = 16  # in which the contexts of symbols are told apart, at most
+
+
+@dataclass(frozen=True)
+class CategoricalStatistics(Statistics):
+    """Rows (K,), the same as counts of the one group of columns (1, K), and of each symbol (V, K), per component.
+
+    What a multinomial keeps of many words in a table that costs no copy; of symbols there are few.
+    """
+
+    count: Array
+    length: Array
+    table: Array
+
+
+@dataclass(frozen=True)
+class CategoricalParameters:
+    """Log-probabilities (V, K), or what a readout puts in their place."""
+
+    logs: Array
 
 
 @dataclass(frozen=True)
@@ -35,13 +54,9 @@ class Contexts:
 
 @dataclass(frozen=True)
 class Categorical(Multinomial):
-    """The family of rows (n, 1) that hold a symbol each. Statistics, prior and readouts are the multinomial's."""
+    """The family of rows (n, 1) that hold a symbol each. Prior and beliefs are the multinomial's."""
 
     n_symbols: int = 1
-
-    def zeros(self, width: int) -> MultinomialStatistics:
-        """Return statistics that hold nothing."""
-        return super().zeros(self.n_symbols)
 
     def n_parameters(self, width: int) -> int:
         """Number of free parameters of all components."""
@@ -49,7 +64,17 @@ class Categorical(Multinomial):
 
     def row_bytes(self, width: int) -> int:
         """Memory of a row that waits."""
-        return 16
+        return 8
+
+    def zeros(self, width: int) -> Any:
+        """Return statistics that hold nothing."""
+        k = self.n_components
+        return CategoricalStatistics(np.zeros(1), np.zeros(k), np.zeros((1, k)), np.zeros((self.n_symbols, k)))
+
+    def permuted(self, statistics: Any, order: Any) -> Any:
+        """Return statistics with the components in another order."""
+        parts = (statistics.count, statistics.length, statistics.table)
+        return CategoricalStatistics(statistics.from_base.copy(), *(np.ascontiguousarray(part[..., order]) for part in parts))
 
     def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> MultinomialPrior:
         """The user's prior, or a part of a count for every symbol."""
@@ -67,9 +92,38 @@ class Categorical(Multinomial):
         _, _, directions = np.linalg.svd(np.sqrt(mass)[:, None] * centred, full_matrices=False)
         return Contexts(symbols, centred @ directions[:DIRECTIONS].T)
 
+    # Readouts
+
+    def readout(self, name: str, prior: MultinomialPrior, totals: Any) -> Any:
+        """Return parameters of the named kind for totals (not means per row)."""
+        logs, code = np.empty((self.n_symbols, self.n_components)), READOUTS[name]
+        words = np.arange(self.n_symbols, dtype=np.int32)
+        norm = norms(code, prior, totals.length)
+        word_table(code, words + np.int32(1), totals.table, 1.0, words, prior.beta, prior.shift, norm, ONE_GROUP, logs)
+        return CategoricalParameters(logs)
+
+    def picked(self, parameters: Any, order: Any) -> Any:
+        """Return the parameters of some of the components."""
+        return CategoricalParameters(np.ascontiguousarray(parameters.logs[:, order]))
+
+    def from_probabilities(self, probabilities: Array) -> Any:
+        """Return parameters with these probabilities (K, V)."""
+        return CategoricalParameters(np.log(np.maximum(np.array(probabilities.T, order="C"), 1e-300)))
+
+    def probabilities(self, parameters: Any) -> Array:
+        """Probabilities (K, V) of parameters."""
+        return np.exp(parameters.logs.T)
+
+    def log_prior(self, prior: MultinomialPrior, parameters: Any) -> float:
+        """Return what MAP-EM adds to the likelihood."""
+        excess = prior.beta - prior.shift
+        return float((excess * parameters.logs).sum()) if excess.any() else 0.0
+
+    # Rows
+
     def estep(
         self,
-        parameters: MultinomialParameters,
+        parameters: Any,
         log_weights: Array,
         batch: Batch,
         totals: Any = None,
@@ -78,11 +132,11 @@ class Categorical(Multinomial):
         given: bool = False,
         n_threads: int | None = None,
     ) -> tuple[float, Any]:
-        """Fill `scores` and `responsibilities`; return the score and `totals` with the rows added."""
+        """Add to `totals`, fill `scores` and `responsibilities`; return the score and `totals`."""
         symbols = batch.X[:, 0].astype(np.int64)
         score, shares = 0.0, responsibilities
         if not given:
-            joint = parameters.all() + log_weights
+            joint = parameters.logs + log_weights
             peak = joint.max(axis=1)
             table = np.exp(joint - peak[:, None])
             sums = table.sum(axis=1)
@@ -92,46 +146,19 @@ class Categorical(Multinomial):
             score = float(found.sum())
             if responsibilities.size or totals is not None:
                 shares = np.take(table, symbols, axis=0, out=responsibilities if responsibilities.size else None)
-        if totals is None:
-            return score, None
-        counts = np.zeros((self.n_symbols, self.n_components))
-        add_symbols(symbols, shares, counts)
-        words = np.arange(self.n_symbols, dtype=np.int32)
-        return score, self._added(totals, counts.sum(axis=0), words, counts, words + np.int32(1))
+        if totals is not None:
+            counts = np.zeros((self.n_symbols, self.n_components))
+            add_symbols(symbols, shares, counts)
+            totals.table[...] += counts
+            totals.count[...] += counts.sum(axis=0)
+            totals.length[...] += counts.sum(axis=0)
+        return score, totals
 
-    def collect(self, geometry: Any, batch: Batch, responsibilities: Array) -> MultinomialStatistics:
+    def collect(self, geometry: Any, batch: Batch, responsibilities: Array) -> Any:
         """Statistics of rows whose responsibilities are known."""
-        nothing, totals = np.zeros(self.n_components), self.zeros(1)
-        blank = self.from_probabilities(np.empty((self.n_components, 0)))
-        return self.estep(blank, nothing, batch, totals, responsibilities=responsibilities, given=True)[1]
+        return self.estep(None, EMPTY, batch, self.zeros(1), responsibilities=responsibilities, given=True)[1]
 
-    # Chains, learned step by step
-
-    def flat(self, statistics: MultinomialStatistics) -> Array:
-        """Return statistics as one row of numbers, the counts first."""
-        return np.concatenate([statistics.count, np.asarray(statistics.table).ravel()])
-
-    def unflat(self, row: Array, width: int) -> MultinomialStatistics:
-        """Return the statistics that such a row holds."""
-        count, table = row[: self.n_components].copy(), row[self.n_components :].reshape(self.n_symbols, -1)
-        return MultinomialStatistics(np.zeros(1), count, count[None].copy(), Table.of_dense(table.copy()))
-
-    def sweep_chain(
-        self, name: str, prior: MultinomialPrior, chain: tuple[Array, ...], X: Array, steps: Array, gains: Array, n_eff: float,
-        known: bool, now: Array, given: Array, mean: Array, average: Array, scores: Array,
-    ) -> tuple[float, Array]:  # fmt: skip
-        """Learn the rows of a sequence step by step (see kernels/chain_sweep.py)."""
-        shape = (self.n_symbols, self.n_components)
-        beta, shift = (np.ascontiguousarray(np.broadcast_to(part, shape)) for part in (prior.beta, prior.shift))
-        norms = (prior.totals - prior.shift_totals if name == "mode" else prior.totals)[0]
-        symbols = np.where(np.isnan(X[:, 0]), -1.0, X[:, 0]).astype(np.int64)
-        return sweep_symbols(
-            symbols, READOUTS[name], chain, beta, shift, norms, steps, gains, n_eff, known, now, given, mean, average, scores
-        )
-
-    def sample(
-        self, parameters: MultinomialParameters, components: NDArray[np.int64], rng: np.random.Generator, *_: Any
-    ) -> Array:
+    def sample(self, parameters: Any, components: NDArray[np.int64], rng: np.random.Generator, *_: Any) -> Array:
         """Draw a symbol from each of the listed components."""
         running = np.cumsum(self.probabilities(parameters), axis=1)
         running /= running[:, -1:]
@@ -140,3 +167,27 @@ class Categorical(Multinomial):
             own = components == k
             symbols[own] = np.searchsorted(running[k], rng.uniform(size=int(own.sum())), side="right")
         return np.minimum(symbols, self.n_symbols - 1)[:, None]
+
+    # Chains, learned step by step
+
+    def flat(self, statistics: Any) -> Array:
+        """Return statistics as one row of numbers, the counts first."""
+        return np.concatenate([statistics.count, statistics.table.ravel()])
+
+    def unflat(self, row: Array, width: int) -> Any:
+        """Return the statistics that such a row holds."""
+        count, table = row[: self.n_components].copy(), row[self.n_components :].reshape(self.n_symbols, -1)
+        return CategoricalStatistics(np.zeros(1), count, count[None].copy(), table.copy())
+
+    def sweep_chain(
+        self, name: str, prior: MultinomialPrior, chain: tuple[Array, ...], X: Array, steps: Array, gains: Array, n_eff: float,
+        known: bool, now: Array, given: Array, mean: Array, average: Array, scores: Array,
+    ) -> tuple[float, Array]:  # fmt: skip
+        """Learn the rows of a sequence step by step (see kernels/chain_sweep.py)."""
+        shape = (self.n_symbols, self.n_components)
+        beta, shift = (np.ascontiguousarray(np.broadcast_to(part, shape)) for part in (prior.beta, prior.shift))
+        sums = (prior.totals - prior.shift_totals if name == "mode" else prior.totals)[0]
+        symbols = np.where(np.isnan(X[:, 0]), -1.0, X[:, 0]).astype(np.int64)
+        return sweep_symbols(
+            symbols, READOUTS[name], chain, beta, shift, sums, steps, gains, n_eff, known, now, given, mean, average, scores
+        )

@@ -56,6 +56,14 @@ class MultinomialPrior:
         return self.sizes * TINY
 
 
+def norms(code: int, prior: MultinomialPrior, length: Array) -> Array:
+    """What the log-probabilities of a group's words have in common (G, K); the sum of the belief, if predictive."""
+    if code == MODE:  # in this order: the sum of the prior, and what it is shifted by, would swallow a small length
+        return np.log(np.maximum((prior.totals - prior.shift_totals) + length, prior.floors))
+    sums = prior.totals + length
+    return sums if code == PREDICTIVE else digamma(sums) if code == EXPECT_LOG else np.log(sums)
+
+
 @dataclass(frozen=True)
 class MultinomialParameters:
     """What an E-step needs of a belief, read out for those words that it asks for.
@@ -74,13 +82,7 @@ class MultinomialParameters:
     def of(cls, name: str, prior: MultinomialPrior, totals: MultinomialStatistics, groups: NDArray[np.int32]) -> Self:
         """Parameters of the belief prior + totals."""
         code = READOUTS[name]
-        sums = prior.totals + totals.length
-        if code == MODE:  # in this order: the sum of the prior, and what it is shifted by, would swallow a small length
-            sums = (prior.totals - prior.shift_totals) + totals.length
-            norm = np.log(np.maximum(sums, prior.floors))
-        else:
-            norm = sums if code == PREDICTIVE else digamma(sums) if code == EXPECT_LOG else np.log(sums)
-        return cls(code, prior, totals.table.plain(), norm, groups)
+        return cls(code, prior, totals.table.plain(), norms(code, prior, totals.length), groups)
 
     def at(self, words: Words, n_threads: int | None = 1) -> Array:
         """Log-probabilities (or beliefs, if predictive) of these words under each component."""

@@ -30,8 +30,9 @@ def condition(chances, densities, logs, after):
         after[j] = chances[j] * densities[j]
         total += after[j]
     if total >= LEAST:
+        inverse = 1.0 / total
         for j in range(n_states):
-            after[j] /= total
+            after[j] *= inverse
         return total
     if not logs.size:
         return np.nan
@@ -173,6 +174,22 @@ def best_path(logs, edges, log_start, log_transitions, back, path):
             if t > begin:
                 place = back[t, place]
     return total
+
+
+@kernel
+def draw_path(uniform, start, transitions, states):
+    """Draw the states of a chain from uniform numbers; a first state that is not negative is kept."""
+    n_states = start.size
+    for t in range(states.size):
+        if t == 0 and states[0] >= 0:
+            continue
+        left, place = uniform[t], 0
+        while place < n_states - 1:
+            left -= start[place] if t == 0 else transitions[states[t - 1], place]
+            if left < 0.0:
+                break
+            place += 1
+        states[t] = place
 
 
 @kernel

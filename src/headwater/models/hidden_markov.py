@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.families.protocol import Linked
-from headwater.kernels.chains import best_path, run_filter, smooth
+from headwater.kernels.chains import best_path, draw_path, run_filter, smooth
 from headwater.kernels.parallel import one_blas_thread, run_slabs
 from headwater.models.chain_records import (
     Carry,
@@ -474,9 +474,7 @@ class HiddenMarkov:
         return learned, averaged, n_eff, carried
 
     def _flat(self, statistics: ChainStatistics) -> Array:
-        emissions = statistics.emissions
-        emissions = replace(emissions, table=emissions.table.plain()) if hasattr(emissions, "table") else emissions
-        return np.concatenate([statistics.start, statistics.steps.ravel(), self.family.flat(emissions)])
+        return np.concatenate([statistics.start, statistics.steps.ravel(), self.family.flat(statistics.emissions)])
 
     def _unflat(self, row: Array, width: int) -> ChainStatistics:
         k = self.n_components
@@ -495,14 +493,9 @@ class HiddenMarkov:
         self, parameters: ChainParameters, rows: int, rng: np.random.Generator, first: int | None = None
     ) -> tuple[Array, NDArray[np.int64]]:
         """Draw a sequence of rows, and the states it went through."""
-        running = np.cumsum(parameters.transitions, axis=1)
-        uniform, states = rng.uniform(size=rows), np.empty(rows, dtype=np.int64)
-        begin = np.cumsum(parameters.start)
-        for t in range(rows):
-            ends = running[states[t - 1]] if t else begin
-            states[t] = np.searchsorted(ends, uniform[t] * ends[-1], side="right")
-            if t == 0 and first is not None:
-                states[0] = first
+        states = np.full(rows, -1 if first is None else first)
+        transitions = parameters.transitions / parameters.transitions.sum(axis=1, keepdims=True)
+        draw_path(rng.uniform(size=rows), parameters.start / parameters.start.sum(), transitions, states)
         return self.family.sample(parameters.emissions, states, rng), states
 
 
@@ -510,6 +503,8 @@ def grouped(sequences: NDArray[np.int64], rows: int) -> tuple[NDArray[np.int64] 
     """Return an order in which rows of a sequence stand together (None: they do), where each begins, and their numbers."""
     if not sequences.size:
         return None, np.array([0, rows]), np.zeros(1, dtype=np.int64)
+    if sequences[0] == sequences[-1] and (sequences == sequences[0]).all():
+        return None, np.array([0, rows]), sequences[:1]
     order = None
     edges = np.flatnonzero(sequences[1:] != sequences[:-1]) + 1
     ids = sequences[np.concatenate([[0], edges])]
