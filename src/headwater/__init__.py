@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         SurrogateEM,
     )
     from headwater.estimators.completion import completion_perplexity
+    from headwater.estimators.direction_of_arrival import DirectionOfArrival
     from headwater.estimators.gaussian_mixture import GaussianMixture
     from headwater.estimators.itakura_saito_nmf import ItakuraSaitoNMF
     from headwater.estimators.latent_dirichlet_allocation import LatentDirichletAllocation
@@ -37,6 +38,7 @@ _HOMES = {
     "headwater.estimators.markov_mixture": ["MarkovMixture"],
     "headwater.estimators.itakura_saito_nmf": ["ItakuraSaitoNMF"],
     "headwater.estimators.latent_dirichlet_allocation": ["LatentDirichletAllocation"],
+    "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
     "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.merging": ["merge"],
     "headwater.matching": ["Match", "MergeReport"],
@@ -55,6 +57,7 @@ __all__ = [
     "BayesianOnlineEM",
     "CollapsedVB",
     "Decay",
+    "DirectionOfArrival",
     "ForgettingFactor",
     "GaussianMixture",
     "Harmonic",
