@@ -105,7 +105,7 @@ ARRIVAL_MODELS = [
         {}, {"algorithm": "em"}, {"algorithm": "soem"}, {"algorithm": "online-em"}, {"algorithm": hw.OnlineEM(batch_size=1)},
         {"algorithm": hw.BayesianOnlineEM(estimate="mode")}, {"algorithm": hw.Auto(batch_size=40), "spacing": 0.3},
         {"half_life": 80.0}, {"algorithm": "soem", "half_life": 80.0}, {"parts": 3}, {"algorithm": "online-em", "parts": 3},
-        {"steering": circular}, {"steering": circular, "algorithm": hw.OnlineEM(batch_size=20), "angles": (-2.0, 2.5)},
+        {"steering": circular}, {"steering": circular, "algorithm": hw.OnlineEM(batch_size=60), "angles": (-2.0, 2.5)},
     )
 ]  # fmt: skip
 

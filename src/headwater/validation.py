@@ -97,6 +97,19 @@ def complex_numbers(values: Any, name: str) -> Any:
     return array
 
 
+def check_angles(angles: Any) -> Array:
+    """Return the angles to search: the first and the last, or a grid."""
+    if angles is None:
+        return np.array([-np.pi, np.pi])
+    found = np.asarray(numeric(angles, "angles"), dtype=np.float64)
+    if found.ndim != 1 or found.size < 2:
+        raise ValueError(f"angles must be the first and the last, or a grid of at least three, got shape {found.shape}")
+    check_finite(found, "angles")
+    if np.any(np.diff(found) <= 0.0):
+        raise ValueError("angles must rise from each to the next")
+    return found
+
+
 def check_counts(X: Any, name: str = "X", owner: str = "this model") -> Array | SparseRows:
     """Return rows of counts, or of other weights that are not negative: a matrix, or SparseRows if they are sparse."""
     if isinstance(X, SparseRows):

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
@@ -21,7 +20,7 @@ from headwater.models.arrival import Arrival, ArrivalParameters, ArrivalStatisti
 from headwater.models.steering import Complex, GivenSensors, LinearSensors, Sensors, powers
 from headwater.state import Batch
 from headwater.statistics import Array
-from headwater.validation import check_finite, check_snapshot, check_snapshots, numeric
+from headwater.validation import check_angles, check_finite, check_snapshot, check_snapshots, numeric
 
 SHARED = (
     "tol", "max_iter", "random_state", "warm_start", "verbose", "verbose_interval", "algorithm", "half_life", "warm_up",
@@ -80,8 +79,9 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         The direction: of a uniform linear array the bearing in radians from broadside, positive where phases rise with the
         number of the sensor; otherwise the argument of `steering`.
     angle_std_ : float
-        Standard error of the angle, by Fisher's information of the sensors observed. Too large, if anything, where also the
-        gains that `steering` makes depend on the angle.
+        Standard error of the angle, by Fisher's information of the sensors observed. It is that of a `fit`; after a stream in
+        which many sensors were missing the error is somewhat larger, since early snapshots were completed by what was known
+        then. Too large, if anything, where also the gains that `steering` makes depend on the angle.
     omega_ : float
         Electrical angle of a uniform linear array, the phase from one sensor to the next, in radians; otherwise NaN.
     power_ : float
@@ -178,7 +178,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         parameters = {name: getattr(self, name) for name in self._parameter_names()}
         validate_parameter_constraints(self._parameter_constraints, parameters, type(self).__name__)
         sensors: Sensors = LinearSensors(width, float(self.spacing))
-        angles = _checked_angles(self.angles)
+        angles = check_angles(self.angles)
         if self.steering is not None:
             sensors = GivenSensors(width, self.steering, angles)
         elif self.angles is not None:
@@ -412,16 +412,3 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
 
 def _vector(parameters: ArrivalParameters) -> Complex:
     return np.asarray(parameters.steering[0] + 1j * parameters.steering[1])
-
-
-def _checked_angles(angles: Any) -> NDArray[np.float64]:
-    """Return the angles to search, or refuse them."""
-    if angles is None:
-        return np.array([-np.pi, np.pi])
-    found = np.asarray(numeric(angles, "angles"), dtype=np.float64)
-    if found.ndim != 1 or found.size < 2:
-        raise ValueError(f"angles must be the first and the last, or a grid of at least three, got shape {found.shape}")
-    check_finite(found, "angles")
-    if np.any(np.diff(found) <= 0.0):
-        raise ValueError("angles must rise from each to the next")
-    return found

@@ -24,68 +24,67 @@ STEPS = 60
 
 
 @kernel
-def complete_block(X, at, rows, weights, steering, slope, power, noise, block, holes, sums, heard, scores, sources):
+def prepare(steering, slope, table):
+    """Fill in what every row needs of the steering vector a and its derivative a': a, |a|^2, |a'|^2 and a^* a' (6, m)."""
+    for j in range(steering.shape[1]):
+        ar, ai, pr, pi = steering[0, j], steering[1, j], slope[0, j], slope[1, j]
+        table[0, j] = ar
+        table[1, j] = ai
+        table[2, j] = ar * ar + ai * ai
+        table[3, j] = pr * pr + pi * pi
+        table[4, j] = ar * pr + ai * pi
+        table[5, j] = ar * pi - ai * pr
+
+
+@kernel
+def complete_block(X, at, rows, weights, table, power, noise, block, holes, heard, scores, sources):
     """Load rows, one row of memory per sensor, and fill in what is missing; all times the root of the weight.
 
     `holes` become the root of w tau where a sensor is missing and 0 elsewhere. Returns the score of the rows, what they say
     of the angle (Fisher's information), and how much of them is missing.
     """
-    for i in range(sums.shape[0]):
-        for b in range(rows):
-            sums[i, b] = 0.0
-    count, energy, gain, steep, skew, bend, real, imag = sums
-    for j in range(steering.shape[1]):
-        ar, ai, pr, pi = steering[0, j], steering[1, j], slope[0, j], slope[1, j]
-        aa, pp, re, im = ar * ar + ai * ai, pr * pr + pi * pi, ar * pr + ai * pi, ar * pi - ai * pr
-        for b in range(rows):
+    m = table.shape[1]
+    score, information, missing = 0.0, 0.0, 0.0
+    level, contrast = log(noise), power / noise
+    for b in range(rows):
+        count, energy, gain, steep, skew, bend, real, imag = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(m):
             x, y = X[at + b, 2 * j], X[at + b, 2 * j + 1]
             seen = 1.0 if x == x else 0.0
             x = x if x == x else 0.0
             y = y if y == y else 0.0
-            block[0, j, b] = x
-            block[1, j, b] = y
-            holes[j, b] = 1.0 - seen
-            count[b] += seen
-            energy[b] += x * x + y * y
-            gain[b] += seen * aa
-            steep[b] += seen * pp
-            skew[b] += seen * re
-            bend[b] += seen * im
-            real[b] += ar * x + ai * y
-            imag[b] += ar * y - ai * x
-    score, information, missing = 0.0, 0.0, 0.0
-    level, contrast = log(noise), power / noise
-    for b in range(rows):
-        total = noise + power * gain[b]
+            count += seen
+            energy += x * x + y * y
+            real += table[0, j] * x + table[1, j] * y
+            imag += table[0, j] * y - table[1, j] * x
+            gain += seen * table[2, j]
+            steep += seen * table[3, j]
+            skew += seen * table[4, j]
+            bend += seen * table[5, j]
+        total = noise + power * gain
         ratio = power / total
-        distance = (energy[b] - ratio * (real[b] * real[b] + imag[b] * imag[b])) / noise
-        value = -count[b] * LOG_PI - (count[b] - 1.0) * level - log(total) - max(distance, 0.0)
+        distance = (energy - ratio * (real * real + imag * imag)) / noise
+        value = -count * LOG_PI - (count - 1.0) * level - log(total) - max(distance, 0.0)
         weight = weights[at + b] if weights.size else 1.0
-        known = gain[b] * steep[b] - skew[b] * skew[b] - bend[b] * bend[b]
         score += weight * value
-        information += weight * (2.0 * contrast * ratio) * max(known, 0.0)
-        missing += steering.shape[1] - count[b]
-        real[b] *= ratio
-        imag[b] *= ratio
+        information += weight * (2.0 * contrast * ratio) * max(gain * steep - skew * skew - bend * bend, 0.0)
+        missing += m - count
+        real *= ratio
+        imag *= ratio
         if scores.size:
             scores[at + b] = value
         if sources.size:
-            sources[at + b, 0] = real[b]
-            sources[at + b, 1] = imag[b]
-        count[b] = np.sqrt(weight)  # from here on
-        energy[b] = np.sqrt(weight * noise * ratio)
-    if heard.size == 0:
-        return score, information, missing
-    for j in range(steering.shape[1]):
-        ar, ai = steering[0, j], steering[1, j]
-        seen = 0.0
-        for b in range(rows):
-            root, hole = count[b], holes[j, b]
-            block[0, j, b] = root * (block[0, j, b] + hole * (ar * real[b] - ai * imag[b]))
-            block[1, j, b] = root * (block[1, j, b] + hole * (ar * imag[b] + ai * real[b]))
-            seen += root * root * (1.0 - hole)
-            holes[j, b] = energy[b] * hole
-        heard[j] += seen
+            sources[at + b, 0] = real
+            sources[at + b, 1] = imag
+        if heard.size:
+            root, hole = np.sqrt(weight), np.sqrt(weight * noise * ratio)
+            for j in range(m):
+                x, y = X[at + b, 2 * j], X[at + b, 2 * j + 1]
+                seen = x == x
+                heard[j] += weight if seen else 0.0
+                holes[j, b] = 0.0 if seen else hole
+                block[0, j, b] = root * (x if seen else table[0, j] * real - table[1, j] * imag)
+                block[1, j, b] = root * (y if seen else table[0, j] * imag + table[1, j] * real)
     return score, information, missing
 
 
@@ -124,13 +123,12 @@ def estep(X, start, stop, weights, steering, slope, power, noise, moments, heard
     """Return score and information of rows; add to `moments` (4, m, m) and `heard` (m,) unless these are empty."""
     m = steering.shape[1]
     size = max(1, min(BLOCK, stop - start))
-    block, holes, sums = np.empty((2, m, size)), np.empty((m, size)), np.empty((8, size))
+    block, holes, table = np.empty((2, m, size)), np.empty((m, size)), np.empty((6, m))
+    prepare(steering, slope, table)
     score, information = 0.0, 0.0
     for at in range(start, stop, size):
         rows = min(size, stop - at)
-        value, known, missing = complete_block(
-            X, at, rows, weights, steering, slope, power, noise, block, holes, sums, heard, scores, sources
-        )
+        value, known, missing = complete_block(X, at, rows, weights, table, power, noise, block, holes, heard, scores, sources)
         score += value
         information += known
         if heard.size:
@@ -245,20 +243,19 @@ def sweep_linear(
 ):  # fmt: skip
     """Learn row by row before a uniform linear array: E-step, fold and search. Statistics, and their averages, are changed."""
     m = real.shape[0]
-    block, holes, sums = np.empty((2, m, 1)), np.empty((m, 1)), np.empty((8, 1))
+    block, holes, table = np.empty((2, m, 1)), np.empty((m, 1)), np.empty((6, m))
     steering, slope, lags, work = np.empty((2, m)), np.empty((2, m)), np.empty((2, m)), np.empty((3, turns.shape[1]))
     moments, seen, row_real, row_imag = np.empty((4, m, m)), np.empty(m), np.empty((m, m)), np.empty((m, m))
     nobody = np.empty((0, 2))
     for row in range(X.shape[0]):
         steered(linear_peak(real, imag, turns, limit, lags, work), steering, slope)
+        prepare(steering, slope, table)
         power, noise = split_power(real, imag, 1.0, steering)
         moments[...] = 0.0
         seen[...] = 0.0
         row_real[...] = 0.0
         row_imag[...] = 0.0
-        _, known, missing = complete_block(
-            X, row, 1, weights, steering, slope, power, noise, block, holes, sums, seen, scores, nobody
-        )
+        _, known, missing = complete_block(X, row, 1, weights, table, power, noise, block, holes, seen, scores, nobody)
         add_moments(block, holes, 1, missing, moments)
         weight = weights[row] if weights.size else 1.0
         gather_moments(moments, steering, noise, weight, seen, row_real, row_imag)
