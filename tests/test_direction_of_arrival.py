@@ -9,6 +9,8 @@ from sklearn.utils import estimator_checks
 
 import headwater as hw
 from headwater import DirectionOfArrival
+from headwater.models.arrival import Arrival
+from headwater.state import arrays_of
 
 
 def circular(angles):
@@ -147,6 +149,27 @@ def test_scores_before_learning_come_up_to_those_after():
     scores = DirectionOfArrival(warm_up=500).update(X)
     final = DirectionOfArrival().fit(X).score_samples(X)
     assert np.nanmean(scores[1000:]) == pytest.approx(final[1000:].mean(), abs=0.02)
+
+
+@pytest.mark.parametrize("algorithm", ["soem", hw.OnlineEM(batch_size=1)], ids=["soem", "averaged"])
+def test_a_sweep_with_weights_is_the_loop(algorithm, monkeypatch):
+    X, weights = snapshots(300, sensors=4), np.random.default_rng(1).uniform(0.2, 3.0, size=300)
+    swept = DirectionOfArrival(algorithm=algorithm, warm_up=100, random_state=0).partial_fit(X, sample_weight=weights)
+    monkeypatch.setattr(Arrival, "sweeps", lambda model, inference: False)
+    looped = DirectionOfArrival(algorithm=algorithm, warm_up=100, random_state=0).partial_fit(X, sample_weight=weights)
+    assert not looped._learner.sweeps
+    for one, other in zip(arrays_of(swept._state), arrays_of(looped._state), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_steering_is_asked_for_no_angle_beyond_the_range():
+    def steering(angles):
+        assert angles.min() >= 0.0
+        assert angles.max() <= 1.0
+        return np.exp(1j * np.outer(angles, np.arange(4)))
+
+    model = DirectionOfArrival(steering=steering, angles=(0.0, 1.0)).fit(snapshots(300, -0.2, sensors=4))
+    assert model.angle_ == 0.0
 
 
 def test_one_row_at_a_time_with_names():

@@ -209,7 +209,7 @@ def beam(model: Any, angles: Any = None, ax: Axes | None = None, *, label: str |
     >>> X = draws[:, :1] * np.exp(0.7j * np.arange(6)) + draws[:, 1:]
     >>> ax = beam(DirectionOfArrival(random_state=0).fit(X))
     >>> ax.get_xlabel(), ax.get_ylabel()
-    ('degrees from broadside', 'power, dB below the highest')
+    ('degrees from broadside', 'power, dB of the highest')
     """
     axes = _axes(ax)
     low, high = model.angle_range_
@@ -222,7 +222,7 @@ def beam(model: Any, angles: Any = None, ax: Axes | None = None, *, label: str |
     if np.isfinite(spread):
         axes.axvspan(angle - spread, angle + spread, color=line.get_color(), alpha=0.2, linewidth=0.0)
     axes.set_xlabel("angle" if np.isnan(model.omega_) else "degrees from broadside")
-    axes.set_ylabel("power, dB below the highest")
+    axes.set_ylabel("power, dB of the highest")
     return axes
 
 

@@ -152,11 +152,11 @@ class GivenSensors:
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
     def steered(self, x: float) -> tuple[Array, Array]:
-        """Steering vector and its derivative, by a difference."""
-        low, high = self.range
-        nudge = NUDGE * (high - low)
-        before, at, after = self.vectors(np.array([x - nudge, x, x + nudge]))
-        slope = (after - before) / (2.0 * nudge)
+        """Steering vector and its derivative, by a difference that stays within the range."""
+        first, last = self.range
+        low, high = max(first, x - NUDGE * (last - first)), min(last, x + NUDGE * (last - first))
+        before, at, after = self.vectors(np.array([low, x, high]))
+        slope = (after - before) / (high - low)
         return np.stack([at.real, at.imag]), np.stack([slope.real, slope.imag])
 
     def peak(self, real: Array, imag: Array) -> float:
