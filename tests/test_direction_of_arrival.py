@@ -9,6 +9,7 @@ from sklearn.utils import estimator_checks
 
 import headwater as hw
 from headwater import DirectionOfArrival
+from headwater.checks import the_state_is_finite
 from headwater.models.arrival import Arrival
 from headwater.state import arrays_of
 
@@ -257,6 +258,17 @@ def test_silence_and_pure_tones_are_finite(algorithm):
         for answer in (model.covariance_, model.score_samples(X), model.source(X), model.update(X)):
             assert np.isfinite(answer).all()
     assert abs(DirectionOfArrival().fit(tone).omega_ - 0.4) < 1e-9
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "em", "soem", "online-em"])
+def test_any_finite_snapshots_leave_a_finite_state(algorithm):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        shape = rng.integers(12, 40), rng.integers(2, 5)
+        X = 10.0 ** rng.choice([-99, -60, 0, 60, 98], size=shape) * (rng.normal(size=(*shape, 2)) @ [1.0, 1j])
+        X[rng.random(shape[0]) < rng.choice([0.0, 0.5])] = 0.0
+        X[rng.random(shape) < rng.choice([0.0, 0.5, 0.9])] = np.nan
+        the_state_is_finite(DirectionOfArrival(algorithm=algorithm, warm_up=10, random_state=0), X)
 
 
 @pytest.mark.parametrize(
