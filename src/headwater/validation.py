@@ -47,7 +47,7 @@ def check_shape(array: Any, name: str) -> None:
 
 
 def check_snapshots(X: Any, name: str = "X", owner: str = "this model") -> NDArray[np.complex128]:
-    """Return X as a C-ordered matrix of complex snapshots, with NaN in both parts where a sensor is missing."""
+    """Return X as a C-ordered matrix of complex snapshots, with NaN in either part where a sensor is missing."""
     if issparse(X):
         raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense snapshots, NaN where a sensor is missing")
     array = complex_numbers(X, name)
@@ -67,15 +67,12 @@ def check_snapshot(x: Any, names: Any, width: int | None) -> NDArray[np.complex1
 
 
 def _known_snapshots(array: Any, name: str) -> NDArray[np.complex128]:
-    """Refuse infinity and what is too large; what is NaN in one part is missing."""
+    """Refuse infinity and what is too large."""
     rows = np.ascontiguousarray(array, dtype=np.complex128)
     parts = rows.view(np.float64)
     if np.fmin.reduce(parts, axis=None) >= -LARGEST and np.fmax.reduce(parts, axis=None) <= LARGEST:
-        half = np.isnan(rows.real) != np.isnan(rows.imag)
-        if half.any():
-            rows = np.where(half, complex(np.nan, np.nan), rows)
-    else:
-        check_finite(np.nan_to_num(parts, nan=0.0, posinf=np.inf, neginf=-np.inf), name)
+        return rows
+    check_finite(np.nan_to_num(parts, nan=0.0, posinf=np.inf, neginf=-np.inf), name)
     return rows
 
 

@@ -4,7 +4,7 @@ A snapshot z of m sensors is complex normal with covariance alpha a a^H + v I, s
 d = |a_o|^2 and c = a_o^H z_o, the source has mean s = alpha c / (v + alpha d) and variance tau = alpha v / (v + alpha d), and
 the missing sensors u have mean a_u s and covariance v I + tau a_u a_u^H: no matrix has to be inverted.
 
-Rows have real and imaginary parts side by side, (n, 2 m), and NaN where a sensor is missing. Complex vectors are (2, m).
+Rows have real and imaginary parts side by side, (n, 2 m), NaN in either where a sensor is missing. Complex vectors are (2, m).
 """
 
 import numpy as np
@@ -50,9 +50,10 @@ def complete_block(X, at, rows, weights, table, power, noise, block, holes, hear
         count, energy, gain, steep, skew, bend, real, imag = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for j in range(m):
             x, y = X[at + b, 2 * j], X[at + b, 2 * j + 1]
-            seen = 1.0 if x == x else 0.0
-            x = x if x == x else 0.0
-            y = y if y == y else 0.0
+            known = x + y == x + y
+            seen = 1.0 if known else 0.0
+            x = x if known else 0.0
+            y = y if known else 0.0
             count += seen
             energy += x * x + y * y
             real += table[0, j] * x + table[1, j] * y
@@ -80,7 +81,7 @@ def complete_block(X, at, rows, weights, table, power, noise, block, holes, hear
             root, hole = np.sqrt(weight), np.sqrt(weight * noise * ratio)
             for j in range(m):
                 x, y = X[at + b, 2 * j], X[at + b, 2 * j + 1]
-                seen = x == x
+                seen = x + y == x + y
                 heard[j] += weight if seen else 0.0
                 holes[j, b] = 0.0 if seen else hole
                 block[0, j, b] = root * (x if seen else table[0, j] * real - table[1, j] * imag)

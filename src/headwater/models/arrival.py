@@ -147,7 +147,7 @@ class Arrival:
     def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
         """Climb from where there is no source yet: what is missing is noise then, and the direction that of the rest."""
         weights = batch.row_weights[:, None]
-        heard = ~np.isnan(batch.X.real)
+        heard = ~np.isnan(batch.X)
         squares = np.where(heard, batch.X.real**2 + batch.X.imag**2, 0.0)
         noise = float((weights * squares).sum() / max(float((weights * heard).sum()), 1e-300))
         middle = float(self.sensors.direction(np.array(np.mean(self.sensors.range))))
