@@ -93,6 +93,23 @@ SPECTRA_MODELS = [
 ]
 
 
+def circular(angles):
+    """Steering of five sensors on a circle, one of which hears less."""
+    places = 2.0 * np.pi * np.arange(5) / 5
+    return np.exp(2j * np.cos(np.asarray(angles)[:, None] - places)) * np.array([1.0, 1.0, 0.5, 1.0, 1.0])
+
+
+ARRIVAL_MODELS = [
+    hw.DirectionOfArrival(warm_up=120, random_state=0, **options)
+    for options in (
+        {}, {"algorithm": "em"}, {"algorithm": "soem"}, {"algorithm": "online-em"}, {"algorithm": hw.OnlineEM(batch_size=1)},
+        {"algorithm": hw.BayesianOnlineEM(estimate="mode")}, {"algorithm": hw.Auto(batch_size=40), "spacing": 0.3},
+        {"half_life": 80.0}, {"algorithm": "soem", "half_life": 80.0}, {"parts": 3}, {"algorithm": "online-em", "parts": 3},
+        {"steering": circular}, {"steering": circular, "algorithm": hw.OnlineEM(batch_size=60), "angles": (-2.0, 2.5)},
+    )
+]  # fmt: skip
+
+
 def name(model, law):
     kind = getattr(model, "covariance_type", type(model).__name__)
     return f"{kind}-{model.algorithm}-{model.half_life}-{model.parts}-{law.__name__}"
@@ -103,6 +120,11 @@ COUNT_CASES = [pytest.param(model, law, id=name(model, law)) for model in COUNT_
 FACTOR_CASES = [
     pytest.param(model, law, id=f"{number}-{name(model, law)}")
     for number, model in enumerate(TOPIC_MODELS + SPECTRA_MODELS)
+    for law in applicable_laws(model)
+]
+ARRIVAL_CASES = [
+    pytest.param(model, law, id=f"{number}-{name(model, law)}")
+    for number, model in enumerate(ARRIVAL_MODELS)
     for law in applicable_laws(model)
 ]
 
@@ -153,6 +175,22 @@ def frames():
 @pytest.mark.parametrize(("model", "law"), FACTOR_CASES)
 def test_law_of_factors(model, law, counts, frames):
     law(clone(model), frames if isinstance(model, hw.ItakuraSaitoNMF) else counts)
+
+
+@pytest.fixture(scope="module")
+def snapshots():
+    """One source before five sensors, a third of which are missing; one snapshot is without any."""
+    rng = np.random.default_rng(11)
+    draws = rng.normal(scale=np.sqrt(0.5), size=(400, 6, 2)).view(np.complex128)[..., 0]
+    rows = draws[:, :1] * np.exp(0.7j * np.arange(5)) + np.sqrt(0.5) * draws[:, 1:]
+    rows[rng.random(rows.shape) < 0.35] = np.nan
+    rows[17] = np.nan
+    return rows
+
+
+@pytest.mark.parametrize(("model", "law"), ARRIVAL_CASES)
+def test_law_of_arrivals(model, law, snapshots):
+    law(clone(model), snapshots)
 
 
 def test_check_laws_runs_them_all(rows):

@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 from matplotlib.patches import Ellipse
 
-from headwater import GaussianMixture, plotting
+from headwater import DirectionOfArrival, GaussianMixture, plotting
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +80,28 @@ def test_scores_and_weights_return_axes_and_choose_the_scale():
     ax = plotting.weights({"rows": [1, 2, 3], "weights": np.full((3, 4), 0.25)})
     assert ax.get_xscale() == "linear"
     assert len(ax.collections) == 4
+    ax.figure.canvas.draw()
+
+
+def test_a_beam_is_highest_where_the_source_is():
+    rng = np.random.default_rng(0)
+    draws = rng.normal(size=(500, 7, 2)).view(np.complex128)[..., 0]
+    X = draws[:, :1] * np.exp(0.7j * np.arange(6)) + draws[:, 1:]
+    model = DirectionOfArrival(random_state=0).fit(X)
+    ax = plotting.beam(model, label="at night")
+    curve, line = ax.lines
+    angles, decibels = curve.get_data()
+    assert decibels.max() == 0.0
+    assert abs(angles[decibels.argmax()] - np.degrees(model.angle_)) < 0.2
+    assert line.get_xdata()[0] == np.degrees(model.angle_)
+    assert ax.get_legend_handles_labels()[1] == ["at night"]
+
+    def steering(angles):
+        return np.exp(1j * np.outer(angles, np.arange(6)))
+
+    own = DirectionOfArrival(steering=steering, angles=(0.0, 1.0), random_state=0).fit(X)
+    assert plotting.beam(own, [0.5, 0.7, 0.9], ax) is ax
+    assert (ax.get_xlabel(), len(ax.lines[2].get_xdata())) == ("angle", 3)
     ax.figure.canvas.draw()
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from headwater.estimators.categorical_hmm import CategoricalHMM
     from headwater.estimators.completion import completion_perplexity
+    from headwater.estimators.direction_of_arrival import DirectionOfArrival
     from headwater.estimators.gaussian_hmm import GaussianHMM
     from headwater.estimators.gaussian_mixture import GaussianMixture
     from headwater.estimators.itakura_saito_nmf import ItakuraSaitoNMF
@@ -41,6 +42,7 @@ _HOMES = {
     "headwater.estimators.markov_mixture": ["MarkovMixture"],
     "headwater.estimators.itakura_saito_nmf": ["ItakuraSaitoNMF"],
     "headwater.estimators.latent_dirichlet_allocation": ["LatentDirichletAllocation"],
+    "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
     "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.merging": ["merge"],
     "headwater.matching": ["Match", "MergeReport"],
@@ -60,6 +62,7 @@ __all__ = [
     "CategoricalHMM",
     "CollapsedVB",
     "Decay",
+    "DirectionOfArrival",
     "ForgettingFactor",
     "GaussianHMM",
     "GaussianMixture",

@@ -407,20 +407,23 @@ class Auto(Algorithm):
     """What to use when nothing is asked for: streams in batches of equal weight; `fit` then finishes by EM.
 
     The stream is read by variational Bayes ("expect_log"), or by what measured better for a model: by Bayesian online EM
-    ("mean") for counts.
+    ("mean") for counts; or by the only readout that a model has ("mode").
     """
 
     batch_size: BatchSize = "auto"
-    stream: Literal["expect_log", "mean", "predictive"] | None = None
+    stream: Literal["expect_log", "mean", "predictive", "mode"] | None = None
 
     word = "auto"
-    report = "mean"
     finish = True
     likelihood = True
 
     @property
     def readout(self) -> str:  # type: ignore[override]
         return self.stream or "expect_log"
+
+    @property
+    def report(self) -> str:  # type: ignore[override]
+        return "mode" if self.stream == "mode" else "mean"
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
         return _rows(self.batch_size, rows_to_learn)

@@ -157,8 +157,9 @@ def the_state_is_finite(estimator: Any, rows: Array) -> None:
     assert np.isfinite(estimator.score_samples(rows)).all()
     if hasattr(estimator, "predict_proba"):
         np.testing.assert_allclose(estimator.predict_proba(rows).sum(axis=1), 1.0)
-    else:
-        assert np.isfinite(estimator.transform(rows)).all()
+    for method in ("transform", "impute", "source"):
+        if hasattr(estimator, method):
+            assert np.isfinite(getattr(estimator, method)(rows)).all(), f"{method} is not finite"
 
 
 def bad_input_is_refused(estimator: Any, rows: Array) -> None:
@@ -167,11 +168,12 @@ def bad_input_is_refused(estimator: Any, rows: Array) -> None:
     before = pickle.dumps(list(arrays_of(estimator._state)))
     width, n = rows.shape[1], 5
     good = rows[:n]
-    nan, inf, huge, negative = (good.astype(float) for _ in range(4))
+    tags = estimator.__sklearn_tags__().input_tags
+    nan, inf, huge, negative = (good.astype(np.result_type(good, float)) for _ in range(4))
     nan[1, 0], inf[2, 0], huge[0, 0], negative[3, 0] = np.nan, np.inf, 1e200, -1.0
     bad: list[tuple[Any, dict[str, Any]]] = [
-        (nan, {}), (inf, {}), (huge, {}), (good[:0], {}), (good[None], {}),
-        (good.astype(str) + "x", {}), ([["a"] * width] * n, {}), (good + 1j, {}),
+        (inf, {}), (huge, {}), (good[:0], {}), (good[None], {}),
+        (good.astype(str) + "x", {}), ([["a"] * width] * n, {}), (good.real if np.iscomplexobj(good) else good + 1j, {}),
         (good, {"sample_weight": -np.ones(n)}), (good, {"sample_weight": np.full(n, np.nan)}),
         (good, {"sample_weight": np.zeros(n)}), (good, {"sample_weight": np.ones(n - 1)}),
     ]  # fmt: skip
@@ -182,7 +184,9 @@ def bad_input_is_refused(estimator: Any, rows: Array) -> None:
         bad += [(good[0], {}), (good[:, :0], {})]
         if _online(estimator) and not estimator._grows:
             bad.append((np.hstack([good, good]), {}))
-    if estimator._takes_sequences or estimator.__sklearn_tags__().input_tags.positive_only:
+    if not tags.allow_nan:
+        bad.append((nan, {}))
+    if estimator._takes_sequences or tags.positive_only:
         bad.append((negative, {}))
     for X, options in bad:
         try:
@@ -374,7 +378,16 @@ def _read(estimator: Any, rows: Array) -> None:
     names = [name for name in dir(type(estimator)) if name.endswith("_") and not name.endswith("__")]
     for name in names:
         getattr(estimator, name)
-    for method in ("score_samples", "predict", "predict_proba", "predictive_score_samples", "score", "transform"):
+    for method in (
+        "score_samples",
+        "predict",
+        "predict_proba",
+        "predictive_score_samples",
+        "score",
+        "transform",
+        "impute",
+        "source",
+    ):
         if hasattr(estimator, method):
             getattr(estimator, method)(rows)
     for method in ("score_one", "predict_one", "transform_one"):

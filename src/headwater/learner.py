@@ -237,7 +237,8 @@ def closed(state: State, number: int) -> State:
 
     if state.base is None:
         return replace(state, buffer=None if state.buffer is None else state.buffer.changed(ended))
-    carry = None if state.carry is None else state.carry.closed(number)
+    waits = state.waiting is not None and bool((state.waiting.sequences == number).any())
+    carry = None if state.carry is None else state.carry.closed(number, waits)
     return replace(state, carry=carry, waiting=None if state.waiting is None else ended(state.waiting))
 
 

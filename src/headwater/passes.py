@@ -34,7 +34,9 @@ def learn(
     if algorithm.online and not algorithm.finish:
         state, info = advance(learner, resume[0] if resume else State(key), batch)
         parameters, score = report(learner, state), info.score
-        if state.base is None:
+        if learner.model.chained:
+            score = float(learner.model.log_likelihood(parameters, batch, learner.n_threads).mean())
+        elif state.base is None:
             summary = learner.model.summarize(parameters, batch, None, n_threads=learner.n_threads, inference=learner.inference)
             score = summary.score / batch.size
         return state, Climb(Summary(state.statistics), parameters, (score,), True)  # type: ignore[arg-type]

@@ -25,6 +25,14 @@ def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
     if issparse(X):
         raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense rows: pass {name}.toarray()")
     array = numeric(X, name)
+    check_shape(array, name)
+    rows = np.ascontiguousarray(array, dtype=np.float64)
+    check_finite(rows, name)
+    return rows
+
+
+def check_shape(array: Any, name: str) -> None:
+    """Refuse what is not a matrix of at least one row and one column."""
     if array.ndim == 1 or array.ndim == 0:
         raise ValueError(
             f"{name} must have two dimensions (rows, columns), got shape {array.shape}. Reshape your data: "
@@ -36,9 +44,67 @@ def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
         raise ValueError(f"{name} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
     if array.shape[0] == 0:
         raise ValueError(f"{name} has 0 sample(s) (shape={array.shape}) while a minimum of 1 is required.")
-    rows = np.ascontiguousarray(array, dtype=np.float64)
-    check_finite(rows, name)
+
+
+def check_snapshots(X: Any, name: str = "X", owner: str = "this model") -> NDArray[np.complex128]:
+    """Return X as a C-ordered matrix of complex snapshots, with NaN in either part where a sensor is missing."""
+    if issparse(X):
+        raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense snapshots, NaN where a sensor is missing")
+    array = complex_numbers(X, name)
+    check_shape(array, name)
+    if array.shape[1] == 1:
+        raise ValueError(f"{name} must have a column for each sensor, and at least 2 of them, got 1 feature(s)")
+    return _known_snapshots(array, name)
+
+
+def check_snapshot(x: Any, names: Any, width: int | None) -> NDArray[np.complex128]:
+    """Return one snapshot, an array or a mapping from names of sensors to values, as a matrix with one row."""
+    row = complex_numbers(row_values(x, names, width), "the row")
+    check_row_shape(row, width)
+    if row.size == 1:
+        raise ValueError("the row must have at least 2 sensors, got 1")
+    return _known_snapshots(row.reshape(1, -1), "the row")
+
+
+def _known_snapshots(array: Any, name: str) -> NDArray[np.complex128]:
+    """Refuse infinity and what is too large."""
+    rows = np.ascontiguousarray(array, dtype=np.complex128)
+    parts = rows.view(np.float64)
+    if np.fmin.reduce(parts, axis=None) >= -LARGEST and np.fmax.reduce(parts, axis=None) <= LARGEST:
+        return rows
+    check_finite(np.nan_to_num(parts, nan=0.0, posinf=np.inf, neginf=-np.inf), name)
     return rows
+
+
+def complex_numbers(values: Any, name: str) -> Any:
+    """Return an array of complex numbers; real ones are refused, since they are no snapshots of a narrow band."""
+    try:
+        array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+        if array.dtype.kind == "O":
+            array = array.astype(np.complex128)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name} cannot be read as an array of complex numbers: {' '.join(str(error).split())}") from error
+    if array.dtype.kind in "fiub":
+        raise ValueError(
+            f"{name} must hold complex snapshots, got {array.dtype}: of real signals take one frequency of a short-time "
+            f"Fourier transform, or the analytic signal (scipy.signal.hilbert)"
+        )
+    if array.dtype.kind != "c":
+        raise ValueError(f"{name} must hold complex numbers, got {array.dtype}")
+    return array
+
+
+def check_angles(angles: Any) -> Array:
+    """Return the angles to search: the first and the last, or a grid."""
+    if angles is None:
+        return np.array([-np.pi, np.pi])
+    found = np.asarray(numeric(angles, "angles"), dtype=np.float64)
+    if found.ndim != 1 or found.size < 2:
+        raise ValueError(f"angles must be the first and the last, or a grid of at least three, got shape {found.shape}")
+    check_finite(found, "angles")
+    if np.any(np.diff(found) <= 0.0):
+        raise ValueError("angles must rise from each to the next")
+    return found
 
 
 def check_counts(X: Any, name: str = "X", owner: str = "this model") -> Array | SparseRows:
@@ -206,6 +272,16 @@ def make_batch(rows: Any, weights: Array, labels: NDArray[np.int64]) -> Batch:
 
 def check_row(x: Any, names: Any, width: int | None) -> Array:
     """Return one row, an array or a mapping from column names to values, as a matrix with one row."""
+    x = row_values(x, names, width)
+    row = x if isinstance(x, np.ndarray) and x.dtype == np.float64 else np.asarray(numeric(x, "the row"), dtype=np.float64)
+    check_row_shape(row, width)
+    row = np.ascontiguousarray(row).reshape(1, -1)
+    check_finite(row, "the row")
+    return row
+
+
+def row_values(x: Any, names: Any, width: int | None) -> Any:
+    """Return the values of a row in the order of the columns, if it is a mapping."""
     if isinstance(x, Mapping):
         if names is None and (width is not None or not all(isinstance(name, str) for name in x)):
             raise ValueError(f"the row must be an array, since this model knows no names of columns, got {list(x)}")
@@ -213,14 +289,15 @@ def check_row(x: Any, names: Any, width: int | None) -> Array:
         if len(x) != len(order) or any(name not in x for name in order):
             raise ValueError(f"the row must have exactly the columns {order}, got {list(x)}")
         x = [x[name] for name in order]
-    row = x if isinstance(x, np.ndarray) and x.dtype == np.float64 else np.asarray(numeric(x, "the row"), dtype=np.float64)
+    return x
+
+
+def check_row_shape(row: Any, width: int | None) -> None:
+    """Refuse what is not one row of this width."""
     if row.ndim != 1 or row.size == 0:
         raise ValueError(f"the row must have one dimension and at least one value, got shape {row.shape}")
     if width is not None and row.size != width:
         raise ValueError(f"the row has {row.size} features, but this model is expecting {width} features as input")
-    row = np.ascontiguousarray(row).reshape(1, -1)
-    check_finite(row, "the row")
-    return row
 
 
 def numeric(values: Any, name: str) -> Any:

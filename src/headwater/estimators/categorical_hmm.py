@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from headwater.algorithms import Algorithm
-from headwater.estimators.chains import check_probabilities, check_symbols
+from headwater.estimators.chains import check_probabilities, check_shape, check_symbols
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.families.categorical import Categorical
 from headwater.statistics import Array
@@ -83,6 +83,8 @@ class CategoricalHMM(HiddenMarkovEstimator):
     }
     _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "n_features")
     _letters = "ste"
+    _row_dimensions = 0
+    _concentrations = ("startprob_prior", "transmat_prior", "emissionprob_prior")
     _emission_names: ClassVar[dict[str, str]] = {"e": "emissionprob_"}
 
     def __init__(
@@ -144,7 +146,10 @@ class CategoricalHMM(HiddenMarkovEstimator):
     def _checked_one(self, x: Any, names: Any, width: int | None) -> Array:
         if isinstance(x, Mapping):
             x = list(x.values())
-        return check_symbols(np.atleast_1d(x), self._n_symbols(False), type(self).__name__, "the row")[:1]
+        symbols = check_symbols(np.atleast_1d(x), self._n_symbols(False), type(self).__name__, "the row")
+        if len(symbols) != 1:
+            raise ValueError(f"the row must be one symbol, got {len(symbols)}")
+        return symbols
 
     def _width_of(self, rows: Array) -> int:
         known, present = self._n_symbols(True), rows[~np.isnan(rows)]
@@ -194,13 +199,15 @@ class CategoricalHMM(HiddenMarkovEstimator):
     def _given_width(self) -> int:
         return int(self._given["emissionprob_"].shape[1])
 
-    def _emissions_given(self, letters: str) -> dict[str, Array]:
+    def _emissions_given(self, letters: str, width: int) -> dict[str, Array]:
         given = self.__dict__.get("_given", {})
-        return {"probabilities": given["emissionprob_"]} if "e" in letters and "emissionprob_" in given else {}
+        if "e" not in letters or "emissionprob_" not in given:
+            return {}
+        return {"probabilities": check_shape(given["emissionprob_"], (self.n_components, width), "emissionprob_")}
 
     def _given_emissions(self) -> Any:
-        probabilities = self._given["emissionprob_"]
-        return self._family(probabilities.shape[1]).from_probabilities(probabilities)
+        width = self._given_width()
+        return self._family(width).from_probabilities(self._emissions_given("e", width)["probabilities"])
 
     # How it looks
 

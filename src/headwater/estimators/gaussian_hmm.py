@@ -238,18 +238,19 @@ class GaussianHMM(HiddenMarkovEstimator):
         covars = given.get("covars_")
         return 1 if covars is None or covars.ndim == 1 else int(covars.shape[-1])
 
-    def _emissions_given(self, letters: str) -> dict[str, Array]:
+    def _emissions_given(self, letters: str, width: int) -> dict[str, Array]:
         given, found = self.__dict__.get("_given", {}), {}
+        k, kind = self.n_components, self.covariance_type
         if "m" in letters and "means_" in given:
-            found["means"] = given["means_"]
+            found["means"] = check_shape(given["means_"], (k, width), "means_")
         if "c" in letters and "covars_" in given:
-            found["factor"] = _factor(given["covars_"], self.covariance_type)
+            shape = {"full": (k, width, width), "tied": (width, width), "diag": (k, width), "spherical": (k,)}[kind]
+            found["factor"] = _factor(check_shape(given["covars_"], shape, "covars_"), kind)
         return found
 
     def _given_emissions(self) -> Any:
-        found = self._emissions_given("mc")
-        width = found["means"].shape[1]
-        _check_fits(self._given["covars_"], width, self.covariance_type)
+        width = self._given_width()
+        found = self._emissions_given("mc", width)
         return self._family(width).from_precisions(np.zeros(width), found["means"], found["factor"])
 
     # How it looks
@@ -292,8 +293,3 @@ def _compact(value: Any, k: int, kind: str) -> Array:
 
 def _factor(covars: Array, kind: str) -> Array:
     return precision_factor(covars) if kind in ("full", "tied") else np.asarray(covars**-0.5)
-
-
-def _check_fits(covars: Array, width: int, kind: str) -> None:
-    if kind != "spherical" and covars.shape[-1] != width:
-        raise ValueError(f"means_ have {width} columns, but covars_ {covars.shape[-1]}")

@@ -16,7 +16,16 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from headwater.algorithms import AutoOnlineEM, BayesianOnlineEM, OnlineEM, OnlineVB, SatoEM, resolve
 from headwater.estimators.chain_answers import ChainAnswers
-from headwater.estimators.chains import Chunk, GivenChain, Hold, check_key, check_keys, check_lengths, check_probabilities
+from headwater.estimators.chains import (
+    Chunk,
+    GivenChain,
+    Hold,
+    check_key,
+    check_keys,
+    check_lengths,
+    check_probabilities,
+    check_shape,
+)
 from headwater.estimators.display import html_table, text_table
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.learner import Learner, belief, branch, closed, milestone_parameters, report
@@ -27,6 +36,7 @@ from headwater.state import Batch
 from headwater.statistics import Array
 from headwater.validation import check_finite, check_width, numeric
 
+NOBODY = -(2**62)  # the number of a sequence that is not there
 SHARED = ("n_components", "random_state", "verbose", "half_life", "warm_up", "n_threads", "tol", "algorithm")
 
 
@@ -59,6 +69,7 @@ class HiddenMarkovEstimator(ChainAnswers):
     _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components",)
     _merge_parameters: ClassVar[tuple[str, ...]] = ("n_components", "half_life", "lag")
     _letters: ClassVar[str] = "st"
+    _row_dimensions: ClassVar[int] = 1
     _warns = False
 
     warm_start = False
@@ -82,8 +93,8 @@ class HiddenMarkovEstimator(ChainAnswers):
         return int(rows.shape[1])
 
     @abstractmethod
-    def _emissions_given(self, letters: str) -> dict[str, Array]:
-        """What the user gave of the emissions, among these letters."""
+    def _emissions_given(self, letters: str, width: int) -> dict[str, Array]:
+        """What the user gave of the emissions, among these letters, or a refusal if it does not fit."""
 
     @abstractmethod
     def _columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
@@ -138,13 +149,13 @@ class HiddenMarkovEstimator(ChainAnswers):
                 "boem": BayesianOnlineEM(batch_size="auto"), "online-vb": OnlineVB(batch_size="auto"),
             },
         )  # fmt: skip
-        given = self._given_chain(family)
+        given = self._given_chain(family, width)
         settings = StartSettings(
             "kmeans", polish=self.max_iter > 0 and self._needs_start(given), readout=self._start_readout(), given=given
         )
         warm_up = None if self.warm_up == "auto" else int(self.warm_up)
         learner = Learner(model, algorithm, width, settings, self.half_life, warm_up, self.n_threads)
-        if hold is not None and learner.sweeps:
+        if hold is not None and algorithm.online and learner.sweeps:
             raise ValueError(
                 f"params must name all of {self._letters!r} for an algorithm that learns step by step, got {self.params!r}: "
                 f"give it a batch_size"
@@ -155,10 +166,10 @@ class HiddenMarkovEstimator(ChainAnswers):
 
     def _start_readout(self) -> str:
         """Priors of less than one have no mode."""
-        priors = [self.startprob_prior, self.transmat_prior]
+        priors = [getattr(self, name) for name in self._concentrations]
         return "mode" if all(prior is None or np.min(prior) >= 1.0 for prior in priors) else "mean"
 
-    def _given_chain(self, family: Any) -> GivenChain | None:
+    def _given_chain(self, family: Any, width: int) -> GivenChain | None:
         """What the user set beforehand, of what `init_params` leaves to them."""
         letters = "".join(letter for letter in self._letters if letter not in self.init_params)
         if not letters:
@@ -168,11 +179,16 @@ class HiddenMarkovEstimator(ChainAnswers):
         for letter in letters:
             if names[letter] not in given and not self._has_state():
                 raise ValueError(f"init_params leaves out {letter!r}, so {names[letter]} must be set before learning")
-        start = given.get("startprob_") if "s" in letters else None
-        transitions = given.get("transmat_") if "t" in letters else None
-        return GivenChain(family, start, transitions, self._emissions_given(letters))
+        k = self.n_components
+        start = transitions = None
+        if "s" in letters and "startprob_" in given:
+            start = check_shape(given["startprob_"], (k,), "startprob_")
+        if "t" in letters and "transmat_" in given:
+            transitions = check_shape(given["transmat_"], (k, k), "transmat_")
+        return GivenChain(family, start, transitions, self._emissions_given(letters, width))
 
     _emission_names: ClassVar[dict[str, str]] = {}
+    _concentrations: ClassVar[tuple[str, ...]] = ("startprob_prior", "transmat_prior")
 
     def _needs_start(self, given: GivenChain | None) -> bool:
         """Whether there is something left to search for: what the chain does follows from what its states are."""
@@ -371,7 +387,7 @@ class HiddenMarkovEstimator(ChainAnswers):
         states : ndarray of shape (n_samples, n_components), or (n_components,) for one row
             Probabilities, which sum to one in each row.
         """
-        single = np.ndim(X) == 1 or isinstance(X, Mapping)
+        single = isinstance(X, Mapping) or np.ndim(X) == self._row_dimensions
         rows = self._one(X) if single else self._aligned(self._checked(X))
         states = np.empty((len(rows), self.n_components))
         self._went_on(rows, key, np.empty(0), states)
@@ -398,7 +414,7 @@ class HiddenMarkovEstimator(ChainAnswers):
     def _went_on(self, rows: Array, key: Any, scores: Array, states: Array) -> None:
         """Filter rows that follow those of an open sequence."""
         parameters, carry = self._position()
-        number = self.__dict__.get("_open", {}).get(check_key(key), -1)
+        number = self.__dict__.get("_open", {}).get(check_key(key), NOBODY)
         batch = Batch(rows, sequences=np.full(len(rows), number))
         self._model.follow(parameters, batch, carry, scores, states, 1)
 

@@ -12,12 +12,13 @@ from headwater.families.multinomial import EMPTY, EMPTY_TABLE, ONE_GROUP, Multin
 from headwater.families.multinomial_records import MultinomialPrior, norms
 from headwater.kernels.chain_sweep import sweep_symbols
 from headwater.kernels.chains import add_symbols
-from headwater.kernels.mixture import READOUTS
+from headwater.kernels.mixture import LOWEST, READOUTS
 from headwater.kernels.multinomial import word_table
 from headwater.state import Batch
 from headwater.statistics import Array, Statistics
 
-DIRECTIONS = 16  # in which the contexts of symbols are told apart, at most
+CONTEXTS = 128  # symbols that a neighbour is told apart from others by, at most
+DIRECTIONS = 16  # in which contexts differ, at most
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Contexts:
     """What a start needs to know of the symbols: each by what comes before and after it, in the directions that differ most."""
 
     symbols: NDArray[np.int64]
-    places: Array  # (n_symbols, directions)
+    places: Array  # of each symbol that occurs
     scale: float = 1.0
 
     def views(self, rows: NDArray[np.int64]) -> tuple[Array, ...]:
@@ -81,16 +82,22 @@ class Categorical(Multinomial):
         return self.settled_prior(self.n_symbols)
 
     def geometry(self, batch: Batch) -> Any:
-        """Return the symbols with their contexts, under the Hellinger distance."""
-        symbols = batch.X[:, 0].astype(np.int64)
-        pairs = np.bincount(symbols[:-1] * self.n_symbols + symbols[1:], minlength=self.n_symbols**2)
-        pairs = pairs.reshape(self.n_symbols, self.n_symbols)
-        contexts = np.hstack([pairs, pairs.T]).astype(float) + 1e-3
-        contexts = np.sqrt(contexts / contexts.sum(axis=1, keepdims=True))
-        mass = np.bincount(symbols, minlength=self.n_symbols) / max(len(symbols), 1)
-        centred = contexts - mass @ contexts
-        _, _, directions = np.linalg.svd(np.sqrt(mass)[:, None] * centred, full_matrices=False)
-        return Contexts(symbols, centred @ directions[:DIRECTIONS].T)
+        """Return the symbols that occur with their contexts, among the most frequent symbols, under the Hellinger distance."""
+        found, symbols, times = np.unique(batch.X[:, 0], return_inverse=True, return_counts=True)
+        number, frequent = len(found), min(len(found), CONTEXTS)
+        rank = np.empty(number, dtype=np.int64)
+        rank[np.argsort(-times, kind="stable")] = np.arange(number)
+        near = np.minimum(rank, frequent - 1)[symbols]
+        contexts = [
+            np.bincount(one * frequent + other, minlength=number * frequent).reshape(number, frequent)
+            for one, other in ((symbols[:-1], near[1:]), (symbols[1:], near[:-1]))
+        ]
+        places = np.hstack(contexts) + 1e-3
+        places = np.sqrt(places / places.sum(axis=1, keepdims=True))
+        mass = times / len(symbols)
+        centred = places - mass @ places
+        _, vectors = np.linalg.eigh((mass[:, None] * centred).T @ centred)
+        return Contexts(symbols, centred @ vectors[:, ::-1][:, :DIRECTIONS])
 
     # Readouts
 
@@ -108,7 +115,8 @@ class Categorical(Multinomial):
 
     def from_probabilities(self, probabilities: Array) -> Any:
         """Return parameters with these probabilities (K, V)."""
-        return CategoricalParameters(np.log(np.maximum(np.array(probabilities.T, order="C"), 1e-300)))
+        with np.errstate(divide="ignore"):
+            return CategoricalParameters(np.maximum(np.log(np.array(probabilities.T, order="C")), LOWEST))
 
     def probabilities(self, parameters: Any) -> Array:
         """Probabilities (K, V) of parameters."""
@@ -136,7 +144,7 @@ class Categorical(Multinomial):
         symbols = batch.X[:, 0].astype(np.int64)
         score, shares = 0.0, responsibilities
         if not given:
-            joint = parameters.logs + log_weights
+            joint = np.maximum(parameters.logs + log_weights, LOWEST)
             peak = joint.max(axis=1)
             table = np.exp(joint - peak[:, None])
             sums = table.sum(axis=1)

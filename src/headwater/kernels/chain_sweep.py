@@ -53,7 +53,7 @@ def read_transitions(code, prior, shift, totals, transitions):
                 transitions[i, j] *= inverse
 
 
-# Arrays are handed to the functions below one by one: to take them out of a tuple counts references, which costs more than all else.
+# Arrays are handed on one by one: to take them out of a tuple counts references, which costs more than all else.
 
 
 @kernel(forceinline=True)

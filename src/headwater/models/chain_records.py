@@ -65,9 +65,9 @@ class Carry:
     apart: dict[int, tuple[Array, float]] = field(default_factory=dict)
     left: float = 0.0
 
-    def closed(self, number: int) -> Carry:
-        """Return what is known after the end of a sequence; rows of it that wait still have to be learned."""
-        filters = {-1 - one if one == number else one: value for one, value in self.filters.items()}
+    def closed(self, number: int, waits: bool) -> Carry:
+        """Return what is known after the end of a sequence; if rows of it still wait, they have to be learned."""
+        filters = {-1 - one if one == number else one: value for one, value in self.filters.items() if waits or one != number}
         return Carry(filters, {one: value for one, value in self.apart.items() if one != number}, self.left)
 
 

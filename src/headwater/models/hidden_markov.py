@@ -34,8 +34,10 @@ NO_POSTERIORS: Array = np.empty((0, 0))
 
 # Rows that are smoothed at once, and rows beyond them that are looked at; more where a chain forgets slowly.
 PIECES = ((8192, 128), (65536, 1024))
-# Two smoothers that began at different rows agree when they differ by less.
+# Two smoothers that began at different rows agree when they differ by less, and two filters when they do so relatively: a state
+# that is very improbable now may be the one that later rows ask for.
 AGREE = 1e-12
+IMPOSSIBLE = -1e299  # log-densities that stand for a probability of zero
 
 
 @dataclass(frozen=True)
@@ -231,6 +233,7 @@ class HiddenMarkov:
         X = batch.X if order is None else batch.X[order]
         known, filters = self._carried(carry, ids)
         shares, _, found = self._filtered(parameters, X, edges, known, filters, n_threads)
+        found[np.isnan(X[:, 0])] = 0.0  # whatever a variational bound makes of time that passes
         for target, values in ((scores, found), (filtered, shares)):
             if target.size:
                 target[slice(None) if order is None else order] = values
@@ -273,7 +276,7 @@ class HiddenMarkov:
         total = best_path(logs, edges, log_start, log_transitions, back, path)
         if order is not None:
             path[order] = path.copy()
-        return float(total + scores.sum()), path
+        return float(total + scores.sum()) if total > IMPOSSIBLE else -np.inf, path
 
     def _passed(
         self, parameters: Any, batch: Batch, learning: bool, scores: Array, posteriors: Array, n_threads: int | None
@@ -384,6 +387,9 @@ class HiddenMarkov:
         self.family.estep(parameters.emissions, flat, Batch(rows), scores=scores, responsibilities=shares, n_threads=n_threads)
         if missing is not None:
             shares[missing], scores[missing] = 1.0, 0.0
+        impossible = scores <= IMPOSSIBLE
+        if impossible.any():
+            shares[impossible], scores[impossible] = 0.0, 0.0
         return shares, scores
 
     def _log_densities(self, parameters: Any, X: Array) -> Array:
@@ -519,7 +525,10 @@ def grouped(sequences: NDArray[np.int64], rows: int) -> tuple[NDArray[np.int64] 
 def _meet(done: Sequence[Any]) -> bool:
     """Whether slabs agree where they meet."""
     for one, other in pairwise(done):
-        if one[4].size and (np.abs(one[4] - other[2]).max() > AGREE or np.abs(one[5] - other[3]).max() > AGREE):
+        if not one[4].size:
+            continue
+        apart = np.abs(one[4] - other[2]) > 10.0 * AGREE * np.minimum(one[4], other[2]) + 1e-300
+        if apart.any() or np.abs(one[5] - other[3]).max() > AGREE:
             return False
     return True
 
