@@ -1,0 +1,61 @@
+"""What flows between the regression family and the loop: prior, parameters and belief of K regressions.
+
+Statistics are those of a Gaussian over (inputs, target) with full covariance: counts, first and second moments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headwater.families.gaussian_records import GaussianParameters, GaussianPrior
+from headwater.statistics import Array
+
+
+@dataclass(frozen=True)
+class RegressionPrior:
+    """What is believed of a component before any row: all about `origin`, which the statistics share.
+
+    Coefficients (of the intercept first, if there is one) are Normal with mean `mean` and variance noise / `precision`; noise is
+    inverse Gamma with shape dof / 2 and rate scale / 2. `floor` is the least noise that is a mode. `gate` is the prior of the
+    Gaussians over the inputs, if there are any.
+    """
+
+    origin: Array
+    mean: Array
+    precision: Array
+    dof: float
+    scale: float
+    floor: float
+    gate: GaussianPrior | None = None
+
+    @property
+    def information(self) -> Array:
+        """What the prior adds to the second moments over (design, target): as many rows would have."""
+        pull = self.precision * self.mean
+        corner = np.array([[self.mean @ pull + self.scale]])
+        return np.block([[np.diag(self.precision), pull[:, None]], [pull[None], corner]])
+
+
+@dataclass(frozen=True)
+class RegressionParameters:
+    """Ready for the E-step kernels (see there); `coef` are about the origin, that of the intercept first."""
+
+    origin: Array
+    coef: Array
+    factor: Array
+    offset: Array
+    power: Array
+    leverage: Array
+    gate: GaussianParameters | None = None
+
+
+@dataclass(frozen=True)
+class RegressionBelief:
+    """Normal-inverse-Gamma belief about every component: means and precisions L of the coefficients, dof and scale of the noise."""
+
+    means: Array
+    precision: Array
+    dof: Array
+    scale: Array
