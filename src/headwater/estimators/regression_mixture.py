@@ -286,7 +286,7 @@ class RegressionMixture(TargetMixture):
         shares = family.shares(parameters.components, parameters.log_weights, row, 1)
         return float((shares * family.predictions(parameters.components, row)).sum())
 
-    def sample(self, X: Any) -> tuple[Array, NDArray[np.int64]]:
+    def sample(self, X: Any) -> tuple[Array, NDArray[np.int64]]:  # type: ignore[override]
         """Draw targets for inputs that are given.
 
         Parameters

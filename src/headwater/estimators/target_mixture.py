@@ -11,7 +11,6 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from headwater.estimators.mixture import MixtureEstimator
-from headwater.state import Batch
 from headwater.statistics import Array
 from headwater.validation import check_row, check_rows, check_target, check_width
 
@@ -106,7 +105,9 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         self._learn_chunk(Pair(X, y), sample_weight, labels)
         return self
 
-    def update(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Array:
+    def update(  # type: ignore[override]
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None
+    ) -> Array:
         """Score the target of each row as the model was before learning it, and learn it, in one E-step.
 
         Parameters
@@ -127,7 +128,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         """
         return self._update(Pair(X, y), sample_weight, labels)
 
-    def warm_start_from(
+    def warm_start_from(  # type: ignore[override]
         self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None, weight: float = 1.0
     ) -> Self:
         """Find a start on a sample, whatever its size, and forget what was learned before; the warm-up is over then.

@@ -1,4 +1,4 @@
-"""K linear regressions with Normal-inverse-Gamma prior; their weights may depend on the inputs, through Gaussians over those."""
+"""K linear regressions with Normal-inverse-Gamma prior; their weights may depend on the inputs, by Gaussians over those."""
 
 from __future__ import annotations
 
@@ -385,5 +385,3 @@ def _inputs(batch: Batch) -> Batch:
 
 def _of_inputs(geometry: Geometry) -> Geometry:
     return Geometry(geometry.origin[:-1], geometry.spread[:-1], ())
-
-

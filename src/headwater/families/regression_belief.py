@@ -23,7 +23,7 @@ def belief(prior: RegressionPrior, totals: GaussianStatistics, intercept: bool) 
     """Return prior plus totals: the belief that the readouts summarise."""
     matrix = prior.information + moments(totals, intercept)
     precision, pull = matrix[:, :-1, :-1], matrix[:, :-1, -1]
-    means = np.linalg.solve(precision, pull[..., None])[..., 0]
+    means: Array = np.linalg.solve(precision, pull[..., None])[..., 0].astype(np.float64)
     scale = np.maximum(matrix[:, -1, -1] - (means * pull).sum(axis=1), prior.scale)
     return RegressionBelief(means, precision, prior.dof + totals.count, scale)
 

@@ -17,9 +17,9 @@ from headwater.statistics import Array
 class RegressionPrior:
     """What is believed of a component before any row: all about `origin`, which the statistics share.
 
-    Coefficients (of the intercept first, if there is one) are Normal with mean `mean` and variance noise / `precision`; noise is
-    inverse Gamma with shape dof / 2 and rate scale / 2. `floor` is the least noise that is a mode. `gate` is the prior of the
-    Gaussians over the inputs, if there are any.
+    Coefficients (the intercept first, if there is one) are Normal with mean `mean` and variance noise / `precision`; the noise
+    is inverse Gamma with shape dof / 2 and rate scale / 2. `floor` is the least noise that is a mode. `gate` is the prior of
+    the Gaussians over the inputs, if there are any.
     """
 
     origin: Array
@@ -53,7 +53,7 @@ class RegressionParameters:
 
 @dataclass(frozen=True)
 class RegressionBelief:
-    """Normal-inverse-Gamma belief about every component: means and precisions L of the coefficients, dof and scale of the noise."""
+    """Normal-inverse-Gamma belief about every component: means and precisions of the coefficients, dof and scale of the noise."""
 
     means: Array
     precision: Array

@@ -7,9 +7,9 @@ the noise, e; the others turn phi into a vector whose squared length is the leve
 - offset - e^2 / 2, or offset - (e^2 + h) / 2 where `leverage` is 1 (the variational E-step);
 - offset - log(1 + h) / 2 - power * log(1 + e^2 / (1 + h)) where `power` is not 0 (Student's t of the next target).
 
-`gate` holds Gaussians over the inputs as in gaussian.py, (factor, shift, offset, power, stretch), or empties. With a gate what is
-learned is the joint density of inputs and target, whose sum over rows is returned; `scores` are those of the target given the
-inputs either way. The other arguments are those of gaussian.py: statistics are `count`, `first` and `second` of (x, y).
+`gate` holds Gaussians over the inputs as in gaussian.py, (factor, shift, offset, power, stretch), or empties. With a gate what
+is learned is the joint density of inputs and target, whose sum over rows is returned; `scores` are those of the target given
+the inputs either way. The other arguments are those of gaussian.py: statistics are `count`, `first` and `second` of (x, y).
 """
 
 import numpy as np

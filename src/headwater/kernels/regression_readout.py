@@ -1,6 +1,6 @@
 """Readouts of K linear regressions: totals and prior in, parameters that are ready for the E-step out.
 
-The belief about component k with mass N_k is Normal-inverse-Gamma: coefficients beta ~ N(m, noise L^-1), noise ~ IG(nu / 2, V / 2).
+The belief about component k with mass N_k is Normal-inverse-Gamma: coefficients ~ N(m, noise L^-1), noise ~ IG(nu / 2, V / 2).
 L, m and V come from one matrix over (phi, y): that of the prior plus the second moments. In blocks it is ((L, c), (c', s)); its
 Cholesky factor holds that of L, its inverse -m and, as the last pivot, V = s - c' L^-1 c. What is read out:
 

@@ -13,7 +13,13 @@ RIDGE = 1e-6
 
 
 def plane_groups(
-    rows: Array, weights: Array, labels: NDArray[np.int64], n_components: int, rng: np.random.Generator, steps: int, chance: bool
+    rows: Array,
+    weights: Array,
+    labels: NDArray[np.int64],
+    n_components: int,
+    rng: np.random.Generator,
+    steps: int,
+    chance: bool,
 ) -> tuple[NDArray[np.int64], float]:
     """Return the group of each row, and the weighted squared distance to its plane.
 
