@@ -53,7 +53,7 @@ class RegressionParameters:
 
 @dataclass(frozen=True)
 class RegressionBelief:
-    """Normal-inverse-Gamma belief about every component: means and precisions of the coefficients, dof and scale of the noise."""
+    """Normal-inverse-Gamma belief about every component: means and precisions of coefficients, dof and scale of the noise."""
 
     means: Array
     precision: Array
