@@ -142,7 +142,7 @@ class Regression:
         noise = self.noise_variance_prior
         if noise is None:
             noise = self._within(self.flattened(blank), geometry, batch, responsibilities) + blank.floor
-        return replace(blank, scale=dof * float(noise), floor=0.0)
+        return replace(blank, scale=dof * float(noise))
 
     def _within(self, flat: RegressionPrior, geometry: Geometry, batch: Batch, responsibilities: Array) -> float:
         """Variance about the regressions of the seeded groups, pooled; of too few rows to tell, a part of all there is."""
