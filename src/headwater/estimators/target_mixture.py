@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from headwater.estimators.mixture import MixtureEstimator
 from headwater.statistics import Array
-from headwater.validation import check_row, check_rows, check_target, check_width
+from headwater.validation import LARGEST, check_row, check_rows, check_target, check_width
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,13 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
     def _checked_one(self, x: Any, names: Any, width: int | None) -> Array:
         if not isinstance(x, Pair):
             return check_row(x, names, width)
-        target = check_target(np.reshape(x.y, -1) if np.size(x.y) == 1 and x.y is not None else x.y, 1, type(self).__name__)
-        return np.column_stack([check_row(x.X, names, width), target])
+        inputs, y = check_row(x.X, names, width), x.y
+        row = np.empty((1, inputs.shape[1] + 1))
+        row[:, :-1] = inputs
+        if not isinstance(y, float) or not -LARGEST <= y <= LARGEST:
+            y = check_target(y if y is None or np.ndim(y) else [y], 1, type(self).__name__)[0]
+        row[0, -1] = y
+        return row
 
     def _aligned(self, rows: Array) -> Array:
         check_width(rows[:, :-1], self.n_features_in_, type(self).__name__)
