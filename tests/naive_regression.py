@@ -51,15 +51,14 @@ def log_densities(name, intercept, beliefs, X, floor=0.0):
     phi, y = design(X, intercept), X[:, -1]
     out = np.empty((len(X), len(beliefs)))
     for k, known in enumerate(beliefs):
-        for i, x in enumerate(phi):
-            mean, leverage = x @ known.m, x @ np.linalg.solve(known.L, x)
-            if name in ("mode", "mean"):
-                out[i, k] = stats.norm(mean, np.sqrt(noise(name, known, floor))).logpdf(y[i])
-            elif name == "predictive":
-                out[i, k] = stats.t(2 * known.a, mean, np.sqrt(known.b / known.a * (1 + leverage))).logpdf(y[i])
-            else:
-                expected = special.psi(known.a) - np.log(known.b) - np.log(2 * np.pi)
-                out[i, k] = 0.5 * (expected - known.a / known.b * (y[i] - mean) ** 2 - leverage)
+        mean, leverage = phi @ known.m, np.array([x @ np.linalg.solve(known.L, x) for x in phi])
+        if name in ("mode", "mean"):
+            out[:, k] = stats.norm.logpdf(y, mean, np.sqrt(noise(name, known, floor)))
+        elif name == "predictive":
+            out[:, k] = stats.t.logpdf(y, 2 * known.a, mean, np.sqrt(known.b / known.a * (1 + leverage)))
+        else:
+            expected = special.psi(known.a) - np.log(known.b) - np.log(2 * np.pi)
+            out[:, k] = 0.5 * (expected - known.a / known.b * (y - mean) ** 2 - leverage)
     return out
 
 

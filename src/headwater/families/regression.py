@@ -118,7 +118,8 @@ class Regression:
         """Return what a start needs to know of the rows: those of the view are design and target."""
         whole = Geometry.of(batch, matrix=False)
         if self.intercept:
-            design = np.hstack([np.ones((len(batch), 1)), whole.coordinates[0]])
+            scaled = np.where(whole.spread > 0.0, whole.coordinates[0], 0.0)  # what is left of constant columns is rounding
+            design = np.hstack([np.ones((len(batch), 1)), scaled])
             return Geometry(whole.origin, whole.spread, (design,))
         weights = batch.row_weights
         spread = weights @ batch.X**2 / weights.sum()

@@ -7,6 +7,7 @@ from scipy.special import digamma, gammaln
 
 from headwater.families.gaussian_records import GaussianStatistics
 from headwater.families.regression_records import RegressionBelief, RegressionParameters, RegressionPrior
+from headwater.kernels.regression_readout import RIDGE
 from headwater.statistics import Array
 
 
@@ -23,7 +24,8 @@ def belief(prior: RegressionPrior, totals: GaussianStatistics, intercept: bool) 
     """Return prior plus totals: the belief that the readouts summarise."""
     matrix = prior.information + moments(totals, intercept)
     precision, pull = matrix[:, :-1, :-1], matrix[:, :-1, -1]
-    means: Array = np.linalg.solve(precision, pull[..., None])[..., 0].astype(np.float64)
+    units, shape = _shape(precision)
+    means = np.linalg.solve(shape, (pull / units)[..., None])[..., 0] / units
     scale = np.maximum(matrix[:, -1, -1] - (means * pull).sum(axis=1), prior.scale)
     return RegressionBelief(means, precision, prior.dof + totals.count, scale)
 
@@ -47,12 +49,23 @@ def divergence(one: RegressionBelief, other: RegressionBelief) -> Array:
         (shape - shapes) * digamma(shape) - gammaln(shape) + gammaln(shapes)
         + shapes * np.log(rate / rates) + shape * (rates / rate - 1.0)
     )  # fmt: skip
-    log_det, log_dets = (np.linalg.slogdet(each.precision)[1] for each in (one, other))
-    trace = np.einsum("aij,bji->ab", np.linalg.inv(one.precision), other.precision)
+    (units, form), (unit, forms) = _shape(one.precision), _shape(other.precision)
+    log_det, log_dets = (
+        np.linalg.slogdet(matrix)[1] + 2.0 * np.log(scale).sum(axis=1) for matrix, scale in ((form, units), (forms, unit))
+    )
+    ratio = unit / units[:, None]
+    trace = np.einsum("aij,abi,abj,bij->ab", np.linalg.inv(form), ratio, ratio, forms)
     gap = one.means[:, None] - other.means
-    along = np.einsum("abi,bij,abj->ab", gap, other.precision, gap) * shape / rate
+    along = np.einsum("abi,bij,abj->ab", gap * unit, forms, gap * unit) * shape / rate
     size = one.means.shape[1]
     return np.asarray(noise + 0.5 * (trace - size + log_det[:, None] - log_dets + along))
+
+
+def _shape(precision: Array) -> tuple[Array, Array]:
+    """Units of the coefficients (K, p) and the precision in these, with the ridge of the kernels."""
+    units = np.sqrt(np.diagonal(precision, axis1=1, axis2=2))
+    shape = precision / units[:, :, None] / units[:, None]
+    return units, shape + RIDGE * np.eye(units.shape[1])
 
 
 def contrast(one: RegressionBelief, other: RegressionBelief, designs: Array) -> Array:

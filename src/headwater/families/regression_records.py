@@ -33,9 +33,12 @@ class RegressionPrior:
     @property
     def information(self) -> Array:
         """What the prior adds to the second moments over (design, target): as many rows would have."""
-        pull = self.precision * self.mean
-        corner = np.array([[self.mean @ pull + self.scale]])
-        return np.block([[np.diag(self.precision), pull[:, None]], [pull[None], corner]])
+        size, pull = len(self.mean), self.precision * self.mean
+        matrix = np.zeros((size + 1, size + 1))
+        matrix[range(size), range(size)] = self.precision
+        matrix[:size, size] = matrix[size, :size] = pull
+        matrix[size, size] = self.mean @ pull + self.scale
+        return matrix
 
 
 @dataclass(frozen=True)

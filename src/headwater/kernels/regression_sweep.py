@@ -33,7 +33,7 @@ def log_target(residual, reach, noise, offset, power, leverage):
     """Log-density of a target with this residual and leverage."""
     squared = min(residual * residual / noise, HUGE)
     if power > 0.0:
-        wide = 1.0 + min(reach, HUGE)
+        wide = 1.0 + reach
         return offset - 0.5 * math.log(wide) - power * math.log(1.0 + squared / wide)
     return offset - 0.5 * (squared + leverage * reach)
 
@@ -100,6 +100,8 @@ def sweep_regression(
             for j in range(size):
                 residual[k] -= coef[k, j] * phi[j]
             reach[k] = whiten_row(units[k], pivots[k], phi, turned[k])
+            if not reach[k] < HUGE:  # nor if it overflowed to NaN
+                reach[k] = HUGE
             target = log_target(residual[k], reach[k], noise[k], offset[k], power[k], leverage[k])
             log_joint[k] = max(inputs[k] + target, LOWEST)
         score = responsibilities_row(log_joint, labels[at] if labels.size else -1)
