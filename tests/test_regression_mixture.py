@@ -14,6 +14,7 @@ from sklearn.metrics import r2_score
 
 import headwater as hw
 from headwater.checks import check_estimator
+from headwater.models.planes import plane_groups
 
 ALGORITHMS = ["auto", "em", "soem", "boem", "online-em", "simulated-em", "vb", "online-vb", "quasi-bayes"]
 gatings = pytest.mark.parametrize("gating", ["fixed", "input"])
@@ -169,6 +170,25 @@ def test_labels_name_the_components():
     model = hw.RegressionMixture(3, random_state=0).fit(X, y, labels=labels)
     np.testing.assert_allclose(np.column_stack([model.intercept_, model.coef_]), truth, atol=0.15)
     assert np.mean(model.predict_components(X, y) == components) > 0.75
+
+
+@pytest.mark.parametrize("chance", [False, True])
+def test_groups_on_planes_are_found_and_labels_kept(chance):
+    X, y, _, components = crossing(600, 3, 2, noise=0.01, seed=5)
+    rows, weights = np.column_stack([np.ones(600), X, y]), np.ones(600)
+    labels = np.where(np.arange(600) < 30, components, -1)
+    labels[:3] = (components[:3] + 1) % 3  # wrong ones
+    runs = [plane_groups(rows, weights, labels, 3, np.random.default_rng(seed), 20, chance) for seed in range(4)]
+    groups, left = min(runs, key=lambda run: run[1])
+    np.testing.assert_array_equal(groups[:30], labels[:30])
+    apart = np.array([[np.mean(groups[30:][components[30:] == a] == b) for b in range(3)] for a in range(3)])
+    assert apart[linear_sum_assignment(-apart)].min() > 0.9
+    assert left < 0.3 * 600
+
+
+def test_many_inputs_are_no_trouble():
+    X, y, truth, _ = crossing(4000, 2, 40, noise=0.2, seed=6)
+    assert error(hw.RegressionMixture(2, random_state=0).fit(X, y), truth) < 0.1
 
 
 # Answers

@@ -9,6 +9,7 @@ from headwater.statistics import Array
 
 SUBSETS = 200  # planes through a few rows each that seeds are chosen from
 SAMPLE = 400  # rows that choose
+WIDEST = 30  # a plane through more rows than that is never of one component
 RIDGE = 1e-6
 
 
@@ -29,7 +30,7 @@ def plane_groups(
     """
     design, target = rows[:, :-1], rows[:, -1]
     named = labels >= 0
-    if chance:
+    if chance or design.shape[1] > WIDEST:
         groups = np.where(named, labels, rng.integers(n_components, size=len(rows)))
         planes = _fitted(design, target, weights, groups, np.zeros((n_components, design.shape[1])))
     else:
