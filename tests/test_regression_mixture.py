@@ -71,6 +71,16 @@ def test_rows_far_from_zero_lose_no_digits(algorithm):
     np.testing.assert_allclose(far.noise_variance_, near.noise_variance_, rtol=1e-5)
 
 
+@pytest.mark.parametrize("algorithm", ["auto", "em", "soem", "vb", "quasi-bayes"])
+def test_units_change_nothing(algorithm):
+    X, y = crossing(1500, 2, 2, seed=3)[:2]
+    options = {"algorithm": algorithm, "random_state": 0, "warm_up": 500}
+    plain = hw.RegressionMixture(2, **options).fit(X, y)
+    other = hw.RegressionMixture(2, **options).fit(X * [1e-3, 1e4], y * 1e5)
+    np.testing.assert_allclose(other.coef_ * [1e-3, 1e4] / 1e5, plain.coef_, rtol=1e-6)
+    np.testing.assert_allclose(other.noise_variance_ / 1e10, plain.noise_variance_, rtol=1e-6)
+
+
 def test_columns_that_depend_on_one_another_are_no_trouble():
     rng = np.random.default_rng(1)
     x = rng.normal(size=(300, 1))

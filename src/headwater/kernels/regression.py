@@ -24,7 +24,7 @@ HUGE = 1e300
 
 
 @kernel
-def add_gate(block, rows, gate, column, squared):
+def gate_distances(block, rows, gate, column, squared):
     """Write -2 log-densities of the inputs under each Gaussian, up to the offset."""
     factor, shift, _, power, stretch = gate
     for k in range(shift.shape[0]):
@@ -101,7 +101,7 @@ def estep_regression(
         load_block(X, at, rows, origin, block)
         if not given:
             if gated:
-                add_gate(block, rows, gate, column, log_joint)
+                gate_distances(block, rows, gate, column, log_joint)
                 if scores.size:
                     log_inputs(log_joint, rows, gate[2], peak, inputs)
             else:
