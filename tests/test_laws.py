@@ -1,4 +1,4 @@
-"""Every law, for every covariance type and every algorithm, from one table."""
+"""Every law, for every model and every algorithm, from one table."""
 
 import numpy as np
 import pytest
@@ -82,6 +82,21 @@ TOPIC_MODELS = [
 ]  # fmt: skip
 
 
+REGRESSION_MODELS = [
+    hw.RegressionMixture(2, algorithm=algorithm, warm_up=80, random_state=0)
+    for algorithm in ALGORITHM_CASES
+    if not is_matching(algorithm)
+] + [
+    hw.RegressionMixture(2, algorithm=algorithm, warm_up=80, random_state=0, **options)
+    for algorithm, options in (
+        ("auto", {"half_life": 80.0}), ("soem", {"half_life": 80.0, "gating": "input"}),
+        ("auto", {"parts": 3, "gating": "input"}), ("online-em", {"parts": 3}),
+        ("em", {"gating": "input"}), ("vb", {"gating": "input"}), ("online-vb", {"gating": "input"}),
+        ("quasi-bayes", {"gating": "input"}), ("boem", {"fit_intercept": False}),
+    )
+]  # fmt: skip
+
+
 SPECTRA_MODELS = [
     hw.ItakuraSaitoNMF(3, warm_up=120, random_state=0, **options)
     for options in (
@@ -129,6 +144,13 @@ ARRIVAL_CASES = [
 ]
 
 
+REGRESSION_CASES = [
+    pytest.param(model, law, id=f"{model.gating}-{model.fit_intercept}-{name(model, law)}")
+    for model in REGRESSION_MODELS
+    for law in applicable_laws(model)
+]
+
+
 @pytest.fixture(scope="module")
 def rows():
     rng = np.random.default_rng(7)
@@ -172,6 +194,20 @@ def frames():
     return rows
 
 
+@pytest.fixture(scope="module")
+def targets():
+    """Inputs, and a target that two regressions make of them."""
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(200, 2)) * [1.0, 3.0] + 100.0
+    y = np.where(rng.random(200) < 0.5, X @ [2.0, -0.5], X @ [-1.0, 0.4] + 50.0)
+    return np.column_stack([X, y + 0.5 * rng.normal(size=200)])
+
+
+@pytest.mark.parametrize(("model", "law"), REGRESSION_CASES)
+def test_law_of_regressions(model, law, targets):
+    law(clone(model), targets)
+
+
 @pytest.mark.parametrize(("model", "law"), FACTOR_CASES)
 def test_law_of_factors(model, law, counts, frames):
     law(clone(model), frames if isinstance(model, hw.ItakuraSaitoNMF) else counts)
@@ -213,3 +249,14 @@ finite = st.floats(-1e99, 1e99, allow_nan=False)
 )
 def test_any_finite_rows_leave_a_finite_state(kind, algorithm, X):
     the_state_is_finite(hw.GaussianMixture(2, covariance_type=kind, algorithm=algorithm, warm_up=10, random_state=0), X)
+
+
+@settings(max_examples=25, deadline=None)
+@given(arrays(np.float64, st.tuples(st.integers(3, 40), st.integers(2, 4)), elements=finite))
+@pytest.mark.parametrize(
+    ("gating", "algorithm"),
+    [("fixed", word) for word in ("auto", "em", "online-em", "boem", "soem", "quasi-bayes")] + [("input", "online-vb")],
+)
+def test_any_finite_targets_leave_a_finite_state(gating, algorithm, rows):
+    model = hw.RegressionMixture(2, gating=gating, algorithm=algorithm, warm_up=10, random_state=0)
+    the_state_is_finite(model, rows)

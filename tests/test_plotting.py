@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 from matplotlib.patches import Ellipse
 
-from headwater import DirectionOfArrival, GaussianMixture, plotting
+from headwater import DirectionOfArrival, GaussianMixture, RegressionMixture, plotting
 
 
 @pytest.fixture(autouse=True)
@@ -120,3 +120,16 @@ def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch, rows)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'headwater\[plot\]'"):
         plotting.ellipses(model)
+
+
+def test_regressions_are_lines_through_what_is_held(rows):
+    X, y = rows[:, :2], rows @ [1.0, -2.0, 0.5]
+    model = RegressionMixture(2, random_state=0).fit(X, y)
+    ax = plotting.regressions(model, X, y, column=1, color="black")
+    assert len(ax.lines) == 2 and len(ax.collections) == 3
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("column 1", "target")
+    for k, line in enumerate(ax.lines):
+        points = np.column_stack([np.full(2, X[:, 0].mean()), line.get_xdata()])
+        np.testing.assert_allclose(line.get_ydata(), model.predict_component_means(points)[:, k])
+    assert len(plotting.regressions(model).lines) == 2
+    ax.figure.canvas.draw()

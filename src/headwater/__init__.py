@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headwater.estimators.markov_mixture import MarkovMixture
     from headwater.estimators.merging import merge
     from headwater.estimators.multinomial_mixture import MultinomialMixture
+    from headwater.estimators.regression_mixture import RegressionMixture
     from headwater.matching import Match, MergeReport
     from headwater.schedules import Decay, ForgettingFactor, Harmonic
 
@@ -40,6 +41,7 @@ _HOMES = {
     "headwater.estimators.categorical_hmm": ["CategoricalHMM"],
     "headwater.estimators.multinomial_mixture": ["MultinomialMixture"],
     "headwater.estimators.markov_mixture": ["MarkovMixture"],
+    "headwater.estimators.regression_mixture": ["RegressionMixture"],
     "headwater.estimators.itakura_saito_nmf": ["ItakuraSaitoNMF"],
     "headwater.estimators.latent_dirichlet_allocation": ["LatentDirichletAllocation"],
     "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
@@ -77,6 +79,7 @@ __all__ = [
     "OnlineEM",
     "OnlineVB",
     "QuasiBayes",
+    "RegressionMixture",
     "SatoEM",
     "SimulatedEM",
     "SurrogateEM",

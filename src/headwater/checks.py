@@ -1,6 +1,7 @@
 """The laws every streaming estimator keeps, as functions that raise if it does not.
 
-Each law takes an unfitted estimator and rows. `check_estimator` runs all of them that apply, and scikit-learn's own checks.
+Each law takes an unfitted estimator and rows; a target is their last column. `check_estimator` runs all of them that apply, and
+scikit-learn's own checks.
 
 Examples
 --------
@@ -46,6 +47,13 @@ SPARSE_FAILURES = {
 }
 
 
+TARGET_FAILURES = {
+    "check_regressors_no_decision_function": "predict_proba is there, and gives the probabilities of the components",
+    "check_methods_sample_order_invariance": "the check calls score_samples without the target, whose density it is",
+    "check_methods_subset_invariance": "the check calls score_samples without the target, whose density it is",
+}
+
+
 def check_estimator(estimator: Any, rows: Array | None = None) -> None:
     """Run every law and scikit-learn's checks on an unfitted estimator.
 
@@ -60,7 +68,11 @@ def check_estimator(estimator: Any, rows: Array | None = None) -> None:
         rng = np.random.default_rng(0)
         rows = np.abs(rng.normal(size=(400, 2)) + 4.0 * rng.integers(3, size=(400, 1)))
     check_laws(estimator, rows)
-    expected = {**EXPECTED_FAILURES, **(SPARSE_FAILURES if estimator.__sklearn_tags__().input_tags.sparse else {})}
+    expected = {
+        **EXPECTED_FAILURES,
+        **(SPARSE_FAILURES if estimator.__sklearn_tags__().input_tags.sparse else {}),
+        **(TARGET_FAILURES if estimator._target_columns else {}),
+    }
     estimator_checks.check_estimator(estimator, expected_failed_checks=expected)
 
 
@@ -72,7 +84,8 @@ def check_laws(estimator: Any, rows: Array) -> None:
     estimator : estimator
         An unfitted instance; it is cloned, not changed.
     rows : ndarray of shape (n_samples, n_features)
-        The rows, a few hundred. A warm-up that is "auto" is set to a third of them, so that there is a stream after it.
+        The rows, a few hundred, with the target, if there is one, as the last column. A warm-up that is "auto" is set to a
+        third of them, so that there is a stream after it.
     """
     for law in applicable_laws(estimator):
         candidate = clone(estimator)
@@ -128,7 +141,8 @@ def threads_change_nothing(estimator: Any, rows: Array) -> None:
     one = _fitted(clone(estimator).set_params(n_threads=1), many)
     two = _fitted(clone(estimator).set_params(n_threads=2), many)
     _assert_same(one._state, two._state)
-    np.testing.assert_array_equal(one.score_samples(many), two.score_samples(many))
+    given = _given(estimator, many)
+    np.testing.assert_array_equal(one.score_samples(*given), two.score_samples(*given))
 
 
 def seeds_decide(estimator: Any, rows: Array) -> None:
@@ -143,10 +157,11 @@ def pickled_and_resumed_is_never_stopped(estimator: Any, rows: Array) -> None:
     _fitted(estimator, rows[:half])
     loaded = pickle.loads(pickle.dumps(estimator))
     if _online(estimator):
-        estimator.partial_fit(rows[half:])
-        loaded.partial_fit(rows[half:])
+        estimator.partial_fit(*_given(estimator, rows[half:]))
+        loaded.partial_fit(*_given(estimator, rows[half:]))
     _assert_same(estimator._state, loaded._state)
-    np.testing.assert_array_equal(estimator.score_samples(rows), loaded.score_samples(rows))
+    given = _given(estimator, rows)
+    np.testing.assert_array_equal(estimator.score_samples(*given), loaded.score_samples(*given))
 
 
 def the_state_is_finite(estimator: Any, rows: Array) -> None:
@@ -154,9 +169,10 @@ def the_state_is_finite(estimator: Any, rows: Array) -> None:
     _fitted(estimator, rows)
     for array in arrays_of(estimator._state):
         assert np.isfinite(array).all(), "the state holds NaN or infinity"
-    assert np.isfinite(estimator.score_samples(rows)).all()
+    given = _given(estimator, rows)
+    assert np.isfinite(estimator.score_samples(*given)).all()
     if hasattr(estimator, "predict_proba"):
-        np.testing.assert_allclose(estimator.predict_proba(rows).sum(axis=1), 1.0)
+        np.testing.assert_allclose(estimator.predict_proba(*given).sum(axis=1), 1.0)
     for method in ("transform", "impute", "source"):
         if hasattr(estimator, method):
             assert np.isfinite(getattr(estimator, method)(rows)).all(), f"{method} is not finite"
@@ -166,12 +182,13 @@ def bad_input_is_refused(estimator: Any, rows: Array) -> None:
     """What makes no sense gets an error of one sentence and leaves the model exactly as it was."""
     learn = _fitted(estimator, rows).partial_fit if _online(estimator) else _fitted(estimator, rows).fit
     before = pickle.dumps(list(arrays_of(estimator._state)))
-    width, n = rows.shape[1], 5
-    good = rows[:n]
+    n = 5
+    good, *target = _given(estimator, rows[:n])
+    width = good.shape[1]
     tags = estimator.__sklearn_tags__().input_tags
     nan, inf, huge, negative = (good.astype(np.result_type(good, float)) for _ in range(4))
     nan[1, 0], inf[2, 0], huge[0, 0], negative[3, 0] = np.nan, np.inf, 1e200, -1.0
-    bad: list[tuple[Any, dict[str, Any]]] = [
+    bad: list[tuple[Any, ...]] = [
         (inf, {}), (huge, {}), (good[:0], {}), (good[None], {}),
         (good.astype(str) + "x", {}), ([["a"] * width] * n, {}), (good.real if np.iscomplexobj(good) else good + 1j, {}),
         (good, {"sample_weight": -np.ones(n)}), (good, {"sample_weight": np.full(n, np.nan)}),
@@ -188,13 +205,17 @@ def bad_input_is_refused(estimator: Any, rows: Array) -> None:
         bad.append((nan, {}))
     if estimator._takes_sequences or tags.positive_only:
         bad.append((negative, {}))
-    for X, options in bad:
+    bad = [(X, *target, options) for X, options in bad]
+    for y in target:
+        targets = (None, y[:-1], np.full(n, np.nan), np.full(n, np.inf), y.astype(str) + "x", y[:, None] + y, y + 1j)
+        bad += [(good, each, {}) for each in targets]
+    for *given, options in bad:
         try:
-            learn(X, **options)
+            learn(*given, **options)
         except (ValueError, TypeError) as error:
             assert str(error) and "\n" not in str(error), f"not one sentence: {error}"
         else:
-            raise AssertionError(f"accepted {X!r} with {options!r}")
+            raise AssertionError(f"accepted {given!r} with {options!r}")
         assert pickle.dumps(list(arrays_of(estimator._state))) == before, "a refused chunk changed the model"
 
 
@@ -205,7 +226,7 @@ def weights_are_copies(estimator: Any, rows: Array) -> None:
     kept = times > 0
 
     def summarize(rows: Array, weights: Array = NO_WEIGHTS) -> Summary:
-        return learner.model.summarize(state.parameters, Batch(estimator._checked(rows), weights), inference=learner.inference)
+        return learner.model.summarize(state.parameters, _batch(estimator, rows, weights), inference=learner.inference)
 
     copies, weighted = summarize(np.repeat(rows, times, axis=0)), summarize(rows[kept], times[kept].astype(float))
     _assert_close(copies.statistics, weighted.statistics, 1e-9)
@@ -219,21 +240,22 @@ def weights_are_copies(estimator: Any, rows: Array) -> None:
 
 def the_cut_changes_nothing(estimator: Any, rows: Array) -> None:
     """Chunks of 1, of 37 and all rows at once give the same model, and every row is counted once."""
-    whole = clone(estimator).partial_fit(rows)
+    given = _given(estimator, rows)
+    whole = clone(estimator).partial_fit(*given)
     for size in (1, 37):
         cut = clone(estimator)
         for start in range(0, len(rows), size):
-            cut.partial_fit(rows[start : start + size])
+            cut.partial_fit(*_given(estimator, rows[start : start + size]))
         assert cut.n_samples_seen_ == whole.n_samples_seen_ == len(rows)
         _assert_close(cut._reading()[0], whole._reading()[0], 1e-7)
-        np.testing.assert_allclose(cut.score_samples(rows), whole.score_samples(rows), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(cut.score_samples(*given), whole.score_samples(*given), rtol=1e-6, atol=1e-7)
 
 
 def a_sweep_is_the_loop_row_by_row(estimator: Any, rows: Array) -> None:
     """An algorithm that folds every row does in its kernel what the loop with batches of one does."""
     learner, state = _streaming(estimator, rows)
     learner = learner.alone
-    batch = Batch(estimator._checked(rows[:25]))
+    batch = _batch(estimator, rows[:25])
     swept, _ = advance(learner, state, batch)
     for row in range(25):
         summary = learner.model.summarize(state.parameters, batch[row : row + 1], inference=learner.inference)
@@ -244,11 +266,12 @@ def a_sweep_is_the_loop_row_by_row(estimator: Any, rows: Array) -> None:
 def updates_score_before_they_learn(estimator: Any, rows: Array) -> None:
     """`update` learns what `partial_fit` learns, and its scores do not know the rows that come later."""
     half = len(rows) // 2
-    plain = clone(estimator).partial_fit(rows)
+    early, late = _given(estimator, rows[:half]), _given(estimator, rows[half:])
+    plain = clone(estimator).partial_fit(*_given(estimator, rows))
     scored = clone(estimator)
-    scores = np.concatenate([scored.update(rows[:half]), scored.update(rows[half:])])
+    scores = np.concatenate([scored.update(*early), scored.update(*late)])
     _assert_close(scored._reading()[0], plain._reading()[0], 1e-7)
-    np.testing.assert_allclose(clone(estimator).update(rows[:half]), scores[:half], rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(clone(estimator).update(*early), scores[:half], rtol=1e-6, atol=1e-7)
     unknown = min(UNKNOWN_ROWS, scored._learner.warm_up_rows)
     assert np.isnan(scores[:unknown]).all()
     assert np.isfinite(scores[unknown:]).all()
@@ -256,18 +279,19 @@ def updates_score_before_they_learn(estimator: Any, rows: Array) -> None:
 
 def memory_is_flat(estimator: Any, rows: Array) -> None:
     """The state does not grow with the rows once the warm-up is over."""
+    given = _given(estimator, rows)
     for _ in range(3):
-        estimator.partial_fit(rows)
+        estimator.partial_fit(*given)
     before = _bytes(estimator._state)
     for _ in range(5):
-        estimator.partial_fit(rows)
+        estimator.partial_fit(*given)
     assert _bytes(estimator._state) == before
 
 
 def merging_is_adding(estimator: Any, rows: Array) -> None:
     """Models of one lineage merge in any order and tree, the base alone is the identity, and no row is lost."""
-    base = clone(estimator).partial_fit(rows)
-    parts = [base.branch().partial_fit(rows[index::4]) for index in range(4)]
+    base = clone(estimator).partial_fit(*_given(estimator, rows))
+    parts = [base.branch().partial_fit(*_given(estimator, rows[index::4])) for index in range(4)]
     one, two, three, four = parts
     whole = merge(parts)
     assert whole.n_samples_seen_ == 2 * len(rows)
@@ -289,7 +313,8 @@ def merging_is_adding(estimator: Any, rows: Array) -> None:
 def the_order_of_a_merge_changes_nothing(estimator: Any, rows: Array) -> None:
     """Models that share no base are matched, and come out the same, bit for bit, whatever their order; no row is lost."""
     one, other, third = (
-        clone(estimator).set_params(random_state=seed).partial_fit(rows[seed :: 1 + seed]) for seed in range(3)
+        clone(estimator).set_params(random_state=seed).partial_fit(*_given(estimator, rows[seed :: 1 + seed]))
+        for seed in range(3)
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # which matches are in doubt is not the question
@@ -302,7 +327,7 @@ def learning_apart_is_learning_together(estimator: Any, rows: Array) -> None:
     """At fixed parameters, and where counts add, summaries folded apart and merged are the summary of all."""
     learner, state = _streaming(estimator, rows)
     state = branch(learner, state)
-    batch = Batch(estimator._checked(rows))
+    batch = _batch(estimator, rows)
 
     def learned(rows: Batch) -> State:
         return fold(learner, state, learner.model.summarize(state.parameters, rows, inference=learner.inference))
@@ -320,7 +345,7 @@ def passes_never_lose(estimator: Any, rows: Array) -> None:
     estimator.set_params(tol=0.0, max_iter=50, **floor)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        estimator.fit(rows)
+        estimator.fit(*_given(estimator, rows))
     assert len(estimator.lower_bounds_) == 50
     assert np.diff(estimator.lower_bounds_).min() > -1e-10, "a pass lost"
 
@@ -347,6 +372,15 @@ PASS_LAWS: tuple[Law, ...] = (passes_never_lose,)
 # Helpers
 
 
+def _given(estimator: Any, rows: Array) -> tuple[Any, ...]:
+    """Rows as the estimator takes them: the last column apart, if it learns a target."""
+    return (rows[:, :-1], rows[:, -1]) if estimator._target_columns else (rows,)
+
+
+def _batch(estimator: Any, rows: Array, weights: Array = NO_WEIGHTS) -> Batch:
+    return Batch(estimator._checked(estimator._chunk(*_given(estimator, rows))), weights)
+
+
 def _online(estimator: Any) -> bool:
     return bool(estimator._make_learner(2).algorithm.online)
 
@@ -355,7 +389,8 @@ def _fitted(estimator: Any, rows: Array, weights: Any = None, labels: Any = None
     learn = estimator.partial_fit if _online(estimator) else estimator.fit
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return learn(rows, sample_weight=weights, **({} if labels is None else {"labels": labels}))
+        options = {} if labels is None else {"labels": labels}
+        return learn(*_given(estimator, rows), sample_weight=weights, **options)
 
 
 def _takes_labels(estimator: Any) -> bool:
@@ -378,21 +413,19 @@ def _read(estimator: Any, rows: Array) -> None:
     names = [name for name in dir(type(estimator)) if name.endswith("_") and not name.endswith("__")]
     for name in names:
         getattr(estimator, name)
-    for method in (
-        "score_samples",
-        "predict",
-        "predict_proba",
-        "predictive_score_samples",
-        "score",
-        "transform",
-        "impute",
-        "source",
-    ):
+    given = _given(estimator, rows)
+    inputs = given[0]
+    for method in ("score_samples", "predict_proba", "predictive_score_samples", "score"):
         if hasattr(estimator, method):
-            getattr(estimator, method)(rows)
-    for method in ("score_one", "predict_one", "transform_one"):
+            getattr(estimator, method)(*given)
+    for method in ("predict", "transform", "impute", "source"):
         if hasattr(estimator, method):
-            getattr(estimator, method)(rows[0])
+            getattr(estimator, method)(inputs)
+    if hasattr(estimator, "score_one"):
+        estimator.score_one(*(part[0] for part in given))
+    for method in ("predict_one", "transform_one"):
+        if hasattr(estimator, method):
+            getattr(estimator, method)(inputs[0])
     repr(estimator)
 
 

@@ -218,6 +218,22 @@ def check_count_items(x: Mapping[Any, Any], places: Mapping[Any, int], owner: st
     return SparseRows(values[order], columns[order], np.array([0, len(values)]), len(places) if width is None else width)
 
 
+def check_target(y: Any, rows: int, owner: str) -> Array:
+    """Return one finite number per row."""
+    if y is None:
+        raise ValueError(f"{owner} requires y to be passed, but the target y is None")
+    target = numeric(y, "y")
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
+    if target.ndim != 1:
+        raise ValueError(f"y should be a 1d array, one target per row: got an array of shape {target.shape}")
+    if len(target) != rows:
+        raise ValueError(f"y must have one target per row of X, got {len(target)} targets for {rows} rows")
+    target = np.ascontiguousarray(target, dtype=np.float64)
+    check_finite(target, "y")
+    return target
+
+
 def check_width(rows: Any, width: int, owner: str) -> None:
     """Refuse rows of another width."""
     if rows.shape[1] != width:

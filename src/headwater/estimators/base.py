@@ -68,6 +68,9 @@ class StreamingEstimator(BaseEstimator, ABC):
     # Whether a row is a sequence of symbols, of any length.
     _takes_sequences: ClassVar[bool] = False
 
+    # Columns of a row that are no features: the target, if there is one, comes last.
+    _target_columns: ClassVar[int] = 0
+
     _state: State
     _learner: Learner
     _cache: _Cache
@@ -78,6 +81,10 @@ class StreamingEstimator(BaseEstimator, ABC):
     @abstractmethod
     def _make_learner(self, width: int) -> Learner:
         """Check the parameters and return the learner they describe."""
+
+    def _chunk(self, X: Any, y: Any = None) -> Any:
+        """Return what is learned from: the rows, with their target if the model has one."""
+        return X
 
     def _checked(self, X: Any) -> Any:
         """Return the rows of a chunk, or refuse them in one sentence."""
@@ -142,7 +149,7 @@ class StreamingEstimator(BaseEstimator, ABC):
             self._watch(),
         )
         self._note_columns(X, reset=resume is None or not self._grows)
-        self.n_features_in_ = learner.width
+        self.n_features_in_ = learner.width - self._target_columns
         self._set(state, learner)
         for name in RESULTS:
             self.__dict__.pop(name, None)
@@ -174,7 +181,7 @@ class StreamingEstimator(BaseEstimator, ABC):
 
     def _resumed(self, learner: Learner) -> State | None:
         """The state that a `fit` goes on from, if there is one for rows of this width."""
-        return self._state if self.n_features_in_ == learner.width else None
+        return self._state if self._learner.width == learner.width else None
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
@@ -334,12 +341,13 @@ class StreamingEstimator(BaseEstimator, ABC):
         self : object
             The estimator, a row wiser.
         """
-        row = self._one(x, learning=True)
+        return self._learn_row(self._one(x, learning=True), x)
+
+    def _learn_row(self, row: Any, x: Any) -> Self:
         learner = self._learner_for(row.shape[1], self._has_state())
-        if not learner.algorithm.online:
-            self._learn_chunk(row)
+        _refuse_batch(learner)
         if not self._has_state():
-            self.n_features_in_ = row.shape[1]
+            self.n_features_in_ = row.shape[1] - self._target_columns
             if isinstance(x, Mapping):
                 self.feature_names_in_ = np.asarray(list(x), dtype=object)
         self._advance(Batch(row), learner, scored=False)

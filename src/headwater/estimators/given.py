@@ -1,4 +1,4 @@
-"""Parameters to start from that the user gave: weights_init, means_init, precisions_init, probabilities_init."""
+"""Parameters to start from that the user gave: weights_init, means_init, precisions_init, probabilities_init, coef_init."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
+from headwater.families.regression import Regression
 from headwater.models.mixture import MixtureParameters
 from headwater.statistics import Array
 
@@ -123,3 +124,23 @@ def given_probabilities(
         if probabilities.min() < 0.0 or not np.allclose(probabilities.sum(axis=1), 1.0):
             raise ValueError("The parameter 'probabilities_init' should have rows that are not negative and sum to 1")
     return GivenProbabilities(family, weights, probabilities)
+
+
+@dataclass(frozen=True)
+class GivenCoefficients:
+    """Replaces what a start found by the parameters that the user gave: weights_init, coef_init and intercept_init."""
+
+    family: Regression
+    weights: Array | None
+    coef: Array | None
+    intercept: Array | None
+
+    def __call__(self, found: MixtureParameters) -> MixtureParameters:
+        """Return the start's parameters with the given ones in their place; with given components, weights are equal."""
+        log_weights, components = found.log_weights, found.components
+        if self.coef is not None:
+            components = self.family.with_coef(components, self.coef, self.intercept)
+            log_weights = np.full(len(self.coef), -np.log(len(self.coef)))
+        if self.weights is not None:
+            log_weights = np.log(np.maximum(self.weights, 1e-300))
+        return MixtureParameters(log_weights, components)

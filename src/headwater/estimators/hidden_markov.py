@@ -211,7 +211,7 @@ class HiddenMarkovEstimator(ChainAnswers):
         self : object
             The fitted estimator.
         """
-        chunk = self._chunk(X, lengths, reset=True)
+        chunk = self._numbered(X, lengths, reset=True)
         if not np.any(chunk.sequences[1:] == chunk.sequences[:-1]):
             raise ValueError(
                 f"{type(self).__name__} needs a sequence of at least two rows: how states follow one another cannot be seen in "
@@ -266,7 +266,7 @@ class HiddenMarkovEstimator(ChainAnswers):
 
     def _learn_rows(self, X: Any, lengths: Any, key: Any, scored: bool) -> Array:
         first = not self._has_state()
-        chunk = self._chunk(X, lengths, reset=first, key=key, streaming=True)
+        chunk = self._numbered(X, lengths, reset=first, key=key, streaming=True)
         scores = self._learn_chunk(chunk, scored=scored)
         self._open = chunk.opened
         return scores
@@ -288,7 +288,7 @@ class HiddenMarkovEstimator(ChainAnswers):
         self : object
             The estimator, at the beginning of a stream.
         """
-        return self._plant(self._chunk(X, lengths, reset=True), None, weight)
+        return self._plant(self._numbered(X, lengths, reset=True), None, weight)
 
     def branch(self) -> Self:
         """Return a copy that others can be merged with: it has learned the same, and its sequences are closed.
@@ -524,7 +524,7 @@ class HiddenMarkovEstimator(ChainAnswers):
 
     # The machinery
 
-    def _chunk(self, X: Any, lengths: Any, reset: bool, key: Any = None, streaming: bool = False) -> Chunk:
+    def _numbered(self, X: Any, lengths: Any, reset: bool, key: Any = None, streaming: bool = False) -> Chunk:
         """Check rows and say which sequence each belongs to: numbers come from the place of the first row in the stream."""
         rows = self._checked(X, reset)
         if not reset:
@@ -559,7 +559,7 @@ class HiddenMarkovEstimator(ChainAnswers):
 
     def _sequences_of(self, X: Any, lengths: Any) -> Batch:
         self._parameters_seen()
-        chunk = self._chunk(X, lengths, reset=False)
+        chunk = self._numbered(X, lengths, reset=False)
         if self._has_state():
             self._note_columns(chunk, reset=False)
         return Batch(chunk.rows, sequences=chunk.sequences)

@@ -353,7 +353,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         kept[np.argmax(weights)] = True
         pruned = copy(self)
         pruned.set_params(n_components=int(kept.sum()), **dict.fromkeys(self._given_start), **self._parameters_of(kept))
-        learner = pruned._make_learner(self.n_features_in_)
+        learner = pruned._make_learner(self._learner.width)
         pruned._set(chosen(self._learner, learner, self._reading()[0], np.flatnonzero(kept)), learner)
         for name in RESULTS:
             pruned.__dict__.pop(name, None)
@@ -420,7 +420,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return belief(self._learner, state)
 
     def _n_parameters(self) -> int:
-        return self._model.n_parameters(self.n_features_in_)
+        return self._model.n_parameters(self._learner.width)
 
     def _active(self) -> NDArray[np.bool_]:
         _, statistics, count = self._proper_belief()

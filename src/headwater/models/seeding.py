@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.models.planes import plane_groups
 from headwater.state import Batch
 from headwater.statistics import Array
 
 INIT_PARAMS = ("kmeans", "k-means++", "random", "random_from_data")
+# Words for several methods, which take turns.
+TURNS = {"auto": ("kmeans", "farthest-first"), "planes": ("planes", "random-planes", "planes", "kmeans")}
 FARTHEST_ROWS = 500  # farthest-first goes for outliers, of which a sample has fewer
 
 
@@ -18,13 +21,17 @@ def seed_assignments(
     """Return responsibilities (n, K) of a random start; `rows` are the batch's rows in the geometry to measure in.
 
     Labelled rows stay with their component, and a component that has labelled rows starts at their mean. Of k-means, the
-    best of so many `tries` is taken.
+    best of so many `tries` is taken. Of "planes" the last column of the rows is the target.
     """
     n = len(rows)
     labels = batch.labels if batch.labels.size else np.full(n, -1)
     if method == "random":
         responsibilities = rng.uniform(size=(n, n_components))
         responsibilities /= responsibilities.sum(axis=1, keepdims=True)
+    elif method.endswith("planes"):
+        options = (rows, batch.row_weights, labels, n_components, rng, 2 * lloyd_steps, method == "random-planes")
+        groups = min((plane_groups(*options) for _ in range(tries)), key=lambda run: run[1])[0]
+        responsibilities = np.eye(n_components)[groups]
     else:
         weights = batch.row_weights
         named = labels >= 0

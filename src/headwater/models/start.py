@@ -11,7 +11,7 @@ import numpy as np
 from headwater.kernels.mixture import converged
 from headwater.kernels.parallel import slabs
 from headwater.models.protocol import Model, Start, StartSettings
-from headwater.models.seeding import labelled_first, named_assignments, seed_assignments
+from headwater.models.seeding import TURNS, labelled_first, named_assignments, seed_assignments
 from headwater.state import Batch, Summary
 from headwater.statistics import Array
 
@@ -88,7 +88,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
         learn_rows, judge_rows = final_rows[:enough], final_rows[enough : 2 * enough]
     learn, judge, final = batch[learn_rows], batch[judge_rows], batch[final_rows]
 
-    methods = ("kmeans", "farthest-first") if settings.method == "auto" else (settings.method,)
+    methods = TURNS.get(settings.method, (settings.method,))
 
     views = geometry.views(learn_rows)
 

@@ -1,0 +1,370 @@
+"""RegressionMixture: linear regressions, each of which holds for a part of the rows."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from headwater.algorithms import Algorithm
+from headwater.estimators.given import GivenCoefficients, given_weights, shaped
+from headwater.estimators.mixture import CONSTRAINTS
+from headwater.estimators.target_mixture import TargetMixture
+from headwater.families.gaussian import Gaussian
+from headwater.families.regression import Regression
+from headwater.families.regression_records import RegressionBelief
+from headwater.learner import Learner
+from headwater.statistics import Array
+
+POSITIVE = Interval(numbers.Real, 0.0, None, closed="neither")
+SEEDS = ("planes", "kmeans", "random")
+
+
+class RegressionMixture(TargetMixture):
+    """A mixture of linear regressions that learns from streams, or from all rows at once.
+
+    Every row has a hidden component, and its target is that component's linear function of the inputs, with its noise. A
+    regressor as scikit-learn has them: `predict` is the expected target and `score` is R2; `score_samples` and
+    `predict_components` answer what a mixture answers.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of regressions.
+    fit_intercept : bool, default=True
+        Whether the regressions have an intercept. Without one, inputs should not lie far from zero in units of their spread.
+    gating : {'fixed', 'input'}, default='fixed'
+        Whether a component is as probable at all inputs, or more so near its own: then each has a Gaussian over the inputs.
+    tol : float, default=1e-3
+        Passes of `fit` end when the objective per row gains less.
+    reg_noise : float, default=1e-6
+        Least noise variance of maximum likelihood, as a part of the variance of the target.
+    reg_covar : float, default=1e-6
+        Added to the diagonal of maximum-likelihood covariances of the inputs, if they gate.
+    max_iter : int, default=100
+        Most passes over the data in `fit`. With 0 a start is taken as it was seeded.
+    n_init : int, default=1
+        Runs of `fit` from different starts, of which the best is kept. An online algorithm makes one run of one pass.
+    init_params : {'planes', 'kmeans', 'random'}, default='planes'
+        How a start is seeded: by groups of rows that lie on planes, by groups of rows that lie together, by chance.
+    weights_init : array-like of shape (n_components,), optional
+        Weights to start from.
+    coef_init : array-like of shape (n_components, n_features), optional
+        Coefficients to start from.
+    intercept_init : array-like of shape (n_components,), optional
+        Intercepts to start from, with `coef_init`. Default: those of planes through the mean of the rows.
+    random_state : int, RandomState instance or None, default=None
+        Seed of everything that is random.
+    warm_start : bool, default=False
+        Whether `fit` goes on from where the last one ended.
+    verbose : int, default=0
+        Whether to print the passes of `fit`, and how much.
+    verbose_interval : int, default=10
+        Passes between two lines.
+    algorithm : str or algorithm object, default='auto'
+        'auto', 'em', 'soem', 'boem', 'online-em', 'simulated-em', 'vb', 'online-vb' or 'quasi-bayes'; see the table in the
+        README. 'auto' streams by variational Bayes, and `fit` finishes by passes of EM.
+    half_life : float, optional
+        Rows after which a row counts half, for streams that drift. The prior is not forgotten. Passes of `fit` forget nothing.
+    warm_up : int or 'auto', default='auto'
+        Rows that are kept to find a start on before the stream proper begins. The model answers during warm-up, too.
+    weight_concentration_prior : float, optional
+        Dirichlet parameter of the weights, per component. Default 1.
+    coef_prior : array-like of shape (n_features,), optional
+        Prior mean of the coefficients. Default 0. The plane of the prior goes through the mean of the warm-up rows.
+    coef_precision_prior : float, optional
+        Rows that the prior of coefficients and intercept is worth. Default 0.001.
+    degrees_of_freedom_prior : float, optional
+        Degrees of freedom of the prior of the noise. Default 3.
+    noise_variance_prior : float, optional
+        Noise variance before any row: the inverse of the prior's mean precision. Default: that of the warm-up.
+    n_threads : int, optional
+        Threads for large chunks; all cores by default. Never changes the answer.
+    parts : int, default=1
+        Learn the stream in so many parts after a common warm-up, and merge them when the model is read.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Weight of each component.
+    coef_ : ndarray of shape (n_components, n_features)
+        Coefficients of each regression.
+    intercept_ : ndarray of shape (n_components,)
+        Intercept of each regression.
+    noise_variance_ : ndarray of shape (n_components,)
+        Variance about each regression.
+    input_means_, input_covariances_ : ndarray
+        Gaussians over the inputs, if they gate.
+    weight_concentration_, degrees_of_freedom_ : ndarray of shape (n_components,)
+        The belief: Dirichlet parameters of the weights, degrees of freedom of each noise.
+    coef_precision_ : ndarray of shape (n_components, n_features, n_features)
+        The belief: precisions of the coefficients, in units of the precision of the noise.
+    merge_report_ : MergeReport
+        What was done by `headwater.merge`, if the model comes from there.
+    converged_, n_iter_, lower_bound_, lower_bounds_
+        How the passes of `fit` went, until something else is learned.
+    n_samples_seen_ : int
+        Rows learned from.
+    n_features_in_, feature_names_in_
+        Columns of the inputs seen in the first chunk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import RegressionMixture
+    >>> rng = np.random.default_rng(0)
+    >>> model = RegressionMixture(2, random_state=0)
+    >>> for _ in range(50):
+    ...     X = rng.uniform(-3.0, 3.0, size=(100, 1))
+    ...     slope = np.where(rng.random(100) < 0.3, 2.0, -1.0)
+    ...     model = model.partial_fit(X, slope * X[:, 0] + 0.2 * rng.normal(size=100))
+    >>> order = np.argsort(model.coef_[:, 0])
+    >>> (model.coef_[order, 0] + 0.0).round(1).tolist()
+    [-1.0, 2.0]
+    >>> model.weights_[order].round(1).tolist()
+    [0.7, 0.3]
+    >>> order[model.predict_components([[2.0]], [3.9])].tolist() == [1]
+    True
+    """
+
+    _shape_parameters = ("n_components", "fit_intercept", "gating")
+    _merge_parameters = (
+        "n_components", "fit_intercept", "gating", "half_life", "reg_noise", "reg_covar", "weight_concentration_prior",
+        "coef_prior", "coef_precision_prior", "degrees_of_freedom_prior", "noise_variance_prior",
+    )  # fmt: skip
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CONSTRAINTS,
+        "fit_intercept": ["boolean"],
+        "gating": [StrOptions({"fixed", "input"})],
+        "reg_noise": [Interval(numbers.Real, 0.0, None, closed="left")],
+        "reg_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
+        "init_params": [StrOptions(set(SEEDS))],
+        "coef_init": ["array-like", None],
+        "intercept_init": ["array-like", None],
+        "coef_prior": ["array-like", None],
+        "coef_precision_prior": [None, POSITIVE],
+        "degrees_of_freedom_prior": [None, POSITIVE],
+        "noise_variance_prior": [None, POSITIVE],
+    }
+    _given_start = ("weights_init", "coef_init", "intercept_init")
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        fit_intercept: bool = True,
+        gating: Literal["fixed", "input"] = "fixed",
+        tol: float = 1e-3,
+        reg_noise: float = 1e-6,
+        reg_covar: float = 1e-6,
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: str = "planes",
+        weights_init: Any = None,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        algorithm: str | Algorithm = "auto",
+        half_life: float | None = None,
+        warm_up: int | Literal["auto"] = "auto",
+        weight_concentration_prior: float | None = None,
+        coef_prior: Any = None,
+        coef_precision_prior: float | None = None,
+        degrees_of_freedom_prior: float | None = None,
+        noise_variance_prior: float | None = None,
+        n_threads: int | None = None,
+        parts: int = 1,
+    ) -> None:
+        self.n_components = n_components
+        self.fit_intercept = fit_intercept
+        self.gating = gating
+        self.tol = tol
+        self.reg_noise = reg_noise
+        self.reg_covar = reg_covar
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.weights_init = weights_init
+        self.coef_init = coef_init
+        self.intercept_init = intercept_init
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.algorithm = algorithm
+        self.half_life = half_life
+        self.warm_up = warm_up
+        self.weight_concentration_prior = weight_concentration_prior
+        self.coef_prior = coef_prior
+        self.coef_precision_prior = coef_precision_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.noise_variance_prior = noise_variance_prior
+        self.n_threads = n_threads
+        self.parts = parts
+
+    # Parameters to learner
+
+    def _make_learner(self, width: int) -> Learner:
+        self._check_parameters()
+        k, inputs = self.n_components, width - self._target_columns
+        coef_prior = None if self.coef_prior is None else shaped(self.coef_prior, (inputs,), "coef_prior")
+        gate = Gaussian(k, reg_covar=self.reg_covar) if self.gating == "input" else None
+        family = Regression(
+            k, bool(self.fit_intercept), self.reg_noise, coef_prior, self.coef_precision_prior, self.degrees_of_freedom_prior,
+            self.noise_variance_prior, gate,
+        )  # fmt: skip
+        weights = given_weights(self.weights_init, k)
+        coef = None if self.coef_init is None else shaped(self.coef_init, (k, inputs), "coef_init")
+        level = None if self.intercept_init is None else shaped(self.intercept_init, (k,), "intercept_init")
+        if level is not None and (coef is None or not self.fit_intercept):
+            raise ValueError("intercept_init must come with coef_init, and with fit_intercept=True")
+        given = None if weights is None and coef is None else GivenCoefficients(family, weights, coef, level)
+        return self._learner_of(family, width, type(self).__name__, given, polish=coef is None)
+
+    # Answers
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Return the expected target of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs.
+        return_std : bool, default=False
+            Whether to return the standard deviation of the target, too: that of the noise and between the components.
+
+        Returns
+        -------
+        y_mean : ndarray of shape (n_samples,)
+            Mean of the components' predictions, by their probabilities at these inputs.
+        y_std : ndarray of shape (n_samples,)
+            Standard deviation of the target, if asked for.
+        """
+        shares, means = self.predict_proba(X), self.predict_component_means(X)
+        mean = (shares * means).sum(axis=1)
+        if not return_std:
+            return mean
+        within = shares @ self.noise_variance_
+        return mean, np.sqrt(within + (shares * (means - mean[:, None]) ** 2).sum(axis=1))
+
+    def predict_component_means(self, X: Any) -> Array:
+        """Return the target that each component expects of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs.
+
+        Returns
+        -------
+        means : ndarray of shape (n_samples, n_components)
+            The value of each regression.
+        """
+        return self._family.predictions(self._reading()[1].components, self._inputs(X))
+
+    def predict_one(self, x: Any) -> float:  # type: ignore[override]
+        """Return the expected target of one row under the parameters of the last refresh.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or mapping
+            The inputs.
+
+        Returns
+        -------
+        y : float
+            The expected target.
+        """
+        row = self._one(x)
+        parameters, family = self._quick_parameters(row.shape[1]), self._family
+        shares = family.shares(parameters.components, parameters.log_weights, row, 1)
+        return float((shares * family.predictions(parameters.components, row)).sum())
+
+    def sample(self, X: Any) -> tuple[Array, NDArray[np.int64]]:  # type: ignore[override]
+        """Draw targets for inputs that are given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            A target for each row.
+        components : ndarray of shape (n_samples,)
+            The component that it was drawn from.
+        """
+        inputs, rng = self._inputs(X), self._rng()
+        running = np.cumsum(self.predict_proba(X), axis=1)
+        components = (running < rng.random((len(inputs), 1)) * running[:, -1:]).sum(axis=1)
+        return self._family.sample(self._reading()[1].components, components, rng, inputs), components
+
+    # What was learned
+
+    @property
+    def coef_(self) -> Array:
+        """Coefficients of each regression."""
+        return self._family.coefficients(self._reading()[1].components)[0]
+
+    @property
+    def intercept_(self) -> Array:
+        """Intercept of each regression; zeros without one."""
+        return self._family.coefficients(self._reading()[1].components)[1]
+
+    @property
+    def noise_variance_(self) -> Array:
+        """Variance about each regression."""
+        return self._family.noise_variances(self._reading()[1].components)
+
+    @property
+    def input_means_(self) -> Array | None:
+        """Means of the inputs of each component, or None if they do not gate."""
+        gate = self._reading()[1].components.gate
+        return None if gate is None else gate.means + gate.origin
+
+    @property
+    def input_covariances_(self) -> Array | None:
+        """Covariances of the inputs of each component, or None if they do not gate."""
+        gate, family = self._reading()[1].components.gate, self._family.gate
+        return None if gate is None or family is None else family.covariances(gate)
+
+    @property
+    def degrees_of_freedom_(self) -> Array:
+        """Degrees of freedom of the belief about each noise."""
+        return self._component_belief().dof
+
+    @property
+    def coef_precision_(self) -> Array:
+        """Precisions of the belief about the coefficients, in units of the precision of the noise."""
+        precision = self._component_belief().precision
+        if not self._family.intercept:
+            return precision
+        cross = precision[:, 1:, 0]  # the intercept is integrated out
+        return precision[:, 1:, 1:] - cross[:, :, None] * cross[:, None] / precision[:, :1, :1]
+
+    @property
+    def _family(self) -> Regression:
+        family = self._model.family
+        assert isinstance(family, Regression)
+        return family
+
+    def _component_belief(self) -> RegressionBelief:
+        prior, statistics, count = self._proper_belief()
+        return self._family.belief(prior.components, statistics.scaled(count))
+
+    def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
+        names = getattr(self, "feature_names_in_", [f"x{index}" for index in range(self.n_features_in_)])
+        more = ["..."] if len(names) > 4 else []
+        noise = np.sqrt(self.noise_variance_)
+        lines = [
+            [f"{self.intercept_[k]:.4g}", *(f"{value:.4g}" for value in self.coef_[k][:4]), *more, f"{noise[k]:.4g}"]
+            for k in components
+        ]
+        return "regressions", ["intercept", *map(str, names[:4]), *more, "noise"], lines

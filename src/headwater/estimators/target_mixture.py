@@ -1,0 +1,326 @@
+"""What a mixture over inputs and a target answers: the methods of every mixture, each with `y`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from headwater.estimators.mixture import MixtureEstimator
+from headwater.statistics import Array
+from headwater.validation import LARGEST, check_row, check_rows, check_target, check_width
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Inputs and their target, not looked at yet."""
+
+    X: Any
+    y: Any
+
+
+class TargetMixture(RegressorMixin, MixtureEstimator):
+    """Base of the mixtures that foretell a target. A row of theirs is the inputs, and the target as the last column."""
+
+    _target_columns = 1
+
+    def _chunk(self, X: Any, y: Any = None) -> Pair:
+        return Pair(X, y)
+
+    def _checked(self, chunk: Pair) -> Array:
+        owner = type(self).__name__
+        inputs = check_rows(chunk.X, owner=owner)
+        y = chunk.y
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
+        return np.column_stack([inputs, check_target(y, len(inputs), owner)])
+
+    def _checked_one(self, x: Any, names: Any, width: int | None) -> Array:
+        if not isinstance(x, Pair):
+            return check_row(x, names, width)
+        inputs, y = check_row(x.X, names, width), x.y
+        row = np.empty((1, inputs.shape[1] + 1))
+        row[:, :-1] = inputs
+        if not isinstance(y, float) or not -LARGEST <= y <= LARGEST:
+            y = check_target(y if y is None or np.ndim(y) else [y], 1, type(self).__name__)[0]
+        row[0, -1] = y
+        return row
+
+    def _aligned(self, rows: Array) -> Array:
+        check_width(rows[:, :-1], self.n_features_in_, type(self).__name__)
+        return rows
+
+    def _note_columns(self, chunk: Any, reset: bool) -> None:
+        super()._note_columns(chunk.X if isinstance(chunk, Pair) else chunk, reset)
+
+    def _inputs(self, X: Any) -> Array:
+        """Return rows of inputs alone."""
+        check_is_fitted(self)
+        inputs = check_rows(X, owner=type(self).__name__)
+        check_width(inputs, self.n_features_in_, type(self).__name__)
+        self._note_columns(X, reset=False)
+        return inputs
+
+    # Learning
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
+        """Learn from all rows at hand, forgetting what was learned before (unless `warm_start`).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs: an array, or a pandas or polars frame of numbers.
+        y : array-like of shape (n_samples,)
+            The target.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts; 0 is as good as absent.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit(Pair(X, y), sample_weight, labels)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
+        """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs.
+        y : array-like of shape (n_samples,)
+            The target.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts; 0 is as good as absent.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not.
+
+        Returns
+        -------
+        self : object
+            The estimator, a chunk wiser.
+        """
+        self._learn_chunk(Pair(X, y), sample_weight, labels)
+        return self
+
+    def update(  # type: ignore[override]
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None
+    ) -> Array:
+        """Score the target of each row as the model was before learning it, and learn it, in one E-step.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs.
+        y : array-like of shape (n_samples,)
+            The target.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts; 0 is as good as absent, but scored.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Log-density of each target, given its inputs, before it was learned; NaN for the first eight rows.
+        """
+        return self._update(Pair(X, y), sample_weight, labels)
+
+    def warm_start_from(  # type: ignore[override]
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None, weight: float = 1.0
+    ) -> Self:
+        """Find a start on a sample, whatever its size, and forget what was learned before; the warm-up is over then.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs of the sample.
+        y : array-like of shape (n_samples,)
+            Their target.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts; 0 is as good as absent.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not.
+        weight : float, default=1.0
+            How much of the sample counts as learned; less than 1 if its rows will come again in the stream.
+
+        Returns
+        -------
+        self : object
+            The estimator, at the beginning of a stream.
+        """
+        return self._plant(Pair(X, y), sample_weight, weight, labels)
+
+    def learn_one(self, x: Any, y: Any = None) -> Self:
+        """Learn one row.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or mapping
+            The inputs.
+        y : float
+            The target.
+
+        Returns
+        -------
+        self : object
+            The estimator, a row wiser.
+        """
+        return self._learn_row(self._one(Pair(x, y), learning=True), x)
+
+    # Answers
+
+    def score_samples(self, X: Any, y: Any = None) -> Array:
+        """Return the log-density of each target, given its inputs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs.
+        y : array-like of shape (n_samples,)
+            The target.
+
+        Returns
+        -------
+        log_prob : ndarray of shape (n_samples,)
+            Log-density of each target under the current parameters.
+        """
+        return super().score_samples(Pair(X, y))
+
+    def predictive_score_samples(self, X: Any, y: Any = None) -> Array:
+        """Return the log-density of each target with the uncertainty of the parameters integrated out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs.
+        y : array-like of shape (n_samples,)
+            The target.
+
+        Returns
+        -------
+        log_prob : ndarray of shape (n_samples,)
+            Log posterior predictive density of each target.
+        """
+        return super().predictive_score_samples(Pair(X, y))
+
+    def score_one(self, x: Any, y: Any = None) -> float:
+        """Return the log-density of one target, given its inputs, under the parameters of the last refresh.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or mapping
+            The inputs.
+        y : float
+            The target.
+
+        Returns
+        -------
+        score : float
+            Its log-density.
+        """
+        return super().score_one(Pair(x, y))
+
+    def predict_components(self, X: Any, y: Any = None) -> NDArray[np.int64]:
+        """Return the most probable component of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs.
+        y : array-like of shape (n_samples,), optional
+            The target; without it only the inputs decide.
+
+        Returns
+        -------
+        components : ndarray of shape (n_samples,)
+            Indices of components.
+        """
+        return self.predict_proba(X, y).argmax(axis=1)
+
+    def predict_proba(self, X: Any, y: Any = None) -> Array:
+        """Return the probability of each component for each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs.
+        y : array-like of shape (n_samples,), optional
+            The target; without it the probabilities are those given the inputs alone.
+
+        Returns
+        -------
+        responsibilities : ndarray of shape (n_samples, n_components)
+            Probabilities, which sum to one in each row.
+        """
+        if y is not None:
+            return super().predict_proba(Pair(X, y))
+        parameters = self._reading()[1]
+        family: Any = self._model.family
+        return family.shares(parameters.components, parameters.log_weights, self._inputs(X), self.n_threads)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> NDArray[np.int64]:
+        """Learn from the rows and return the most probable component of each.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs.
+        y : array-like of shape (n_samples,)
+            The target.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not.
+
+        Returns
+        -------
+        components : ndarray of shape (n_samples,)
+            Indices of components.
+        """
+        return self.fit(X, y, sample_weight, labels=labels).predict_components(X, y)
+
+    def bic(self, X: Any, y: Any = None) -> float:
+        """Return the Bayesian information criterion on the rows; lower is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs.
+        y : array-like of shape (n_samples,)
+            The target.
+
+        Returns
+        -------
+        bic : float
+            The criterion.
+        """
+        scores = self.score_samples(X, y)
+        return float(-2.0 * scores.sum() + self._n_parameters() * np.log(len(scores)))
+
+    def aic(self, X: Any, y: Any = None) -> float:
+        """Return Akaike's information criterion on the rows; lower is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs.
+        y : array-like of shape (n_samples,)
+            The target.
+
+        Returns
+        -------
+        aic : float
+            The criterion.
+        """
+        return float(-2.0 * self.score_samples(X, y).sum() + 2.0 * self._n_parameters())
+
+    def _seen(self) -> str:
+        return f"{super()._seen()} and a target"

@@ -1,0 +1,388 @@
+"""K linear regressions with Normal-inverse-Gamma prior; their weights may depend on the inputs, by Gaussians over those."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.families.gaussian import Gaussian
+from headwater.families.gaussian_geometry import Geometry
+from headwater.families.gaussian_records import GaussianStatistics
+from headwater.families.regression_belief import belief, contrast, divergence, log_prior, moments
+from headwater.families.regression_records import RegressionBelief, RegressionParameters, RegressionPrior
+from headwater.kernels.mixture import READOUTS
+from headwater.kernels.parallel import run_slabs, slabs
+from headwater.kernels.regression import estep_regression
+from headwater.kernels.regression_readout import refresh_regression
+from headwater.kernels.regression_sweep import sweep_regression
+from headwater.state import Batch
+from headwater.statistics import Array
+
+EMPTY: Array = np.empty(0)
+EMPTY_TABLE: Array = np.empty((0, 0))
+EMPTY_CUBE: Array = np.empty((0, 0, 0))
+NO_GATE = (EMPTY_CUBE, EMPTY_TABLE, EMPTY, EMPTY, EMPTY)
+NO_GATE_PRIOR = (EMPTY, 0.0, 0.0, EMPTY_TABLE, 0.0, 0.0, False)
+
+
+@dataclass(frozen=True)
+class Regression:
+    """The family. A row is inputs and target; hyperparameters that are None are settled from the warm-up rows.
+
+    `gate` is the family of the inputs: then a component is a density of inputs and target, and its regression holds where
+    its inputs lie.
+    """
+
+    n_components: int
+    intercept: bool = True
+    noise_floor: float = 1e-6
+    coef_prior: Array | None = None
+    coef_precision_prior: float | None = None
+    degrees_of_freedom_prior: float | None = None
+    noise_variance_prior: float | None = None
+    gate: Gaussian | None = None
+
+    @property
+    def readouts(self) -> frozenset[str]:
+        return frozenset(READOUTS) - {"match_moments"}
+
+    @property
+    def stream(self) -> str:
+        """The readout that streams best."""
+        return "expect_log"
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether the user gave any part of the prior."""
+        given = (self.coef_prior, self.coef_precision_prior, self.degrees_of_freedom_prior, self.noise_variance_prior)
+        return any(part is not None for part in given)
+
+    @property
+    def moments(self) -> Gaussian:
+        """The family whose statistics these are: Gaussians over inputs and target."""
+        return Gaussian(self.n_components)
+
+    def size(self, width: int) -> int:
+        """Number of coefficients of a component, for rows of this width."""
+        return width - 1 + self.intercept
+
+    def n_parameters(self, width: int) -> int:
+        """Number of free parameters of all components."""
+        gate = self.gate.n_parameters(width - 1) if self.gate else 0
+        return self.n_components * (self.size(width) + 1) + gate
+
+    def rows_to_learn(self, width: int) -> int:
+        """Rows that it takes to move every parameter: one for each."""
+        return self.n_parameters(width) + self.n_components - 1
+
+    def rows_to_seed(self, width: int) -> int:
+        """Rows enough to seed components on: ten for every coefficient, noise and weight."""
+        return 10 * self.n_components * (width + 1)
+
+    def row_bytes(self, width: int) -> int:
+        """Memory of a row that waits."""
+        return 8 * width
+
+    def work(self, batch: Batch) -> float:
+        """Operations of an E-step."""
+        return float(len(batch)) * self.moments.n_parameters(batch.X.shape[1])
+
+    def zeros(self, width: int) -> GaussianStatistics:
+        """Return statistics that hold nothing."""
+        return self.moments.zeros(width)
+
+    def brought(self, prior: RegressionPrior, own: RegressionPrior, statistics: GaussianStatistics) -> GaussianStatistics:
+        """Return statistics that were gathered under the prior `own` about the origin of another."""
+        return self.moments.rebased(statistics, own.origin - prior.origin)
+
+    def permuted(self, statistics: GaussianStatistics, order: Any) -> GaussianStatistics:
+        """Return statistics with the components in another order."""
+        return self.moments.permuted(statistics, order)
+
+    def chosen(self, prior: RegressionPrior, order: Any) -> RegressionPrior:
+        """Return the prior of some of the components: all share one."""
+        return prior
+
+    # Priors
+
+    def flattened(self, prior: RegressionPrior) -> RegressionPrior:
+        """The prior whose mode is least squares; only the floor under the noise is left of it."""
+        size = len(prior.mean)
+        gate = self.gate.flattened(prior.gate) if self.gate and prior.gate else None
+        return RegressionPrior(prior.origin, np.zeros(size), np.zeros(size), 2.0 - size, 0.0, prior.floor, gate)
+
+    def geometry(self, batch: Batch) -> Geometry:
+        """Return what a start needs to know of the rows: those of the view are design and target."""
+        whole = Geometry.of(batch, matrix=False)
+        if self.intercept:
+            scaled = np.where(whole.spread > 0.0, whole.coordinates[0], 0.0)  # what is left of constant columns is rounding
+            design = np.hstack([np.ones((len(batch), 1)), scaled])
+            return Geometry(whole.origin, whole.spread, (design,))
+        weights = batch.row_weights
+        spread = weights @ batch.X**2 / weights.sum()
+        scaled = batch.X / np.sqrt(np.where(spread > 0.0, spread, 1.0))
+        return Geometry(np.zeros_like(whole.origin), spread, (scaled,))
+
+    def prior(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> RegressionPrior:
+        """The user's prior, completed in the scale of the rows: noise is what the seeded groups leave unexplained."""
+        origin, spread = geometry.origin, geometry.spread
+        mean = np.zeros(self.size(len(origin)))
+        if self.coef_prior is not None:
+            mean[self.intercept :] = self.coef_prior
+        rows = 0.001 if self.coef_precision_prior is None else float(self.coef_precision_prior)
+        units = np.where(spread[:-1] > 0.0, spread[:-1], 1.0)
+        precision = rows * np.concatenate([np.ones(int(self.intercept)), units])
+        dof = 3.0 if self.degrees_of_freedom_prior is None else float(self.degrees_of_freedom_prior)
+        gate = None
+        if self.gate:
+            gate = self.gate.prior(_of_inputs(geometry), _inputs(batch), responsibilities)
+        blank = RegressionPrior(origin, mean, precision, dof, 0.0, self._floor(spread), gate)
+        noise = self.noise_variance_prior
+        if noise is None:
+            noise = self._within(self.flattened(blank), geometry, batch, responsibilities) + blank.floor
+        return replace(blank, scale=dof * float(noise))
+
+    def _within(self, flat: RegressionPrior, geometry: Geometry, batch: Batch, responsibilities: Array) -> float:
+        """Variance about the regressions of the seeded groups, pooled; of too few rows to tell, a part of all there is."""
+        size = len(flat.mean)
+        if len(batch) < 3 * self.n_components * size:
+            return float(geometry.spread[-1] / (1.0 + self.n_components) ** 2)
+        totals = self.collect(geometry, batch, responsibilities)
+        noise = self.noise_variances(self.readout("mode", flat, totals))
+        return float(totals.count @ noise / totals.count.sum() / (1.0 - self.n_components * size / len(batch)))
+
+    def _floor(self, spread: Array) -> float:
+        return float(self.noise_floor * (spread[-1] if spread[-1] > 0.0 else 1.0) + 1e-200)
+
+    def refined(
+        self, prior: RegressionPrior, parameters: RegressionParameters, weights: Array, geometry: Geometry
+    ) -> RegressionPrior:
+        """Empirical Bayes: a prior whose mean precision is that of the components, unless the user said what it is."""
+        if self.gate and prior.gate and parameters.gate:
+            gate = self.gate.refined(prior.gate, parameters.gate, weights, _of_inputs(geometry))
+            prior = replace(prior, gate=gate)
+        if self.noise_variance_prior is not None:
+            return prior
+        noise = 1.0 / (weights @ (1.0 / self.noise_variances(parameters)))
+        return replace(prior, scale=prior.dof * float(noise + self._floor(geometry.spread)))
+
+    # Readouts
+
+    def readout(self, name: str, prior: RegressionPrior, totals: GaussianStatistics) -> RegressionParameters:
+        """Return parameters of the named kind for totals (not means per row)."""
+        parameters = self.blank(prior.origin)
+        refresh_regression(
+            READOUTS[name], self._prior_tuple(prior), totals.count, totals.first, totals.second, parameters.coef,
+            parameters.factor, parameters.offset, parameters.power, parameters.leverage,
+        )  # fmt: skip
+        if self.gate and prior.gate:
+            return replace(parameters, gate=self.gate.readout(name, prior.gate, input_totals(totals)))
+        return parameters
+
+    def blank(self, origin: Array) -> RegressionParameters:
+        """Return parameters that a kernel has yet to fill."""
+        k, size = self.n_components, self.size(len(origin))
+        offset, power, leverage = np.zeros((3, k))
+        gate = self.gate.blank(origin[:-1]) if self.gate else None
+        factor = np.zeros((k, size + 1, size + 1))
+        return RegressionParameters(origin, np.zeros((k, size)), factor, offset, power, leverage, gate)
+
+    def _prior_tuple(self, prior: RegressionPrior) -> tuple[Any, ...]:
+        return prior.information, prior.dof, prior.floor, 2.0 - len(prior.mean)
+
+    def picked(self, parameters: RegressionParameters, order: Any) -> RegressionParameters:
+        """Return the parameters of some of the components."""
+        parts = {part.name: getattr(parameters, part.name) for part in fields(parameters)}
+        gate = self.gate.picked(parameters.gate, order) if self.gate and parameters.gate else None
+        kept = {name: part if name == "origin" else part[order] for name, part in parts.items() if name != "gate"}
+        return RegressionParameters(**kept, gate=gate)
+
+    def with_coef(self, parameters: RegressionParameters, coef: Array, intercept: Array | None) -> RegressionParameters:
+        """Return parameters with these coefficients (user's coordinates) and the noise they had.
+
+        Planes without an intercept of their own go through the origin: the mean of the rows.
+        """
+        centred = coef
+        if self.intercept:
+            level = np.zeros(len(coef))
+            if intercept is not None:
+                level = intercept + coef @ parameters.origin[:-1] - parameters.origin[-1]
+            centred = np.column_stack([level, coef])
+        factor = parameters.factor.copy()
+        factor[:, -1, :-1] = -centred * factor[:, -1, -1:]
+        return replace(parameters, coef=centred, factor=factor)
+
+    def belief(self, prior: RegressionPrior, totals: GaussianStatistics) -> RegressionBelief:
+        """Return prior plus totals: the belief that the readouts summarise, about the origin."""
+        return belief(prior, totals, self.intercept)
+
+    def log_prior(self, prior: RegressionPrior, parameters: RegressionParameters) -> float:
+        """Return what MAP-EM adds to the likelihood."""
+        gate = self.gate.log_prior(prior.gate, parameters.gate) if self.gate and prior.gate and parameters.gate else 0.0
+        return gate + log_prior(prior, parameters)
+
+    def divergence(self, prior: RegressionPrior, totals: GaussianStatistics) -> float:
+        """Return KL(belief || prior): the price of complexity in the free energy."""
+        gate = self.gate.divergence(prior.gate, input_totals(totals)) if self.gate and prior.gate else 0.0
+        start = self.belief(prior, self.zeros(len(prior.origin)))
+        return gate + float(np.trace(divergence(self.belief(prior, totals), start)))
+
+    def separation(self, prior: RegressionPrior, totals: GaussianStatistics, others: GaussianStatistics) -> Array:
+        """Return the symmetric divergence (K, K) of the beliefs about these components and about those."""
+        one, other = self._beliefs(prior, totals, others)
+        apart = divergence(one, other) + divergence(other, one).T
+        if self.gate and prior.gate:
+            apart = apart + self.gate.separation(prior.gate, input_totals(totals), input_totals(others))
+        return apart
+
+    def contrast(self, prior: RegressionPrior, totals: GaussianStatistics, others: GaussianStatistics) -> Array:
+        """Return the symmetric divergence (K,) of the targets of each component here and there, at inputs that both have seen.
+
+        A component without a row has no regression of its own and differs from none.
+        """
+        one, other = self._beliefs(replace(prior, precision=1e-9 * prior.precision), totals, others)
+        count = np.maximum(totals.count + others.count, 1e-300)
+        designs = moments(totals + others, self.intercept)[:, :-1, :-1] / count[:, None, None]
+        empty = np.minimum(totals.count, others.count) < 1.0
+        return np.where(empty, 0.0, contrast(one, other, designs))
+
+    def _beliefs(
+        self, prior: RegressionPrior, totals: GaussianStatistics, others: GaussianStatistics
+    ) -> tuple[RegressionBelief, RegressionBelief]:
+        """Two beliefs to compare. A flat prior makes none, so one row's worth of a millionth of the spread stands in for it."""
+        if prior.scale == 0.0:
+            both = moments(totals + others, self.intercept).sum(axis=0) / (totals.count + others.count).sum()
+            spread = np.maximum(np.diag(both), 1e-200)
+            prior = replace(prior, precision=1e-6 * spread[:-1], dof=3.0, scale=3e-6 * float(spread[-1]))
+        return self.belief(prior, totals), self.belief(prior, others)
+
+    # Rows
+
+    def estep(
+        self,
+        parameters: RegressionParameters,
+        log_weights: Array,
+        batch: Batch,
+        totals: Any = None,
+        scores: Array = EMPTY,
+        responsibilities: Array = EMPTY_TABLE,
+        given: bool = False,
+        n_threads: int | None = None,
+    ) -> tuple[float, Any]:
+        """Add to `totals`, fill `scores` and `responsibilities`; return the weighted score and `totals`.
+
+        With a gate the score that is returned is that of inputs and target, and `scores` are those of targets given inputs.
+        """
+        offset, gate = parameters.offset + log_weights, NO_GATE
+        if parameters.gate:
+            one = parameters.gate
+            offset = offset + one.offset
+            gate = (one.factor, one.shift, one.offset + log_weights, one.power, one.stretch)
+        fixed = (
+            parameters.origin, parameters.factor, offset, parameters.power, parameters.leverage, gate, scores,
+            responsibilities, given,
+        )  # fmt: skip
+        number = len(slabs(len(batch)))
+        if totals is None:
+            targets = [(EMPTY, EMPTY_TABLE, EMPTY_CUBE)] * number
+        elif number == 1:
+            targets = [(totals.count, totals.first, totals.second)]
+        else:
+            parts = [self.zeros(totals.first.shape[1]) for _ in range(number)]
+            targets = [(part.count, part.first, part.second) for part in parts]
+
+        def work(slab: int, start: int, stop: int) -> float:
+            return float(estep_regression(batch.X, start, stop, batch.weights, batch.labels, *fixed, *targets[slab]))
+
+        values = run_slabs(work, len(batch), n_threads)
+        if totals is not None and number > 1:
+            for count, first, second in targets:
+                totals.count[...] += count
+                totals.first[...] += first
+                totals.second[...] += second
+        return float(sum(values)), totals
+
+    def collect(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
+        """Statistics of rows whose responsibilities are known."""
+        blank, totals = self.blank(geometry.origin), self.zeros(batch.X.shape[1])
+        self.estep(blank, np.zeros(self.n_components), batch, totals, responsibilities=responsibilities, given=True)
+        return totals
+
+    def climb(self, *_: Any) -> None:
+        """Passes are the loop's: there is no kernel for them."""
+
+    def sweep(
+        self,
+        name: str,
+        prior: RegressionPrior,
+        concentration: Array,
+        batch: Batch,
+        steps: Array,
+        gains: Array,
+        n_eff: float,
+        statistics: GaussianStatistics,
+        average: GaussianStatistics | None,
+        scores: Array,
+    ) -> tuple[GaussianStatistics, GaussianStatistics | None, float]:
+        """Learn row by row; return statistics and average, as means per row, and n_eff."""
+        totals = statistics.scaled(n_eff)
+        moving = totals.zeros_like() if average is None else average.copy()
+        gate = self.gate._prior_tuple(prior.gate) if self.gate and prior.gate else NO_GATE_PRIOR
+        n_eff = sweep_regression(
+            batch.X, batch.weights, batch.labels, prior.origin, READOUTS[name], concentration, self._prior_tuple(prior), gate,
+            steps, gains, n_eff, totals.count, totals.first, totals.second,
+            (moving.count, moving.first, moving.second), scores,
+        )  # fmt: skip
+        return totals.scaled(1.0 / n_eff), None if average is None else moving, n_eff
+
+    # What users see
+
+    def coefficients(self, parameters: RegressionParameters) -> tuple[Array, Array]:
+        """Slopes (K, d) and intercepts (K,), in the user's coordinates."""
+        slopes = parameters.coef[:, self.intercept :]
+        if not self.intercept:
+            return slopes, np.zeros(len(slopes))
+        return slopes, parameters.coef[:, 0] + parameters.origin[-1] - slopes @ parameters.origin[:-1]
+
+    def noise_variances(self, parameters: RegressionParameters) -> Array:
+        """Variances about the regressions (K,)."""
+        return np.asarray(parameters.factor[:, -1, -1] ** -2.0)
+
+    def predictions(self, parameters: RegressionParameters, X: Array) -> Array:
+        """Target that each component foretells (n, K)."""
+        slopes = parameters.coef[:, self.intercept :]
+        level = parameters.coef[:, 0] if self.intercept else 0.0
+        return np.asarray((X - parameters.origin[:-1]) @ slopes.T + level + parameters.origin[-1])
+
+    def shares(self, parameters: RegressionParameters, log_weights: Array, X: Array, n_threads: int | None = None) -> Array:
+        """Probability of each component given the inputs alone (n, K)."""
+        if self.gate is None or parameters.gate is None:
+            weights = np.exp(log_weights - np.logaddexp.reduce(log_weights))
+            return np.tile(weights, (len(X), 1))
+        shares = np.empty((len(X), self.n_components))
+        self.gate.estep(parameters.gate, log_weights, Batch(X), responsibilities=shares, n_threads=n_threads)
+        return shares
+
+    def sample(
+        self, parameters: RegressionParameters, components: NDArray[np.int64], rng: np.random.Generator, *options: Any
+    ) -> Array:
+        """Draw one target from each of the listed components, for inputs that are given."""
+        means = self.predictions(parameters, options[0])[np.arange(len(components)), components]
+        return means + rng.standard_normal(len(components)) * np.sqrt(self.noise_variances(parameters)[components])
+
+
+def input_totals(totals: GaussianStatistics) -> GaussianStatistics:
+    """Statistics of the inputs alone."""
+    first, second = totals.first[:, :-1], totals.second[:, :-1, :-1]
+    return GaussianStatistics(totals.from_base, totals.count, np.ascontiguousarray(first), np.ascontiguousarray(second))
+
+
+def _inputs(batch: Batch) -> Batch:
+    return Batch(np.ascontiguousarray(batch.X[:, :-1]), batch.weights, batch.labels)
+
+
+def _of_inputs(geometry: Geometry) -> Geometry:
+    return Geometry(geometry.origin[:-1], geometry.spread[:-1], ())
