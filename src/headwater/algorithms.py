@@ -22,9 +22,10 @@ class Algorithm:
     its own size with the steps of its schedule; a batch algorithm, whose online `twin` is named, replaces the statistics once
     per pass. `finish` says that `fit` goes on with passes of EM after the stream, `likelihood` that passes maximise the
     likelihood unless a prior was given, `average` that the statistics are averaged on the way. A `projection` takes the
-    place of the fold. `again` says that `fit` streams the rows again and again; `counts_rows` that the prior stands beside the
-    number of rows seen (paper 001), not beside what statistics that were folded with such steps are worth. `ways` are those of
-    an E-step, of which a model takes the first it has.
+    place of the fold. `again` says that `fit` streams the rows again and again; `grows` that batches of rows that hang together
+    become larger with the stream; `counts_rows` that the prior stands beside the number of rows seen (paper 001), not beside
+    what statistics that were folded with such steps are worth. `ways` are those of an E-step, of which a model takes the first
+    it has.
     """
 
     word: ClassVar[str]
@@ -36,6 +37,7 @@ class Algorithm:
     twin: ClassVar[str] = ""
     ways: ClassVar[tuple[str, ...]] = ("exact",)
     again: ClassVar[bool] = False
+    grows: ClassVar[bool] = False
 
     average: ClassVar[bool] = False
 
@@ -436,6 +438,10 @@ class AutoOnlineEM(OnlineEM):
     word = "auto"
     finish = True
     likelihood = True
+
+    @property
+    def grows(self) -> bool:  # type: ignore[override]
+        return self.batch_size == "auto"
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
         return _rows(self.batch_size, rows_to_learn)

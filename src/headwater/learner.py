@@ -13,13 +13,14 @@ from headwater.algorithms import Algorithm
 from headwater.kernels.parallel import one_blas_thread, run_tasks
 from headwater.models.protocol import NO_SCORES, Chained, Inference, Model, Start, StartSettings
 from headwater.schedules import Schedule, forgetting
-from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, fingerprint, joined
+from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, appended, fingerprint, joined
 from headwater.statistics import Array, Statistics
 
 SWEEP_ROWS = 16384
 UNKNOWN_ROWS = 8  # what the first rows of a stream score tells nothing: the scale of the data is not known yet
 WARM_UP_BYTES = 2**23
 LONGER = 4
+BLOCKS = 8  # a batch that grows holds so many of the first size, at most
 PART_ROWS = 16  # rows that one part gets before it is the next one's turn
 PART_KEYS = 0x1F3D5B79A2C4E687
 
@@ -80,6 +81,14 @@ class Learner:
     def batch_rows(self) -> int:
         return self.algorithm.batch_rows(self.model.n_components, self.model.rows_to_learn(self.width))
 
+    def block_rows(self, progress: Progress) -> int:
+        """Rows of the next batch, where rows hang together: they may grow with the stream, by which they cost less."""
+        size = self.batch_rows
+        if not self.algorithm.grows:
+            return size
+        most = BLOCKS * size if self.half_life is None else max(size, min(BLOCKS * size, int(self.half_life / 16)))
+        return int(np.clip(progress.rows_seen // 64, size, most))
+
     @cached_property
     def schedule(self) -> Schedule:
         rows = self.model.rows_to_learn(self.width)
@@ -133,10 +142,9 @@ def settle(learner: Learner, state: State, rows: int | None = None) -> State:
         return _gathered(learner, state)
     if state.pending is not None:
         return fold(learner, state, state.pending)
-    if state.waiting is not None:
-        summary, _ = learner.chain.summarize_open(
-            state.parameters, state.waiting, state.carry, len(state.waiting), learner.n_threads
-        )
+    if state.waiting:
+        waiting = joined(state.waiting)
+        summary, _ = learner.chain.summarize_open(state.parameters, waiting, state.carry, len(waiting), learner.n_threads)
         return fold(learner, state, summary)
     return replace(state, carry=None) if state.carry is not None else state
 
@@ -237,9 +245,9 @@ def closed(state: State, number: int) -> State:
 
     if state.base is None:
         return replace(state, buffer=None if state.buffer is None else state.buffer.changed(ended))
-    waits = state.waiting is not None and bool((state.waiting.sequences == number).any())
+    waits = any((batch.sequences == number).any() for batch in state.waiting)
     carry = None if state.carry is None else state.carry.closed(number, waits)
-    return replace(state, carry=carry, waiting=None if state.waiting is None else ended(state.waiting))
+    return replace(state, carry=carry, waiting=tuple(ended(batch) for batch in state.waiting), now=None)
 
 
 def belief(learner: Learner, state: State) -> tuple[Any, Statistics, float]:
@@ -431,30 +439,37 @@ def _fold_batches(learner: Learner, state: State, batch: Batch, scores: Array) -
 
 def _fold_chained(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:
     """Fold batches of rows that hang together: each waits for the rows after it that its model looks ahead to."""
-    model, known = learner.chain, 0
-    size, total, folded = learner.batch_rows, 0.0, 0
-    if state.waiting is not None:
-        known, batch = len(state.waiting), joined([state.waiting, batch])
+    model, rows = learner.chain, len(batch)
+    known, total, folded = sum(len(one) for one in state.waiting), 0.0, 0
+    now = _now(learner, state) if scores.size else None
+    if known + rows < learner.block_rows(state.progress) + model.lag:
+        if scores.size:
+            now = model.follow(state.parameters, batch, now, scores)
+        return replace(state, waiting=appended(state.waiting, batch), now=now, reported=None), 0.0
+    batch = joined([*state.waiting, batch]) if known else batch
     at, seen = 0, known
-    now = state.carry
-    if scores.size and state.waiting is not None:
-        now = model.follow(state.parameters, state.waiting, now)
     while True:
+        size = learner.block_rows(state.progress)
         stop = min(at + size + model.lag, len(batch))
         if scores.size and stop > seen:
             now = model.follow(state.parameters, batch[seen:stop], now, scores[seen - known : stop - known])
-        seen = stop
+        seen = max(seen, stop)
         if stop - at < size + model.lag:
             break
         summary, carry = model.summarize_open(state.parameters, batch[at:stop], state.carry, size, learner.n_threads)
         state, at = replace(fold(learner, state, summary), carry=carry), at + size
         if scores.size:
-            now = model.follow(state.parameters, batch[at:stop], carry)
+            now = model.follow(state.parameters, batch[at:seen], carry)
         total, folded = total + summary.score, folded + size
-    rest = batch[at:]
-    rest = replace(rest, X=rest.X.copy(), sequences=rest.sequences.copy())  # not the user's memory
-    state = replace(state, waiting=rest if len(rest) else None, reported=None)
-    return state, total * (len(batch) - known) / folded if folded else 0.0
+    waiting = appended((), batch[at:]) if at < len(batch) else ()
+    return replace(state, waiting=waiting, now=now, reported=None), total * rows / folded
+
+
+def _now(learner: Learner, state: State) -> Any:
+    """What is known of open sequences after the rows that wait, by the parameters of the next E-step."""
+    if state.now is not None or not state.waiting:
+        return state.now or state.carry
+    return learner.chain.follow(state.parameters, joined(state.waiting), state.carry)
 
 
 def fold(learner: Learner, state: State, summary: Summary) -> State:

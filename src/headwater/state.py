@@ -138,6 +138,15 @@ def joined(batches: Sequence[Batch]) -> Batch:
     return Batch(_joined(list(X)), np.concatenate(weights), np.concatenate(labels), np.concatenate(sequences))
 
 
+def appended(batches: tuple[Batch, ...], batch: Batch) -> tuple[Batch, ...]:
+    """Return the batches with a copy of another one. Small ones are joined, so that rows that come one by one cost little."""
+    parts = [*batches, replace(batch, X=batch.X.copy(), sequences=batch.sequences.copy())]
+    while len(parts) > 1 and len(parts[-2]) <= 2 * len(parts[-1]):
+        last = parts.pop()
+        parts[-1] = joined([parts[-1], last])
+    return tuple(parts)
+
+
 class Buffer:
     """Rows that wait for the end of the warm-up, and the components that their labels name."""
 
@@ -270,13 +279,14 @@ class State:
     progress: Progress = field(default_factory=Progress)
     parts: tuple[State, ...] = ()
     carry: Any = None
-    waiting: Batch | None = None
+    waiting: tuple[Batch, ...] = ()
+    now: Any = field(default=None, compare=False)  # a cache: what would be carried on after those that wait
 
     @property
     def rows(self) -> int:
         """Rows learned from, or waiting to be."""
         waiting = self.buffer.rows if self.base is None and self.buffer else 0
-        waiting += len(self.waiting) if self.waiting is not None else 0
+        waiting += sum(len(batch) for batch in self.waiting)
         return self.progress.rows_seen + waiting + (self.pending.rows if self.pending else 0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,12 +167,16 @@ class CategoricalHMM(HiddenMarkovEstimator):
     # What was learned
 
     @property
+    def _categorical(self) -> Categorical:
+        return cast(Categorical, self._model.family)
+
+    @property
     def emissionprob_(self) -> Array:
         """Probability of each symbol in each state (n_components, n_features). May be set before learning."""
         if not self._has_state():
             self._parameters_seen("emissionprob_")
             return self._given["emissionprob_"]
-        probabilities = self._model.family.probabilities(self._reading()[1].emissions)  # type: ignore[attr-defined]
+        probabilities = self._categorical.probabilities(self._reading()[1].emissions)
         return probabilities / probabilities.sum(axis=1, keepdims=True)
 
     @emissionprob_.setter
@@ -192,7 +196,8 @@ class CategoricalHMM(HiddenMarkovEstimator):
         probabilities : ndarray of shape (n_symbols,)
             Probabilities, which sum to one.
         """
-        return self.next_state_proba(key) @ self.emissionprob_
+        probabilities = self._categorical.probabilities(self._position()[0].emissions)
+        return self.next_state_proba(key) @ (probabilities / probabilities.sum(axis=1, keepdims=True))
 
     # Parameters that are set by hand
 

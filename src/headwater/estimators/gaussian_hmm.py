@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,6 +172,10 @@ class GaussianHMM(HiddenMarkovEstimator):
     # What was learned
 
     @property
+    def _gaussian(self) -> Gaussian:
+        return cast(Gaussian, self._model.family)
+
+    @property
     def means_(self) -> Array:
         """Mean of each state (n_components, n_features). May be set before learning (see `init_params`)."""
         if not self._has_state():
@@ -191,18 +195,18 @@ class GaussianHMM(HiddenMarkovEstimator):
         May be set before learning, in this shape or in that of the kind: (n_components, n_features) for 'diag', (n_components,)
         for 'spherical', (n_features, n_features) for 'tied'.
         """
-        k, kind = self.n_components, self.covariance_type
         if self._has_state():
-            covariance = self._model.family.covariances(self._reading()[1].emissions)  # type: ignore[attr-defined]
-            width = self.n_features_in_
-        else:
-            self._parameters_seen("covars_")
-            covariance, width = self._given["covars_"], self._given_width()
-        if kind == "full":
+            return self._matrices(self._gaussian.covariances(self._reading()[1].emissions), self.n_features_in_)
+        self._parameters_seen("covars_")
+        return self._matrices(self._given["covars_"], self._given_width())
+
+    def _matrices(self, covariance: Array, width: int) -> Array:
+        """One matrix for each state, whatever the kind."""
+        if self.covariance_type == "full":
             return np.array(covariance)
-        if kind == "tied":
-            return np.tile(covariance, (k, 1, 1))
-        return (covariance[:, :, None] if kind == "diag" else covariance[:, None, None]) * np.eye(width)
+        if self.covariance_type == "tied":
+            return np.tile(covariance, (self.n_components, 1, 1))
+        return (covariance[:, :, None] if self.covariance_type == "diag" else covariance[:, None, None]) * np.eye(width)
 
     @covars_.setter
     def covars_(self, value: Any) -> None:
@@ -223,8 +227,9 @@ class GaussianHMM(HiddenMarkovEstimator):
         covariance : ndarray of shape (n_features, n_features)
             Its covariance, over the states it may come from.
         """
-        states = self.next_state_proba(key)
-        means, covars = self.means_, self.covars_
+        states, emissions = self.next_state_proba(key), self._position()[0].emissions
+        means = emissions.means + emissions.origin
+        covars = self._matrices(self._gaussian.covariances(emissions), means.shape[1])
         mean = states @ means
         apart = means - mean
         return mean, np.einsum("k,kij->ij", states, covars) + np.einsum("k,ki,kj->ij", states, apart, apart)

@@ -32,7 +32,7 @@ from headwater.learner import Learner, belief, branch, closed, milestone_paramet
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
 from headwater.models.protocol import StartSettings
-from headwater.state import Batch
+from headwater.state import Batch, joined
 from headwater.statistics import Array
 from headwater.validation import check_finite, check_width, numeric
 
@@ -321,6 +321,7 @@ class HiddenMarkovEstimator(ChainAnswers):
         if key not in opened:
             raise ValueError(f"there is no open sequence with the key {key!r}, but {list(opened)}")
         self._set(closed(self._state, opened.pop(key)), self._learner)
+        self._cache.carry = None
         self._open = opened
         return self
 
@@ -422,16 +423,26 @@ class HiddenMarkovEstimator(ChainAnswers):
         """Parameters of the last refresh, and what is known of open sequences under them."""
         if not self._has_state():
             return self._parameters_seen(), None
-        cache = self._cache
-        if cache.carry is None:
-            state, parameters = self._state, self._quick_parameters(self.n_features_in_)
-            carry, rows = state.carry, state.waiting
-            if state.base is None:
-                assert state.buffer is not None
-                carry, rows = None, state.buffer.batch()
-            cache.carry = parameters, carry if rows is None else self._model.follow(parameters, rows, carry)
-        parameters, carry = cache.carry
+        state, cache = self._state, self._cache
+        parameters = self._quick_parameters(self.n_features_in_)
+        rows = [*state.waiting]
+        if state.base is None:
+            assert state.buffer is not None
+            rows = [state.buffer.batch()]
+        number = sum(map(len, rows))
+        if cache.carry is None or cache.carry[0] is not parameters:
+            cache.carry = (parameters, 0, state.carry)
+        _, followed, carry = cache.carry
+        if followed < number:
+            carry = self._model.follow(parameters, joined(rows)[followed:], carry)
+            cache.carry = (parameters, number, carry)
         return parameters, carry
+
+    def _set(self, state: Any, learner: Learner) -> None:
+        known = self.__dict__["_cache"].carry if "_cache" in self.__dict__ else None
+        super()._set(state, learner)
+        if state.base is not None:
+            self._cache.carry = known  # which goes on if nothing but more rows waits
 
     def _quick_parameters(self, width: int) -> Any:
         state, learner = self._state, self._learner
@@ -439,7 +450,7 @@ class HiddenMarkovEstimator(ChainAnswers):
             return milestone_parameters(learner, state)
         cache = self._cache
         if cache.quick is None or cache.quick[0] is not state.statistics:
-            cache.quick = (state.statistics, report(learner, replace(state, waiting=None, carry=None)))
+            cache.quick = (state.statistics, report(learner, replace(state, waiting=(), carry=None)))
         return cache.quick[1]
 
     # What was learned
