@@ -200,6 +200,10 @@ class GaussianHMM(HiddenMarkovEstimator):
         self._parameters_seen("covars_")
         return self._matrices(self._given["covars_"], self._given_width())
 
+    @covars_.setter
+    def covars_(self, value: Any) -> None:
+        self._give("covars_", _compact(value, self.n_components, self.covariance_type))
+
     def _matrices(self, covariance: Array, width: int) -> Array:
         """One matrix for each state, whatever the kind."""
         if self.covariance_type == "full":
@@ -207,10 +211,6 @@ class GaussianHMM(HiddenMarkovEstimator):
         if self.covariance_type == "tied":
             return np.tile(covariance, (self.n_components, 1, 1))
         return (covariance[:, :, None] if self.covariance_type == "diag" else covariance[:, None, None]) * np.eye(width)
-
-    @covars_.setter
-    def covars_(self, value: Any) -> None:
-        self._give("covars_", _compact(value, self.n_components, self.covariance_type))
 
     def next_distribution(self, key: Any = None) -> tuple[Array, Array]:
         """Return mean and covariance of the next row of a sequence.

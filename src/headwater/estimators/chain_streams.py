@@ -1,0 +1,345 @@
+"""How every hidden Markov model learns: from sequences at hand, or from such as never end, and where these have got to."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from headwater.estimators.chain_answers import ChainAnswers
+from headwater.estimators.chains import Chunk, check_key, check_keys, check_lengths
+from headwater.learner import Learner, branch, closed, milestone_parameters, report
+from headwater.models.chain_records import ChainParameters
+from headwater.state import Batch, joined
+from headwater.statistics import Array
+from headwater.validation import check_width
+
+NOBODY = -(2**62)  # the number of a sequence that is not there
+
+
+class ChainStreams(ChainAnswers):
+    """Sequences in, open ones kept by their keys."""
+
+    # Dimensions of one row.
+    _row_dimensions: ClassVar[int] = 1
+
+    _open: dict[Any, int]
+
+    # What a subclass says
+
+    @abstractmethod
+    def _checked(self, X: Any, anew: bool = False) -> Any:
+        """Return the rows of a chunk, or refuse them in one sentence; `anew`, of a model that forgets what it learned."""
+
+    def _width_of(self, rows: Array) -> int:
+        """Width of a model that begins with these rows."""
+        return int(rows.shape[1])
+
+    @abstractmethod
+    def _given_width(self) -> int:
+        """Number of columns of what was set by hand."""
+
+    # Learning
+
+    def fit(self, X: Any, lengths: Any = None) -> Self:  # type: ignore[override]
+        """Learn from all sequences at hand, forgetting what was learned before.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows of all sequences, one after the other. A row of NaN is missing.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence; by default all rows are one.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        chunk = self._numbered(X, lengths, reset=True)
+        if not np.any(chunk.sequences[1:] == chunk.sequences[:-1]):
+            raise ValueError(
+                f"{type(self).__name__} needs a sequence of at least two rows: how states follow one another cannot be seen in "
+                f"sequences of one"
+            )
+        return self._fit(chunk, None)
+
+    def partial_fit(self, X: Any, lengths: Any = None, *, key: Any = None) -> Self:  # type: ignore[override]
+        """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
+
+        Without `lengths` the rows go on where the last call ended. A sequence ends when it is closed (`close`), or when the
+        model is merged.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows. A row of NaN is missing.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each of some complete sequences.
+        key : str or int, or array-like of shape (n_samples,), optional
+            The sequence that the rows belong to, if there are several at a time; or that of each row.
+
+        Returns
+        -------
+        self : object
+            The estimator, a chunk wiser.
+        """
+        self._learn_rows(X, lengths, key, False)
+        return self
+
+    def update(self, X: Any, lengths: Any = None, *, key: Any = None) -> Array:
+        """Score each row given those before it, as the model was before learning it, and learn it.
+
+        The honest (prequential) score of a stream: what is far below the usual was not expected, whatever was learned. The
+        first eight rows, when not even the scale is known, score NaN.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows. A row of NaN is missing, and scores 0.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each of some complete sequences.
+        key : str or int, or array-like of shape (n_samples,), optional
+            The sequence that the rows belong to, if there are several at a time; or that of each row.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Log-density of each row given the rows before it in its sequence.
+        """
+        return self._learn_rows(X, lengths, key, True)
+
+    def _learn_rows(self, X: Any, lengths: Any, key: Any, scored: bool) -> Array:
+        first = not self._has_state()
+        chunk = self._numbered(X, lengths, reset=first, key=key, streaming=True)
+        scores = self._learn_chunk(chunk, scored=scored)
+        self._open = chunk.opened
+        return scores
+
+    def warm_start_from(self, X: Any, lengths: Any = None, *, weight: float = 1.0) -> Self:
+        """Find a start on a sample of sequences, and forget what was learned before; the warm-up is over then.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows of the sample.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence; by default all rows are one.
+        weight : float, default=1.0
+            How much of the sample counts as learned; less than 1 if its rows will come again in the stream.
+
+        Returns
+        -------
+        self : object
+            The estimator, at the beginning of a stream.
+        """
+        return self._plant(self._numbered(X, lengths, reset=True), None, weight)
+
+    def branch(self) -> Self:
+        """Return a copy that others can be merged with: it has learned the same, and its sequences are closed.
+
+        Returns
+        -------
+        model : estimator
+            The branch; the model itself is left as it is.
+        """
+        self._fitted_state()
+        branched = copy(self)
+        branched.__dict__.pop("_open", None)
+        branched._set(branch(self._learner, self._state), self._learner)
+        return branched
+
+    def close(self, key: Any = None) -> Self:
+        """End an open sequence: rows that come next under this key begin another.
+
+        Parameters
+        ----------
+        key : str or int, optional
+            The sequence; by default the one without a name.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        key, opened = check_key(key), dict(self.__dict__.get("_open", {}))
+        if key not in opened:
+            raise ValueError(f"there is no open sequence with the key {key!r}, but {list(opened)}")
+        self._set(closed(self._state, opened.pop(key)), self._learner)
+        self._cache.carry = None
+        self._open = opened
+        return self
+
+    @property
+    def open_sequences_(self) -> list[Any]:
+        """Keys of the sequences that are open; None is the one without a name."""
+        self._fitted_state()
+        return list(self.__dict__.get("_open", {}))
+
+    def learn_one(self, x: Any, key: Any = None) -> Self:
+        """Learn one row, which follows those before it.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or mapping
+            The row.
+        key : str or int, optional
+            The sequence it belongs to.
+
+        Returns
+        -------
+        self : object
+            The estimator, a row wiser.
+        """
+        named = isinstance(x, Mapping) and not self._has_state()
+        self.partial_fit(self._one(x, learning=True), key=key)
+        if named:
+            self.feature_names_in_ = np.asarray(list(x), dtype=object)
+        return self
+
+    def score_one(self, x: Any, key: Any = None) -> float:
+        """Return the log-density of one row if it came next, under the parameters of the last refresh.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or mapping
+            The row.
+        key : str or int, optional
+            The sequence it would belong to.
+
+        Returns
+        -------
+        score : float
+            Its log-density given the rows so far.
+        """
+        scores = np.empty(1)
+        self._went_on(self._one(x), key, scores, np.empty((0, 0)))
+        return float(scores[0])
+
+    def filter(self, X: Any, *, key: Any = None) -> Array:
+        """Return the probability of each state at each row, given the rows up to it, if they came next.
+
+        The rows follow those that were learned; nothing is learned from them, and the sequence does not go on.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or (n_features,) for one row
+            The rows.
+        key : str or int, optional
+            The open sequence that they follow; if there is none, they begin one.
+
+        Returns
+        -------
+        states : ndarray of shape (n_samples, n_components), or (n_components,) for one row
+            Probabilities, which sum to one in each row.
+        """
+        single = isinstance(X, Mapping) or np.ndim(X) == self._row_dimensions
+        rows = self._one(X) if single else self._aligned(self._checked(X))
+        states = np.empty((len(rows), self.n_components))
+        self._went_on(rows, key, np.empty(0), states)
+        return states[0] if single else states
+
+    def next_state_proba(self, key: Any = None) -> Array:
+        """Return the probability of each state at the next row of a sequence.
+
+        Parameters
+        ----------
+        key : str or int, optional
+            The sequence; if it is not open, the next row is its first.
+
+        Returns
+        -------
+        states : ndarray of shape (n_components,)
+            Probabilities, which sum to one.
+        """
+        parameters, carry = self._position()
+        number = self.__dict__.get("_open", {}).get(check_key(key))
+        known = None if number is None else carry.filters.get(number)
+        return parameters.start.copy() if known is None else known @ parameters.transitions
+
+    def _went_on(self, rows: Array, key: Any, scores: Array, states: Array) -> None:
+        """Filter rows that follow those of an open sequence."""
+        parameters, carry = self._position()
+        number = self.__dict__.get("_open", {}).get(check_key(key), NOBODY)
+        batch = Batch(rows, sequences=np.full(len(rows), number))
+        self._model.follow(parameters, batch, carry, scores, states, 1)
+
+    def _position(self) -> tuple[ChainParameters, Any]:
+        """Parameters of the last refresh, and what is known of open sequences under them."""
+        if not self._has_state():
+            return self._parameters_seen(), None
+        state, cache = self._state, self._cache
+        parameters = self._quick_parameters(self.n_features_in_)
+        rows = [*state.waiting]
+        if state.base is None:
+            assert state.buffer is not None
+            rows = [state.buffer.batch()]
+        number = sum(map(len, rows))
+        if cache.carry is None or cache.carry[0] is not parameters:
+            cache.carry = (parameters, 0, state.carry)
+        _, followed, carry = cache.carry
+        if followed < number:
+            carry = self._model.follow(parameters, joined(rows)[followed:], carry)
+            cache.carry = (parameters, number, carry)
+        return parameters, carry
+
+    def _set(self, state: Any, learner: Learner) -> None:
+        known = self.__dict__["_cache"].carry if "_cache" in self.__dict__ else None
+        super()._set(state, learner)
+        if state.base is not None:
+            self._cache.carry = known  # which goes on if nothing but more rows waits
+
+    def _quick_parameters(self, width: int) -> Any:
+        state, learner = self._state, self._learner
+        if state.base is None:
+            return milestone_parameters(learner, state)
+        cache = self._cache
+        if cache.quick is None or cache.quick[0] is not state.statistics:
+            cache.quick = (state.statistics, report(learner, replace(state, waiting=(), carry=None)))
+        return cache.quick[1]
+
+    # The machinery
+
+    def _numbered(self, X: Any, lengths: Any, reset: bool, key: Any = None, streaming: bool = False) -> Chunk:
+        """Check rows and say which sequence each belongs to: numbers come from the place of the first row in the stream."""
+        rows = self._checked(X, reset)
+        if not reset:
+            rows = self._aligned(rows)
+        seen = self._state.rows if streaming and self._has_state() else 0
+        opened = dict(self.__dict__.get("_open", {}))
+        if not streaming or lengths is not None:
+            if key is not None:
+                raise ValueError("key names sequences that go on, and lengths are those of complete ones: give one of them")
+            sizes = np.array([len(rows)]) if lengths is None else check_lengths(lengths, len(rows))
+            begins = seen + np.cumsum(sizes) - sizes
+            return Chunk(rows, np.repeat(-1 - begins, sizes), X, opened)
+        if key is None or np.isscalar(key):
+            number = opened.setdefault(check_key(key), seen)
+            return Chunk(rows, np.full(len(rows), number), X, opened)
+        sequences = [opened.setdefault(name, seen + at) for at, name in enumerate(check_keys(key, len(rows)))]
+        return Chunk(rows, np.array(sequences), X, opened)
+
+    def _take(
+        self, X: Any, sample_weight: Any, labels: Any, reset: bool, going_on: bool | None = None
+    ) -> tuple[Batch, Learner]:
+        width = self._width_of(X.rows) if reset else self.n_features_in_
+        learner = self._learner_for(width, not reset if going_on is None else going_on)
+        return Batch(X.rows, sequences=X.sequences), learner
+
+    def _note_columns(self, X: Any, reset: bool) -> None:
+        super()._note_columns(X.given if isinstance(X, Chunk) else X, reset)
+
+    def _aligned(self, rows: Any) -> Any:
+        check_width(rows, self.n_features_in_ if self._has_state() else self._given_width(), type(self).__name__)
+        return rows
+
+    def _sequences_of(self, X: Any, lengths: Any) -> Batch:
+        self._parameters_seen()
+        chunk = self._numbered(X, lengths, reset=False)
+        if self._has_state():
+            self._note_columns(chunk, reset=False)
+        return Batch(chunk.rows, sequences=chunk.sequences)

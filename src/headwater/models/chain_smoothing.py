@@ -1,0 +1,217 @@
+"""The E-step of a hidden Markov chain over rows at hand: densities, filter, smoother, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.families.protocol import Linked
+from headwater.kernels.chains import run_filter, smooth
+from headwater.kernels.parallel import run_slabs
+from headwater.models.chain_records import Carry, ChainStatistics
+from headwater.models.protocol import NO_SCORES
+from headwater.state import Batch
+from headwater.statistics import Array
+
+EMPTY: Array = np.empty(0)
+NO_LOGS: Array = np.empty((0, 0))
+NO_POSTERIORS: Array = np.empty((0, 0))
+
+# Rows that are smoothed at once, and rows beyond them that are looked at; more where a chain forgets slowly.
+PIECES = ((8192, 128), (65536, 1024))
+# Two smoothers that began at different rows agree when they differ by less, and two filters when they do so relatively: a state
+# that is very improbable now may be the one that later rows ask for.
+AGREE = 1e-12
+IMPOSSIBLE = -1e299  # log-densities that stand for a probability of zero
+
+
+@dataclass(frozen=True)
+class Smoother:
+    """A chain of K states, each with a component of a family. Rows of NaN are missing: they pass time, and say nothing."""
+
+    n_components: int
+    family: Linked
+
+    def zeros(self, width: int) -> ChainStatistics:
+        k = self.n_components
+        return ChainStatistics(np.zeros(1), np.zeros(k), np.zeros((k, k)), self.family.zeros(width))
+
+    def _passed(
+        self, parameters: Any, batch: Batch, learning: bool, scores: Array, posteriors: Array, n_threads: int | None
+    ) -> tuple[Any, float]:
+        """Smooth complete sequences piece by piece, side by side.
+
+        A piece looks a little ahead, and a slab of pieces a little back; if two that meet do not agree, since the chain forgets
+        slowly, all is done again in longer pieces, in the end in one.
+        """
+        order, edges, _ = grouped(batch.sequences, len(batch))
+        X = batch.X if order is None else batch.X[order]
+        rows, own_scores = len(X), np.empty(len(X)) if scores.size else NO_SCORES
+        states = np.empty((rows, self.n_components)) if posteriors.size else NO_POSTERIORS
+        for piece, beyond in (*PIECES, (rows, rows)):
+
+            def work(slab: int, begin: int, stop: int, piece: int = piece, beyond: int = beyond) -> Any:
+                return self._slab(parameters, X, edges, begin, stop, piece, beyond, learning, own_scores, states)
+
+            done = [work(0, 0, rows)] if piece >= rows else run_slabs(work, rows, n_threads)
+            if all(one is not None for one in done) and _meet(done):
+                break
+        if scores.size:
+            scores[slice(None) if order is None else order] = own_scores
+        if posteriors.size:
+            posteriors[slice(None) if order is None else order] = states
+        totals = done[0][0]
+        for one in done[1:]:
+            totals = totals + one[0] if learning else None
+        return totals, float(sum(one[1] for one in done))
+
+    def _slab(
+        self, parameters: Any, X: Array, edges: NDArray[np.int64], begin: int, stop: int, piece: int, beyond: int,
+        learning: bool, scores: Array, states: Array,
+    ) -> tuple[Any, ...] | None:  # fmt: skip
+        """Smooth rows begin to stop. Returns totals, score, and where neighbours must agree: filter and states at both ends."""
+        k = self.n_components
+        totals, score = self.zeros(X.shape[1]) if learning else None, 0.0
+        at = int(np.searchsorted(edges, begin, side="right")) - 1
+        filters, inside = np.full((1, k), 1.0 / k), begin > edges[at]
+        if inside:
+            low = max(int(edges[at]), begin - beyond)
+            known = np.array([low > edges[at]])
+            shares, _, _ = self._filtered(parameters, X[low:begin], np.array([0, begin - low]), known, filters, 1)
+            filters = shares[-1:].copy()
+        first_filter = filters[0].copy()
+        last_states: Array | None = None
+        head: Array | None = None
+        for low in range(begin, stop, piece):
+            high = min(low + piece, stop)
+            last = int(np.searchsorted(edges, high, side="left"))  # the edge at or after the end of the piece
+            end = min(int(edges[last]), high + beyond)
+            first = int(np.searchsorted(edges, low, side="right")) - 1
+            own = np.concatenate([[low], edges[first + 1 : last], [end]]) - low
+            known, carried = np.zeros(len(own) - 1, dtype=bool), np.empty((len(own) - 1, k))
+            known[0] = inside
+            carried[0] = filters[0]
+            counted = np.minimum(np.diff(own), high - low - own[:-1])
+            shares, ahead, found = self._filtered(parameters, X[low:end], own, known, carried, 1)
+            start, steps = (totals.start, totals.steps) if totals is not None else (np.zeros(k), np.zeros((k, k)))
+            smooth(shares, ahead, own, known, carried, counted, parameters.transitions, start, steps)
+            if last_states is not None and inside and np.abs(last_states - shares[0]).max() > AGREE:
+                return None
+            head = shares[0].copy() if head is None else head
+            if totals is not None:
+                totals = self._collected(parameters, X[low:high], shares[: high - low], totals, 1)
+            if scores.size:
+                scores[low:high] = found[: high - low]
+            if states.size:
+                states[low:high] = shares[: high - low]
+            score += float(found[: high - low].sum())
+            filters, inside = carried[-1:], bool(edges[last] > high)
+            last_states = shares[high - low].copy() if inside else None
+        if totals is not None:
+            totals.steps[...] *= parameters.transitions
+        last_filter = filters[0] if inside else EMPTY
+        return totals, score, first_filter, head, last_filter, EMPTY if last_states is None else last_states
+
+    def _carried(self, carry: Carry, ids: NDArray[np.int64]) -> tuple[NDArray[np.bool_], Array]:
+        known = np.array([number in carry.filters for number in ids.tolist()])
+        filters = np.zeros((len(ids), self.n_components))
+        for at in np.flatnonzero(known):
+            filters[at] = carry.filters[int(ids[at])]
+        return known, filters
+
+    def _filtered(
+        self,
+        parameters: Any,
+        X: Array,
+        edges: NDArray[np.int64],
+        known: NDArray[np.bool_],
+        filters: Array,
+        n_threads: int | None,
+    ) -> tuple[Array, Array, Array]:
+        """States of each row given the rows so far, and given those before it, and its log-score."""
+        shares, scores = self._densities(parameters, X, n_threads)
+        ahead = np.empty_like(shares)
+        chain = (edges, known, filters, parameters.start, parameters.transitions, ahead, scores)
+        if run_filter(shares, NO_LOGS, *chain) >= 0:
+            shares, scores[...] = self._densities(parameters, X, n_threads)
+            run_filter(shares, self._log_densities(parameters, X) - scores[:, None], *chain)
+        return shares, ahead, scores
+
+    def _densities(self, parameters: Any, X: Array, n_threads: int | None) -> tuple[Array, Array]:
+        """Densities of each row under each state, relative to their sum, and its logarithm."""
+        shares, scores = np.empty((len(X), self.n_components)), np.empty(len(X))
+        rows, missing = _observed(X)
+        flat = np.zeros(self.n_components)
+        self.family.estep(parameters.emissions, flat, Batch(rows), scores=scores, responsibilities=shares, n_threads=n_threads)
+        if missing is not None:
+            shares[missing], scores[missing] = 1.0, 0.0
+        impossible = scores <= IMPOSSIBLE
+        if impossible.any():
+            shares[impossible], scores[impossible] = 0.0, 0.0
+        return shares, scores
+
+    def _log_densities(self, parameters: Any, X: Array) -> Array:
+        """Log-densities of each row under each state, however small."""
+        rows, missing = _observed(X)
+        logs = np.empty((len(X), self.n_components))
+        for k in range(self.n_components):
+            alone = np.full(self.n_components, -np.inf)
+            alone[k] = 0.0
+            column = np.empty(len(X))
+            self.family.estep(parameters.emissions, alone, Batch(rows), scores=column, n_threads=1)
+            logs[:, k] = column
+        if missing is not None:
+            logs[missing] = 0.0
+        return logs
+
+    def _collected(self, parameters: Any, X: Array, states: Array, totals: ChainStatistics, n_threads: int | None) -> Any:
+        """Add the statistics of rows whose states are known."""
+        rows, missing = _observed(X)
+        if missing is not None:
+            rows, states = rows[~missing], states[~missing]
+        if not len(rows):
+            return totals
+        _, emissions = self.family.estep(
+            parameters.emissions, np.zeros(self.n_components), Batch(np.ascontiguousarray(rows)), totals.emissions,
+            responsibilities=np.ascontiguousarray(states), given=True, n_threads=n_threads,
+        )  # fmt: skip
+        return replace(totals, emissions=emissions)
+
+
+def grouped(sequences: NDArray[np.int64], rows: int) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
+    """Return an order in which rows of a sequence stand together (None: they do), where each begins, and their numbers."""
+    if not sequences.size:
+        return None, np.array([0, rows]), np.zeros(1, dtype=np.int64)
+    if sequences[0] == sequences[-1] and (sequences == sequences[0]).all():
+        return None, np.array([0, rows]), sequences[:1]
+    order = None
+    edges = np.flatnonzero(sequences[1:] != sequences[:-1]) + 1
+    ids = sequences[np.concatenate([[0], edges])]
+    if len(np.unique(ids)) < len(ids):
+        order = np.argsort(sequences, kind="stable")
+        arranged = sequences[order]
+        edges = np.flatnonzero(arranged[1:] != arranged[:-1]) + 1
+        ids = arranged[np.concatenate([[0], edges])]
+    return order, np.concatenate([[0], edges, [rows]]), ids
+
+
+def _meet(done: Sequence[Any]) -> bool:
+    """Whether slabs agree where they meet."""
+    for one, other in pairwise(done):
+        if not one[4].size:
+            continue
+        apart = np.abs(one[4] - other[2]) > 10.0 * AGREE * np.minimum(one[4], other[2]) + 1e-300
+        if apart.any() or np.abs(one[5] - other[3]).max() > AGREE:
+            return False
+    return True
+
+
+def _observed(X: Array) -> tuple[Array, NDArray[np.bool_] | None]:
+    """Rows with those that are missing filled in, and which these are."""
+    missing = np.isnan(X[:, 0])
+    return (np.where(missing[:, None], 0.0, X), missing) if missing.any() else (X, None)
