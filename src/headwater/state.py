@@ -316,7 +316,7 @@ def arrays_of(value: Any, dense: bool = True) -> Iterator[NDArray[Any]]:
             yield np.asarray(name)
             yield from arrays_of(value[name], dense)
     elif isinstance(value, tuple):
-        for part in value:
+        for part in (joined(value),) if value and isinstance(value[0], Batch) else value:  # however they were cut
             yield from arrays_of(part, dense)
     elif isinstance(value, int | float):
         yield np.asarray(value)

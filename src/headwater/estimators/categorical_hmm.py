@@ -83,7 +83,6 @@ class CategoricalHMM(HiddenMarkovEstimator):
     }
     _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "n_features")
     _letters = "ste"
-    _row_dimensions = 0
     _concentrations = ("startprob_prior", "transmat_prior", "emissionprob_prior")
     _emission_names: ClassVar[dict[str, str]] = {"e": "emissionprob_"}
 
@@ -156,6 +155,9 @@ class CategoricalHMM(HiddenMarkovEstimator):
         if known is None and not present.size:
             raise ValueError("every row is missing (NaN), so the number of symbols is unknown: give n_features")
         return int(present.max()) + 1 if known is None else known
+
+    def _is_row(self, X: Any) -> bool:
+        return np.ndim(X) < 2 and np.size(X) == 1
 
     def _aligned(self, rows: Any) -> Any:
         return rows  # symbols beyond those that are known were refused before

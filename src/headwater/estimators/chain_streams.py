@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,9 +24,6 @@ NOBODY = -(2**62)  # the number of a sequence that is not there
 class ChainStreams(ChainAnswers):
     """Sequences in, open ones kept by their keys."""
 
-    # Dimensions of one row.
-    _row_dimensions: ClassVar[int] = 1
-
     _open: dict[Any, int]
 
     # What a subclass says
@@ -38,6 +35,10 @@ class ChainStreams(ChainAnswers):
     def _width_of(self, rows: Array) -> int:
         """Width of a model that begins with these rows."""
         return int(rows.shape[1])
+
+    def _is_row(self, X: Any) -> bool:
+        """Whether this is one row, not some."""
+        return np.ndim(X) == 1
 
     @abstractmethod
     def _given_width(self) -> int:
@@ -237,7 +238,7 @@ class ChainStreams(ChainAnswers):
         states : ndarray of shape (n_samples, n_components), or (n_components,) for one row
             Probabilities, which sum to one in each row.
         """
-        single = isinstance(X, Mapping) or np.ndim(X) == self._row_dimensions
+        single = isinstance(X, Mapping) or self._is_row(X)
         rows = self._one(X) if single else self._aligned(self._checked(X))
         states = np.empty((len(rows), self.n_components))
         self._went_on(rows, key, np.empty(0), states)
