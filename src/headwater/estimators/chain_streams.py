@@ -196,9 +196,11 @@ class ChainStreams(ChainAnswers):
         self : object
             The estimator, a row wiser.
         """
-        named = isinstance(x, Mapping) and not self._has_state()
-        self.partial_fit(self._one(x, learning=True), key=key)
-        if named:
+        first = not self._has_state()
+        chunk = self._numbered(self._one(x, learning=True), None, reset=first, key=key, streaming=True)
+        self._learn_chunk(replace(chunk, given=None))
+        self._open = chunk.opened
+        if first and isinstance(x, Mapping):
             self.feature_names_in_ = np.asarray(list(x), dtype=object)
         return self
 
@@ -238,6 +240,7 @@ class ChainStreams(ChainAnswers):
         states : ndarray of shape (n_samples, n_components), or (n_components,) for one row
             Probabilities, which sum to one in each row.
         """
+        self._parameters_seen()
         single = isinstance(X, Mapping) or self._is_row(X)
         rows = self._one(X) if single else self._aligned(self._checked(X))
         states = np.empty((len(rows), self.n_components))
@@ -332,7 +335,10 @@ class ChainStreams(ChainAnswers):
         return Batch(X.rows, sequences=X.sequences), learner
 
     def _note_columns(self, X: Any, reset: bool) -> None:
-        super()._note_columns(X.given if isinstance(X, Chunk) else X, reset)
+        if not isinstance(X, Chunk) or X.given is not None:
+            super()._note_columns(X.given if isinstance(X, Chunk) else X, reset)
+        elif reset:  # one row, whose columns were checked by their names
+            self.n_features_in_ = X.rows.shape[1]
 
     def _aligned(self, rows: Any) -> Any:
         check_width(rows, self.n_features_in_ if self._has_state() else self._given_width(), type(self).__name__)

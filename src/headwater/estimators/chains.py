@@ -21,7 +21,7 @@ from headwater.validation import check_finite, numeric
 class Chunk:
     """Rows of a call, checked, with the number of the sequence that each belongs to; and as they were given.
 
-    `opened` are the sequences that are open after them, by name.
+    `opened` are the sequences that are open after them, by name. A row that came alone is not `given`.
     """
 
     rows: Array
@@ -176,18 +176,18 @@ class Hold:
     family: Any
     params: str
 
-    def __call__(self, free: ChainParameters, fixed: ChainParameters) -> ChainParameters:
-        """Return parameters of which only some are free."""
+    def __call__(self, free: ChainParameters, fixed: ChainParameters, count: Array) -> ChainParameters:
+        """Return parameters of which only some are free; `count` is how much of each state was seen."""
         start = free.start if "s" in self.params else fixed.start
         transitions = free.transitions if "t" in self.params else fixed.transitions
         emissions = free.emissions
         if isinstance(self.family, Categorical):
             emissions = emissions if "e" in self.params else fixed.emissions
         elif "m" not in self.params or "c" not in self.params:
-            emissions = self._gaussian(emissions, fixed.emissions)
+            emissions = self._gaussian(emissions, fixed.emissions, count)
         return ChainParameters(start, transitions, emissions)
 
-    def _gaussian(self, free: Any, fixed: Any) -> Any:
+    def _gaussian(self, free: Any, fixed: Any, count: Array) -> Any:
         family: Gaussian = self.family
         means = free.means if "m" in self.params else fixed.means + (fixed.origin - free.origin)
         factor = fixed.factor
@@ -195,7 +195,7 @@ class Hold:
             apart = free.means - means
             covariance = family.covariances(free)
             if family.covariance_type == "tied":
-                covariance = covariance + np.einsum("ki,kj->ij", apart, apart) / len(apart)
+                covariance = covariance + np.einsum("k,ki,kj->ij", count / count.sum(), apart, apart)
             elif family.kind.matrix:
                 covariance = covariance + apart[:, :, None] * apart[:, None, :]
             else:

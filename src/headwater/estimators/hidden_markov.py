@@ -210,6 +210,7 @@ class HiddenMarkovEstimator(ChainStreams):
 
     @property
     def _model(self) -> HiddenMarkov:
+        self._parameters_seen()  # or a sentence, if there are none
         learner = self._learner if self._has_state() else self._make_learner(self._given_width())
         model = learner.model
         assert isinstance(model, HiddenMarkov)

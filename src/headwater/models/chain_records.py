@@ -57,12 +57,12 @@ class ChainParameters:
 class Carry:
     """What is known of open sequences: their states after the last row that was folded, by the number of the sequence.
 
-    `apart` is for learning step by step: by how much the statistics would differ in each state (K, size), and how much was
-    `left` of old ones at the time, as a logarithm.
+    `apart` is for learning step by step: the statistics given each state (K, size), their mean at the time, and how much was
+    `left` of old ones by then, as a logarithm.
     """
 
     filters: dict[int, Array] = field(default_factory=dict)
-    apart: dict[int, tuple[Array, float]] = field(default_factory=dict)
+    apart: dict[int, tuple[Array, Array, float]] = field(default_factory=dict)
     left: float = 0.0
 
     def closed(self, number: int, waits: bool) -> Carry:

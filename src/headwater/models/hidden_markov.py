@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from headwater.kernels.chains import best_path, draw_path, smooth
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.chain_records import (
+    TINY,
     Carry,
     ChainParameters,
     ChainPrior,
@@ -102,7 +103,7 @@ class HiddenMarkov(Smoother):
             shares_of(name, prior.steps, prior.steps_shift, totals.steps),
             self.family.readout(name, prior.emissions, totals.emissions),
         )
-        return parameters if prior.fixed is None else self.hold(parameters, prior.fixed)
+        return parameters if prior.fixed is None else self.hold(parameters, prior.fixed, totals.emissions.count)
 
     def objective(self, name: str, prior: ChainPrior, parameters: ChainParameters, statistics: Any, count: float) -> float:
         """What a pass of the named readout adds to the summed score of the rows so that it can only rise."""
@@ -292,21 +293,23 @@ class HiddenMarkov(Smoother):
         chain = (prior.start, prior.steps, prior.start_shift, prior.steps_shift)
         sequences = batch.sequences if batch.sequences.size else np.zeros(len(batch), dtype=np.int64)
         edges = np.concatenate([[0], np.flatnonzero(np.diff(sequences)) + 1, [len(batch)]])
-        with np.errstate(divide="ignore"):
-            keeps = left + np.cumsum(np.log1p(-steps))
+        keeps = np.cumsum(np.concatenate([[left], np.log(np.maximum(1.0 - steps, TINY))]))
         for begin, end in pairwise(edges.tolist()):
             run, number = slice(begin, end), int(sequences[begin])
             known = number in filters
             now = filters[number].copy() if known else np.full(k, 1.0 / k)
             given = np.tile(mean, (k, 1))
             if number in apart:
-                difference, before = apart[number]
-                given += difference * np.exp((keeps[begin - 1] if begin else left) - before)
+                known_then, mean_then, before = apart[number]
+                if np.array_equal(mean_then, mean):  # nothing else was learned since
+                    given = known_then.copy()
+                else:
+                    given += (known_then - mean_then) * np.exp(keeps[begin] - before)
             n_eff, given = self.family.sweep_chain(
                 name, prior.emissions, chain, np.ascontiguousarray(batch.X[run]), steps[run], gains[run], n_eff, known, now,
                 given, mean, moving, scores[run],
             )  # fmt: skip
-            filters[number], apart[number] = now, (given - mean, float(keeps[end - 1]))
+            filters[number], apart[number] = now, (given, mean.copy(), float(keeps[end]))
         for number in [number for number in filters if number < 0 and number != sequences[-1]]:
             del filters[number]
             apart.pop(number, None)
