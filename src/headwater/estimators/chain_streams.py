@@ -324,8 +324,9 @@ class ChainStreams(ChainAnswers):
         if key is None or np.isscalar(key):
             number = opened.setdefault(check_key(key), seen)
             return Chunk(rows, np.full(len(rows), number), X, opened)
-        sequences = [opened.setdefault(name, seen + at) for at, name in enumerate(check_keys(key, len(rows)))]
-        return Chunk(rows, np.array(sequences), X, opened)
+        names, first, places = check_keys(key, len(rows))
+        numbers = np.array([opened.setdefault(name, seen + int(at)) for name, at in zip(names, first, strict=True)])
+        return Chunk(rows, numbers[places], X, opened)
 
     def _take(
         self, X: Any, sample_weight: Any, labels: Any, reset: bool, going_on: bool | None = None

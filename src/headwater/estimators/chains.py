@@ -109,17 +109,23 @@ def check_key(key: Any, name: str = "key") -> Any:
     raise ValueError(f"{name} must be a string or a whole number that names a sequence, got {key!r:.80}")
 
 
-def check_keys(key: Any, rows: int) -> list[Any]:
-    """Return the names of sequences, one for each row."""
-    if key is None or np.isscalar(key):
-        return [check_key(key)] * rows
+def check_keys(key: Any, rows: int) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the names of sequences that rows have, where each comes first, and the place among them of each row."""
+    if isinstance(key, Mapping):
+        raise ValueError("key must name a sequence, or one for each row, got a mapping")
     try:
-        names = list(key.to_numpy() if hasattr(key, "to_numpy") else key)
+        array = np.asarray(key.to_numpy() if hasattr(key, "to_numpy") else list(key))
     except TypeError as error:
         raise ValueError(f"key must name a sequence, or one for each row, got {key!r:.80}") from error
-    if isinstance(key, Mapping) or len(names) != rows:
-        raise ValueError(f"key must name one sequence for each of the {rows} rows of X, got {len(names)}")
-    return [check_key(name) for name in names]
+    if array.shape != (rows,):
+        raise ValueError(f"key must name one sequence for each of the {rows} rows of X, got shape {array.shape}")
+    if array.dtype.kind not in "iuU":  # strings and numbers side by side, or what names no sequence
+        names = [check_key(name) for name in list(key)]
+        array = np.array([repr(name) for name in names])
+        _, first, places = np.unique(array, return_index=True, return_inverse=True)
+        return [names[at] for at in first], first, places
+    found, first, places = np.unique(array, return_index=True, return_inverse=True)
+    return [check_key(name) for name in found.tolist()], first, places
 
 
 def check_probabilities(value: Any, shape: tuple[int, ...], name: str) -> Array:
