@@ -119,7 +119,8 @@ def check_keys(key: Any, rows: int) -> tuple[list[Any], NDArray[np.int64], NDArr
         raise ValueError(f"key must name a sequence, or one for each row, got {key!r:.80}") from error
     if array.shape != (rows,):
         raise ValueError(f"key must name one sequence for each of the {rows} rows of X, got shape {array.shape}")
-    if array.dtype.kind not in "iuU":  # strings and numbers side by side, or what names no sequence
+    mixed = isinstance(key, list | tuple) and len(set(map(type, key))) > 1  # NumPy would make strings of numbers
+    if mixed or array.dtype.kind not in "iuU":
         names = [check_key(name) for name in list(key)]
         array = np.array([repr(name) for name in names])
         _, first, places = np.unique(array, return_index=True, return_inverse=True)
