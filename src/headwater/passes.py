@@ -13,6 +13,9 @@ from headwater.models.seeding import labelled_first
 from headwater.models.start import Climb, climb
 from headwater.state import Batch, State, Summary
 
+CHAINED = 4  # warm-ups that a start on sequences at hand is made from, at most, of so many times the rows at least
+STRETCHES = 16
+
 
 def learn(
     learner: Learner,
@@ -60,8 +63,9 @@ def learn(
 def _sampled(learner: Learner, batch: Batch, key: int, polish: bool = True) -> Start:
     """Start on a sample the size of a warm-up, labels first."""
     rows, n = min(len(batch), learner.warm_up_rows), len(batch)
-    if learner.model.chained and rows < n:
-        return started(learner, _some_sequences(batch, rows, key), key, polish)
+    if learner.model.chained:
+        rows = int(np.clip(n // CHAINED, rows, CHAINED * rows))
+        return started(learner, batch if rows == n else _some_sequences(batch, rows, key), key, polish)
     order = np.random.default_rng(np.random.SeedSequence((key, n))).permutation(n)
     return started(learner, batch if rows == n else batch[np.sort(labelled_first(batch, order, rows)[:rows])], key, polish)
 
@@ -86,13 +90,16 @@ def _first(learner: Learner, batch: Batch, key: int) -> Start:
 
 
 def _some_sequences(batch: Batch, rows: int, key: int) -> Batch:
-    """Some whole sequences, and the beginning of another, to make up so many rows."""
-    edges = np.flatnonzero(np.diff(batch.sequences)) + 1
-    places = np.split(np.arange(len(batch)), edges)
-    order = np.random.default_rng(np.random.SeedSequence((key, len(batch)))).permutation(len(places))
-    lengths = np.array([len(places[one]) for one in order])
-    enough = int(np.searchsorted(np.cumsum(lengths), rows)) + 1
-    return batch[np.concatenate([places[one] for one in order[:enough]])[:rows]]
+    """Some sequences, of long ones some stretches, to make up so many rows: what comes first may be unlike the rest."""
+    at = np.arange(len(batch))
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(batch.sequences)) + 1])
+    within = at - np.repeat(begins, np.diff(np.append(begins, len(batch))))
+    cuts = np.flatnonzero(within % max(rows // STRETCHES, 1) == 0)
+    lengths = np.diff(np.append(cuts, len(batch)))
+    order = np.random.default_rng(np.random.SeedSequence((key, len(batch)))).permutation(len(cuts))
+    chosen = np.sort(order[: int(np.searchsorted(np.cumsum(lengths[order]), rows)) + 1])
+    places = np.concatenate([np.arange(cuts[one], cuts[one] + lengths[one]) for one in chosen])
+    return replace(batch[places], sequences=np.repeat(-1 - cuts[chosen], lengths[chosen]))
 
 
 def _resumed(learner: Learner, state: State) -> Start:

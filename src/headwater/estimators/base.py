@@ -108,6 +108,14 @@ class StreamingEstimator(BaseEstimator, ABC):
         """Number of components that a label may name, and the least number of rows to find them in."""
         return int(self.n_components)
 
+    def __copy__(self) -> Self:
+        """Return a copy that learns on its own: rows that wait for the end of a warm-up are not shared."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        if self._has_state() and self._state.buffer is not None:
+            other._state = replace(self._state, buffer=self._state.buffer.changed(lambda rows: rows))
+        return other
+
     # Learning
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -121,12 +121,11 @@ def check_keys(key: Any, rows: int) -> tuple[list[Any], NDArray[np.int64], NDArr
         raise ValueError(f"key must name one sequence for each of the {rows} rows of X, got shape {array.shape}")
     mixed = isinstance(key, list | tuple) and len(set(map(type, key))) > 1  # NumPy would make strings of numbers
     if mixed or array.dtype.kind not in "iuU":
-        names = [check_key(name) for name in list(key)]
-        array = np.array([repr(name) for name in names])
-        _, first, places = np.unique(array, return_index=True, return_inverse=True)
-        return [names[at] for at in first], first, places
-    found, first, places = np.unique(array, return_index=True, return_inverse=True)
-    return [check_key(name) for name in found.tolist()], first, places
+        array = np.array([repr(check_key(name)) for name in key])
+    _, first, places = np.unique(array, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    names = list(key)
+    return [check_key(names[at]) for at in first[order]], first[order], np.argsort(order)[places]
 
 
 def check_probabilities(value: Any, shape: tuple[int, ...], name: str) -> Array:
