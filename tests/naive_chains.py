@@ -228,7 +228,7 @@ def log_densities(kind, emissions, X):
     missing = np.isnan(X[:, 0])
     known = np.where(missing[:, None], 0.0, X)
     if kind is None:
-        logs = emissions.all()[known[:, 0].astype(int)]
+        logs = emissions.logs[known[:, 0].astype(int)]
     else:
         logs = naive.log_joint(kind, emissions, np.zeros(len(emissions.offset)), known)
     return np.where(missing[:, None], 0.0, logs)
@@ -255,7 +255,7 @@ def expected(kind, parameters, X, sequences, rows=None, filters=None):
         filters[number] = filtered[counted - 1]
     seen = (np.arange(len(X)) < rows) & ~np.isnan(X[:, 0])
     if kind is None:
-        table = np.zeros((parameters.emissions.all().shape[0], n_states))
+        table = np.zeros((parameters.emissions.logs.shape[0], n_states))
         for x, share in zip(X[seen, 0].astype(int), states[seen], strict=True):
             table[x] += share
         emissions = (states[seen].sum(axis=0), table)

@@ -519,8 +519,7 @@ STEPS = {
 
 @kinds
 @pytest.mark.parametrize("name", ["mode", "mean", "expect_log"])
-@pytest.mark.parametrize("shape", SEQUENCES)
-@pytest.mark.parametrize("rule", STEPS)
+@pytest.mark.parametrize(("shape", "rule"), [("one", "equal"), ("complete", "decaying"), ("interleaved", "decaying")])
 def test_sweep_equals_the_naive_recursion(kind, name, shape, rule):
     prior = a_prior(kind)
     dense, held = a_start(kind, prior)
@@ -611,7 +610,7 @@ def test_the_sweep_at_a_prior_that_nothing_moves_is_forward_and_backward(kind, s
     parameters, X = some_parameters(kind), some_rows(kind, 30, missing=(4, 17))
     sequences, strong, none = SEQUENCES[shape], 1e14, np.zeros
     if kind is None:
-        probabilities = np.exp(parameters.emissions.all()).T
+        probabilities = np.exp(parameters.emissions.logs).T
         emissions = Categorical(K, strong * probabilities, n_symbols=V).settled_prior(V)
     else:  # one mean and covariance for all states: what they are told apart by is the chain
         scale = np.array({"full": [[2.0, 0.3], [0.3, 1.0]], "diag": [2.0, 1.0]}.get(kind, [1.5, 1.5]))
@@ -651,10 +650,13 @@ def test_what_is_carried_does_not_grow_with_the_rows(kind):
 
 
 @kinds
-@pytest.mark.parametrize("shape", ["one", "complete", "interleaved"])
 @pytest.mark.parametrize(
-    "algorithm", [OnlineEM(batch_size=40), BayesianOnlineEM(batch_size=40), OnlineVB(batch_size=40), SatoEM(batch_size=40)],
-    ids=lambda algorithm: algorithm.word,
+    ("shape", "algorithm"),
+    [
+        ("one", OnlineEM(batch_size=40)), ("complete", OnlineVB(batch_size=40)), ("interleaved", SatoEM(batch_size=40)),
+        ("interleaved", BayesianOnlineEM(batch_size=40)),
+    ],
+    ids=lambda value: getattr(value, "word", value),
 )  # fmt: skip
 def test_blocks_are_folded_as_in_plain_loops(kind, shape, algorithm):
     model, rng = a_model(kind, lag=7), np.random.default_rng(8)
