@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from dataclasses import replace
 from itertools import product
 
 import naive_chains
@@ -15,7 +16,7 @@ from sklearn.base import clone
 
 import headwater as hw
 from headwater.learner import settle
-from headwater.state import arrays_of
+from headwater.state import arrays_of, joined
 
 ROWS = 1400
 ALGORITHMS = ("auto", "online-em", "soem", "boem", "online-vb", hw.OnlineEM(batch_size=300), hw.OnlineVB(batch_size=1))
@@ -49,8 +50,14 @@ def rows_for(make, missing=True):
     return X
 
 
+def together(state):
+    """The state with the rows that wait in one piece, whatever the chunks they came in."""
+    waiting = getattr(state, "waiting", None)
+    return replace(state, waiting=(joined(waiting),)) if waiting else state
+
+
 def assert_same(one, other, exact=True):
-    for left, right in zip(arrays_of(one), arrays_of(other), strict=True):
+    for left, right in zip(arrays_of(together(one)), arrays_of(together(other)), strict=True):
         if exact:
             np.testing.assert_array_equal(left, right)
         else:
@@ -136,6 +143,22 @@ def test_updates_score_the_same_however_they_are_cut(make, algorithm, keyed):
 
 
 @models
+@every
+def test_whether_rows_are_scored_or_read_on_the_way_changes_no_score(make, algorithm):
+    X = rows_for(make)
+    wanted, model = a_model(make, algorithm).update(X, key=KEYS), a_model(make, algorithm)
+    for turn, at in enumerate(range(0, ROWS, 59)):
+        rows = slice(at, at + 59)
+        if turn % 2:
+            np.testing.assert_allclose(model.update(X[rows], key=KEYS[rows]), wanted[rows], rtol=1e-9, atol=1e-11)
+        else:
+            model.partial_fit(X[rows], key=KEYS[rows])
+        fresh = pickle.loads(pickle.dumps(model))
+        for key in ("one", "new"):
+            np.testing.assert_allclose(model.next_state_proba(key), fresh.next_state_proba(key), rtol=1e-10)
+
+
+@models
 @pytest.mark.parametrize("algorithm", ["auto", hw.OnlineEM(batch_size=300)], ids=str)
 def test_updates_score_rows_given_those_before_under_the_parameters_of_the_last_fold(make, algorithm):
     """While nothing is folded, scores are those of a filter that goes on from the warm-up."""
@@ -213,7 +236,8 @@ def test_the_next_distribution_is_that_of_the_next_row():
     model = a_model(hw.GaussianHMM, covariance_type="full").fit(GAUSSIAN)
     model.partial_fit(GAUSSIAN[:30])
     mean, covariance = model.next_distribution()
-    states, means, covars = model.next_state_proba(), model.means_, model.covars_
+    states, emissions = model.next_state_proba(), model._position()[0].emissions
+    means, covars = emissions.means + emissions.origin, model._model.family.covariances(emissions)
     np.testing.assert_allclose(mean, states @ means, rtol=1e-12)
     second = sum(p * (c + np.outer(m, m)) for p, m, c in zip(states, means, covars, strict=True))
     np.testing.assert_allclose(covariance, second - np.outer(mean, mean), rtol=1e-9)
@@ -374,7 +398,7 @@ def test_a_merge_closes_all_sequences(make, algorithm):
     assert merged.open_sequences_ == []
     assert merged.n_samples_seen_ == ROWS
     assert merged._state.carry is None
-    assert merged._state.waiting is None
+    assert not merged._state.waiting
     np.testing.assert_array_equal(merged.next_state_proba("a"), merged._position()[0].start)
     assert branches[0].open_sequences_ == ["a"]
     merged.partial_fit(X[:40], key="a")
@@ -462,3 +486,60 @@ def test_one_pass_finds_the_chain(make, algorithm):
     else:
         order = np.argsort(model.emissionprob_[:, 0])
         np.testing.assert_allclose(model.emissionprob_[order], [[0.0, 0.1, 0.3, 0.6], [0.6, 0.3, 0.1, 0.0]], atol=0.02)
+
+
+# Where streams turn
+
+
+@models
+@pytest.mark.parametrize("algorithm", ["online-em", hw.OnlineEM(batch_size=40), hw.OnlineVB(batch_size=100)], ids=str)
+@pytest.mark.parametrize("rows", [100, 500])
+def test_a_key_that_is_closed_and_used_again_is_another_key(make, algorithm, rows):
+    X, later = rows_for(make)[:1000], np.arange(1000) >= rows
+    renamed = np.where(later & (KEYS[:1000] == "one"), "one again", KEYS[:1000])
+    wanted = a_model(make, algorithm).partial_fit(X, key=renamed)
+    found = a_model(make, algorithm).partial_fit(X[:rows], key=KEYS[:rows]).close("one").partial_fit(X[rows:], key=KEYS[rows:1000])
+    for one, other in zip(
+        arrays_of(settle(found._learner, found._state).statistics),
+        arrays_of(settle(wanted._learner, wanted._state).statistics),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(found.next_state_proba("one"), wanted.next_state_proba("one again"), rtol=1e-8)
+
+
+@models
+@pytest.mark.parametrize("words", [("online-em", "boem"), ("boem", "online-em"), (hw.OnlineEM(batch_size=40), "online-em")], ids=str)
+def test_no_row_is_lost_when_the_algorithm_changes(make, words):
+    X = rows_for(make)
+    model = a_model(make, words[0]).partial_fit(X[:700]).set_params(algorithm=words[1]).partial_fit(X[700:])
+    assert model.n_samples_seen_ == ROWS
+    model._reading()
+    assert settle(model._learner, model._state).progress.rows_seen == ROWS
+
+
+def test_steps_of_one_forget_all_and_stay_finite():
+    model = a_model(hw.GaussianHMM, "online-em", half_life=0.005)
+    for at in range(0, 600, 200):
+        model.partial_fit(GAUSSIAN[at : at + 200], key=KEYS[at : at + 200])
+    assert np.isfinite(model.transmat_).all()
+    assert np.isfinite(model.means_).all()
+
+
+def test_rows_by_name_are_learned_in_silence():
+    model = a_model(hw.GaussianHMM)
+    for row in GAUSSIAN[:5]:
+        model.learn_one({"b": row[1], "a": row[0]}, key="x")
+    assert list(model.feature_names_in_) == ["b", "a"]
+    assert model.n_samples_seen_ == 5
+    np.testing.assert_array_equal(model._state.buffer.batch().X, GAUSSIAN[:5, ::-1])
+
+
+def test_a_sample_that_comes_again_is_not_counted():
+    model = a_model(hw.GaussianHMM).warm_start_from(GAUSSIAN[:300], [100, 200], weight=0.1)
+    assert model.n_samples_seen_ == 0
+    assert model.open_sequences_ == []
+    np.testing.assert_array_equal(model.next_state_proba(), model._position()[0].start)
+    model.partial_fit(GAUSSIAN[:50], key="a")
+    assert model.n_samples_seen_ == 50
+    assert model.open_sequences_ == ["a"]
