@@ -1,13 +1,13 @@
-"""Slow, obvious twins of what is done with hidden Markov chains: enumeration of all paths, recursions in logarithms, plain loops.
+"""Slow, obvious twins of what is done with hidden Markov chains: all paths, recursions in logarithms, plain loops.
 
-`logs` are log-densities (T, K) of the rows of one sequence under each state, 0 where a row is missing. `before` are the states (K,)
-of the row before the first, for a sequence that goes on; without it a sequence begins at `start`.
+`logs` are log-densities (T, K) of the rows of one sequence under each state, 0 where a row is missing. `before` are the states
+(K,) of the row before the first, for a sequence that goes on; without it a sequence begins at `start`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 import naive
 import numpy as np
@@ -43,7 +43,7 @@ def enumerate_paths(start, transitions, logs, before=None):
     for path in product(range(n_states), repeat=length + (before is not None)):
         own = path if before is None else path[1:]
         weight = log_start[path[0]] if before is None else safe_log(before)[path[0]]
-        for one, other in zip(path[:-1], path[1:], strict=True):
+        for one, other in pairwise(path):
             weight += log_steps[one, other]
         for t, state in enumerate(own):
             weight += logs[t, state]
@@ -53,7 +53,7 @@ def enumerate_paths(start, transitions, logs, before=None):
     score = logsumexp(weights)
     states, steps, first = np.zeros((length, n_states)), np.zeros((n_states, n_states)), np.zeros(n_states)
     for path, share in zip(paths, np.exp(weights - score), strict=True):
-        for one, other in zip(path[:-1], path[1:], strict=True):
+        for one, other in pairwise(path):
             steps[one, other] += share
         for t, state in enumerate(path if before is None else path[1:]):
             states[t, state] += share
@@ -235,7 +235,7 @@ def log_densities(kind, emissions, X):
 
 
 def expected(kind, parameters, X, sequences, rows=None, filters=None):
-    """Totals of the first `rows` rows given all of them (start, steps, then those of the emissions), and the score and the filters."""
+    """Totals of the first `rows` rows given all of them (start, steps, those of the emissions), the score and the filters."""
     rows = len(X) if rows is None else rows
     n_states, filters = len(parameters.start), dict(filters or {})
     logs = log_densities(kind, parameters.emissions, X)

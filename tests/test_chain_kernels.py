@@ -1,6 +1,7 @@
 """Hidden Markov chains: the kernels and the model against enumeration of all paths, and against recursions in plain loops."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import naive
 import naive_chains
@@ -169,7 +170,8 @@ def check_filter_and_smoother(start, transitions, logs):
 @pytest.mark.parametrize("start", [np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.5, 0.5])], ids=["one", "two"])
 @pytest.mark.parametrize(
     ("shape", "far"),
-    [(shape, far) for shape in CHAINS for far in (1.0, 100.0)] + [(shape, far) for shape in ("dense", "cycle") for far in (900.0, 1e5)],
+    [(shape, far) for shape in CHAINS for far in (1.0, 100.0)]
+    + [(shape, far) for shape in ("dense", "cycle") for far in (900.0, 1e5)],
 )
 def test_logarithms_where_densities_underflow(start, shape, far):
     """Rows that lie so far from the states which the chain can be in that their share of the best state's density is 0."""
@@ -248,7 +250,7 @@ def test_best_paths_of_several_sequences_add():
     rng = np.random.default_rng(5)
     start, transitions = a_chain(5)
     logs, edges = rng.normal(size=(9, K)), np.array([0, 1, 4, 9])
-    alone = [naive_chains.enumerate_paths(start, transitions, logs[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    alone = [naive_chains.enumerate_paths(start, transitions, logs[a:b]) for a, b in pairwise(edges)]
     path, back = np.empty(9, dtype=np.int64), np.empty((9, K), dtype=np.uint8)
     total = best_path(logs, edges, np.log(start), np.log(transitions), back, path)
     assert total == pytest.approx(sum(one.best for one in alone), rel=1e-13)
@@ -490,7 +492,9 @@ def a_prior(kind, seed=0):
 def twin_of(kind, prior):
     if kind is None:
         shape = (V, K)
-        return naive_chains.SymbolRows(np.broadcast_to(prior.emissions.beta, shape), np.broadcast_to(prior.emissions.shift, shape))
+        return naive_chains.SymbolRows(
+            np.broadcast_to(prior.emissions.beta, shape), np.broadcast_to(prior.emissions.shift, shape)
+        )
     return naive_chains.GaussianRows(kind, prior.emissions)
 
 

@@ -40,7 +40,11 @@ every = in_turn(QUICK[1:])
 
 def a_model(make, algorithm="auto", **options):
     options = {"warm_up": 150, "lag": 20, "random_state": 0, **options}
-    return make(2, algorithm=algorithm, **options) if make is hw.GaussianHMM else make(2, n_features=4, algorithm=algorithm, **options)
+    return (
+        make(2, algorithm=algorithm, **options)
+        if make is hw.GaussianHMM
+        else make(2, n_features=4, algorithm=algorithm, **options)
+    )
 
 
 def rows_for(make, missing=True):
@@ -105,7 +109,7 @@ def test_the_cut_changes_nothing(make, algorithm, mode):
     whole.partial_fit(X, **options)
     cut = fed(a_model(make, algorithm), X, mode, 61)
     assert_same(cut._state, whole._state, exact=not whole._learner.sweeps)
-    assert cut.open_sequences_ == whole.open_sequences_
+    assert sorted(map(str, cut.open_sequences_)) == sorted(map(str, whole.open_sequences_))
     assert cut.n_samples_seen_ == whole.n_samples_seen_ == ROWS
     if not whole._learner.sweeps:
         assert cut.score(X) == whole.score(X)
@@ -183,7 +187,7 @@ def test_what_keys_are_called_changes_nothing(make, algorithm):
     assert_same(words._state, ints._state)
     assert_same(words._state, lists._state)
     np.testing.assert_array_equal(words.next_state_proba("two"), ints.next_state_proba(2))
-    assert words.open_sequences_ == list(dict.fromkeys(KEYS.tolist()))
+    assert sorted(words.open_sequences_) == ["one", "three", "two"]
 
 
 # What is read on the way
@@ -210,7 +214,10 @@ def test_answers_about_what_comes_next_agree(make, algorithm, rows):
             np.testing.assert_allclose(states, parameters.start, rtol=1e-14)
         score = next_row_score(model, x, states, parameters)
         assert model.score_one(x, key=key) == pytest.approx(score, rel=1e-11)
-        joint = np.log(states) + naive_chains.log_densities(getattr(model, "covariance_type", None), parameters.emissions, x[None])[0]
+        joint = (
+            np.log(states)
+            + naive_chains.log_densities(getattr(model, "covariance_type", None), parameters.emissions, x[None])[0]
+        )
         single = model.filter(x, key=key) if make is hw.GaussianHMM else model.filter(x[None], key=key)[0]
         np.testing.assert_allclose(single, np.exp(joint - logsumexp(joint)), rtol=1e-10, atol=1e-14)
         several = model.filter(X[10:20], key=key)
@@ -228,7 +235,9 @@ def test_what_comes_next_follows_from_the_last_row(make):
     batch = model._sequences_of(X, None)
     last = model._model.posterior(parameters, batch)[-1]
     np.testing.assert_allclose(model.next_state_proba(), last @ parameters.transitions, rtol=1e-10)
-    fitted = make(2, random_state=0).fit(rows_for(make)) if make is hw.GaussianHMM else make(2, n_features=4, random_state=0).fit(X)
+    fitted = (
+        make(2, random_state=0).fit(rows_for(make)) if make is hw.GaussianHMM else make(2, n_features=4, random_state=0).fit(X)
+    )
     np.testing.assert_allclose(fitted.filter(X)[-1], fitted.predict_proba(X)[-1], rtol=1e-9, atol=1e-13)
 
 
@@ -498,7 +507,9 @@ def test_a_key_that_is_closed_and_used_again_is_another_key(make, algorithm, row
     X, later = rows_for(make)[:1000], np.arange(1000) >= rows
     renamed = np.where(later & (KEYS[:1000] == "one"), "one again", KEYS[:1000])
     wanted = a_model(make, algorithm).partial_fit(X, key=renamed)
-    found = a_model(make, algorithm).partial_fit(X[:rows], key=KEYS[:rows]).close("one").partial_fit(X[rows:], key=KEYS[rows:1000])
+    found = (
+        a_model(make, algorithm).partial_fit(X[:rows], key=KEYS[:rows]).close("one").partial_fit(X[rows:], key=KEYS[rows:1000])
+    )
     for one, other in zip(
         arrays_of(settle(found._learner, found._state).statistics),
         arrays_of(settle(wanted._learner, wanted._state).statistics),

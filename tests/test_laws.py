@@ -259,6 +259,7 @@ def snapshots():
 def test_law_of_arrivals(model, law, snapshots):
     law(clone(model), snapshots)
 
+
 @pytest.mark.parametrize(("model", "law"), CHAIN_CASES)
 def test_law_of_chains(model, law):
     stream = chain_models.symbol_stream if isinstance(model, hw.CategoricalHMM) else chain_models.a_stream
