@@ -235,13 +235,7 @@ def test_a_fit_is_hmmlearns(kind, params):
     assert ours.bic(X, LENGTHS) == pytest.approx(theirs.bic(X, LENGTHS), rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(kind, marks=pytest.mark.xfail(strict=True, reason="means are not weighted")) if kind == "tied" else kind
-        for kind in KINDS
-    ],
-)
+@every_kind
 def test_covariances_are_learned_about_means_that_stay(kind):
     model = by_hand(kind)
     shares = model.predict_proba(X, LENGTHS)
@@ -360,7 +354,6 @@ def test_missing_rows_are_passed_over():
 # The estimator
 
 
-@pytest.mark.xfail(strict=True, reason="filter and predict look at the rows first")
 @pytest.mark.parametrize("make", [hw.GaussianHMM, hw.CategoricalHMM])
 def test_constructors_only_store(make):
     options = {"n_components": 3, "startprob_prior": [1.0, 2.0, 3.0], "algorithm": "soem", "lag": 7, "params": "st", "tol": 0.5}

@@ -524,7 +524,7 @@ def test_a_key_that_is_closed_and_used_again_is_another_key(make, algorithm, row
     "words",
     [
         ("online-em", "boem"),
-        pytest.param(("boem", "online-em"), marks=pytest.mark.xfail(strict=True, reason="rows that wait are dropped")),
+        ("boem", "online-em"),
     ],
     ids=str,
 )
@@ -536,7 +536,6 @@ def test_no_row_is_lost_when_the_algorithm_changes(make, words):
     assert settle(model._learner, model._state).progress.rows_seen == ROWS
 
 
-@pytest.mark.xfail(strict=True, reason="the logarithm of what is left of nothing")
 def test_steps_of_one_forget_all_and_stay_finite():
     model = a_model(hw.GaussianHMM, "online-em", half_life=0.005)
     for at in range(0, 600, 200):
@@ -545,7 +544,6 @@ def test_steps_of_one_forget_all_and_stay_finite():
     assert np.isfinite(model.means_).all()
 
 
-@pytest.mark.xfail(strict=True, reason="warns that names are missing")
 def test_rows_by_name_are_learned_in_silence():
     model = a_model(hw.GaussianHMM)
     for row in GAUSSIAN[:5]:
