@@ -134,7 +134,7 @@ def test_what_init_params_leaves_out_must_be_set(letters, names):
         np.testing.assert_allclose(getattr(model, name), wanted, rtol=1e-12)
 
 
-@pytest.mark.parametrize("letters", ["", "s", "t", "m", "c", "st", "mc", "stm", "stc"])
+@pytest.mark.parametrize("letters", ["", "m", "c", "st", "stc"])
 @every_kind
 def test_params_hold_what_they_should(kind, letters):
     model = by_hand(kind, params=letters, n_iter=3, tol=0.0).fit(X, LENGTHS)
@@ -545,7 +545,9 @@ def test_rows_far_from_zero_lose_no_digits(kind):
 
 
 @every_kind
-@pytest.mark.parametrize("algorithm", ["auto", "online-em", pytest.param("online-vb", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "algorithm", ["online-em", *(pytest.param(word, marks=pytest.mark.slow) for word in ("auto", "online-vb"))]
+)
 def test_degenerate_rows_leave_a_finite_model(kind, algorithm):
     constant = X.copy()
     constant[:, 1] = 3.0

@@ -176,7 +176,7 @@ REGRESSION_CASES = [
     for law in applicable_laws(model)
 ]
 CHAIN_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (1, 10, 12, 16) else pytest.mark.slow)
+    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (1, 10, 12) else pytest.mark.slow)
     for number, model in enumerate(CHAIN_MODELS)
     for law in chain_laws(model)
 ]
