@@ -1,5 +1,6 @@
 """Every law, for every model and every algorithm, from one table."""
 
+import chain_models
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from sklearn.base import clone
 
 import headwater as hw
 from headwater.algorithms import ALGORITHMS
-from headwater.checks import applicable_laws, check_laws, the_state_is_finite
+from headwater.checks import LAWS, STREAM_LAWS, applicable_laws, bad_input_is_refused, check_laws, the_state_is_finite
 from headwater.state import sparse_rows
 from headwater.validation import check_counts
 
@@ -125,9 +126,34 @@ ARRIVAL_MODELS = [
 ]  # fmt: skip
 
 
+# Rows of a chain hang together, so there is no weight, no row alone, and no order but one. A symbol that is NaN is missing.
+CHAIN_ALGORITHMS = (
+    "online-em", hw.OnlineEM(batch_size=40), hw.SatoEM(batch_size=40), hw.BayesianOnlineEM(batch_size=40),
+    hw.OnlineVB(batch_size=40), hw.OnlineVB(batch_size=1),
+)  # fmt: skip
+CHAIN_MODELS = [
+    chain_models.RowsInGaussianHMM(3, kind, algorithm=algorithm, warm_up=120, lag=10, random_state=0)
+    for kind, algorithm in (
+        *(("full", algorithm) for algorithm in CHAIN_ALGORITHMS),
+        ("tied", "online-em"), ("tied", hw.OnlineEM(batch_size=40)), ("diag", "online-em"), ("spherical", "online-em"),
+    )
+] + [
+    chain_models.RowsInGaussianHMM(3, "diag", algorithm=algorithm, half_life=80.0, warm_up=120, lag=10, random_state=0)
+    for algorithm in ("online-em", hw.OnlineEM(batch_size=40))
+] + [
+    chain_models.RowsInCategoricalHMM(2, n_features=6, algorithm=algorithm, warm_up=120, lag=10, random_state=0)
+    for algorithm in CHAIN_ALGORITHMS
+]  # fmt: skip
+
+
+def chain_laws(model):
+    laws = (*LAWS, *STREAM_LAWS)
+    return [law for law in laws if not (law is bad_input_is_refused and isinstance(model, hw.CategoricalHMM))]
+
+
 def name(model, law):
-    kind = getattr(model, "covariance_type", type(model).__name__)
-    return f"{kind}-{model.algorithm}-{model.half_life}-{model.parts}-{law.__name__}"
+    kind, parts = getattr(model, "covariance_type", type(model).__name__), getattr(model, "parts", 1)
+    return f"{kind}-{model.algorithm}-{model.half_life}-{parts}-{law.__name__}"
 
 
 CASES = [pytest.param(model, law, id=name(model, law)) for model in MODELS for law in applicable_laws(model)]
@@ -148,6 +174,11 @@ REGRESSION_CASES = [
     pytest.param(model, law, id=f"{model.gating}-{model.fit_intercept}-{name(model, law)}")
     for model in REGRESSION_MODELS
     for law in applicable_laws(model)
+]
+CHAIN_CASES = [
+    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (1, 10, 12) else pytest.mark.slow)
+    for number, model in enumerate(CHAIN_MODELS)
+    for law in chain_laws(model)
 ]
 
 
@@ -227,6 +258,12 @@ def snapshots():
 @pytest.mark.parametrize(("model", "law"), ARRIVAL_CASES)
 def test_law_of_arrivals(model, law, snapshots):
     law(clone(model), snapshots)
+
+
+@pytest.mark.parametrize(("model", "law"), CHAIN_CASES)
+def test_law_of_chains(model, law):
+    stream = chain_models.symbol_stream if isinstance(model, hw.CategoricalHMM) else chain_models.a_stream
+    law(clone(model), stream(400, seed=7)[0])
 
 
 def test_check_laws_runs_them_all(rows):

@@ -1,0 +1,47 @@
+"""Hidden Markov models and rows for the tests of them, and models that take rows as the laws give them."""
+
+import numpy as np
+
+import headwater as hw
+from headwater.validation import check_weights
+
+
+def a_stream(rows, seed=0, n_states=2, width=2, apart=3.0, stay=0.9):
+    """Rows of a chain that stays, and the states."""
+    rng = np.random.default_rng(seed)
+    states = np.cumsum(np.where(rng.random(rows) < stay, 0, rng.integers(1, max(n_states, 2), size=rows))) % n_states
+    return rng.normal(size=(rows, width)) + apart * states[:, None], states
+
+
+def symbol_stream(rows, seed=0, n_symbols=4, stay=0.9):
+    """Symbols of a chain of two states that share none but the middle ones."""
+    rng = np.random.default_rng(seed)
+    states = np.cumsum(rng.random(rows) > stay) % 2
+    tables = np.array([[0.6, 0.3, 0.1, 0.0], [0.0, 0.1, 0.3, 0.6]])[:, :n_symbols]
+    running = np.cumsum(tables / tables.sum(axis=1, keepdims=True), axis=1)
+    return (rng.random(rows)[:, None] > running[states]).sum(axis=1)[:, None].astype(float), states
+
+
+class RowsIn:
+    """Takes weights, which chains have none of, only to check them, and scores row by row: all rows are one sequence."""
+
+    monitor_ = None  # which there is after a fit alone
+
+    def fit(self, X, sample_weight=None):
+        check_weights(sample_weight, len(np.atleast_2d(np.asarray(X, dtype=object))))
+        return super().fit(X)
+
+    def partial_fit(self, X, sample_weight=None, **options):
+        check_weights(sample_weight, len(np.atleast_2d(np.asarray(X, dtype=object))))
+        return super().partial_fit(X, **options)
+
+    def score_samples(self, X):
+        return self.score_steps(X)
+
+
+class RowsInGaussianHMM(RowsIn, hw.GaussianHMM):
+    """The model of rows."""
+
+
+class RowsInCategoricalHMM(RowsIn, hw.CategoricalHMM):
+    """The model of symbols."""
