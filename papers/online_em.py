@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 from papers import online_em_averaging as averaging
 from papers import online_em_batch as batch
 from papers import online_em_blocks as blocks
+from papers import online_em_chains as chains
 from papers import online_em_gradient as gradient
 from papers import online_em_limit as limit
 from papers import online_em_smoothing as smoothing
@@ -69,6 +70,12 @@ def make_smoothing(scale: Scale) -> Measures:
         yield law, partial(smoothing.smoothing_set, law, scale)
 
 
+def make_chains(scale: Scale) -> Measures:
+    for case in chains.CASES:
+        for line in chains.LINES:
+            yield f"{case}/{line.name}", partial(chains.chains_set, case, line, scale)
+
+
 def make_efficiency(scale: Scale) -> Measures:
     for case in averaging.TRUTHS:
         for rows in averaging.sizes(scale):
@@ -78,6 +85,7 @@ def make_efficiency(scale: Scale) -> Measures:
 MAKERS = {
     "records": make_records, "averaging": make_averaging, "efficiency": make_efficiency, "blocks": make_blocks,
     "gradient": make_gradient, "scans": make_scans, "limit": make_limit, "smoothing": make_smoothing,
+    "chains": make_chains,
 }  # fmt: skip
 
 

@@ -11,7 +11,6 @@ from headwater.statistics import Array
 from papers.online_em_batch import bound, quartiles
 from papers.online_em_normals import (
     APART,
-    GROWING,
     KINDS,
     LAST,
     NAMES,

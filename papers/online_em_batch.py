@@ -73,7 +73,8 @@ def sizes_set(rows: int, scale: Scale) -> Figures:
     for name, values in ends.items():
         error = np.array(values) - TRUTH[SHOWN]
         figures[name] |= {
-            "bias": float(np.median(error)) / bound(rows), "rmse": float(np.sqrt(np.median(error**2) / 0.4549)) / bound(rows)
+            "bias": float(np.median(error)) / bound(rows),
+            "rmse": float(np.sqrt(np.median(error**2) / 0.4549)) / bound(rows),
         }  # 0.4549: the median of a squared standard normal
     return {"rows": rows, "copies": copies, "bound": bound(rows), "passes": PASSES, **figures}
 

@@ -17,7 +17,11 @@ SHIFT = np.array([[0.5, -0.5], [-0.5, -0.5], [0.0, -1.0]])  # of a rough start
 SIZES = (1, 10, 30, 100, 300, 1000)
 DECAY, WAIT, HELD_OUT = 0.6, 100, 10_000
 KEPT = 1.0  # how near to the rare component's mean its estimate has to be
-LIKELIEST, PRIOR, ROUGH = "maximum likelihood, from the truth", "the library's prior, from the truth", "the library's prior, a rough start"
+LIKELIEST, PRIOR, ROUGH = (
+    "maximum likelihood, from the truth",
+    "the library's prior, from the truth",
+    "the library's prior, a rough start",
+)
 LINES = (LIKELIEST, PRIOR, ROUGH)
 FLAT: dict[str, Any] = {"mean_precision_prior": 1e-9, "degrees_of_freedom_prior": 2.0, "covariance_prior": 1e-9 * np.eye(2)}
 

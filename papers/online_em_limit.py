@@ -1,6 +1,6 @@
 """The limiting EM recursion: EM under the law of the rows itself, which the library runs on nodes that carry its density.
 
-KL(law | model) has to fall at every step, for laws that are in the model and for others; and online EM has to end where it ends.
+KL(law ‖ model) has to fall at every step, for laws that are in the model and for others; and online EM has to end where it ends.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def mixture_density(theta: Array, y: Array) -> Array:
 
 
 def gradient(theta: Array, y: Array, weights: Array) -> Array:
-    """Of KL(law | model), by central differences."""
+    """Of KL(law ‖ model), by central differences."""
     slopes = []
     for p in range(len(theta)):
         step = np.zeros(len(theta))
@@ -79,7 +79,7 @@ def gradient(theta: Array, y: Array, weights: Array) -> Array:
 
 
 def limit_set(law: Law, scale: Scale) -> Figures:
-    """KL(law | model) after every step of the limiting recursion, and online EM's way to where it ends."""
+    """KL(law ‖ model) after every step of the limiting recursion, and online EM's way to where it ends."""
     y, weights = quadrature(law)
     used = weights > 0.0
     entropy = float(weights[used] @ np.log(law.density(y[used])))

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import headwater as hw
 from headwater.kernels._jit import kernel
 from headwater.statistics import Array
 from papers.online_em_results import Figures, Scale
 
+TOURS = 10  # of the recursion over the sequence
 LAGS = (0, 1, 2, 5, 10, 50)
 WHOLE = 100  # rows on both sides that are as good as all
 RIGHT, LAPLACE, DWELL = "the model is right", "Laplace noise", "states last 8 to 12 and 4 to 6 rows"
@@ -46,7 +48,9 @@ def drawn(law: str, rows: int, seed: int) -> Array:
     for state in range(2):
         lowest, highest = ((8, 12), (4, 6))[state]
         stay = TRANSITIONS[state, state]
-        lengths[:, state] = rng.integers(lowest, highest + 1, size=rows) if law == DWELL else rng.geometric(1.0 - stay, size=rows)
+        lengths[:, state] = (
+            rng.integers(lowest, highest + 1, size=rows) if law == DWELL else rng.geometric(1.0 - stay, size=rows)
+        )
     states = np.repeat(np.tile([0, 1], rows), lengths.ravel())[:rows]
     noise = rng.laplace(size=rows) / math.sqrt(2.0) if law == LAPLACE else rng.normal(size=rows)
     return MEANS[states] + noise
@@ -145,6 +149,18 @@ def fixed_point(y: Array, start: Chain, lag: int, memory: int, most: int, near: 
     return chain, most
 
 
+def recursive(y: Array, start: Chain) -> Chain:
+    """Where Cappé's recursion ends, by the library: n^-0.6, averaged, the sequence again and again."""
+    model = hw.GaussianHMM(
+        2, algorithm=hw.OnlineEM(decay=0.6, offset=0.0, batch_size=1), warm_up=50, init_params="", n_threads=1, random_state=0
+    )
+    model.startprob_, model.transmat_ = np.full(2, 0.5), start.transitions
+    model.means_, model.covars_ = start.means[:, None], start.variances[:, None]
+    for _ in range(TOURS):
+        model.partial_fit(y[:, None])
+    return Chain(model.transmat_, model.means_.ravel(), model.covars_.ravel())
+
+
 def smoothing_set(law: str, scale: Scale) -> Figures:
     """Fixed points by lag, their distance to that of full smoothing, and whether two starts end in the same one."""
     y = drawn(law, scale.chain, 0)
@@ -152,7 +168,8 @@ def smoothing_set(law: str, scale: Scale) -> Figures:
     whole, steps = fixed_point(y, STARTS[0], WHOLE, -1, most, near)
     figures: Figures = {
         "law": law, "rows": scale.chain, "lags": [*LAGS], "whole": whole.vector.tolist(), "steps": steps,
-        "truth": TRUTH.vector.tolist(), "most": most, "kinds": {},
+        "truth": TRUTH.vector.tolist(), "most": most, "kinds": {}, "tours": TOURS,
+        "recursive": [float(np.abs(recursive(y, start).vector - whole.vector).max()) for start in STARTS],
     }  # fmt: skip
     for kind, limited in KINDS.items():
         ends = [[fixed_point(y, start, lag, lag if limited else -1, most, near) for start in STARTS] for lag in LAGS]
