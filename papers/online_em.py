@@ -18,6 +18,7 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from papers import online_em_array as array
 from papers import online_em_averaging as averaging
 from papers import online_em_batch as batch
 from papers import online_em_blocks as blocks
@@ -38,6 +39,7 @@ def make_records(scale: Scale) -> Measures:
         yield f"passes/{rows}", partial(batch.passes_set, rows, scale)
     for rows in scale.sizes:
         yield f"sizes/{rows}", partial(batch.sizes_set, rows, scale)
+    yield "starts", partial(batch.starts_set, scale)
 
 
 def make_averaging(scale: Scale) -> Measures:
@@ -76,6 +78,12 @@ def make_chains(scale: Scale) -> Measures:
             yield f"{case}/{line.name}", partial(chains.chains_set, case, line, scale)
 
 
+def make_array(scale: Scale) -> Measures:
+    for rows in array.sizes(scale):
+        for line in array.LINES:
+            yield f"{rows}/{line.name}", partial(array.array_set, line, rows, scale)
+
+
 def make_efficiency(scale: Scale) -> Measures:
     for case in averaging.TRUTHS:
         for rows in averaging.sizes(scale):
@@ -85,7 +93,7 @@ def make_efficiency(scale: Scale) -> Measures:
 MAKERS = {
     "records": make_records, "averaging": make_averaging, "efficiency": make_efficiency, "blocks": make_blocks,
     "gradient": make_gradient, "scans": make_scans, "limit": make_limit, "smoothing": make_smoothing,
-    "chains": make_chains,
+    "chains": make_chains, "array": make_array,
 }  # fmt: skip
 
 

@@ -117,7 +117,7 @@ AVERAGED = tuple(one.name for one in ESTIMATES[1:5])
 
 
 def sizes(scale: Scale) -> list[int]:
-    return [scale.rows // 100, scale.rows // 10, scale.rows]
+    return sorted({min(rows, scale.rows) for rows in (1000, 10_000, 100_000)})
 
 
 def efficiency_set(case: str, rows: int, scale: Scale) -> Figures:

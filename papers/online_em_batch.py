@@ -6,6 +6,7 @@ import numpy as np
 
 from headwater.statistics import Array
 from papers.online_em_normals import (
+    BAD,
     FAR,
     GROWING,
     KINDS,
@@ -26,6 +27,7 @@ from papers.online_em_results import Figures, Scale
 LENGTHS = (500, 8000)
 PASSES = 50
 SHOWN = 1  # the first mean
+ASTRAY = 5.0  # standard errors from the truth
 QUARTILES = (5, 25, 50, 75, 95)
 SCANNED = 1000
 BATCH, RANDOM, AVERAGED, HARMONIC, INCREMENTAL = (
@@ -79,15 +81,31 @@ def sizes_set(rows: int, scale: Scale) -> Figures:
     return {"rows": rows, "copies": copies, "bound": bound(rows), "passes": PASSES, **figures}
 
 
+def starts_set(scale: Scale) -> Figures:
+    """Shares of runs that end far from the truth, by where they begin."""
+    rows = scale.sizes[len(scale.sizes) // 2]
+    streams = [drawn(TRUTH, rows, 1, copy) for copy in range(max(2, scale.copies // 2))]
+    lines = {}
+    for name, start in (("START", START), ("FAR", FAR), ("BAD", BAD)):
+        ends = {
+            "online": [online_em(y, start, 0.6, 0.0, WAIT, WAIT, np.array([rows]))[0, GROWING] for y in streams],
+            "batch": [batch_em(y, start, PASSES)[-1] for y in streams],
+            "longer": [batch_em(y, start, 4 * PASSES)[-1] for y in streams],
+        }  # fmt: skip
+        away = {key: np.abs(np.array(values)[:, SHOWN] - TRUTH[SHOWN]) / bound(rows) for key, values in ends.items()}
+        lines[name] = {"start": start.tolist(), **{key: float(np.mean(values > ASTRAY)) for key, values in away.items()}}
+    return {"rows": rows, "copies": len(streams), "passes": [PASSES, 4 * PASSES], "lines": lines, "astray": ASTRAY}
+
+
 def scans_set(scale: Scale) -> Figures:
     """Median distance to the maximum likelihood estimate, in standard errors, after so many E-steps for each row."""
     stops = np.unique(np.geomspace(0.1, scale.passes, scale.marks).round(1))
     marks = (stops * SCANNED).round().astype(int)
-    whole = np.flatnonzero(stops == stops.round())
     found: dict[str, list[Array]] = {name: [] for name in SCANS}
+    copies = 3 * scale.few
     root = np.linalg.cholesky(information(TRUTH)[1] * SCANNED / PARAMETERS).T
     first_tour, later = 0.0, []
-    for copy in range(scale.few):
+    for copy in range(copies):
         y = drawn(TRUTH, SCANNED, 7, copy)
         rng = np.random.default_rng(np.random.SeedSequence((2, 8, copy)))
         best = batch_em(y, START, MANY_PASSES)[-1]
@@ -96,7 +114,7 @@ def scans_set(scale: Scale) -> Figures:
         slow = online_em(y[scan], START, 0.6, 0.0, WAIT, WAIT, marks)
         harmonic = online_em(y[scan], START, 1.0, 0.0, WAIT, WAIT, marks)[:, LAST]
         lines = {
-            BATCH: batch_em(y, START, scale.passes)[np.floor(stops + 1e-9).astype(int)],
+            BATCH: batch_em(y, START, scale.passes),
             RANDOM: slow[:, LAST], AVERAGED: slow[:, GROWING], HARMONIC: harmonic,
             INCREMENTAL: incremental_em(y, START, tours, WAIT, marks),
         }  # fmt: skip
@@ -107,7 +125,7 @@ def scans_set(scale: Scale) -> Figures:
         first_tour = max(first_tour, float(np.abs(same[0] - other[0]).max()))
         later.append(float(np.linalg.norm((same[1] - other[1]) @ root.T)))
     return {
-        "rows": SCANNED, "copies": scale.few, "stops": stops.tolist(), "whole": whole.tolist(),
+        "rows": SCANNED, "copies": copies, "stops": stops.tolist(),
         "lines": {name: np.median(values, axis=0).tolist() for name, values in found.items()},
         "first_tour": first_tour, "later": float(np.median(later)), "kinds": [*KINDS],
     }  # fmt: skip

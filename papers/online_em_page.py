@@ -14,7 +14,7 @@ from papers import online_em_page_chains as more
 from papers import online_em_pictures as pictures
 from papers.moment_matching_claims import listed
 from papers.moment_matching_page import header, row
-from papers.online_em_claims import claims, decay_name, percent
+from papers.online_em_claims import at_stops, claims, decay_name, percent
 from papers.online_em_results import FULL, NAME, Figures, Results, Scale
 
 
@@ -51,6 +51,22 @@ def records_section(results: Results) -> list[str]:
         f"After {sizes[0]['passes']} passes or one, in standard errors of an efficient estimate; medians over "
         f"{sizes[0]['copies']} "
         "copies, the error scaled so that it is 1 for an efficient estimate.",
+        *starts_words(results),
+    ]  # fmt: skip
+
+
+def starts_words(results: Results) -> list[str]:
+    """What depends on the start."""
+    one = results.one("records", "starts")
+    if not one:
+        return []
+    return [
+        "",
+        f"Where runs begin matters. Runs that end more than {one['astray']:g} standard errors from the truth, {one['rows']:,} rows, "
+        f"{one['copies']} copies:",
+        "",
+        *header("start", "online EM, one pass", *[f"batch EM, {passes} passes" for passes in one["passes"]]),
+        *[row(mixture(line["start"]), *[percent(line[key]) for key in ("online", "batch", "longer")]) for line in one["lines"].values()],
     ]  # fmt: skip
 
 
@@ -211,7 +227,7 @@ def scans_section(results: Results) -> list[str]:
         "standard error is what the estimate itself is uncertain by.",
         "",
         *header("learner", *[f"{stops[at]:g} passes" for at in shown]),
-        *[row(name, *[f"{values[at]:.3f}" for at in shown]) for name, values in one["lines"].items()],
+        *[row(name, *[f"{at_stops(one, name)[at]:.3f}" for at in shown]) for name in one["lines"]],
         "",
         "A stream of draws knows the rows only up to noise, which fades like one over the root of the passes; batch and "
         "incremental EM "
@@ -242,6 +258,7 @@ def page(results: Results) -> str:
         "Random scans of a finite set": scans_section(results),
         "Smoothing with a limited memory": more.smoothing_section(results),
         "Hidden Markov models": more.chains_section(results),
+        "Direction of arrival": more.array_section(results),
     }
     reduced = Scale.stored(results.scale) != FULL
     lines = [
@@ -276,8 +293,8 @@ def render(results: Results, out: Path) -> None:
         pictures.draw_limit(path("limit"), sets)
     if one := results.one("averaging", "trajectories"):
         pictures.draw_averaging(path("averaging"), one)
-    if all(cases := {case: results.of("efficiency", f"{case}/") for case in averaging.TRUTHS}.values()):
-        pictures.draw_efficiency(path("efficiency"), {case: results.of("efficiency", f"{case}/") for case in averaging.TRUTHS})
+    if all((cases := {case: results.of("efficiency", f"{case}/") for case in averaging.TRUTHS}).values()):
+        pictures.draw_efficiency(path("efficiency"), cases)
     if all((lines := {line: results.of("blocks", f"{line}/") for line in blocks.LINES}).values()):
         pictures.draw_blocks(path("blocks"), lines)
     beside, leaving = results.of("gradient", "beside/"), results.of("gradient", "leaving/")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from papers import online_em_array as array
 from papers import online_em_chains as chains
 from papers import online_em_pictures_chains as pictures
 from papers import online_em_smoothing as smoothing
@@ -97,8 +98,38 @@ def chains_section(results: Results) -> list[str]:
     ]  # fmt: skip
 
 
+def array_section(results: Results) -> list[str]:
+    sets = results.of("array")
+    if not sets:
+        return []
+    first = sets[0]
+    omega, power, noise = array.TRUTH
+    made = [
+        f"![Direction of arrival]({NAME}_array.png)",
+        "",
+        f"A line of {array.SENSORS} sensors half a wavelength apart, one source with electrical angle {omega:g} and power {power:g}, "
+        f"noise of power {noise:g}; each sensor is missing in {100 * array.MISSING:.0f} % of the snapshots, at random. "
+        f"`hw.DirectionOfArrival`, {first['copies']} streams. Squared errors of all three parameters over the bound (Fisher "
+        f"information, mean over all ways to miss sensors), root mean squared errors of the angle over its bound, and seconds.",
+        "",
+        *header("snapshots", "learner", "squared error over the bound", "error of the angle over its bound", "passes", "CPU s"),
+    ]
+    for one in sets:
+        ratio = one["rmse"][0] / one["bound"][0]
+        made.append(row(f"{one['rows']:,}", one["line"], f"{one['loss']:.2f} ± {one['error']:.2f}", f"{ratio:.2f}",
+                        f"{one['passes']:.0f}", f"{one['seconds']:.4f}"))
+    return [
+        *made,
+        "",
+        f"Row by row the first M-step is after {array.WAIT} snapshots; the default stream folds batches of equal weight after its own "
+        "warm-up. The first of the seconds of each learner may hold compiling.",
+    ]  # fmt: skip
+
+
 def render(results: Results, path: Callable[[str], Path]) -> None:
     if sets := results.of("smoothing"):
         pictures.draw_smoothing(path("smoothing"), sets)
+    if sets := results.of("array"):
+        pictures.draw_array(path("array"), sets)
     if all((cases := {case: results.of("chains", f"{case}/") for case in chains.CASES}).values()):
         pictures.draw_chains(path("chains"), cases)

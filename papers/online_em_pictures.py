@@ -40,23 +40,22 @@ def efficient(axes: Any, x: Any, truth: float, bound: Any) -> None:
 def draw_records(path: Path, passes: Sequence[Figures], sizes: Sequence[Figures]) -> None:
     """Estimates by pass for two lengths, and by length after 50 passes."""
     with drawing(path, 3.8) as figure:
-        panels = figure.subplots(1, len(passes) + 1, sharey=True, squeeze=False)[0]
-        for axes, one in zip(panels, passes, strict=False):
+        left, middle, right = figure.subplots(1, 3)
+        for axes, one in zip((left, middle), passes, strict=True):
             x = np.arange(one["passes"] + 1)
             band(axes, x, one["percentiles"], BLACK, "batch EM")
             efficient(axes, x, one["truth"], np.full(len(x), one["bound"]))
-            axes.set(xlabel="passes of batch EM")
+            axes.set(xlabel="passes of batch EM", ylim=(one["truth"] - 1.3, one["truth"] + 0.7))
             axes.set_title(f"{one['rows']:,} rows")
-        if sizes:
-            x = [one["rows"] for one in sizes]
-            bound = [one["bound"] for one in sizes]
-            for name, color, label in (("batch", BLACK, "batch EM"), ("online", BLUE, "online EM, one pass, averaged")):
-                band(panels[-1], x, np.transpose([one[name]["percentiles"] for one in sizes]).tolist(), color, label)
-            efficient(panels[-1], x, passes[0]["truth"], bound)
-            panels[-1].set(xscale="log", xlabel="rows")
-            panels[-1].set_title(f"after {sizes[0]['passes']} passes, and after one")
-        panels[0].set_ylabel("estimate of the first mean")
-        legend_of(figure, panels, 2)
+        rows = [one["rows"] for one in sizes]
+        for name, color, label in (("batch", BLACK, "batch EM"), ("online", BLUE, "online EM, one pass, averaged")):
+            values = [(np.array(one[name]["percentiles"]) - passes[0]["truth"]) / one["bound"] for one in sizes]
+            band(right, rows, np.transpose(values).tolist(), color, label)
+        efficient(right, rows, 0.0, np.ones(len(rows)))
+        right.set(xscale="log", xlabel="rows", ylabel="error, in efficient standard errors", ylim=(-8.0, 4.0))
+        right.set_title(f"after {sizes[0]['passes']} passes, or one")
+        left.set_ylabel("estimate of the first mean")
+        legend_of(figure, [left, right], 2)
 
 
 def draw_averaging(path: Path, one: Figures) -> None:
@@ -112,12 +111,13 @@ def draw_blocks(path: Path, lines: dict[str, list[Figures]]) -> None:
                 label = f"{one['size']:,} row{'s' if one['size'] > 1 else ''}" if number == 0 else None
                 left.plot(one["marks"], weights, color=color, lw=1.2, alpha=0.8, label=label)
         left.axhline(blocks.WEIGHTS[2], color=GREY, lw=4, alpha=0.4)
-        left.set(xscale="log", xlabel="rows", ylim=(-0.002, 0.08))
+        left.set(xscale="log", xlabel="rows", ylim=(-0.001, 0.034))
+        left.xaxis.set_major_formatter("{x:,.0f}")
         left.set_title("weight of the rare component, averaged", fontsize=9)
-        left.legend(title="blocks of", fontsize=8)
+        left.legend(title="blocks of", fontsize=8, loc="upper right", ncols=2)
         for name, color in ((blocks.LIKELIEST, RED), (blocks.PRIOR, BLUE)):
             sets = lines.get(name, [])
-            middle.plot([one["size"] for one in sets], [100.0 * one["kept"] for one in sets], "o-", color=color, label=name)
+            middle.plot([one["size"] for one in sets], [100.0 * one["kept"] for one in sets], "o-", color=color, label=name.partition(",")[0])
         middle.set(xscale="log", xlabel="rows in a block", ylim=(-4.0, 104.0))
         middle.set_title("% of runs that keep it, from the truth", fontsize=9)
         middle.legend(fontsize=8, loc="lower right")
@@ -125,6 +125,8 @@ def draw_blocks(path: Path, lines: dict[str, list[Figures]]) -> None:
         right.plot([one["size"] for one in sets], [np.median(one["away"]) for one in sets], "o-", color=BLUE)
         right.set(xscale="log", xlabel="rows in a block", ylim=(0.0, None))
         right.set_title("distance to its mean, from a rough start", fontsize=9)
+        for axes in (middle, right):
+            axes.xaxis.set_major_formatter("{x:,.0f}")
 
 
 def draw_gradient(path: Path, beside: Sequence[Figures], leaving: Sequence[Figures]) -> None:
@@ -164,8 +166,11 @@ def draw_scans(path: Path, one: Figures) -> None:
         axes = figure.subplots()
         stops = np.array(one["stops"])
         for name, values in one["lines"].items():
-            shape = {"drawstyle": "steps-post"} if name == BATCH else {}
-            axes.plot(stops, np.maximum(values, 1e-3), color=SCAN_COLORS[name], lw=1.8, label=name, **shape)
+            look: dict[str, Any] = {"color": SCAN_COLORS[name], "lw": 1.8, "label": name}
+            if name == BATCH:
+                axes.plot(np.arange(1, len(values)), values[1:], marker=".", **look)
+            else:
+                axes.plot(stops, values, **look)
         axes.axhline(1.0, color=GREY, lw=0.8, ls=":")
         axes.set(xscale="log", yscale="log", xlabel="E-steps for each row (passes)", ylim=(1e-3, None))
         axes.set_ylabel("distance to the maximum likelihood estimate,\nin standard errors")
@@ -183,7 +188,8 @@ def draw_limit(path: Path, sets: Sequence[Figures]) -> None:
             above = np.maximum(values - one["least"], 1e-9)
             left.plot(np.arange(1, len(values) + 1), above, color=color, lw=1.8, label=one["name"])
             right.plot(one["rows"], np.maximum(np.array(one["online"]) - one["least"], 1e-9), color=color, lw=1.8)
-        left.set(xscale="log", yscale="log", xlabel="steps of the limiting recursion", ylim=(1e-7, 1.0))
+        last = max(int(np.flatnonzero(np.array(one["divergences"]) - one["least"] > 1e-7).max(initial=1)) for one in sets)
+        left.set(xscale="log", yscale="log", xlabel="steps of the limiting recursion", ylim=(1e-7, 1.0), xlim=(0.9, 1.3 * last))
         right.set(xscale="log", xlabel="rows, online EM, averaged")
         left.set_ylabel("KL(law ‖ model) above the least, nats")
         legend_of(figure, [left], 4)

@@ -10,7 +10,7 @@ import numpy as np
 from papers.boem_pictures import legend_of
 from papers.moment_matching_pictures import drawing
 from papers.online_em_chains import BLOCKS, DECAYS, OWN, steps_name
-from papers.online_em_pictures import BLUE, GREEN, ORANGE, PURPLE
+from papers.online_em_pictures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from papers.online_em_results import Figures
 
 
@@ -55,3 +55,22 @@ def draw_chains(path: Path, cases: dict[str, list[Figures]]) -> None:
             axes.set_xlabel("rows")
         figure.supylabel("largest error of a transition probability")
         legend_of(figure, [*panels.ravel()], 4)
+
+
+def draw_array(path: Path, sets: Sequence[Figures]) -> None:
+    """Squared errors over the bound by the number of snapshots, and the same of the angle."""
+    colors = dict(zip(dict.fromkeys(one["line"] for one in sets), (BLACK, ORANGE, BLUE, RED, GREEN), strict=False))
+    with drawing(path, 3.8) as figure:
+        left, right = figure.subplots(1, 2)
+        left.axhline(1.0, color=GREY, lw=5, alpha=0.4)
+        for name, color in colors.items():
+            mine = [one for one in sets if one["line"] == name]
+            rows = [one["rows"] for one in mine]
+            left.plot(rows, [one["loss"] for one in mine], "o-", color=color, ms=4, lw=1.8, label=name)
+            right.plot(rows, [one["rmse"][0] for one in mine], "o-", color=color, ms=4, lw=1.8)
+        right.plot(rows, [one["bound"][0] for one in mine], color=GREY, lw=5, alpha=0.4, zorder=0)
+        left.set(xscale="log", yscale="log", xlabel="snapshots", ylabel="squared error over the bound")
+        right.set(xscale="log", yscale="log", xlabel="snapshots", ylabel="error of the electrical angle")
+        left.yaxis.set_major_formatter("{x:g}")
+        left.yaxis.set_minor_formatter("")
+        legend_of(figure, [left], 3)
