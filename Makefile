@@ -42,6 +42,7 @@ papers: $(STAMP)  ## figures and tables of the papers, made again (about an hour
 	$(PY) -m papers.moment_matching
 	$(PY) -m papers.boem
 	$(PY) -m papers.latent_factors
+	$(PY) -m papers.online_em
 
 examples: $(STAMP)  ## real data, with tables and pictures (about 10 minutes; data sets from HEADWATER_DATA)
 	$(PY) -m examples.newsgroups

@@ -1,7 +1,7 @@
 """Paper 002's experiments made again: online EM for mixtures, hidden Markov models and sensor arrays (Cappé, slides of 2010).
 
-Run it with ``python -m papers.online_em``; it writes docs/papers/online_em.md, the pictures beside it and the figures behind both
-(online_em.json). All data are generated. A run that was broken off goes on where it ended; ``--only`` makes parts again.
+Run it with ``python -m papers.online_em``; it writes docs/papers/online_em.md, the pictures beside it and the figures behind
+both (online_em.json). All data are generated. A run that was broken off goes on where it ended; ``--only`` makes parts again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from papers import online_em_averaging as averaging
 from papers import online_em_batch as batch
 from papers import online_em_blocks as blocks
 from papers import online_em_chains as chains
+from papers import online_em_exponents as exponents
 from papers import online_em_gradient as gradient
 from papers import online_em_limit as limit
 from papers import online_em_smoothing as smoothing
@@ -44,6 +45,12 @@ def make_records(scale: Scale) -> Measures:
 
 def make_averaging(scale: Scale) -> Measures:
     yield "trajectories", partial(averaging.averaging_set, scale)
+
+
+def make_exponents(scale: Scale) -> Measures:
+    for case in exponents.TRUTHS:
+        for start in exponents.STARTS:
+            yield f"{case}/{start}", partial(exponents.exponents_set, case, start, scale)
 
 
 def make_blocks(scale: Scale) -> Measures:
@@ -91,7 +98,8 @@ def make_efficiency(scale: Scale) -> Measures:
 
 
 MAKERS = {
-    "records": make_records, "averaging": make_averaging, "efficiency": make_efficiency, "blocks": make_blocks,
+    "records": make_records, "averaging": make_averaging, "efficiency": make_efficiency, "exponents": make_exponents,
+    "blocks": make_blocks,
     "gradient": make_gradient, "scans": make_scans, "limit": make_limit, "smoothing": make_smoothing,
     "chains": make_chains, "array": make_array,
 }  # fmt: skip

@@ -86,11 +86,8 @@ def learner(case: str, line: Line, seed: int) -> Any:
     settings: dict[str, Any] = {"algorithm": line.algorithm(), "n_threads": 1, "random_state": seed}
     if line.given:
         settings |= {"warm_up": WAIT, "init_params": ""}
-    model: Any
-    if case == GAUSSIAN:
-        model = hw.GaussianHMM(3, **settings)
-    else:
-        model = hw.CategoricalHMM(3, n_features=SYMBOLS.shape[1], **settings)
+    symbols = {"n_features": SYMBOLS.shape[1]}
+    model: Any = hw.GaussianHMM(3, **settings) if case == GAUSSIAN else hw.CategoricalHMM(3, **symbols, **settings)
     for name, value in start(case, seed).items() if line.given else ():
         setattr(model, name, value)
     return model

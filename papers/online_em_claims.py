@@ -10,6 +10,7 @@ from papers import online_em_averaging as averaging
 from papers import online_em_batch as batch
 from papers import online_em_blocks as blocks
 from papers import online_em_chains as chains
+from papers import online_em_exponents as exponents
 from papers import online_em_limit as limit
 from papers.moment_matching_claims import listed
 from papers.moment_matching_page import header, row
@@ -109,6 +110,7 @@ def efficiency(results: Results) -> list[Claim]:
     slide, ours = ([efficiency_ratio(one, name) for one in ends] for name in (theta, library))
     short = [efficiency_ratio(sets[0], theta) for sets in (close, apart)]
     steps = [efficiency_ratio(one, harmonic) for one in ends]
+    sometimes = "holds where most of the information is missing" if max(steps) > EFFICIENT else "does not hold"
     rows = f"{ends[0]['rows']:,}"
     return [
         (
@@ -126,10 +128,65 @@ def efficiency(results: Results) -> list[Claim]:
             f"after {close[0]['rows']:,} rows {short[0]:.2f} and {short[1]:.2f}",
         ),
         (
-            "Don't use 1/n", held(min(steps) > EFFICIENT, "holds where most of the information is missing" if max(steps) > EFFICIENT
-                                  else "does not hold"),
+            "Don't use 1/n", held(min(steps) > EFFICIENT, sometimes),
             f"after {rows} rows {steps[0]:.0f} with {percent(1.0 - close[-1]['speeds'][0])} of the information missing in a "
             f"direction, {steps[1]:.2f} with {percent(1.0 - apart[-1]['speeds'][0])}: 1/n needs less than half",
+        ),
+    ]  # fmt: skip
+
+
+def steps(results: Results) -> list[Claim]:
+    sets = {(one["case"], one["start"]): one for one in results.of("exponents")}
+    if len(sets) < len(exponents.TRUTHS) * len(exponents.STARTS):
+        return []
+
+    def best(one: Figures) -> tuple[float, str]:
+        """The least loss but for 1/n, and what has it."""
+        found = [
+            (value, f"{decay_name(decay)}{', averaged' if name == 'averaged' else ''}")
+            for name in ("last", "averaged")
+            for decay, value in zip(one["decays"], one[name], strict=True)
+            if decay < 1.0
+        ]
+        return min(found)
+
+    def told(start: str) -> tuple[list[bool], str]:
+        lines = {case: sets[case, start] for case in exponents.TRUTHS}
+        words = [
+            f"{case} ({percent(1.0 - one['speeds'][0])} missing): {one['last'][-1]:.2f} with 1/n, {best(one)[0]:.2f} with "
+            f"{best(one)[1]}"
+            for case, one in lines.items()
+        ]
+        return [one["last"][-1] > EFFICIENT * best(one)[0] for one in lines.values()], listed(words)
+
+    def spread(below: float) -> float:
+        """Largest over least loss of the averages with smaller exponents, in the worst of the four."""
+        return max(
+            max(values) / min(values)
+            for one in sets.values()
+            if (values := [value for decay, value in zip(one["decays"], one["averaged"], strict=True) if decay < below])
+        )
+
+    def robust(below: float) -> bool:
+        return spread(below) < 1.5
+
+    (poor, poor_words), (good, good_words) = told(exponents.POOR), told(exponents.GOOD)
+    rows = f"{next(iter(sets.values()))['rows']:,}"
+    return [
+        (
+            "Don't use 1/n (mixtures of regressions)", held(all(poor), "holds in part" if any(poor) else "does not hold"),
+            f"squared error over the bound after {rows} rows from a poor start, median; {poor_words}",
+        ),
+        (
+            "Averaged, it is robust to the choice of steps",
+            held(robust(1.0), f"holds up to {decay_name(0.8)}" if robust(0.9) else "does not hold"),
+            f"the largest over the least of those losses, {decay_name(0.6)} to {decay_name(0.8)}: {spread(0.9):.2f}, to "
+            f"{decay_name(0.9)}: {spread(1.0):.2f}",
+        ),
+        (
+            "After a good start 1/n is best (ours)",
+            held(not any(good), "holds where little is missing" if not all(good) else "does not hold"),
+            f"the same from a good start; {good_words}",
         ),
     ]  # fmt: skip
 
@@ -148,8 +205,7 @@ def rare(results: Results) -> list[Claim]:
         (
             "Mini-batches help with infrequent components", held(helps),
             f"a component of weight {blocks.WEIGHTS[2]:g} is kept in {percent(likeliest[first]['kept'])} of runs row by row, "
-            "in "
-            f"{percent(likeliest[large]['kept'])} in blocks of {large}; under the library's prior in "
+            f"in {percent(likeliest[large]['kept'])} in blocks of {large}; under the library's prior in "
             f"{percent(prior[first]['kept'])} and {percent(prior[large]['kept'])}",
         ),
         (
@@ -169,6 +225,9 @@ def titterington(results: Results) -> list[Claim]:
     names = [decay_name(one["decay"]) for one in beside]
     worst = max(max(one["gradient"]) for one in leaving)
     first = leaving[0]
+    shares = [
+        f"{percent(share)} (weight {weight:g})" for share, weight in zip(first["gradient"], first["weights"], strict=True)
+    ]
     return [
         (
             "Online EM is asymptotically equivalent to Titterington's recursion", held(closer),
@@ -178,9 +237,8 @@ def titterington(results: Results) -> list[Claim]:
         ),
         (
             "Online EM handles parameter constraints, a gradient does not", held(worst > 0.0),
-            f"two variances, {decay_name(first['decay'])}: Titterington's leaves the parameter space in "
-            + listed([f"{percent(share)} (weight {weight:g})" for share, weight in zip(first["gradient"], first["weights"], strict=True)])
-            + f" of runs, online EM never; but a variance collapses in {percent(max(first['collapsed']))} of its runs at worst",
+            f"two variances, {decay_name(first['decay'])}: Titterington's leaves the parameter space in {listed(shares)} of "
+            f"runs, online EM never; but a variance collapses in {percent(max(first['collapsed']))} of its runs at worst",
         ),
     ]  # fmt: skip
 
@@ -205,8 +263,7 @@ def scans(results: Results) -> list[Claim]:
             "Random scans can be used for maximum likelihood from a batch", held(averaged[-1] < 0.25 * averaged[whole], "holds "
             "slowly"),
             f"distance to it after 1 and {stops[-1]:.0f} passes, averaged: {averaged[whole]:.2f} and {averaged[-1]:.2f} "
-            "standard errors; "
-            f"batch EM {passes[whole]:.2f} and {passes[-1]:.2f}; {crossing}",
+            f"standard errors; batch EM {passes[whole]:.2f} and {passes[-1]:.2f}; {crossing}",
         ),
         (
             "1/n is Neal and Hinton's incremental EM up to the first tour only", held(one["first_tour"] < 1e-9 < one["later"]),
@@ -227,10 +284,11 @@ def smoothers(results: Results) -> list[Claim]:
         f"{name}, {one['law']}: {kind['apart'][0]:.2f}"
         for one in sets for name, kind in one["kinds"].items() if kind["apart"][0] > NEAR
     ]  # fmt: skip
-    told = [
-        f"{name}, {one['law']}: " + listed([f"{value:.3f}" for value in kind["away"]])
-        for one in sets for name, kind in one["kinds"].items()
-    ]  # fmt: skip
+    short = sets[0]["lags"][:3]
+    told = []
+    for one in sets:
+        worst = np.max([kind["away"][: len(short)] for kind in one["kinds"].values()], axis=0)
+        told.append(f"{one['law']}: {listed([f'{value:.3f}' for value in worst])}")
     enough = [
         lag for at, lag in enumerate(sets[0]["lags"])
         if all(max(kind["away"][at:]) < NEAR for one in sets for kind in one["kinds"].values())
@@ -245,7 +303,7 @@ def smoothers(results: Results) -> list[Claim]:
             "Their fixed points are elsewhere than those of full smoothing", held(
                 any(max(kind["away"]) > NEAR for one in sets for kind in one["kinds"].values())
             ).replace("holds", "holds for short lags"),
-            f"largest difference of a parameter at lags {listed([str(lag) for lag in sets[0]['lags']])}: {'; '.join(told)}. "
+            f"largest difference of a parameter at lags {listed([str(lag) for lag in short])}: {'; '.join(told)}. "
             + (f"From lag {enough[0]} on all are the same to {NEAR:g}" if enough else "No lag is enough everywhere"),
         ),
         (
@@ -274,27 +332,29 @@ def hidden(results: Results) -> list[Claim]:
             f"Online EM for HMMs appears to work well ({case})", held(averaged["stuck"] == 0, f"in "
             f"{copies - averaged['stuck']} of {copies} runs"),
             f"largest error of a transition probability after {averaged['rows'][-1]:,} rows, median: {end(last['line']):.4f} "
-            f"with {slow}, "
-            f"{end(averaged['line']):.4f} averaged; stuck elsewhere: "
+            f"with {slow}, {end(averaged['line']):.4f} averaged; stuck elsewhere: "
             + listed([f"{number} of {copies} runs with {name}" for name, number in stuck.items()]),
         ))  # fmt: skip
     return made
 
 
 def arrivals(results: Results) -> list[Claim]:
-    lines = {one["line"]: one for one in results.of("array", f"{max((one['rows'] for one in results.of('array')), default=0)}/")}
+    lines = {
+        one["line"]: one for one in results.of("array", f"{max((one['rows'] for one in results.of('array')), default=0)}/")
+    }
     if len(lines) < len(array.LINES):
         return []
     whole, last, averaged = (lines[line.name] for line in array.LINES[:3])
     ratio = averaged["loss"] / whole["loss"]
     return [(
-        "Online EM works where only statistics can be averaged: direction of arrival", held(ratio < 1.5),
-        f"after {averaged['rows']:,} snapshots with sensors missing, mean squared error over the bound: batch EM {whole['loss']:.2f}, "
-        f"one pass of online EM, averaged, {averaged['loss']:.2f} (± {averaged['error']:.2f}), not averaged {last['loss']:.1f}",
+        "Online EM in the space of statistics suits direction of arrival", held(ratio < 1.5),
+        f"after {averaged['rows']:,} snapshots with sensors missing, mean squared error over the bound: batch EM "
+        f"{whole['loss']:.2f}, one pass of online EM, averaged, {averaged['loss']:.2f} (± {averaged['error']:.2f}), not "
+        f"averaged {last['loss']:.1f}",
     )]  # fmt: skip
 
 
-MAKERS = (records, limiting, averages, efficiency, rare, titterington, scans, smoothers, hidden, arrivals)
+MAKERS = (records, limiting, averages, efficiency, steps, rare, titterington, scans, smoothers, hidden, arrivals)
 
 
 def claims(results: Results) -> list[str]:

@@ -87,12 +87,13 @@ def loss(case: str, theta: Array, rows: int) -> float:
 
 def exponents_set(case: str, start: str, scale: Scale) -> Figures:
     """Losses by exponent, of the last iterate and averaged, and those of batch EM on the same rows."""
-    rows, copies = scale.rows, scale.few
+    rows, copies = min(scale.rows, 20_000), max(1, 3 * scale.few // 4)
     found: dict[str, list[list[float]]] = {name: [[] for _ in DECAYS] for name in ("last", "averaged")}
     batch = []
     for copy in range(copies):
         x, y = drawn(TRUTHS[case], rows, copy)
-        batch.append(loss(case, parameters(hw.RegressionMixture(2, algorithm="em", tol=1e-9, max_iter=300, random_state=0).fit(x, y)), rows))
+        whole = hw.RegressionMixture(2, algorithm="em", tol=1e-9, max_iter=300, n_threads=1, random_state=0).fit(x, y)
+        batch.append(loss(case, parameters(whole), rows))
         for name, values in found.items():
             for decay, kept in zip(DECAYS, values, strict=True):
                 algorithm = hw.OnlineEM(decay=decay, offset=0.0, batch_size=1, average=name == "averaged")

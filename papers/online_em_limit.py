@@ -1,6 +1,6 @@
 """The limiting EM recursion: EM under the law of the rows itself, which the library runs on nodes that carry its density.
 
-KL(law ‖ model) has to fall at every step, for laws that are in the model and for others; and online EM has to end where it ends.
+KL(law ‖ model) has to fall at every step, for laws that are in the model and for others; and online EM has to end there, too.
 """
 
 from __future__ import annotations
@@ -102,9 +102,12 @@ def limit_set(law: Law, scale: Scale) -> Figures:
     def divergence(theta: Array) -> float:
         return entropy - float(weights @ np.log(mixture_density(theta, y)))
 
+    def steepest(theta: Array) -> float:
+        return float(np.abs(gradient(theta, y, weights)).max())
+
     return {
         "name": law.name, "mass": float(weights.sum()), "divergences": divergences.tolist(),
         "rise": float(max(0.0, np.diff(divergences).max())), "end": ordered(end).tolist(), "least": divergence(end),
-        "gradient": float(np.abs(gradient(end, y, weights)).max()), "gradient_start": float(np.abs(gradient(START, y, weights)).max()),
+        "gradient": steepest(end), "gradient_start": steepest(START),
         "rows": marks.tolist(), "online": [divergence(theta) for theta in path], "streamed": ordered(path[-1]).tolist(),
     }  # fmt: skip

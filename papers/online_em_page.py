@@ -9,12 +9,13 @@ import numpy as np
 from papers import online_em_averaging as averaging
 from papers import online_em_batch as batch
 from papers import online_em_blocks as blocks
+from papers import online_em_exponents as exponents
 from papers import online_em_normals as normals
 from papers import online_em_page_chains as more
 from papers import online_em_pictures as pictures
 from papers.moment_matching_claims import listed
 from papers.moment_matching_page import header, row
-from papers.online_em_claims import at_stops, claims, decay_name, percent
+from papers.online_em_claims import at_stops, claims, decay_name, efficiency_ratio, percent
 from papers.online_em_results import FULL, NAME, Figures, Results, Scale
 
 
@@ -49,8 +50,7 @@ def records_section(results: Results) -> list[str]:
         ],
         "",
         f"After {sizes[0]['passes']} passes or one, in standard errors of an efficient estimate; medians over "
-        f"{sizes[0]['copies']} "
-        "copies, the error scaled so that it is 1 for an efficient estimate.",
+        f"{sizes[0]['copies']} copies, the error scaled so that it is 1 for an efficient estimate.",
         *starts_words(results),
     ]  # fmt: skip
 
@@ -62,11 +62,14 @@ def starts_words(results: Results) -> list[str]:
         return []
     return [
         "",
-        f"Where runs begin matters. Runs that end more than {one['astray']:g} standard errors from the truth, {one['rows']:,} rows, "
-        f"{one['copies']} copies:",
+        f"Where runs begin matters. Runs that end more than {one['astray']:g} standard errors from the truth, {one['rows']:,} "
+        f"rows, {one['copies']} copies:",
         "",
         *header("start", "online EM, one pass", *[f"batch EM, {passes} passes" for passes in one["passes"]]),
-        *[row(mixture(line["start"]), *[percent(line[key]) for key in ("online", "batch", "longer")]) for line in one["lines"].values()],
+        *[
+            row(mixture(line["start"]), *[percent(line[key]) for key in ("online", "batch", "longer")])
+            for line in one["lines"].values()
+        ],
     ]  # fmt: skip
 
 
@@ -74,16 +77,17 @@ def limit_section(results: Results) -> list[str]:
     sets = results.of("limit")
     if not sets:
         return []
+    last = sets[0]["rows"][-1]
     return [
         *image("Divergence by steps of the limiting recursion", "limit"),
         "EM under the law of the rows itself: the library's batch EM on the nodes of a quadrature, which carry the density as "
         "their `sample_weight`. KL(law ‖ model) at every step, above the value that it ends at. Right: online EM by the "
         "library, on draws of the same laws, n^-0.6, averaged, from the same start.",
         "",
-        *header("law of the rows", "KL at first", "least KL", "largest rise", "largest slope at the end", f"online, {sets[0]['rows'][-1]:,} rows"),
+        *header("law of the rows", "KL at first", "least KL", "largest rise", "slope at the end", f"online, {last:,} rows"),
         *[
-            row(one["name"], f"{one['divergences'][0]:.4f}", f"{one['least']:.4f}", f"{one['rise']:.0e}", f"{one['gradient']:.0e}",
-                f"{one['online'][-1]:.4f}")
+            row(one["name"], f"{one['divergences'][0]:.4f}", f"{one['least']:.4f}", f"{one['rise']:.0e}",
+                f"{one['gradient']:.0e}", f"{one['online'][-1]:.4f}")
             for one in sets
         ],
         "",
@@ -102,17 +106,16 @@ def averaging_section(results: Results) -> list[str]:
     return [
         *image("Trajectories, averaged and not", "averaging"),
         f"The {one['name']} of the same mixture along streams, steps n^-{one['decay']:g}, from "
-        f"{mixture(normals.START.tolist())}. "
-        f"Thin: three streams; bands: half of {one['copies']}, and nine in ten; dotted: the same of efficient estimates. "
-        f"The slide averages parameters, here from row {one['begin']:,} on. The library averages statistics, from "
-        "the start, with weights that grow with the row (gain 2/n), so that no end of the stream need be known.",
+        f"{mixture(normals.START.tolist())}. Thin: three streams; bands: half of {one['copies']}, and nine in ten; dotted: the "
+        f"same of efficient estimates. The slide averages parameters, here from row {one['begin']:,} on. The library averages "
+        "statistics, from the start, with weights that grow with the row (gain 2/n), so that no end of the stream need be "
+        "known.",
         "",
         *header("median squared error over the bound", *[f"{stop:,} rows" for stop in one["stops"]]),
         *[row(name, *[f"{value:.2f}" for value in values]) for name, values in one["losses"].items()],
         "",
         "All four rows by the code in `papers/online_em_normals.py`; the tests hold the first and the last against the "
-        "library. "
-        "The median of an efficient estimate is 0.84.",
+        "library. The median of an efficient estimate is 0.84.",
     ]  # fmt: skip
 
 
@@ -121,12 +124,11 @@ def efficiency_section(results: Results) -> list[str]:
     if not all(cases.values()):
         return []
     close, apart = (sets[0] for sets in cases.values())
-    columns = [f"{case_words(one)}, {one['rows']:,} rows" for sets in cases.values() for one in sets]
+    columns = [f"{one['case']}, {one['rows']:,} rows" for sets in cases.values() for one in sets]
     lines = [
         *image("Mean squared errors over the bound", "efficiency"),
         "n (theta - truth)' I (theta - truth) / 4, with the Fisher information I of a row by quadrature: 1 is the bound of "
-        "Cramér "
-        f"and Rao. Mean over {close['copies']} streams, and in brackets what theory says of long streams. All start at "
+        f"Cramér and Rao. Mean over {close['copies']} streams, and in brackets what theory says of long streams. All start at "
         f"{mixture(close['start'])}; the truth is {mixture(close['truth'])} (close), or the same with means "
         f"{apart['truth'][1]:g} and {apart['truth'][2]:g} (apart).",
         "",
@@ -146,14 +148,49 @@ def efficiency_section(results: Results) -> list[str]:
         "",
         "A step of EM makes up a part of the error in each direction: the part of the information that is not missing, "
         f"{speeds['close']} (close) and {speeds['apart']} (apart). The last iterate with n^-a has n^(1 - a) / 2 times that "
-        "part. "
-        "With 1/n an error fades like n to minus the part; below a half that is slower than noise does, and there is no "
-        "bound for how much is lost (-). Averages over the last nine tenths have 1.11, those with growing weights 4/3.",
+        "part. With 1/n an error fades like n to minus the part; below a half that is slower than noise does, and there is no "
+        "bound for how much is lost (-). Averages over the last nine tenths have 1.11, those with growing weights 4/3. "
+        f"{batches_words(cases['close'])}",
     ]
 
 
-def case_words(one: Figures) -> str:
-    return str(one["case"])
+def batches_words(sets: list[Figures]) -> str:
+    """What batches cost where much is missing, if they do."""
+    by_row, by_batch = (averaging.ESTIMATES[at].name for at in (3, 4))
+    if efficiency_ratio(sets[-1], by_batch) < 2.0 * efficiency_ratio(sets[-1], by_row):
+        return ""
+    few = "have a hundredth of the steps, and where much is missing so few have not yet forgotten the start."
+    return f"Batches of {averaging.BATCH} {few}"
+
+
+def exponents_section(results: Results) -> list[str]:
+    sets = results.of("exponents")
+    if not sets:
+        return []
+    first = sets[0]
+    weight, b1, s1, b2, s2, close, _ = exponents.CLOSE
+    made = [
+        *image("Losses by exponent", "exponents"),
+        f"Two lines, y = {b1:g} + {s1:g} x (weight {weight:g}) and y = {b2:g} - {-s2:g} x, x standard normal, noise of "
+        f"variance {close:g} (close) or {exponents.APART[5]:g} (apart), by `hw.RegressionMixture` row by row with "
+        f"`OnlineEM(decay, offset=0)`; {first['rows']:,} rows, {first['copies']} streams. The poor start has slopes "
+        f"{exponents.POOR_COEF[0, 0]:g} and {exponents.POOR_COEF[1, 0]:g} and {exponents.WAIT} rows of warm-up, the good one "
+        f"is what the library finds on the first {exponents.GOOD_WAIT:,}. Squared error over the bound, all seven parameters, "
+        "median:",
+        "",
+        *header("lines", "start", "estimate", *map(decay_name, first["decays"]), "batch EM"),
+    ]
+    for one in sets:
+        for key, name in (("last", "the last iterate"), ("averaged", "averaged")):
+            cells = [f"{value:.2f}" for value in one[key]]
+            made.append(row(one["case"], one["start"], name, *cells, f"{one['batch']:.2f}"))
+    missing = {one["case"]: percent(1.0 - one["speeds"][0]) for one in sets}
+    return [
+        *made,
+        "",
+        f"Of the information {missing['close']} are missing in the slowest direction of the close lines, {missing['apart']} in "
+        "that of the others. The averages are the library's, with growing weights.",
+    ]  # fmt: skip
 
 
 def blocks_section(results: Results) -> list[str]:
@@ -165,10 +202,8 @@ def blocks_section(results: Results) -> list[str]:
         *image("A rare component, by the size of blocks", "blocks"),
         f"Three round normals in the plane with weights {listed([f'{weight:g}' for weight in blocks.WEIGHTS])}, by "
         f"`hw.OnlineEM(decay=0.6, offset=0, batch_size=m)`, averaged, after a warm-up of {blocks.WAIT} rows; {first['rows']:,} "
-        "rows, "
-        f"{first['copies']} streams. The rare one is kept if its mean is less than {blocks.KEPT:g} from the truth and its "
-        "weight "
-        "within a factor of two. The rough start has equal weights and the means shifted.",
+        f"rows, {first['copies']} streams. The rare one is kept if its mean is less than {blocks.KEPT:g} from the truth and "
+        "its weight within a factor of two. The rough start has equal weights and the means shifted.",
         "",
         *header("rows in a block", *[f"{line}: {what}" for line in blocks.LINES for what in ("kept", "gap")]),
     ]
@@ -179,10 +214,10 @@ def blocks_section(results: Results) -> list[str]:
         *made,
         "",
         "Gap: held-out score less the truth's, nats per row, median. With steps n^-0.6 row by row, the window is shorter than "
-        "the "
-        "time between two rows of the rare component until n is about 700, and it is forgotten or shrinks to a point "
-        "in the meantime. A block sees some of them at once; the library's prior keeps the variance, and does nearly the "
-        "same. From a rough start the fewer M-steps of large blocks count more.",
+        "the time between two rows of the rare component until n is about "
+        f"{(1.0 / blocks.WEIGHTS[2]) ** (1.0 / blocks.DECAY):.0f}, and it is forgotten or shrinks to a point in the meantime. "
+        "A block sees some of them at once; the library's prior keeps the variance, and does nearly the same. From a rough "
+        "start the fewer M-steps of large blocks count more.",
     ]  # fmt: skip
 
 
@@ -192,11 +227,10 @@ def gradient_section(results: Results) -> list[str]:
         return []
     made = [
         *image("Titterington's recursion beside online EM", "gradient"),
-        "Left: the small mixture, both recursions on the same rows from the same start, medians over "
-        f"{beside[0]['copies']} streams. Right: two normals four standard deviations apart with variances of their own, from "
-        "the "
-        f"truth, {leaving[0]['rows']:,} rows after {leaving[0]['wait']} of warm-up; a run leaves when a variance is no longer "
-        f"positive. Online EM cannot leave; a collapsed variance is less than a thousandth of the truth.",
+        f"Left: the small mixture, both recursions on the same rows from the same start, medians over {beside[0]['copies']} "
+        "streams. Right: two normals four standard deviations apart with variances of their own, from the truth, "
+        f"{leaving[0]['rows']:,} rows after {leaving[0]['wait']} of warm-up; a run leaves when a variance is no longer "
+        "positive. Online EM cannot leave; a collapsed variance is less than a thousandth of the truth.",
         "",
         *header("steps", *[f"leaves, weight {weight:g}" for weight in leaving[0]["weights"]], "one variance", "one precision"),
     ]
@@ -206,8 +240,8 @@ def gradient_section(results: Results) -> list[str]:
     return [
         *made,
         "",
-        "The last two columns are of the small mixture, whose normals share a variance: with the variance as the parameter the "
-        "recursion stays inside, with the precision it may leave. What a gradient does depends on the parameters; online "
+        "The last two columns are of the small mixture, whose normals share a variance: with the variance as the parameter "
+        "the recursion stays inside, with the precision it may leave. What a gradient does depends on the parameters; online "
         "EM does not.",
     ]  # fmt: skip
 
@@ -221,17 +255,14 @@ def scans_section(results: Results) -> list[str]:
     return [
         *image("Distance to the maximum likelihood estimate", "scans"),
         f"{one['rows']:,} rows of the small mixture, and the maximum of their likelihood (batch EM, {batch.MANY_PASSES} "
-        "passes). "
-        f"Random scans draw rows with replacement; incremental EM goes in tours. Medians over {one['copies']} sets of rows; "
-        "one "
-        "standard error is what the estimate itself is uncertain by.",
+        f"passes). Random scans draw rows with replacement; incremental EM goes in tours. Medians over {one['copies']} sets of "
+        "rows; one standard error is what the estimate itself is uncertain by.",
         "",
         *header("learner", *[f"{stops[at]:g} passes" for at in shown]),
         *[row(name, *[f"{at_stops(one, name)[at]:.3f}" for at in shown]) for name in one["lines"]],
         "",
         "A stream of draws knows the rows only up to noise, which fades like one over the root of the passes; batch and "
-        "incremental EM "
-        "have none.",
+        "incremental EM have none.",
     ]  # fmt: skip
 
 
@@ -239,9 +270,10 @@ def scans_section(results: Results) -> list[str]:
 
 CHOSEN = (
     "All models and their parameters: the slides show pictures without naming them. The small mixture was chosen so that most "
-    "of "
-    "the information is missing in one direction and its likelihood has no poles (one variance for both).",
+    "of the information is missing in one direction and its likelihood has no poles (one variance for both).",
     f"Starts, {normals.WAIT} rows before the first M-step (Cappé advises some), and n^-0.6 where one exponent had to do.",
+    "The start of the first section, of five that were tried: batch EM is slow from there, and online EM does not go astray. "
+    "The table below it has another.",
     "Averages of parameters begin after a tenth of the rows in the table of efficiency; the slide names no n0.",
     "Laws, lags and sizes; seeds are fixed and were not searched.",
 )
@@ -253,6 +285,7 @@ def page(results: Results) -> str:
         "The limiting recursion": limit_section(results),
         "Averaging": averaging_section(results),
         "Efficiency": efficiency_section(results),
+        "Exponents": exponents_section(results),
         "A rare component": blocks_section(results),
         "Titterington's recursion": gradient_section(results),
         "Random scans of a finite set": scans_section(results),
@@ -267,9 +300,9 @@ def page(results: Results) -> str:
         f"<!-- Written by python -m papers.{NAME}: change the command, not this page. -->",
         "",
         "Paper 002, the slides of a talk by Cappé (2010), replaces the E-step over all rows by a step of stochastic "
-        "approximation in the "
-        "space of sufficient statistics: S <- S + gamma_n (E[s | Y_n] - S). Here are its pictures and claims again, by "
-        f"`python -m papers.{NAME}`, which also wrote this page; all numbers are that run's. What holds is at the end.",
+        "approximation in the space of sufficient statistics: S <- S + gamma_n (E[s | Y_n] - S). Here are its pictures and "
+        f"claims again, by `python -m papers.{NAME}`, which also wrote this page; all numbers are that run's. What holds is at "
+        "the end.",
         *(["", "**A reduced run, to try the command: its figures mean little.**"] if reduced else []),
         *(["", f"**Not complete yet**: {listed(results.pending)}."] if results.pending else []),
     ]
@@ -295,6 +328,8 @@ def render(results: Results, out: Path) -> None:
         pictures.draw_averaging(path("averaging"), one)
     if all((cases := {case: results.of("efficiency", f"{case}/") for case in averaging.TRUTHS}).values()):
         pictures.draw_efficiency(path("efficiency"), cases)
+    if sets := results.of("exponents"):
+        pictures.draw_exponents(path("exponents"), sets)
     if all((lines := {line: results.of("blocks", f"{line}/") for line in blocks.LINES}).values()):
         pictures.draw_blocks(path("blocks"), lines)
     beside, leaving = results.of("gradient", "beside/"), results.of("gradient", "leaving/")

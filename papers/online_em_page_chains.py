@@ -23,11 +23,10 @@ def smoothing_section(results: Results) -> list[str]:
     made = [
         f"![Fixed points by lag]({NAME}_smoothing.png)",
         "",
-        f"Two states, normal noise (means {smoothing.MEANS[0]:g} and {smoothing.MEANS[1]:g}, variance 1), "
-        f"chances to stay {smoothing.TRANSITIONS[0, 0]:g} and {smoothing.TRANSITIONS[1, 1]:g}; one sequence of "
-        f"{first['rows']:,} rows for "
-        "each law. E-steps take E[s(X_{t-1}, X_t, Y_t)] given Y_{t-l} to Y_{t+l} (limited memory), or given all up to Y_{t+l} "
-        f"(fixed lag), M-steps follow until nothing moves (at most {first['most']}). The code is in "
+        f"Two states, normal noise (means {smoothing.MEANS[0]:g} and {smoothing.MEANS[1]:g}, variance 1), chances to stay "
+        f"{smoothing.TRANSITIONS[0, 0]:g} and {smoothing.TRANSITIONS[1, 1]:g}; one sequence of {first['rows']:,} rows for each "
+        "law. E-steps take what is expected of row t given the rows from t - l to t + l (limited memory), or given all up to "
+        f"t + l (fixed lag), M-steps follow until nothing moves (at most {first['most']}). The code is in "
         "`papers/online_em_smoothing.py`; the recursion is the library's `GaussianHMM`, row by row.",
         "",
         *header(
@@ -50,9 +49,8 @@ def smoothing_section(results: Results) -> list[str]:
         "",
         "Largest difference of a parameter (chances to stay, means, variances) from the fixed point of full smoothing on the "
         "same rows, from a far start. If the model is right, the truth is a fixed point of every one of these mappings (the "
-        "mean "
-        "of a conditional expectation is the expectation), so that only noise and slowness are left to see; but without any "
-        "neighbours (lag 0, limited memory) rows say nothing of how states follow one another, and every chain with the "
+        "mean of a conditional expectation is the expectation), so that only noise and slowness are left to see; but without "
+        "any neighbours (lag 0, limited memory) rows say nothing of how states follow one another, and every chain with the "
         "right shares of states is a fixed point. If the model is wrong, short lags end elsewhere.",
     ]  # fmt: skip
 
@@ -68,12 +66,10 @@ def chains_section(results: Results) -> list[str]:
         f"![Errors as the sequence grows]({NAME}_chains.png)",
         "",
         f"Three states; normal rows with means {', '.join(f'{mean:g}' for mean in chains.MEANS)}, or five symbols. "
-        "`GaussianHMM` and "
-        "`CategoricalHMM`, Cappé's recursion row by row, from random means or emissions and nearly even passages, first "
-        "M-step after "
-        f"{chains.WAIT} rows; {first['copies']} sequences, each with a start of its own. Blocks are the library's fast form, "
-        "with the "
-        f"same starts; its defaults find a start themselves. Stuck: an error above {chains.STUCK:g} at the end.",
+        "`GaussianHMM` and `CategoricalHMM`, Cappé's recursion row by row, from random means or emissions and nearly even "
+        f"passages, first M-step after {chains.WAIT} rows; {first['copies']} sequences, each with a start of its own. Blocks "
+        "are the library's fast form, with the same starts; its defaults find a start themselves. Stuck: an error above "
+        f"{chains.STUCK:g} at the end.",
         "",
         *header("rows", "learner", *[f"{rows[at]:,}" for at in shown], "emissions at the end", "stuck"),
     ]
@@ -107,22 +103,31 @@ def array_section(results: Results) -> list[str]:
     made = [
         f"![Direction of arrival]({NAME}_array.png)",
         "",
-        f"A line of {array.SENSORS} sensors half a wavelength apart, one source with electrical angle {omega:g} and power {power:g}, "
-        f"noise of power {noise:g}; each sensor is missing in {100 * array.MISSING:.0f} % of the snapshots, at random. "
-        f"`hw.DirectionOfArrival`, {first['copies']} streams. Squared errors of all three parameters over the bound (Fisher "
-        f"information, mean over all ways to miss sensors), root mean squared errors of the angle over its bound, and seconds.",
+        f"A line of {array.SENSORS} sensors half a wavelength apart, one source with electrical angle {omega:g} and power "
+        f"{power:g}, noise of power {noise:g}; each sensor is missing in {100 * array.MISSING:.0f} % of the snapshots, at "
+        f"random. `hw.DirectionOfArrival`, {first['copies']} streams. Squared errors of all three parameters over the bound "
+        "(Fisher information, mean over all ways to miss sensors), root mean squared errors of the angle over its bound, and "
+        "seconds.",
         "",
         *header("snapshots", "learner", "squared error over the bound", "error of the angle over its bound", "passes", "CPU s"),
     ]
     for one in sets:
         ratio = one["rmse"][0] / one["bound"][0]
-        made.append(row(f"{one['rows']:,}", one["line"], f"{one['loss']:.2f} ± {one['error']:.2f}", f"{ratio:.2f}",
-                        f"{one['passes']:.0f}", f"{one['seconds']:.4f}"))
+        made.append(
+            row(
+                f"{one['rows']:,}",
+                one["line"],
+                f"{one['loss']:.2f} ± {one['error']:.2f}",
+                f"{ratio:.2f}",
+                f"{one['passes']:.0f}",
+                f"{one['seconds']:.4f}",
+            )
+        )
     return [
         *made,
         "",
-        f"Row by row the first M-step is after {array.WAIT} snapshots; the default stream folds batches of equal weight after its own "
-        "warm-up. The first of the seconds of each learner may hold compiling.",
+        f"Row by row the first M-step is after {array.WAIT} snapshots; the default stream folds batches of equal weight after "
+        "its own warm-up.",
     ]  # fmt: skip
 
 

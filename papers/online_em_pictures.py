@@ -99,6 +99,27 @@ def cases_names(cases: dict[str, list[Figures]]) -> list[str]:
     return [*next(iter(cases.values()))[0]["lines"]]
 
 
+def draw_exponents(path: Path, sets: Sequence[Figures]) -> None:
+    """Losses by exponent, the last iterate and averaged, from a poor start and from a good one."""
+    cases = {one["case"]: one for one in sets}
+    with drawing(path, 3.8) as figure:
+        panels = figure.subplots(1, len(cases), sharey=True, squeeze=False)[0]
+        for axes, (case, first) in zip(panels, cases.items(), strict=True):
+            axes.axhline(first["batch"], color=BLACK, lw=1.2, ls=":", label="batch EM")
+            for one in (one for one in sets if one["case"] == case):
+                poor = "poor" in one["start"]
+                for key, name, color in (("last", "the last iterate", ORANGE), ("averaged", "averaged", BLUE)):
+                    look = {"color": color, "lw": 1.8, "ls": "--" if poor else "-", "mfc": "white" if poor else color}
+                    axes.plot(one["decays"], one[key], marker="o", ms=5, label=f"{name}, {one['start']}", **look)
+            axes.set(yscale="log", xlabel="exponent of the steps")
+            axes.set_xticks(first["decays"])
+            axes.yaxis.set_major_formatter("{x:g}")
+            missing = 100.0 * (1.0 - first["speeds"][0])
+            axes.set_title(f"lines {case}: {missing:.0f} % of the information missing")
+        panels[0].set_ylabel("squared error over the bound")
+        legend_of(figure, panels, 5)
+
+
 def draw_blocks(path: Path, lines: dict[str, list[Figures]]) -> None:
     """The rare component's weight along streams, whether it is kept, and what blocks cost from a rough start."""
     with drawing(path, 3.8) as figure:
@@ -117,7 +138,13 @@ def draw_blocks(path: Path, lines: dict[str, list[Figures]]) -> None:
         left.legend(title="blocks of", fontsize=8, loc="upper right", ncols=2)
         for name, color in ((blocks.LIKELIEST, RED), (blocks.PRIOR, BLUE)):
             sets = lines.get(name, [])
-            middle.plot([one["size"] for one in sets], [100.0 * one["kept"] for one in sets], "o-", color=color, label=name.partition(",")[0])
+            middle.plot(
+                [one["size"] for one in sets],
+                [100.0 * one["kept"] for one in sets],
+                "o-",
+                color=color,
+                label=name.partition(",")[0],
+            )
         middle.set(xscale="log", xlabel="rows in a block", ylim=(-4.0, 104.0))
         middle.set_title("% of runs that keep it, from the truth", fontsize=9)
         middle.legend(fontsize=8, loc="lower right")

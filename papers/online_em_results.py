@@ -11,7 +11,7 @@ from papers.boem_results import Results as Stored
 NAME = "online_em"
 # In the order of the page
 PARTS = (
-    "records", "limit", "averaging", "efficiency", "blocks", "gradient", "scans", "smoothing", "chains", "array",
+    "records", "limit", "averaging", "efficiency", "exponents", "blocks", "gradient", "scans", "smoothing", "chains", "array",
 )  # fmt: skip
 Figures = dict[str, Any]
 

@@ -2,23 +2,29 @@
 
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 pytest.importorskip("papers", reason="run from the root of the repository")
 
 import headwater as hw
 from papers import online_em as command
+from papers import online_em_array as array
 from papers import online_em_averaging as averaging
 from papers import online_em_blocks as blocks
 from papers import online_em_chains as chains
 from papers import online_em_claims as claims
+from papers import online_em_exponents as exponents
 from papers import online_em_gradient as gradient
 from papers import online_em_limit as limit
 from papers import online_em_normals as normals
+from papers import online_em_pictures as pictures
+from papers import online_em_pictures_chains as pictures_chains
 from papers import online_em_smoothing as smoothing
 from papers.online_em_page import page
 from papers.online_em_results import FULL, PARTS, QUICK, Results, Scale
@@ -181,6 +187,38 @@ def test_errors_do_not_depend_on_the_order_of_states():
     assert chains.errors(chains.GAUSSIAN, model) == (0.0, 0.0)
 
 
+# Regressions and arrays
+
+
+def test_information_about_regressions_is_less_than_of_complete_rows():
+    for case, truth in exponents.TRUTHS.items():
+        complete, observed = exponents.informations(case)
+        assert np.linalg.eigvalsh(complete - observed).min() > -1e-8
+        weight = truth[0]
+        wanted = [1.0 / (weight * (1.0 - weight)), weight / truth[5], weight / truth[5]]
+        np.testing.assert_allclose(complete.diagonal()[:3], wanted, rtol=1e-6)
+    x, y = exponents.drawn(exponents.APART, 4000, 0)
+    model = hw.RegressionMixture(2, algorithm="em", random_state=0).fit(x, y)
+    assert exponents.loss("apart", exponents.parameters(model), 4000) < 5.0
+
+
+def test_information_of_arrays_is_the_curvature_of_the_divergence():
+    def covariance(theta):
+        a = array.steering(theta[0])
+        return theta[1] * np.outer(a, a.conj()) + theta[2] * np.eye(array.SENSORS)
+
+    step, total = np.array([1e-3, 2e-3, -1e-3]), 0.0
+    for pattern in product((False, True), repeat=array.SENSORS):
+        seen = np.flatnonzero(pattern)
+        if seen.size:
+            here, there = (covariance(theta)[np.ix_(seen, seen)] for theta in (array.TRUTH, array.TRUTH + step))
+            ratio = np.linalg.solve(there, here)
+            share = (1.0 - array.MISSING) ** seen.size * array.MISSING ** (array.SENSORS - seen.size)
+            total += share * (np.trace(ratio).real - seen.size - np.linalg.slogdet(ratio)[1])
+    assert total == pytest.approx(0.5 * step @ array.information() @ step, rel=0.01)
+    assert np.isnan(array.drawn(2000, 0)).mean() == pytest.approx(array.MISSING, abs=0.02)
+
+
 # Figures, words and the command
 
 
@@ -220,6 +258,37 @@ def test_verdicts_follow_the_figures(tmp_path):
     assert "| does not hold |" in words and "| nearly holds |" in words and "| does not hold for every law |" in words
 
 
+def test_verdicts_on_steps_and_blocks_follow_the_figures(tmp_path):
+    def steps(case, start, last):
+        return {"case": case, "start": start, "rows": 9, "decays": [0.6, 0.8, 1.0], "speeds": [0.3], "last": [9.0, 3.0, last],
+                "averaged": [1.0, 1.1, 4.0]}  # fmt: skip
+
+    def told(poor, good):
+        sets = [
+            steps(case, start, last) for case, last in zip(exponents.TRUTHS, good, strict=True) for start in [exponents.GOOD]
+        ]
+        sets += [steps(case, exponents.POOR, last) for case, last in zip(exponents.TRUTHS, poor, strict=True)]
+        return told_of(tmp_path, exponents={f"{one['case']}/{one['start']}": one for one in sets})
+
+    words = told([9.0, 9.0], [1.0, 1.0])
+    assert "(mixtures of regressions) | holds |" in words and "is best (ours) | holds |" in words
+    assert "robust to the choice of steps | holds |" in words
+    words = told([9.0, 1.0], [9.0, 1.0])
+    assert "(mixtures of regressions) | holds in part |" in words and "holds where little is missing" in words
+
+    def block(line, size, kept, away):
+        return {"line": line, "size": size, "kept": kept, "away": [away]}
+
+    for large, verdict in ((0.9, "holds"), (0.1, "does not hold")):
+        sets = {
+            f"{line}/{size}": block(line, size, large if size >= 100 else 0.0, 1.0 if size < 100 else 0.5)
+            for line in blocks.LINES
+            for size in blocks.SIZES
+        }
+        words = told_of(tmp_path, blocks=sets)
+        assert f"infrequent components | {verdict} |" in words and "Larger blocks are better | holds |" in words
+
+
 def test_theory_of_the_last_iterate():
     fast = np.array([0.8, 1.0])
     assert averaging.unaveraged(0.6)(fast, 100_000) == pytest.approx(0.45 * 100.0)
@@ -238,17 +307,24 @@ def test_a_page_of_nothing_says_so(tmp_path):
     assert "A reduced run" in told and "**Not complete yet**: limit." in told
 
 
+@contextmanager
+def sketched(path, height):
+    """Everything is drawn, but laid out and rendered only in the slow test."""
+    yield Figure(figsize=(11.0, height))
+    path.write_bytes(b"sketch")
+
+
 def test_a_tiny_run_of_every_part(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "QUICK", TINY)
+    for module in (pictures, pictures_chains):
+        monkeypatch.setattr(module, "drawing", sketched)
     arguments = ["--quick", "--out", str(tmp_path)]
     with pytest.raises(SystemExit):
         command.main(["--render", *arguments])
     assert command.main(arguments) == 0
     told = complete((tmp_path / "online_em.md").read_text())
-    pictures = re.findall(r"\((online_em_\w+\.png)\)", told)
-    assert len(pictures) == len(PARTS)
-    for name in pictures:
-        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    names = re.findall(r"\((online_em_\w+\.png)\)", told)
+    assert len(names) == len(PARTS) and all((tmp_path / name).is_file() for name in names)
     stored = json.loads((tmp_path / "online_em.json").read_text())
     assert stored["pending"] == [] and set(stored["figures"]) == set(PARTS)
     monkeypatch.setattr(command, "render", lambda *_: None)
@@ -263,4 +339,5 @@ def test_a_tiny_run_of_every_part(tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 def test_quick_run(tmp_path):
     assert command.main(["--quick", "--out", str(tmp_path)]) == 0
-    complete((tmp_path / "online_em.md").read_text())
+    for name in re.findall(r"\((online_em_\w+\.png)\)", complete((tmp_path / "online_em.md").read_text())):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
