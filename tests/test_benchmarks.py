@@ -29,7 +29,13 @@ def small_cases(monkeypatch):
     monkeypatch.setattr(converge, "CASES", (replace(converge.CASES[0], width=3),))
 
 
-@pytest.mark.parametrize("name", [name for name in TOPICS if name not in NEW_PROCESSES])
+LONG = ("moment_matching", "counts", "topics")  # seconds, even where rows are few
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in TOPICS if name not in NEW_PROCESSES],
+)
 @pytest.mark.usefixtures("small_cases")
 def test_benchmark_yields_lines(name):
     lines = list(run(name, TINY))

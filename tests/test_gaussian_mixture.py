@@ -759,7 +759,7 @@ def test_a_pipeline():
     assert pipeline.predict_proba(X).shape == (900, 3)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind if kind == "full" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS])
 def test_the_checks_of_scikit_learn(kind):
     from sklearn.utils import estimator_checks
 
