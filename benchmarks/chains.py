@@ -221,20 +221,13 @@ def answers(scale: Scale) -> Iterator[Line]:
         ours, peer = given(family.ours(K), start), given(family.peer(K, implementation="scaling"), start)
         if family.symbols:
             peer.n_features = family.width
-        contests = {
-            "score": (lambda ours=ours, X=X: ours.score(X), lambda peer=peer, rows=rows: peer.score(rows)),
-            "predict_proba": (
-                lambda ours=ours, X=X: ours.predict_proba(X),
-                lambda peer=peer, rows=rows: peer.predict_proba(rows),
-            ),
-            "decode (Viterbi)": (lambda ours=ours, X=X: ours.decode(X)[0], lambda peer=peer, rows=rows: peer.decode(rows)[0]),
-        }
-        for name, works in contests.items():
-            mine, other = (work() for work in works)  # compiles
-            apart = float(np.abs(np.asarray(mine) - other).max())
+        for name, shown in (("score", "score"), ("predict_proba", "predict_proba"), ("decode", "Viterbi")):
+            works = partial(getattr(ours, name), X), partial(getattr(peer, name), rows)
+            mine, other = (np.asarray(found[0] if name == "decode" else found) for found in (work() for work in works))
+            apart = float(np.abs(mine - other).max())
             spent = turns(dict(zip(("ours", "peer"), works, strict=True)), scale.repeats)
             yield rates(
-                f"{name.replace('decode', 'decode (Viterbi)')}, {family.name} K{K}", Timing.of(spent["ours"]), Timing.of(spent["peer"]), rows=len(X),
+                f"{shown}, {family.name} K{K}", Timing.of(spent["ours"]), Timing.of(spent["peer"]), rows=len(X),
                 note=f"{len(X):,} steps, one sequence; answers differ by {apart:.0e}",
             )  # fmt: skip
 

@@ -1,0 +1,178 @@
+"""Calm and turbulent months: 62 years of the S&P 500 by a hidden Markov model of its returns, month by month and at once.
+
+Run it with ``python -m examples.regimes``; it writes its section of docs/examples/chains.md, the picture beside it and the
+figures behind both (chains.json). The directory of data sets is named by HEADWATER_DATA or ``--data``.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import headwater as hw
+from examples.command import run
+from examples.regimes_page import FIT, GAUSSIAN, MIXTURE, PEER, REFIT, STREAM
+
+Array = NDArray[np.float64]
+FILE = "sp500_monthly/sp500_monthly.csv.gz"
+WAIT = 120  # months before the stream begins, and before anything is scored
+YEAR = 12  # months after which the peer is fitted again
+PASSES, SETTLED = 500, 1e-4  # of every fit
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is done: numbers of regimes, restarts of each fit, months, and how often the peer is fitted again."""
+
+    regimes: tuple[int, ...] = (2, 3)
+    seeds: int = 10
+    months: int | None = None
+    every: int = YEAR
+
+
+FULL, QUICK = Scale(), Scale((2,), 2, 240, 60)
+
+
+@dataclass(frozen=True)
+class Months:
+    """The index at the end of each month, and its return in percent (100 times the logarithm)."""
+
+    dates: list[str]
+    index: Array
+    returns: Array
+
+    @classmethod
+    def load(cls, path: Path, at_most: int | None = None) -> Months:
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+            lines = [*csv.DictReader(file)][:at_most]
+        index, returns = (np.array([float(line[name]) for line in lines]) for name in ("Close", "logret"))
+        return cls([line["date"] for line in lines], index, 100.0 * returns[:, None])
+
+    def __len__(self) -> int:
+        return len(self.dates)
+
+
+# All months at hand
+
+
+def fitted(k: int, X: Array, seed: int) -> hw.GaussianHMM:
+    """Passes of EM until they settle."""
+    return hw.GaussianHMM(k, n_iter=PASSES, tol=SETTLED, random_state=seed, n_threads=1).fit(X)
+
+
+def peer(k: int, X: Array, seed: int, passes: int = PASSES) -> Any:
+    """hmmlearn's fit, which says on its own that a likelihood fell by a rounding error."""
+    from hmmlearn.hmm import GaussianHMM
+
+    logging.getLogger("hmmlearn").setLevel(logging.ERROR)
+    return GaussianHMM(k, n_iter=passes, tol=SETTLED, random_state=seed).fit(X)
+
+
+def at_once(k: int, X: Array, seeds: int) -> dict[str, list[float]]:
+    """Nats a month of each model, seed by seed."""
+    rows, options = len(X), {"algorithm": "em", "max_iter": 5000, "tol": 1e-7, "n_threads": 1}
+    mixtures = [hw.GaussianMixture(k, random_state=seed, **options) for seed in range(seeds)]
+    return {
+        FIT: [fitted(k, X, seed).score(X) / rows for seed in range(seeds)],
+        PEER: [peer(k, X, seed).score(X) / rows for seed in range(seeds)],
+        MIXTURE: [float(model.fit(X).score(X)) for model in mixtures],
+    }
+
+
+# Month by month
+
+
+def streamed(k: int, X: Array) -> tuple[Array, Array]:
+    """The score of each month before it was learned, and the probability of the turbulent regime just after."""
+    model = hw.GaussianHMM(k, algorithm="online-em", warm_up=WAIT, random_state=0, n_threads=1)
+    scores, turbulent = np.full(len(X), np.nan), np.full(len(X), np.nan)
+    for at, row in enumerate(X):
+        if at >= WAIT:
+            turbulent[at] = model.filter(row)[np.argmax(model.covars_[:, 0, 0])]
+        scores[at] = model.update(row[None])[0]
+    return scores, turbulent
+
+
+def one_gaussian(X: Array) -> Array:
+    """The score of each month under mean and variance of the months before."""
+    count = np.arange(WAIT, len(X))
+    mean = np.cumsum(X[:, 0])[WAIT - 1 : -1] / count
+    variance = np.cumsum(X[:, 0] ** 2)[WAIT - 1 : -1] / count - mean**2
+    scores = np.full(len(X), np.nan)
+    scores[WAIT:] = -0.5 * (np.log(2.0 * np.pi * variance) + (X[WAIT:, 0] - mean) ** 2 / variance)
+    return scores
+
+
+def fitted_again(k: int, X: Array, every: int) -> Array:
+    """The score of each month under hmmlearn's fit, the better of two, of all months before the year began."""
+    scores = np.full(len(X), np.nan)
+    for begin in range(WAIT, len(X), every):
+        models = [peer(k, X[:begin], seed, PASSES // 5) for seed in range(2)]
+        model = max(models, key=lambda model: model.score(X[:begin]))
+        for at in range(begin, min(begin + every, len(X))):
+            scores[at] = model.score(X[: at + 1]) - model.score(X[:at])
+    return scores
+
+
+# Regimes
+
+
+def spells(turbulent: Array, at_least: int = 3) -> list[tuple[int, int]]:
+    """First and last month of each stretch in which the turbulent regime is the more probable."""
+    inside = np.concatenate([[False], turbulent > 0.5, [False]]).astype(int)
+    begins, ends = np.flatnonzero(np.diff(inside) == 1), np.flatnonzero(np.diff(inside) == -1) - 1
+    return [(int(begin), int(end)) for begin, end in zip(begins, ends, strict=True) if end - begin + 1 >= at_least]
+
+
+def regimes_of(model: hw.GaussianHMM) -> list[dict[str, float]]:
+    """The regimes from calm to turbulent: mean and deviation in percent a month, how often, and for how long."""
+    deviation, often = np.sqrt(model.covars_[:, 0, 0]), model.get_stationary_distribution()
+    return [
+        {
+            "mean": float(model.means_[k, 0]), "deviation": float(deviation[k]), "often": float(often[k]),
+            "months": float(1.0 / max(1.0 - model.transmat_[k, k], 1e-9)),
+        }
+        for k in np.argsort(deviation)
+    ]  # fmt: skip
+
+
+def measure(path: Path, quick: bool = False) -> dict[str, Any]:
+    """Learn everything that the section tells of."""
+    scale = QUICK if quick else FULL
+    months = Months.load(path, scale.months)
+    X, found = months.returns, {}
+    for k in scale.regimes:
+        best = max((fitted(k, X, seed) for seed in range(scale.seeds)), key=lambda model: model.score(X))
+        turbulent = best.predict_proba(X)[:, np.argmax(best.covars_[:, 0, 0])]
+        scores, filtered = streamed(k, X)
+        again = fitted_again(k, X, scale.every)
+        found[str(k)] = {
+            "at_once": at_once(k, X, scale.seeds), "bic": best.bic(X), "regimes": regimes_of(best),
+            "turbulent": turbulent.round(4).tolist(), "filtered": filtered[WAIT:].round(4).tolist(),
+            "stream": {STREAM: scores[WAIT:].round(4).tolist(), REFIT: again[WAIT:].round(4).tolist()},
+            "spells": [[months.dates[begin], months.dates[end]] for begin, end in spells(turbulent)],
+        }  # fmt: skip
+        print(f"{k} regimes: {best.score(X) / len(X):.4f} nats a month", flush=True)
+    alone = fitted(1, X, 0)
+    return {
+        "quick": quick, "dates": months.dates, "index": months.index.tolist(), "wait": WAIT, "every": scale.every,
+        "seeds": scale.seeds, "alone": {"score": alone.score(X) / len(X), "bic": alone.bic(X)},
+        "stream": {GAUSSIAN: one_gaussian(X)[WAIT:].round(4).tolist()}, "runs": found,
+    }  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    return run("regimes", FILE, measure, __doc__, argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
