@@ -23,9 +23,11 @@ from examples.regimes_page import FIT, GAUSSIAN, MIXTURE, PEER, REFIT, STREAM
 
 Array = NDArray[np.float64]
 FILE = "sp500_monthly/sp500_monthly.csv.gz"
-WAIT = 120  # months before the stream begins, and before anything is scored
+WAIT = 240  # months before anything is scored
+WAITS, STAYS, ALGORITHMS = (120, 240), (0, 9, 30), {"step by step": "online-em", "a year at a time": hw.OnlineEM(batch_size=12)}
+SHOWN = (240, 9, "step by step")  # chosen with the series in view, so all others are told too
 YEAR = 12  # months after which the peer is fitted again
-PASSES, SETTLED = 500, 1e-4  # of every fit
+PASSES, SETTLED = 2000, 1e-4  # of every fit
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Scale:
     every: int = YEAR
 
 
-FULL, QUICK = Scale(), Scale((2,), 2, 240, 60)
+FULL, QUICK = Scale(), Scale((2,), 2, 300, 60)
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,19 @@ def fitted(k: int, X: Array, seed: int) -> hw.GaussianHMM:
     return hw.GaussianHMM(k, n_iter=PASSES, tol=SETTLED, random_state=seed, n_threads=1).fit(X)
 
 
-def peer(k: int, X: Array, seed: int, passes: int = PASSES) -> Any:
+def sticky(k: int, stays: int) -> Array | None:
+    """A prior of the passages: so many months in which each regime was seen to stay; none if there are none."""
+    return 1.0 + stays * np.eye(k) if stays else None
+
+
+def peer(k: int, X: Array, seed: int, passes: int = PASSES, stays: int = 0) -> Any:
     """hmmlearn's fit, which says on its own that a likelihood fell by a rounding error."""
     from hmmlearn.hmm import GaussianHMM
 
     logging.getLogger("hmmlearn").setLevel(logging.ERROR)
-    return GaussianHMM(k, n_iter=passes, tol=SETTLED, random_state=seed).fit(X)
+    prior = sticky(k, stays)
+    options = {} if prior is None else {"transmat_prior": prior}
+    return GaussianHMM(k, n_iter=passes, tol=SETTLED, random_state=seed, **options).fit(X)
 
 
 def at_once(k: int, X: Array, seeds: int) -> dict[str, list[float]]:
@@ -90,9 +99,11 @@ def at_once(k: int, X: Array, seeds: int) -> dict[str, list[float]]:
 # Month by month
 
 
-def streamed(k: int, X: Array) -> tuple[Array, Array]:
-    """The score of each month before it was learned, and the probability of the turbulent regime just after."""
-    model = hw.GaussianHMM(k, algorithm="online-em", warm_up=WAIT, random_state=0, n_threads=1)
+def streamed(k: int, X: Array, wait: int, stays: int, algorithm: str) -> tuple[Array, Array]:
+    """The score of each month before it was learned, and the probability of the turbulent regime given the months so far."""
+    model = hw.GaussianHMM(
+        k, algorithm=ALGORITHMS[algorithm], warm_up=wait, transmat_prior=sticky(k, stays), random_state=0, n_threads=1
+    )
     scores, turbulent = np.full(len(X), np.nan), np.full(len(X), np.nan)
     for at, row in enumerate(X):
         if at >= WAIT:
@@ -111,11 +122,11 @@ def one_gaussian(X: Array) -> Array:
     return scores
 
 
-def fitted_again(k: int, X: Array, every: int) -> Array:
+def fitted_again(k: int, X: Array, every: int, stays: int) -> Array:
     """The score of each month under hmmlearn's fit, the better of two, of all months before the year began."""
     scores = np.full(len(X), np.nan)
     for begin in range(WAIT, len(X), every):
-        models = [peer(k, X[:begin], seed, PASSES // 5) for seed in range(2)]
+        models = [peer(k, X[:begin], seed, 100, stays) for seed in range(2)]
         model = max(models, key=lambda model: model.score(X[:begin]))
         for at in range(begin, min(begin + every, len(X))):
             scores[at] = model.score(X[: at + 1]) - model.score(X[:at])
@@ -151,19 +162,24 @@ def measure(path: Path, quick: bool = False) -> dict[str, Any]:
     X, found = months.returns, {}
     for k in scale.regimes:
         best = max((fitted(k, X, seed) for seed in range(scale.seeds)), key=lambda model: model.score(X))
+        settings = [(wait, stays, name) for wait in WAITS for stays in STAYS for name in ALGORITHMS]
+        ways = {setting: streamed(k, X, *setting) for setting in settings}
+        again = {stays: fitted_again(k, X, scale.every, stays)[WAIT:] for stays in (0, SHOWN[1])}
         turbulent = best.predict_proba(X)[:, np.argmax(best.covars_[:, 0, 0])]
-        scores, filtered = streamed(k, X)
-        again = fitted_again(k, X, scale.every)
+        scores, filtered = ways[SHOWN]
         found[str(k)] = {
             "at_once": at_once(k, X, scale.seeds), "bic": best.bic(X), "regimes": regimes_of(best),
             "turbulent": turbulent.round(4).tolist(), "filtered": filtered[WAIT:].round(4).tolist(),
-            "stream": {STREAM: scores[WAIT:].round(4).tolist(), REFIT: again[WAIT:].round(4).tolist()},
+            "stream": {STREAM: scores[WAIT:].round(4).tolist(), REFIT: again[SHOWN[1]].round(4).tolist()},
+            "ways": [[*setting, float(found[0][WAIT:].mean())] for setting, found in ways.items()],
+            "again": [[stays, float(scores.mean())] for stays, scores in again.items()],
             "spells": [[months.dates[begin], months.dates[end]] for begin, end in spells(turbulent)],
         }  # fmt: skip
         print(f"{k} regimes: {best.score(X) / len(X):.4f} nats a month", flush=True)
     alone = fitted(1, X, 0)
     return {
-        "quick": quick, "dates": months.dates, "index": months.index.tolist(), "wait": WAIT, "every": scale.every,
+        "quick": quick, "dates": months.dates, "index": months.index.tolist(), "wait": WAIT, "shown": list(SHOWN),
+        "every": scale.every,
         "seeds": scale.seeds, "alone": {"score": alone.score(X) / len(X), "bic": alone.bic(X)},
         "stream": {GAUSSIAN: one_gaussian(X)[WAIT:].round(4).tolist()}, "runs": found,
     }  # fmt: skip
