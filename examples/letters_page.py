@@ -54,9 +54,9 @@ def section(figures: dict[str, Any]) -> list[str]:
         "### Nats a letter",
         "",
         f"Median and range over {figures['seeds']} seeds. `fit` is a stream and then up to {figures['passes']} passes of "
-        f"EM; hmmlearn makes up to {figures['passes']} (`implementation=\"scaling\"`, its faster one). CPU seconds. Without "
-        f"states, a held-out letter has {figures['without'][UNIGRAM]:.4f} by how often letters are, and "
-        f"{figures['without'][CHAIN]:.4f} by the letter before it.",
+        f"EM; hmmlearn makes up to {figures['passes']} (`implementation=\"scaling\"`, its faster one); a fit that made as "
+        f"many had not settled. CPU seconds. Without states, a held-out letter has {figures['without'][UNIGRAM]:.4f} by how "
+        f"often letters are, and {figures['without'][CHAIN]:.4f} by the letter before it.",
         "",
         *table(
             ("states", "learner", "learned letters", "held-out letters", "CPU seconds", "passes"),
@@ -166,12 +166,12 @@ def draw(path: Path, figures: dict[str, Any]) -> None:
         axes.set_xlim(-0.7, 26.7)
         axes.set_ylim(0.0, 1.03)
         axes.tick_params(axis="x", length=0)
-        axes.set_title("Probability of the vowels' state, given the letter (red: vowels; grey: space and y)")
+        axes.set_title("Vowels' state given the letter: one pass (bars; vowels red, space and y grey) and fit (dots)")
         wide, narrow = below.subplots(1, 2, width_ratios=(3.6, 1.0))
         order = order_of_states(figures)
         given = np.array(figures["close"]["given_letter"])[:, order]
         shown = wide.imshow(given[letters].T, cmap="YlGnBu", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
-        wide.set_xticks(range(27), [names[at] for at in letters])
+        wide.set_xticks(range(27), ["␣" if SYMBOLS[at] == " " else SYMBOLS[at] for at in letters])
         labels = [str(at) for at in range(1, len(order) + 1)]
         wide.set_yticks(range(len(order)), labels)
         wide.set_ylabel("state")

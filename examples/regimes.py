@@ -27,7 +27,7 @@ WAIT = 240  # months before anything is scored
 WAITS, STAYS, ALGORITHMS = (120, 240), (0, 9, 30), {"step by step": "online-em", "a year at a time": hw.OnlineEM(batch_size=12)}
 SHOWN = (240, 9, "step by step")  # chosen with the series in view, so all others are told too
 YEAR = 12  # months after which the peer is fitted again
-PASSES, SETTLED = 2000, 1e-4  # of every fit
+PASSES, SETTLED = 1000, 1e-4  # of every fit
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Scale:
     """How much is done: numbers of regimes, restarts of each fit, months, and how often the peer is fitted again."""
 
     regimes: tuple[int, ...] = (2, 3)
-    seeds: int = 10
+    seeds: int = 6
     months: int | None = None
     every: int = YEAR
 

@@ -58,7 +58,7 @@ def section(figures: dict[str, Any]) -> list[str]:
         "",
         "### All months at hand",
         "",
-        f"Nats a month: median and range over {figures['seeds']} seeds of each fit (2000 passes at most). hmmlearn has its "
+        f"Nats a month: median and range over {figures['seeds']} seeds of each fit (1000 passes at most). hmmlearn has its "
         "default prior of the variances, which is small in these units. The mixture has as many components and no memory. "
         "BIC is that of the best fit, lower is better.",
         "",

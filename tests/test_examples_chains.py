@@ -102,7 +102,7 @@ def test_a_stream_is_scored_before_it_is_learned():
     scores, turbulent = regimes.streamed(2, X, *regimes.SHOWN)
     assert (
         np.isfinite(scores[regimes.WAIT :]).all()
-        and ((0.0 <= turbulent[regimes.WAIT :]) & (turbulent[regimes.WAIT :] <= 1.0)).all()
+        and ((turbulent[regimes.WAIT :] >= 0.0) & (turbulent[regimes.WAIT :] <= 1.0)).all()
     )
     changed = X.copy()
     changed[-1] = 1000.0
