@@ -30,7 +30,7 @@ PEER_PASSES, RESTARTS = 30, 3
 TOLERANCE = 1e-4  # nats a row
 LOOKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # shares of a stream after which it is looked at
 FITS = (1, 2, 4, 8, 15, 30)  # passes of a fit, if one stream was not enough
-MULTIPLY_ADDS = 200_000_000  # that a line of the table of steps spends at most
+MULTIPLY_ADDS = 1_000_000_000  # that a line of the table of steps spends at most
 
 
 @benchmark
@@ -125,9 +125,10 @@ def to_its_likelihood(family: Family, rows: int, scale: Scale) -> Line:
     misses = sum(np.isnan(seconds) for seconds in reached)
     spent, theirs = float(median(np.inf if np.isnan(one) else one for one in reached)), best.until(goal)
     spent = spent if np.isfinite(spent) else float("nan")
+    made = ", ".join(str(len(peer.scores)) for peer in peers)
     note = (
         f"CPU s to {goal:.4f} nat/row, hmmlearn's best of {len(ends)} starts less {TOLERANCE:g}; it ends at "
-        f"{', '.join(f'{end:.4f}' for end in ends)} after {', '.join(str(len(peer.scores)) for peer in peers)} passes; "
+        f"{', '.join(f'{end:.4f}' for end in ends)} after {made} of {PEER_PASSES} passes; "
         f"ours at {', '.join(f'{max(curve.scores):.4f}' for curve in ours)}, misses {misses} of {len(ours)}"
     )
     return Line(
