@@ -85,12 +85,12 @@ def peer(k: int, X: Array, seed: int, passes: int = PASSES, stays: int = 0) -> A
     return GaussianHMM(k, n_iter=passes, tol=SETTLED, random_state=seed, **options).fit(X)
 
 
-def at_once(k: int, X: Array, seeds: int) -> dict[str, list[float]]:
+def at_once(k: int, X: Array, fits: Sequence[hw.GaussianHMM]) -> dict[str, list[float]]:
     """Nats a month of each model, seed by seed."""
-    rows, options = len(X), {"algorithm": "em", "max_iter": 5000, "tol": 1e-7, "n_threads": 1}
+    rows, seeds, options = len(X), len(fits), {"algorithm": "em", "max_iter": 5000, "tol": 1e-7, "n_threads": 1}
     mixtures = [hw.GaussianMixture(k, random_state=seed, **options) for seed in range(seeds)]
     return {
-        FIT: [fitted(k, X, seed).score(X) / rows for seed in range(seeds)],
+        FIT: [model.score(X) / rows for model in fits],
         PEER: [peer(k, X, seed).score(X) / rows for seed in range(seeds)],
         MIXTURE: [float(model.fit(X).score(X)) for model in mixtures],
     }
@@ -161,14 +161,15 @@ def measure(path: Path, quick: bool = False) -> dict[str, Any]:
     months = Months.load(path, scale.months)
     X, found = months.returns, {}
     for k in scale.regimes:
-        best = max((fitted(k, X, seed) for seed in range(scale.seeds)), key=lambda model: model.score(X))
+        fits = [fitted(k, X, seed) for seed in range(scale.seeds)]
+        best = max(fits, key=lambda model: model.score(X))
         settings = [(wait, stays, name) for wait in WAITS for stays in STAYS for name in ALGORITHMS]
         ways = {setting: streamed(k, X, *setting) for setting in settings}
         again = {stays: fitted_again(k, X, scale.every, stays)[WAIT:] for stays in (0, SHOWN[1])}
         turbulent = best.predict_proba(X)[:, np.argmax(best.covars_[:, 0, 0])]
         scores, filtered = ways[SHOWN]
         found[str(k)] = {
-            "at_once": at_once(k, X, scale.seeds), "bic": best.bic(X), "regimes": regimes_of(best),
+            "at_once": at_once(k, X, fits), "bic": best.bic(X), "regimes": regimes_of(best),
             "turbulent": turbulent.round(4).tolist(), "filtered": filtered[WAIT:].round(4).tolist(),
             "stream": {STREAM: scores[WAIT:].round(4).tolist(), REFIT: again[SHOWN[1]].round(4).tolist()},
             "ways": [[*setting, float(found[0][WAIT:].mean())] for setting, found in ways.items()],
