@@ -131,14 +131,19 @@ def without_states(learned: NDArray[np.int64], held_out: NDArray[np.int64]) -> d
     return {UNIGRAM: float(np.log(alone[new]).mean()), CHAIN: float(np.log(pairs[new[:-1], new[1:]]).mean())}
 
 
+def window_of(X: NDArray[np.int64]) -> int:
+    """Letters in a window, of which there are two at least."""
+    return min(WINDOW, len(X) // 2)
+
+
 def online(k: int, X: NDArray[np.int64]) -> dict[str, list[float]]:
     """Mean score of the letters before they were learned, window by window."""
-    found = {}
+    found, window = {}, window_of(X)
     for name, algorithm in ((STREAM, "auto"), (STEPS, "online-em")):
         learner = model(k, 0, algorithm=algorithm)
         scores = np.concatenate([learner.update(X[at : at + 1000]) for at in range(0, len(X), 1000)])
-        windows = range(0, len(X) - WINDOW + 1, WINDOW)
-        found[name] = [float(np.nanmean(scores[at : at + WINDOW])) for at in windows]
+        windows = range(0, len(X) - window + 1, window)
+        found[name] = [float(np.nanmean(scores[at : at + window])) for at in windows]
     return found
 
 
@@ -167,7 +172,7 @@ def measure(path: Path, quick: bool = False) -> dict[str, Any]:
     close = max((fitted(scale.shown, learned, seed) for seed in range(scale.seeds)), key=lambda one: one.score(learned))
     return {
         "quick": quick, "letters": len(learned), "held_out": len(held_out), "chunk": CHUNK,
-        "window": WINDOW, "seeds": scale.seeds,
+        "window": window_of(learned), "seeds": scale.seeds,
         "passes": PASSES, "shown": scale.shown, "runs": runs, "without": without_states(learned, held_out),
         "often": (np.bincount(X[:, 0], minlength=len(SYMBOLS)) / len(X)).tolist(), "online": online(2, learned),
         "close": {
