@@ -44,9 +44,12 @@ papers: $(STAMP)  ## figures and tables of the papers, made again (about an hour
 	$(PY) -m papers.latent_factors
 	$(PY) -m papers.online_em
 
-examples: $(STAMP)  ## real data, with tables and pictures (about 10 minutes; data sets from HEADWATER_DATA)
+examples: $(STAMP)  ## real data, with tables and pictures (about 20 minutes; data sets from HEADWATER_DATA)
 	$(PY) -m examples.newsgroups
 	$(PY) -m examples.msnbc
+	$(PY) -m examples.regimes
+	$(PY) -m examples.letters
+	$(PY) -m examples.chorales
 
 pictures: $(STAMP)  ## the picture of the README, made by the demo
 	$(PY) -m headwater.demo --picture docs/demo.png

@@ -27,6 +27,7 @@ class Peaks:
 def memory(scale: Scale) -> Iterator[Line]:
     yield flat("gaussian", "rows streamed K10 d10", 10_000_000, scale)
     yield flat("counts", "sparse documents streamed K10, 100,000 words", 2_000_000, scale)
+    yield flat("symbols", "steps of one sequence streamed K10, 10 symbols", 10_000_000, scale)
 
 
 def flat(kind: str, what: str, most: int, scale: Scale) -> Line:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from headwater import GaussianMixture, MultinomialMixture
+from headwater import CategoricalHMM, GaussianMixture, MultinomialMixture
 
 CHUNK = 50_000
 WORDS, LENGTH = 100_000, 30
@@ -39,7 +39,20 @@ def count_chunks(rng: np.random.Generator) -> Iterator[Any]:
         yield csr_array((np.ones(words.size), words.ravel(), indptr), shape=(CHUNK, WORDS))
 
 
-KINDS = {"gaussian": (GaussianMixture, gaussian_chunks), "counts": (MultinomialMixture, count_chunks)}
+def symbol_chunks(rng: np.random.Generator) -> Iterator[Any]:
+    """Symbols that mostly stay as they are; all chunks are one sequence."""
+    while True:
+        new = rng.uniform(size=CHUNK) < 0.3
+        new[0] = True
+        symbols = rng.integers(10, size=CHUNK)
+        yield symbols[np.maximum.accumulate(np.where(new, np.arange(CHUNK), 0))][:, None]
+
+
+KINDS = {
+    "gaussian": (GaussianMixture, gaussian_chunks),
+    "counts": (MultinomialMixture, count_chunks),
+    "symbols": (CategoricalHMM, symbol_chunks),
+}
 
 
 def main(kind: str, rows: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from examples.page import NAME, write_page
+from examples.page import PAGES, Page, write_page
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "examples"
 
@@ -24,18 +24,18 @@ def data_directory() -> Path | None:
     return Path(name) if name and Path(name).is_dir() else None
 
 
-def read(out: Path) -> dict[str, Any]:
-    """The figures of every example that was run."""
-    path = out / f"{NAME}.json"
+def read(out: Path, of: Page) -> dict[str, Any]:
+    """The figures of every example of the page that was run."""
+    path = out / f"{of.name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def write(out: Path, results: dict[str, Any]) -> None:
+def write(out: Path, results: dict[str, Any], of: Page) -> None:
     """Write the figures, all or nothing; a list of numbers or words takes one line."""
     text = re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), json.dumps(rounded(results), indent=1))
-    part = out / f"{NAME}.part"
+    part = out / f"{of.name}.part"
     part.write_text(f"{text}\n", encoding="utf-8")
-    part.replace(out / f"{NAME}.json")
+    part.replace(out / f"{of.name}.json")
 
 
 def rounded(value: Any) -> Any:
@@ -57,7 +57,8 @@ def run(
     parser.add_argument("--data", type=Path, default=data_directory(), help="directory of data sets (default: HEADWATER_DATA)")
     parser.add_argument("--out", type=Path, default=OUT, help="where to write (default: docs/examples)")
     options = parser.parse_args(argv)
-    results, began = read(options.out), time.perf_counter()
+    of = PAGES[name]
+    results, began = read(options.out, of), time.perf_counter()
     if options.render:
         if not results:
             parser.error(f"there are no figures to render in {options.out}")
@@ -69,8 +70,8 @@ def run(
         options.out.mkdir(parents=True, exist_ok=True)
         with threadpool_limits(1):
             results[name] = measure(options.data / file, options.quick)
-        write(options.out, results)
-        results = read(options.out)
-    write_page(options.out, results)
-    print(f"Wrote {NAME}.md, its pictures and its figures to {options.out} in {time.perf_counter() - began:.0f} s.")
+        write(options.out, results, of)
+        results = read(options.out, of)
+    write_page(options.out, results, of)
+    print(f"Wrote {of.name}.md, its pictures and its figures to {options.out} in {time.perf_counter() - began:.0f} s.")
     return 0

@@ -1,30 +1,55 @@
-"""The page of the examples with counts: its sections from the figures, and the pictures beside it."""
+"""The pages of the examples: their sections from the figures, and the pictures beside them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from examples import msnbc_page, newsgroups_page
-
-NAME = "counts"
-SECTIONS = {"msnbc": msnbc_page, "newsgroups": newsgroups_page}
+from examples import chorales_page, letters_page, msnbc_page, newsgroups_page, regimes_page
+from examples.tables import listed
 
 
-def page(results: dict[str, Any]) -> str:
+@dataclass(frozen=True)
+class Page:
+    """A page: the name of its files, its title, what it says first, and the module of each section."""
+
+    name: str
+    title: str
+    about: str
+    sections: dict[str, Any]
+
+
+COUNTS = Page(
+    "counts",
+    "Counts: web sessions and newsgroups in one pass",
+    "Two data sets whose rows are counts: steps from page to page, and words. Each is learned as a stream, every row once, "
+    "beside the same model with all rows at hand and beside others.",
+    {"msnbc": msnbc_page, "newsgroups": newsgroups_page},
+)
+CHAINS = Page(
+    "chains",
+    "Hidden Markov models: returns, letters and chorales",
+    "Three series whose rows follow one another. Each is learned as a stream, every row once, and with all rows at hand, "
+    "beside hmmlearn's fit of the same model.",
+    {"regimes": regimes_page, "letters": letters_page, "chorales": chorales_page},
+)
+PAGES = {name: page for page in (COUNTS, CHAINS) for name in page.sections}
+
+
+def page(results: dict[str, Any], of: Page = COUNTS) -> str:
     """The whole page, of as many examples as were run."""
-    commands = " and ".join(f"`python -m examples.{name}`" for name in SECTIONS)
+    commands = listed([f"`python -m examples.{name}`" for name in of.sections])
     lines = [
-        "# Counts: web sessions and newsgroups in one pass",
+        f"# {of.title}",
         "",
         f"<!-- Written by {commands.replace('`', '')}: change the commands, not this page. -->",
         "",
-        "Two data sets whose rows are counts: steps from page to page, and words. Each is learned as a stream, every row once, "
-        f"beside the same model with all rows at hand and beside others. The commands {commands} made the numbers and wrote "
+        f"{of.about} The commands {commands} made the numbers and wrote "
         "this page; `HEADWATER_DATA` names the directory of the data sets. All learners ran in one thread; seconds are of the "
         "machine that ran them.",
     ]
-    for name, section in SECTIONS.items():
+    for name, section in of.sections.items():
         lines += ["", f"## {section.TITLE}", ""]
         if name not in results:
             lines.append(f"Not measured yet: `python -m examples.{name}`.")
@@ -35,8 +60,8 @@ def page(results: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_page(out: Path, results: dict[str, Any]) -> None:
+def write_page(out: Path, results: dict[str, Any], of: Page = COUNTS) -> None:
     """Write the page, and the picture of every example that was run."""
-    (out / f"{NAME}.md").write_text(page(results), encoding="utf-8")
+    (out / f"{of.name}.md").write_text(page(results, of), encoding="utf-8")
     for name, figures in results.items():
-        SECTIONS[name].draw(out / f"{name}.png", figures)
+        of.sections[name].draw(out / f"{name}.png", figures)

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("benchmarks", reason="run from the root of the repository")
 
 from benchmarks import __main__ as command
-from benchmarks import converge, memory, passes, report, startup
+from benchmarks import chain_data, chains, converge, memory, passes, report, startup
 from benchmarks.data import PRECISIONS, make_truth
 from benchmarks.line import Line, at_least, at_most, rates, times
 from benchmarks.registry import TOPICS, find, run
@@ -90,6 +90,38 @@ def test_a_miss_counts_as_zero():
     assert line.details["ratios"] == [10.0, 0.0, 5.0]
     assert line.ratio == 5.0
     assert "misses 1 of 3; worst a miss" in line.note
+
+
+def test_a_chain_is_drawn_as_it_is_said():
+    rng = np.random.default_rng(0)
+    chain = chain_data.make_chain(3, 4, rng, symbols=True)
+    states = chain.states(60_000, rng)
+    steps = np.zeros((3, 3))
+    np.add.at(steps, (states[:-1], states[1:]), 1.0)
+    assert np.abs(steps / steps.sum(axis=1, keepdims=True) - chain.transitions).max() < 0.02
+    assert np.diag(chain.transitions).min() >= chain_data.STAYS
+    X = chain.sample(60_000, np.random.default_rng(1))
+    states = chain.states(60_000, np.random.default_rng(1))
+    for state in range(3):
+        found = np.bincount(X[states == state, 0].astype(int), minlength=4) / (states == state).sum()
+        assert np.abs(found - chain.emissions[state]).max() < 0.02
+
+
+def test_a_curve_says_when_it_was_good_enough():
+    curve = chains.Curve([1.0, 2.0, 3.0], [-3.0, -2.0, -1.5])
+    assert curve.until(-2.0) == 2.0
+    assert math.isnan(curve.until(-1.0))
+
+
+def test_the_peer_is_watched_pass_by_pass():
+    pytest.importorskip("hmmlearn")
+    rng = np.random.default_rng(2)
+    X = chain_data.SYMBOLS.draw(2, rng).sample(2000, rng)
+    watch = chain_data.watched(chain_data.SYMBOLS, chain_data.SYMBOLS.peer(2, n_iter=4, tol=-np.inf, random_state=0), X)
+    assert len(watch.spent) == len(watch.parameters) == 4
+    assert watch.spent == sorted(watch.spent)
+    scores = [chain_data.SYMBOLS.log_likelihood(one, X) for one in watch.parameters]
+    assert scores == sorted(scores)
 
 
 @pytest.mark.parametrize("width", [2, 10])

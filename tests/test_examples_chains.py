@@ -1,0 +1,195 @@
+"""The examples of chains on made-up stand-ins for their data: what they count, what they say, and the commands."""
+
+import gzip
+import json
+import os
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("examples", reason="run from the root of the repository")
+
+from examples import chorales, chorales_page, letters, letters_page, regimes, regimes_page
+from examples.page import CHAINS, page
+
+DIRECTORY = os.environ.get("HEADWATER_DATA", "")
+EXAMPLES = {"regimes": regimes, "letters": letters, "chorales": chorales}
+
+
+def drawn_returns(months=300):
+    """Calm years, with a turbulent year in every five."""
+    rng = np.random.default_rng(0)
+    turbulent = np.arange(months) % 60 >= 48
+    return rng.normal(np.where(turbulent, -0.015, 0.01), np.where(turbulent, 0.08, 0.03)), turbulent
+
+
+def drawn_text(letters_wanted=14_000):
+    """Words of two to six letters, vowel after consonant."""
+    rng = np.random.default_rng(1)
+    words = []
+    for size in rng.integers(1, 4, size=letters_wanted // 5):
+        words.append("".join(rng.choice([*"bcdfghjklmnpqrstvwxyz"]) + rng.choice([*"aeiou"]) for _ in range(size)))
+    return "A title page\n\nChapter 1\n\n" + ", ".join(words) + "!\n"
+
+
+def drawn_chorales(number=24):
+    """Chorales in C or in G, which go between three chords, every quarter note four rows."""
+    rng, pieces = np.random.default_rng(2), []
+    triads = np.array([[72, 67, 64, 48], [74, 71, 67, 43], [72, 69, 65, 53]])
+    for at in range(number):
+        rows = triads[rng.integers(3, size=30)] + (7 if at % 2 else 0)
+        pieces.append(np.repeat(rows, 4, axis=0))
+    pieces[0][:4] = -1
+    return pieces
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    made = tmp_path_factory.mktemp("data")
+    for name in ("sp500_monthly", "english_text", "jsb_chorales"):
+        (made / name).mkdir()
+    returns, _ = drawn_returns()
+    dates = [f"{1950 + at // 12}-{at % 12 + 1:02d}-28" for at in range(len(returns))]
+    lines = [f"{date},{100 * np.exp(total)},{one}" for date, total, one in zip(dates, np.cumsum(returns), returns, strict=True)]
+    with gzip.open(made / regimes.FILE, "wt") as file:
+        file.write("\n".join(["date,Close,logret", *lines]) + "\n")
+    with gzip.open(made / letters.FILE, "wt", encoding="utf-8") as file:
+        file.write(drawn_text())
+    pieces = drawn_chorales()
+    np.savez(
+        made / chorales.FILE, pitches=np.concatenate(pieces).astype(np.int8), lengths=np.array([len(one) for one in pieces]),
+        split=np.array((["train"] * 4 + ["valid", "test"]) * 4),
+    )  # fmt: skip
+    return made
+
+
+# Returns
+
+
+def test_months_are_read_in_percent(directory):
+    months = regimes.Months.load(directory / regimes.FILE, 100)
+    assert len(months) == 100 and months.dates[13] == "1951-02-28"
+    np.testing.assert_allclose(months.returns[:, 0], 100.0 * drawn_returns()[0][:100])
+
+
+def test_regimes_are_where_they_were_put():
+    returns, turbulent = drawn_returns()
+    model = regimes.fitted(2, 100.0 * returns[:, None], 0)
+    found = regimes.regimes_of(model)
+    assert found[0]["deviation"] < 4.0 < 6.0 < found[1]["deviation"]
+    state = int(np.argmax(model.covars_[:, 0, 0]))
+    probability = model.predict_proba(100.0 * returns[:, None])[:, state]
+    assert ((probability > 0.5) == turbulent).mean() > 0.85
+
+
+def test_spells_are_long_enough():
+    assert regimes.spells(np.array([0.9, 0.9, 0.9, 0.1, 0.8, 0.8, 0.2, 0.6, 0.7, 0.8])) == [(0, 2), (7, 9)]
+
+
+def test_one_gaussian_knows_the_months_before():
+    X = 100.0 * drawn_returns()[0][:, None]
+    scores, at = regimes.one_gaussian(X), regimes.WAIT + 7
+    mean, deviation = X[:at].mean(), X[:at].std()
+    wanted = -0.5 * np.log(2.0 * np.pi) - np.log(deviation) - 0.5 * ((X[at, 0] - mean) / deviation) ** 2
+    assert np.isnan(scores[: regimes.WAIT]).all()
+    np.testing.assert_allclose(scores[at], wanted, rtol=1e-9)
+
+
+def test_a_stream_is_scored_before_it_is_learned():
+    X = 100.0 * drawn_returns()[0][:, None]
+    scores, turbulent = regimes.streamed(2, X, *regimes.SHOWN)
+    assert (
+        np.isfinite(scores[regimes.WAIT :]).all()
+        and ((turbulent[regimes.WAIT :] >= 0.0) & (turbulent[regimes.WAIT :] <= 1.0)).all()
+    )
+    changed = X.copy()
+    changed[-1] = 1000.0
+    np.testing.assert_array_equal(regimes.streamed(2, changed, *regimes.SHOWN)[0][:-1], scores[:-1])
+
+
+# Letters
+
+
+def test_all_that_is_no_letter_is_a_space(directory):
+    symbols = letters.load(directory / letters.FILE, 200)
+    text = "".join(letters_page.SYMBOLS[at] for at in symbols[:, 0])
+    assert text.startswith("chapter ") and len(text) == 200 and "  " not in text
+
+
+def test_two_states_are_vowels_and_consonants(directory):
+    X = letters.load(directory / letters.FILE)
+    model = letters.fitted(2, X, 0)
+    found = letters.sides(model.transmat_, model.emissionprob_, X)
+    assert found["right_letters"] > 0.97 and len(found["vowel_state"]) == 27
+    wrong = letters.sides(model.transmat_, model.emissionprob_[::-1], X)
+    assert 0.0 <= wrong["right_letters"] <= 1.0
+
+
+def test_state_given_the_letter_is_bayes():
+    transitions, emissions = np.array([[0.9, 0.1], [0.3, 0.7]]), np.array([[0.2, 0.8], [0.6, 0.4]])
+    found = letters.state_of_letter(transitions, emissions)
+    np.testing.assert_allclose(found[0], [0.75 * 0.2 / 0.3, 0.25 * 0.6 / 0.3])
+
+
+# Chorales
+
+
+def test_chords_are_pitch_classes_and_have_names(directory):
+    found = chorales.Chorales.load(directory / chorales.FILE)
+    assert {name: len(part.lengths) for name, part in found.parts.items()} == {"train": 16, "valid": 4, "test": 4}
+    assert (found.parts["train"].lengths == 30).all() and len(found.parts["test"].symbols) == 120
+    assert {chorales_page.chord_name(chord) for chord in found.chords} == {"C", "G", "F", "D", "rest"}
+    assert chorales_page.chord_name((2, 6, 9, 0)) == "D7" and chorales_page.chord_name((0,)) == "C alone"
+    assert chorales_page.chord_name((0, 1, 2)) == "C-C#-D"
+
+
+def test_rare_chords_are_one_symbol():
+    part = chorales.part_of([[(0,), (1,), (5,)], [(1,)]], {(0,): 0, (1,): 1})
+    assert part.symbols[:, 0].tolist() == [0, 1, 2, 1] and part.lengths.tolist() == [3, 1]
+
+
+# The commands
+
+
+@pytest.mark.slow
+def test_commands_from_end_to_end(directory, tmp_path):
+    pytest.importorskip("hmmlearn")
+    for at, example in enumerate(EXAMPLES.values()):
+        assert example.main(["--quick", "--data", str(directory), "--out", str(tmp_path)]) == 0
+        assert ("Not measured yet" in (tmp_path / "chains.md").read_text()) == (at < 2)
+    told = (tmp_path / "chains.md").read_text()
+    assert not re.search(r"\bnan\b", told)
+    for line, rule in pairwise(told.splitlines()):
+        if rule.startswith("|---"):
+            assert line.count(" | ") + 1 == rule.count("---")
+    assert set(json.loads((tmp_path / "chains.json").read_text())) == set(EXAMPLES)
+    for name in EXAMPLES:
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", [*EXAMPLES])
+def test_what_is_missing_is_said_in_a_sentence(name, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        EXAMPLES[name].main(["--data", str(tmp_path), "--out", str(tmp_path)])
+    assert f"must name a directory of data sets that has {EXAMPLES[name].FILE}" in capsys.readouterr().err
+    assert f"Not measured yet: `python -m examples.{name}`." in page({}, CHAINS)
+
+
+def test_the_page_of_the_repository_is_that_of_its_figures():
+    out = Path(regimes_page.__file__).resolve().parents[1] / "docs" / "examples"
+    figures = json.loads((out / "chains.json").read_text(encoding="utf-8"))
+    assert page(figures, CHAINS) == (out / "chains.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not DIRECTORY or not Path(DIRECTORY).is_dir(), reason="HEADWATER_DATA names no directory")
+@pytest.mark.parametrize("name", [*EXAMPLES])
+def test_a_small_part_of_the_real_data(name, tmp_path):
+    pytest.importorskip("hmmlearn")
+    if not (Path(DIRECTORY) / EXAMPLES[name].FILE).is_file():
+        pytest.skip(f"HEADWATER_DATA has no {EXAMPLES[name].FILE}")
+    assert EXAMPLES[name].main(["--quick", "--data", DIRECTORY, "--out", str(tmp_path)]) == 0
+    assert not re.search(r"\bnan\b", (tmp_path / "chains.md").read_text())
