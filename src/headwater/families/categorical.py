@@ -176,7 +176,11 @@ class Categorical(Multinomial):
             symbols[own] = np.searchsorted(running[k], rng.uniform(size=int(own.sum())), side="right")
         return np.minimum(symbols, self.n_symbols - 1)[:, None]
 
-    # Chains, learned step by step
+    # Chains
+
+    def log_densities(self, parameters: Any, batch: Batch) -> Array:
+        """Return the log-density of each row under each component, however small."""
+        return np.take(parameters.logs, batch.X[:, 0].astype(np.int64), axis=0)
 
     def flat(self, statistics: Any) -> Array:
         """Return statistics as one row of numbers, the counts first."""

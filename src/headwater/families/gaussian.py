@@ -475,7 +475,20 @@ class Gaussian:
         )  # fmt: skip
         return totals.scaled(1.0 / n_eff), n_eff
 
-    # Chains, learned step by step
+    # Chains
+
+    def log_densities(self, parameters: GaussianParameters, batch: Batch) -> Array:
+        """Return the log-density of each row under each component, however small."""
+        shares, scores, flat = np.empty((len(batch), self.n_components)), np.empty(len(batch)), np.zeros(self.n_components)
+        self.estep(parameters, flat, batch, scores=scores, responsibilities=shares)
+        rare = np.flatnonzero(shares.min(axis=1) < 1e-290)  # where a share of the sum says nothing any more
+        with np.errstate(divide="ignore"):
+            logs = np.log(shares) + scores[:, None]
+        for k in range(self.n_components if len(rare) else 0):
+            alone, column = np.where(np.arange(self.n_components) == k, 0.0, -np.inf), np.empty(len(rare))
+            self.estep(parameters, alone, batch[rare], scores=column)
+            logs[rare, k] = column
+        return logs
 
     def flat(self, statistics: GaussianStatistics) -> Array:
         """Return statistics as one row of numbers, the counts first."""

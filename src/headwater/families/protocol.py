@@ -105,7 +105,9 @@ class Family(Protocol):
 
 
 class Linked(Family, Protocol):
-    """A family whose components can be the states of a chain that is learned step by step (see kernels/chain_sweep.py)."""
+    """A family whose components can be the states of a chain, learned step by step by kernels/chain_sweep.py, too."""
+
+    def log_densities(self, parameters: Any, batch: Batch) -> Array: ...
 
     def flat(self, statistics: Any) -> Array: ...
 

@@ -61,20 +61,24 @@ def run_filter(shares, logs, edges, known, filters, start, transitions, ahead, s
     totals, now, raw = np.empty(n), np.empty(n_states), np.empty(n_states)
     into = np.ascontiguousarray(transitions.T)
     for s in range(edges.size - 1):
+        begin = edges[s]
         for j in range(n_states):
-            raw[j] = start[j]
+            ahead[begin, j] = start[j]
             if known[s]:
-                raw[j] = 0.0
+                ahead[begin, j] = 0.0
                 for i in range(n_states):
-                    raw[j] += filters[s, i] * into[j, i]
-        for t in range(edges[s], edges[s + 1]):
+                    ahead[begin, j] += filters[s, i] * into[j, i]
+        totals[begin] = condition(ahead[begin], shares[begin], logs[begin] if logs.shape[0] else logs.ravel(), now)
+        if math.isnan(totals[begin]):
+            return begin
+        for j in range(n_states):
+            shares[begin, j] = now[j]
+        for t in range(begin + 1, edges[s + 1]):
             total = 0.0
             for j in range(n_states):
-                chance = raw[j]
-                if t > edges[s]:
-                    chance = 0.0
-                    for i in range(n_states):
-                        chance += now[i] * into[j, i]
+                chance = 0.0
+                for i in range(n_states):
+                    chance += now[i] * into[j, i]
                 ahead[t, j] = chance
                 raw[j] = chance * shares[t, j]
                 total += raw[j]

@@ -158,13 +158,7 @@ class Smoother:
     def _log_densities(self, parameters: Any, X: Array) -> Array:
         """Log-densities of each row under each state, however small."""
         rows, missing = _observed(X)
-        logs = np.empty((len(X), self.n_components))
-        for k in range(self.n_components):
-            alone = np.full(self.n_components, -np.inf)
-            alone[k] = 0.0
-            column = np.empty(len(X))
-            self.family.estep(parameters.emissions, alone, Batch(rows), scores=column, n_threads=1)
-            logs[:, k] = column
+        logs = self.family.log_densities(parameters.emissions, Batch(rows))
         if missing is not None:
             logs[missing] = 0.0
         return logs

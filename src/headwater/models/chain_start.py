@@ -10,7 +10,7 @@ import numpy as np
 from headwater.models.protocol import Start, StartSettings
 from headwater.models.seeding import seed_assignments
 from headwater.models.start import Climb, climb
-from headwater.state import Batch
+from headwater.state import Batch, Summary
 from headwater.statistics import Array
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ STAY = 0.5  # share of a seed's passages that it begins with; the rest is even
 
 
 def first_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
-    """Seed, climb and compare: seeds climb on some rows, the best three on all of them, and the best goes on.
+    """Seed, climb and compare: seeds climb on some rows, the better half goes on, the best three on all rows, and the best.
 
     Seeds are groups of rows (of symbols by their contexts) and, every third, random ones: states may differ in nothing but how
     they follow one another. Without `polish` one seed is taken as it is. Parameters that are `given` replace what a seed says.
@@ -42,8 +42,8 @@ def first_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
         method = "kmeans" if settings.method in ("kmeans", "random") else settings.method
         return seed_assignments(method, views[index % len(views)], observed, model.n_components, rng, 10, 1)
 
-    def climbed(parameters: Any, rows: Batch, passes: int, tol: float) -> Climb:
-        summary = model.summarize(parameters, rows, n_threads=n_threads)
+    def climbed(parameters: Any, rows: Batch, passes: int, tol: float, summary: Summary | None = None) -> Climb:
+        summary = summary or model.summarize(parameters, rows, n_threads=n_threads)
         tol *= geometry.scale
         return climb(model, settings.readout, prior, parameters, summary, rows, passes, tol, n_threads, penalised=False)
 
@@ -60,16 +60,23 @@ def first_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
             prior = replace(prior, fixed=parameters)
         if not settings.polish:
             return Start(prior, parameters, model.summarize(parameters, batch, n_threads=n_threads))
-        ends.append(climbed(parameters, some, 12, 1e-4))
-    ends.sort(key=lambda end: -end.trace[-1])
-    leaders = [climbed(end.parameters, batch, 20, 1e-5) for end in ends[:3]]
-    best = max(leaders, key=lambda end: end.trace[-1])
+        ends.append(climbed(parameters, some, 10, 1e-4))
+    ends = [climbed(end.parameters, some, 5, 1e-4, end.summary) for end in _best(ends, 6)]
+    ends = _best(ends, 3)
+    whole = len(some) == len(batch)
+    ends = [climbed(end.parameters, batch, 20, 1e-5, end.summary if whole else None) for end in ends]
+    best = _best(ends, 1)[0]
     if len(batch) >= 5 * batch.X.shape[1] * model.n_components:
         weights = best.summary.statistics.emissions.count  # type: ignore[attr-defined]
         emissions = model.family.refined(prior.emissions, best.parameters.emissions, weights / weights.sum(), geometry)
         prior = replace(prior, emissions=emissions)
-    best = climbed(best.parameters, batch, 30, 1e-6)
+    best = climbed(best.parameters, batch, 30, 1e-6, best.summary)
     return Start(prior, best.parameters, best.summary)
+
+
+def _best(ends: list[Climb], number: int) -> list[Climb]:
+    """The climbs that came highest."""
+    return sorted(ends, key=lambda end: -end.trace[-1])[:number]
 
 
 def _random(X: Array, n_states: int, rng: np.random.Generator) -> Array:

@@ -247,19 +247,15 @@ class HiddenMarkov(Smoother):
         """The most probable path of states (Viterbi), and its log-probability with the rows."""
         order, edges, _ = grouped(batch.sequences, len(batch))
         X = batch.X if order is None else batch.X[order]
-        shares, scores = self._densities(parameters, X, n_threads)
+        logs = self._log_densities(parameters, X)
         with np.errstate(divide="ignore"):
-            logs = np.log(shares)
-            rare = np.flatnonzero((shares < 1e-290).any(axis=1))
-            if len(rare):
-                logs[rare] = self._log_densities(parameters, X[rare]) - scores[rare, None]
             log_start, log_transitions = np.log(parameters.start), np.log(parameters.transitions)
         back = np.empty((len(X), self.n_components), dtype=np.min_scalar_type(self.n_components))
         path = np.empty(len(X), dtype=np.int64)
         total = best_path(logs, edges, log_start, log_transitions, back, path)
         if order is not None:
             path[order] = path.copy()
-        return float(total + scores.sum()) if total > IMPOSSIBLE else -np.inf, path
+        return float(total) if total > IMPOSSIBLE else -np.inf, path
 
     def sweeps(self, inference: Inference) -> bool:
         """Whether rows can be learned one by one in a kernel."""
