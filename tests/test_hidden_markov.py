@@ -1,5 +1,6 @@
 """GaussianHMM and CategoricalHMM: hmmlearn's names and answers, what is refused, passes that never lose, extreme rows."""
 
+import copy
 import warnings
 
 import naive_chains
@@ -11,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import headwater as hw
+from headwater.checks import check_laws
 from headwater.state import arrays_of
 
 KINDS = ("full", "tied", "diag", "spherical")
@@ -621,3 +623,90 @@ def check_long_chain(rows):
     best, path = model.decode(symbols)
     assert np.isfinite(best)
     assert len(path) == rows
+
+
+# What a reader found
+
+
+def test_models_of_different_priors_or_held_values_are_not_merged():
+    X, _ = a_stream(3000)
+    free, prior = hw.GaussianHMM(2, random_state=0).partial_fit(X), hw.GaussianHMM(2, random_state=0, transmat_prior=9.0)
+    with pytest.raises(ValueError, match="models must have one transmat_prior"):
+        hw.merge([free, prior.partial_fit(X)])
+
+    def held(stay):
+        model = hw.GaussianHMM(2, random_state=0, params="smc", init_params="smc")
+        model.transmat_ = [[stay, 1 - stay], [1 - stay, stay]]
+        return model.partial_fit(X)
+
+    with pytest.raises(ValueError, match="the same values of what params leaves out"):
+        hw.merge([held(0.8), held(0.9)])
+    np.testing.assert_allclose(hw.merge([held(0.8), held(0.8).partial_fit(X[:50])]).transmat_[0], [0.8, 0.2])
+
+
+def test_a_stream_that_begins_with_missing_rows_waits_for_others():
+    X, _ = a_stream(2000, width=1, apart=4.0)
+    model = hw.GaussianHMM(2, random_state=0, warm_up=50).partial_fit(np.full((49, 1), np.nan))
+    with pytest.raises(ValueError, match="every row is missing"):
+        model.means_  # noqa: B018
+    scores = model.update(X[:40])
+    assert np.isnan(scores[:8]).all() and np.isfinite(scores[-5:]).all()
+    assert model._state.base is None
+    np.testing.assert_allclose(np.sort(model.partial_fit(X[40:]).means_.ravel()), [0.0, 4.0], atol=0.2)
+    assert model.n_samples_seen_ == 2049
+
+
+def test_what_is_learned_cannot_change_on_the_way():
+    X, _ = a_stream(500)
+    model = hw.GaussianHMM(2, random_state=0).partial_fit(X)
+    with pytest.raises(ValueError, match="params cannot change"):
+        model.set_params(params="mc").partial_fit(X)
+    with pytest.raises(ValueError, match="whose bound is of them all"):
+        hw.GaussianHMM(2, params="st", algorithm="vb").fit(X)
+
+
+def test_frames_in_another_order_are_not_filtered():
+    pd = pytest.importorskip("pandas")
+    X, _ = a_stream(500)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    model = hw.GaussianHMM(2, random_state=0).partial_fit(frame)
+    with pytest.raises(ValueError, match="feature names"):
+        model.filter(frame[["b", "a"]])
+    missing = model.filter({"a": np.nan, "b": np.nan})
+    np.testing.assert_allclose(missing, model.next_state_proba())
+
+
+def test_a_short_half_life_forgets():
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.normal(size=(4000, 1)), rng.normal(size=(400, 1)) + 3.0])
+    assert abs(hw.GaussianHMM(1, random_state=0, half_life=50).partial_fit(rows).means_[0, 0] - 3.0) < 0.5
+
+
+def test_symbols_are_drawn_as_whole_numbers_and_keys_are_told_as_given():
+    symbols, _ = symbol_stream(600)
+    model = hw.CategoricalHMM(2, n_features=4, random_state=0).partial_fit(symbols, key=np.repeat(["b", "a"], 300))
+    assert model.sample(5)[0].dtype == np.int64
+    assert model.open_sequences_ == ["b", "a"] and all(type(key) is str for key in model.open_sequences_)
+    with pytest.raises(ValueError, match="open are: 'b', 'a'"):
+        model.close("c")
+
+
+def test_one_row_calls_do_not_settle_the_model(monkeypatch):
+    X, _ = a_stream(3000)
+    model = hw.GaussianHMM(2, random_state=0).partial_fit(X)
+    monkeypatch.setattr(type(model), "_reading", lambda self: pytest.fail("settled"))
+    model.learn_one(X[0]).score_one(X[1])
+    model.filter(X[2])
+    model.next_state_proba()
+
+
+def test_copies_in_a_warm_up_learn_on_their_own():
+    X, _ = a_stream(300)
+    model = hw.GaussianHMM(2, random_state=0).partial_fit(X[:100])
+    copied = copy.copy(model).partial_fit(X[100:120])
+    assert (model.n_samples_seen_, copied.n_samples_seen_) == (100, 120)
+
+
+def test_the_laws_of_rows_are_not_for_sequences():
+    with pytest.raises(ValueError, match="rows that stand for themselves"):
+        check_laws(hw.GaussianHMM(2), a_stream(100)[0])

@@ -87,6 +87,8 @@ def check_laws(estimator: Any, rows: Array) -> None:
         The rows, a few hundred, with the target, if there is one, as the last column. A warm-up that is "auto" is set to a
         third of them, so that there is a stream after it.
     """
+    if estimator._make_learner(2).model.chained:
+        raise ValueError("the laws are those of rows that stand for themselves, and rows of a sequence do not")
     for law in applicable_laws(estimator):
         candidate = clone(estimator)
         if candidate.random_state is None:

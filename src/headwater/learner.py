@@ -86,7 +86,9 @@ class Learner:
         size = self.batch_rows
         if not self.algorithm.grows:
             return size
-        most = BLOCKS * size if self.half_life is None else max(size, min(BLOCKS * size, int(self.half_life / 16)))
+        if self.half_life is not None:  # a batch is forgotten as one
+            size = max(16, min(size, int(self.half_life / 8)))
+        most = BLOCKS * self.batch_rows if self.half_life is None else max(size, min(size * BLOCKS, int(self.half_life / 8)))
         return int(np.clip(progress.rows_seen // 64, size, most))
 
     @cached_property
@@ -326,7 +328,7 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
             stop = end
             if scores.size:
                 stop = min(end, at + (1 << buffer.rows.bit_length()) - buffer.rows)
-                if buffer.rows >= UNKNOWN_ROWS:
+                if buffer.rows >= UNKNOWN_ROWS and 2 * _tells(learner, buffer) >= UNKNOWN_ROWS:
                     _score_waiting(learner, state, batch[at:stop], scores[at:stop])
             buffer.append(batch[at:stop])
             at = stop
@@ -344,12 +346,24 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
 def _score_waiting(learner: Learner, state: State, batch: Batch, scores: Array) -> None:
     """Score rows of the warm-up by what was known at the last milestone."""
     parameters = milestone_parameters(learner, state)
-    if learner.model.chained:
-        assert state.buffer is not None
-        before = learner.chain.follow(parameters, state.buffer.batch(), None)
-        learner.chain.follow(parameters, batch, before, scores)
-    else:
+    if not learner.model.chained:
         scores[...] = learner.model.log_likelihood(parameters, batch)
+        return
+    buffer = state.buffer
+    assert buffer is not None
+    known = buffer.followed if buffer.followed is not None and buffer.followed[0] is parameters else (parameters, 0, None)
+    carry = known[2]
+    if known[1] < buffer.rows:
+        carry = learner.chain.follow(parameters, buffer.batch()[known[1] :], carry)
+    carry = learner.chain.follow(parameters, batch, carry, scores)
+    buffer.followed = parameters, buffer.rows + len(batch), carry
+
+
+def _tells(learner: Learner, buffer: Buffer) -> int:
+    """Rows of the warm-up at the last power of two that are not missing, as rows that hang together may be."""
+    if not learner.model.chained or not buffer.rows:
+        return buffer.rows
+    return int(np.count_nonzero(~np.isnan(buffer.batch().X[: 1 << (buffer.rows.bit_length() - 1), 0])))
 
 
 def _rows_to_wait(learner: Learner, buffer: Buffer, batch: Batch) -> tuple[int, bool]:
@@ -366,6 +380,9 @@ def _rows_to_wait(learner: Learner, buffer: Buffer, batch: Batch) -> tuple[int, 
         new = [place for label, place in zip(labels, places, strict=True) if label >= 0 and int(label) not in buffer.named]
         named += np.bincount(new, minlength=len(batch)).cumsum() if new else 0
     rows = buffer.rows + np.arange(1, len(batch) + 1)
+    if learner.model.chained:  # rows that are missing say nothing
+        before = np.count_nonzero(~np.isnan(buffer.batch().X[:, 0])) if buffer.rows else 0
+        rows = before + np.cumsum(~np.isnan(batch.X[:, 0]))
     over = (rows >= most) | ((rows >= least) & ((named == 0) | (named == learner.model.n_components)))
     return (int(np.argmax(over)) + 1, True) if over.any() else (len(batch), False)
 

@@ -154,6 +154,7 @@ class Buffer:
         self.rows = 0
         self.named: frozenset[int] = frozenset()
         self.milestone: tuple[int, Any] | None = None  # a cache: parameters of a start on the first so many rows
+        self.followed: tuple[Any, int, Any] | None = None  # a cache: what is carried on after so many rows, by such parameters
         self._chunks: list[Batch] = []
         self._width = 0  # of sparse rows, if it is more than that of those that wait
 
@@ -186,6 +187,7 @@ class Buffer:
         else:
             self._chunks = []
         self.rows = rows
+        self.followed = None
         self.named = frozenset(label for chunk in self._chunks for label in chunk.labels.tolist() if label >= 0)
 
     def batch(self, rows: int | None = None) -> Batch:

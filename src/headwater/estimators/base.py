@@ -108,6 +108,9 @@ class StreamingEstimator(BaseEstimator, ABC):
         """Number of components that a label may name, and the least number of rows to find them in."""
         return int(self.n_components)
 
+    def _check_merge(self, other: Any) -> None:
+        """Refuse to be merged with another model of this class, where more than parameters must agree."""
+
     def __copy__(self) -> Self:
         """Return a copy that learns on its own: rows that wait for the end of a warm-up are not shared."""
         other = type(self).__new__(type(self))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from headwater.algorithms import Algorithm
-from headwater.estimators.chains import check_probabilities, check_shape, check_symbols
+from headwater.estimators.chains import check_numbers, check_probabilities, check_symbols
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.families.categorical import Categorical
 from headwater.statistics import Array
@@ -32,7 +32,8 @@ class CategoricalHMM(HiddenMarkovEstimator):
         have a tenth of a count, which keeps what was never seen from being impossible, and so have states and passages in a
         stream.
     n_features : int, optional
-        Number of symbols, which are 0 to n_features - 1. By default as many as the first rows have; better said of a stream.
+        Number of symbols, which are 0 to n_features - 1. By default as many as the first rows have, so of a stream it has to be
+        said, or the first chunk decides.
     decoder : {'viterbi', 'map'}, default='viterbi'
         What `predict` and `decode` do (hmmlearn's `algorithm`).
     random_state : int, RandomState instance or None, default=None
@@ -45,7 +46,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         Whether passes are printed.
     params, init_params : str, default='ste'
         Letters of what is learned, and of what is found at the start: startprob, transmat and emissionprob. What `init_params`
-        leaves out has to be set before.
+        leaves out has to be set before; what `params` leaves out stays as it was set, or as the start finds it.
     algorithm : str or Algorithm, default='auto'
         'auto' streams by online EM in blocks, and `fit` then goes on by passes of EM; 'em' (Baum-Welch), 'online-em' (Cappé's
         recursion, step by step), 'soem', 'boem', 'online-vb', 'vb'; or an object such as ``OnlineEM(batch_size=1000)``.
@@ -81,7 +82,8 @@ class CategoricalHMM(HiddenMarkovEstimator):
         "emissionprob_prior": [None, "array-like", Interval(numbers.Real, 0.0, None, closed="neither")],
         "n_features": [None, Interval(numbers.Integral, 1, None, closed="left")],
     }
-    _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "n_features")
+    _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "n_features", "params")
+    _merge_parameters: ClassVar[tuple[str, ...]] = (*HiddenMarkovEstimator._merge_parameters, "emissionprob_prior")
     _letters = "ste"
     _concentrations = ("startprob_prior", "transmat_prior", "emissionprob_prior")
     _emission_names: ClassVar[dict[str, str]] = {"e": "emissionprob_"}
@@ -201,6 +203,30 @@ class CategoricalHMM(HiddenMarkovEstimator):
         probabilities = self._categorical.probabilities(self._position()[0].emissions)
         return self.next_state_proba(key) @ (probabilities / probabilities.sum(axis=1, keepdims=True))
 
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Draw a sequence.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+        random_state : int, RandomState instance or None, optional
+            By default that of the model.
+        currstate : int, optional
+            The state to begin in.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, 1)
+            The symbols.
+        states : ndarray of shape (n_samples,)
+            The states they came from.
+        """
+        X, states = super().sample(n_samples, random_state, currstate)
+        return X.astype(np.int64), states
+
     # Parameters that are set by hand
 
     def _given_width(self) -> int:
@@ -210,7 +236,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         given = self.__dict__.get("_given", {})
         if "e" not in letters or "emissionprob_" not in given:
             return {}
-        return {"probabilities": check_shape(given["emissionprob_"], (self.n_components, width), "emissionprob_")}
+        return {"probabilities": check_numbers(given["emissionprob_"], (self.n_components, width), "emissionprob_")}
 
     def _given_emissions(self) -> Any:
         width = self._given_width()

@@ -164,7 +164,7 @@ class ChainAnswers(StreamingEstimator):
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
-    ) -> tuple[Array, NDArray[np.int64]]:
+    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Draw a sequence.
 
         Parameters

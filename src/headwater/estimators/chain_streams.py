@@ -14,7 +14,7 @@ from headwater.estimators.chain_answers import ChainAnswers
 from headwater.estimators.chains import Chunk, check_key, check_keys, check_lengths
 from headwater.learner import Learner, branch, closed, milestone_parameters, report
 from headwater.models.chain_records import ChainParameters
-from headwater.state import Batch, joined
+from headwater.state import NO_SEQUENCES, Batch, joined
 from headwater.statistics import Array
 from headwater.validation import check_width
 
@@ -169,7 +169,8 @@ class ChainStreams(ChainAnswers):
         """
         key, opened = check_key(key), dict(self.__dict__.get("_open", {}))
         if key not in opened:
-            raise ValueError(f"there is no open sequence with the key {key!r}, but {list(opened)}")
+            some = ", ".join(map(repr, list(opened)[:5])) + (" ..." if len(opened) > 5 else "")
+            raise ValueError(f"there is no open sequence with the key {key!r}; open are: {some or 'none'}")
         self._set(closed(self._state, opened.pop(key)), self._learner)
         self._cache.carry = None
         self._open = opened
@@ -240,9 +241,12 @@ class ChainStreams(ChainAnswers):
         states : ndarray of shape (n_samples, n_components), or (n_components,) for one row
             Probabilities, which sum to one in each row.
         """
-        self._parameters_seen()
+        if not self._has_state():
+            self._parameters_seen()
         single = isinstance(X, Mapping) or self._is_row(X)
         rows = self._one(X) if single else self._aligned(self._checked(X))
+        if self._has_state() and not single:
+            self._note_columns(Chunk(rows, NO_SEQUENCES, X, {}), reset=False)
         states = np.empty((len(rows), self.n_components))
         self._went_on(rows, key, np.empty(0), states)
         return states[0] if single else states

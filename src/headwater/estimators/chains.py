@@ -103,7 +103,7 @@ def check_lengths(lengths: Any, rows: int) -> NDArray[np.int64]:
 def check_key(key: Any, name: str = "key") -> Any:
     """Return the name of a sequence: a string or a whole number, or None for the one without a name."""
     if key is None or isinstance(key, str):
-        return key
+        return key if key is None else str(key)
     if isinstance(key, np.integer | int) and not isinstance(key, bool):
         return int(key)
     raise ValueError(f"{name} must be a string or a whole number that names a sequence, got {key!r:.80}")
@@ -130,7 +130,7 @@ def check_keys(key: Any, rows: int) -> tuple[list[Any], NDArray[np.int64], NDArr
 
 def check_probabilities(value: Any, shape: tuple[int, ...], name: str) -> Array:
     """Return probabilities of this shape, whose last axis sums to one."""
-    array = check_shape(value, shape, name)
+    array = check_numbers(value, shape, name)
     if array.min() < 0.0 or not np.allclose(array.sum(axis=-1), 1.0):
         raise ValueError(
             f"{name} must hold probabilities that sum to 1, got sums {np.atleast_1d(array.sum(axis=-1))[:5].tolist()}"
@@ -138,7 +138,7 @@ def check_probabilities(value: Any, shape: tuple[int, ...], name: str) -> Array:
     return array
 
 
-def check_shape(value: Any, shape: tuple[int, ...], name: str) -> Array:
+def check_numbers(value: Any, shape: tuple[int, ...], name: str) -> Array:
     """Return finite numbers in this shape; -1 is any length."""
     array = np.array(numeric(value, name), dtype=float)
     if array.ndim != len(shape) or any(wanted not in (-1, found) for wanted, found in zip(shape, array.shape, strict=True)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -105,9 +105,10 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
 
     Notes
     -----
-    A snapshot in which every sensor is missing is counted and changes nothing: what is expected of it is what is known. A
-    sensor that is always missing does no harm. The noise is taken to be no more than 120 dB below the mean power of a sensor.
-    The model has one source; of several, the strongest is found, and the others are taken for noise.
+    A snapshot in which every sensor is missing is counted, and expected to be like what is known by then: it slows a stream
+    down, as a row that says nothing new. A sensor that is always missing does no harm. The noise is taken to be no more
+    than 120 dB below the mean power of a sensor. The model has one source; of several, the strongest is found, and the
+    others are taken for noise.
 
     Examples
     --------
@@ -198,6 +199,11 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         batch, learner = super()._take(*arguments, **options)
         learner.model.sensors.check()  # type: ignore[attr-defined]
         return batch, learner
+
+    def _fit(self, X: Any, sample_weight: Any, labels: Any = None) -> Self:
+        if np.isnan(self._checked(X)).all():
+            raise ValueError("every sensor of every snapshot in X is missing (NaN): there is nothing to learn from")
+        return super()._fit(X, sample_weight, labels)
 
     def _checked(self, X: Any) -> Any:
         return check_snapshots(X, owner=type(self).__name__)

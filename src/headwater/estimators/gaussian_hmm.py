@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm
-from headwater.estimators.chains import check_chain_rows, check_shape, precision_factor
+from headwater.estimators.chains import check_chain_rows, check_numbers, precision_factor
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.families.gaussian import Gaussian
 from headwater.statistics import Array
@@ -32,7 +33,7 @@ class GaussianHMM(HiddenMarkovEstimator):
     covariance_type : {'spherical', 'diag', 'full', 'tied'}, default='diag'
         The kind of covariance.
     min_covar : float, default=1e-6
-        Added to the diagonal of the covariances.
+        Added to the diagonal of the covariances by passes of EM; those of a stream are kept from collapsing by a prior.
     startprob_prior, transmat_prior : float or array-like, optional
         Dirichlet parameters of the first state and of the passages; 1 is flat. By default flat for passes of EM, and a tenth
         of a count beside those of a stream.
@@ -50,7 +51,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         Whether passes are printed.
     params, init_params : str, default='stmc'
         Letters of what is learned, and of what is found at the start: startprob, transmat, means and covars. What `init_params`
-        leaves out has to be set before.
+        leaves out has to be set before; what `params` leaves out stays as it was set, or as the start finds it.
     algorithm : str or Algorithm, default='auto'
         'auto' streams by online EM in blocks, and `fit` then goes on by passes of EM; 'em' (Baum-Welch), 'online-em' (Cappé's
         recursion, step by step), 'soem', 'boem', 'online-vb', 'vb'; or an object such as ``OnlineEM(batch_size=1000)``.
@@ -95,8 +96,11 @@ class GaussianHMM(HiddenMarkovEstimator):
         "degrees_of_freedom_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "covariance_prior": [None, "array-like", Interval(numbers.Real, 0.0, None, closed="neither")],
     }
-    _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "covariance_type")
-    _merge_parameters: ClassVar[tuple[str, ...]] = ("n_components", "covariance_type", "half_life", "lag")
+    _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "covariance_type", "params")
+    _merge_parameters: ClassVar[tuple[str, ...]] = (
+        *HiddenMarkovEstimator._merge_parameters, "covariance_type", "min_covar", "mean_prior", "mean_precision_prior",
+        "degrees_of_freedom_prior", "covariance_prior",
+    )  # fmt: skip
     _letters = "stmc"
     _emission_names: ClassVar[dict[str, str]] = {"m": "means_", "c": "covars_"}
 
@@ -148,7 +152,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         self.n_threads = n_threads
 
     def _family(self, width: int) -> Gaussian:
-        mean = None if self.mean_prior is None else check_shape(np.atleast_1d(self.mean_prior), (width,), "mean_prior")
+        mean = None if self.mean_prior is None else check_numbers(np.atleast_1d(self.mean_prior), (width,), "mean_prior")
         family = Gaussian(
             self.n_components,
             self.covariance_type,
@@ -165,8 +169,10 @@ class GaussianHMM(HiddenMarkovEstimator):
         return check_chain_rows(X, type(self).__name__)
 
     def _checked_one(self, x: Any, names: Any, width: int | None) -> Array:
-        if not isinstance(x, dict) and np.ndim(x) == 1 and np.size(x) and _all_missing(x):
-            return check_chain_rows(np.asarray(x, dtype=float)[None], type(self).__name__)
+        values = list(x.values()) if isinstance(x, Mapping) else x
+        if np.ndim(values) == 1 and np.size(values) and _all_missing(values):
+            row = check_row(dict.fromkeys(x, 0.0) if isinstance(x, Mapping) else np.zeros(len(values)), names, width)
+            return np.full_like(row, np.nan)
         return check_row(x, names, width)
 
     # What was learned
@@ -186,7 +192,7 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     @means_.setter
     def means_(self, value: Any) -> None:
-        self._give("means_", check_shape(value, (self.n_components, -1), "means_"))
+        self._give("means_", check_numbers(value, (self.n_components, -1), "means_"))
 
     @property
     def covars_(self) -> Array:
@@ -247,10 +253,10 @@ class GaussianHMM(HiddenMarkovEstimator):
         given, found = self.__dict__.get("_given", {}), {}
         k, kind = self.n_components, self.covariance_type
         if "m" in letters and "means_" in given:
-            found["means"] = check_shape(given["means_"], (k, width), "means_")
+            found["means"] = check_numbers(given["means_"], (k, width), "means_")
         if "c" in letters and "covars_" in given:
             shape = {"full": (k, width, width), "tied": (width, width), "diag": (k, width), "spherical": (k,)}[kind]
-            found["factor"] = _factor(check_shape(given["covars_"], shape, "covars_"), kind)
+            found["factor"] = _factor(check_numbers(given["covars_"], shape, "covars_"), kind)
         return found
 
     def _given_emissions(self) -> Any:
@@ -286,7 +292,7 @@ def _compact(value: Any, k: int, kind: str) -> Array:
         else:
             covars = np.diagonal(covars, axis1=1, axis2=2)
             covars = covars[:, 0] if kind == "spherical" else covars
-    covars = check_shape(covars, {"full": (k, -1, -1), "tied": (-1, -1), "diag": (k, -1), "spherical": (k,)}[kind], "covars_")
+    covars = check_numbers(covars, {"full": (k, -1, -1), "tied": (-1, -1), "diag": (k, -1), "spherical": (k,)}[kind], "covars_")
     if kind in ("full", "tied"):
         symmetric = covars.shape[-1] == covars.shape[-2] and np.allclose(covars, np.swapaxes(covars, -1, -2))
         if not symmetric or np.linalg.eigvalsh(covars).min() <= 0.0:

@@ -17,8 +17,8 @@ from headwater.estimators.chain_streams import ChainStreams
 from headwater.estimators.chains import (
     GivenChain,
     Hold,
+    check_numbers,
     check_probabilities,
-    check_shape,
 )
 from headwater.estimators.display import html_table, text_table
 from headwater.estimators.mixture import CONSTRAINTS
@@ -26,7 +26,7 @@ from headwater.learner import Learner, belief
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
 from headwater.models.protocol import StartSettings
-from headwater.state import Batch
+from headwater.state import Batch, arrays_of
 from headwater.statistics import Array
 from headwater.validation import check_finite, numeric
 
@@ -59,8 +59,10 @@ class HiddenMarkovEstimator(ChainStreams):
         "init_params": [str],
         "lag": [Interval(numbers.Integral, 1, None, closed="left")],
     }
-    _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components",)
-    _merge_parameters: ClassVar[tuple[str, ...]] = ("n_components", "half_life", "lag")
+    _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "params")
+    _merge_parameters: ClassVar[tuple[str, ...]] = (
+        "n_components", "half_life", "lag", "params", "startprob_prior", "transmat_prior",
+    )  # fmt: skip
     _letters: ClassVar[str] = "st"
     _warns = False
 
@@ -144,7 +146,13 @@ class HiddenMarkovEstimator(ChainStreams):
                 f"give it a batch_size"
             )
         if algorithm.readout == "mode" and self._start_readout() != "mode":
-            raise ValueError(f"priors must be at least 1 for algorithm {algorithm.word!r}, whose probabilities are a mode")
+            names = " and ".join(self._concentrations)
+            raise ValueError(f"{names} must be at least 1 for algorithm {algorithm.word!r}, whose probabilities are a mode")
+        if hold is not None and algorithm.readout == "expect_log":
+            raise ValueError(
+                f"params must name all of {self._letters!r} for algorithm {algorithm.word!r}, whose bound is of them all, got "
+                f"{self.params!r}"
+            )
         return learner
 
     def _start_readout(self) -> str:
@@ -165,9 +173,9 @@ class HiddenMarkovEstimator(ChainStreams):
         k = self.n_components
         start = transitions = None
         if "s" in letters and "startprob_" in given:
-            start = check_shape(given["startprob_"], (k,), "startprob_")
+            start = check_numbers(given["startprob_"], (k,), "startprob_")
         if "t" in letters and "transmat_" in given:
-            transitions = check_shape(given["transmat_"], (k, k), "transmat_")
+            transitions = check_numbers(given["transmat_"], (k, k), "transmat_")
         return GivenChain(family, start, transitions, self._emissions_given(letters, width))
 
     _emission_names: ClassVar[dict[str, str]] = {}
@@ -210,7 +218,8 @@ class HiddenMarkovEstimator(ChainStreams):
 
     @property
     def _model(self) -> HiddenMarkov:
-        self._parameters_seen()  # or a sentence, if there are none
+        if not self._has_state():
+            self._parameters_seen()  # or a sentence, if there are none
         learner = self._learner if self._has_state() else self._make_learner(self._given_width())
         model = learner.model
         assert isinstance(model, HiddenMarkov)
@@ -221,6 +230,12 @@ class HiddenMarkovEstimator(ChainStreams):
 
     def _n_parameters(self) -> int:
         return self._model.n_parameters(self.n_features_in_ if self._has_state() else self._given_width())
+
+    def _check_merge(self, other: Any) -> None:
+        held = [None if one._state.base is None else one._state.base.prior.fixed for one in (self, other)]
+        arrays = [list(arrays_of(one)) for one in held]
+        if len(arrays[0]) != len(arrays[1]) or not all(map(np.array_equal, *arrays)):
+            raise ValueError("models must have the same values of what params leaves out, got different ones")
 
     # Parameters that are set by hand
 

@@ -110,6 +110,7 @@ def merge(models: Iterable[Estimator]) -> Estimator:
 
 
 def _check_alike(one: StreamingEstimator, other: StreamingEstimator) -> None:
+    one._check_merge(other)
     if one.n_features_in_ != other.n_features_in_:
         raise ValueError(f"models must have one width, got {one.n_features_in_} and {other.n_features_in_} columns")
     if one._learner.algorithm != other._learner.algorithm:

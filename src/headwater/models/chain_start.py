@@ -64,13 +64,13 @@ def first_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
     ends = [climbed(end.parameters, some, 5, 1e-4, end.summary) for end in _best(ends, 6)]
     ends = _best(ends, 3)
     whole = len(some) == len(batch)
-    ends = [climbed(end.parameters, batch, 20, 1e-5, end.summary if whole else None) for end in ends]
+    ends = [climbed(end.parameters, batch, 12, 1e-5, end.summary if whole else None) for end in ends]
     best = _best(ends, 1)[0]
     if len(batch) >= 5 * batch.X.shape[1] * model.n_components:
         weights = best.summary.statistics.emissions.count  # type: ignore[attr-defined]
         emissions = model.family.refined(prior.emissions, best.parameters.emissions, weights / weights.sum(), geometry)
         prior = replace(prior, emissions=emissions)
-    best = climbed(best.parameters, batch, 30, 1e-6, best.summary)
+    best = climbed(best.parameters, batch, 20, 1e-6, best.summary)
     return Start(prior, best.parameters, best.summary)
 
 

@@ -168,7 +168,15 @@ class Chained(Model, Protocol):
         self, parameters: Any, batch: Batch, carry: Any, rows: int, n_threads: int | None = None
     ) -> tuple[Summary, Any]: ...
 
-    def follow(self, parameters: Any, batch: Batch, carry: Any, scores: Array = NO_SCORES) -> Any: ...
+    def follow(
+        self,
+        parameters: Any,
+        batch: Batch,
+        carry: Any,
+        scores: Array = NO_SCORES,
+        filtered: Array = NO_SCORES,
+        n_threads: int | None = None,
+    ) -> Any: ...
 
     def sweep_open(
         self,
