@@ -418,13 +418,18 @@ def test_pieces_that_meet_are_one_piece(kind, lengths, monkeypatch):
 
 def watched(monkeypatch):
     """The sizes of the pieces that are tried."""
-    tried, slab = [], HiddenMarkov._slab
+    tried, slab, whole = [], HiddenMarkov._slab, HiddenMarkov._piece
 
     def watch(self, parameters, X, edges, begin, stop, piece, *rest):
         tried.append(piece)
         return slab(self, parameters, X, edges, begin, stop, piece, *rest)
 
+    def watch_whole(self, parameters, X, *rest):
+        tried.append(len(X))
+        return whole(self, parameters, X, *rest)
+
     monkeypatch.setattr(HiddenMarkov, "_slab", watch)
+    monkeypatch.setattr(HiddenMarkov, "_piece", watch_whole)
     return tried
 
 

@@ -53,14 +53,19 @@ class Smoother:
         X = batch.X if order is None else batch.X[order]
         rows, own_scores = len(X), np.empty(len(X)) if scores.size else NO_SCORES
         states = np.empty((rows, self.n_components)) if posteriors.size else NO_POSTERIORS
-        for piece, beyond in (*PIECES, (rows, rows)):
+        done: list[Any] = []
+        for piece, beyond in PIECES:
+            if rows <= piece:
+                break
 
             def work(slab: int, begin: int, stop: int, piece: int = piece, beyond: int = beyond) -> Any:
                 return self._slab(parameters, X, edges, begin, stop, piece, beyond, learning, own_scores, states)
 
-            done = [work(0, 0, rows)] if piece >= rows else run_slabs(work, rows, n_threads)
-            if all(one is not None for one in done) and _meet(done):
+            found = run_slabs(work, rows, n_threads)
+            if all(one is not None for one in found) and _meet(found):
+                done = found
                 break
+        done = done or [self._piece(parameters, X, edges, learning, own_scores, states)]
         if scores.size:
             scores[slice(None) if order is None else order] = own_scores
         if posteriors.size:
@@ -69,6 +74,25 @@ class Smoother:
         for one in done[1:]:
             totals = totals + one[0] if learning else None
         return totals, float(sum(one[1] for one in done))
+
+    def _piece(
+        self, parameters: Any, X: Array, edges: NDArray[np.int64], learning: bool, scores: Array, states: Array
+    ) -> tuple[Any, float]:
+        """Smooth all rows as one piece."""
+        k, number = self.n_components, len(edges) - 1
+        known, filters = np.zeros(number, dtype=bool), np.zeros((number, k))
+        shares, ahead, found = self._filtered(parameters, X, edges, known, filters, 1)
+        totals = self.zeros(X.shape[1]) if learning else None
+        start, steps = (totals.start, totals.steps) if totals is not None else (np.zeros(k), np.zeros((k, k)))
+        smooth(shares, ahead, edges, known, filters, np.diff(edges), parameters.transitions, start, steps)
+        if totals is not None:
+            totals.steps[...] *= parameters.transitions
+            totals = self._collected(parameters, X, shares, totals, 1)
+        if scores.size:
+            scores[...] = found
+        if states.size:
+            states[...] = shares
+        return totals, float(found.sum())
 
     def _slab(
         self, parameters: Any, X: Array, edges: NDArray[np.int64], begin: int, stop: int, piece: int, beyond: int,
