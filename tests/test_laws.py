@@ -10,7 +10,15 @@ from sklearn.base import clone
 
 import headwater as hw
 from headwater.algorithms import ALGORITHMS
-from headwater.checks import LAWS, STREAM_LAWS, applicable_laws, bad_input_is_refused, check_laws, the_state_is_finite
+from headwater.checks import (
+    LAWS,
+    STREAM_LAWS,
+    applicable_laws,
+    bad_input_is_refused,
+    check_laws,
+    memory_is_flat,
+    the_state_is_finite,
+)
 from headwater.state import sparse_rows
 from headwater.validation import check_counts
 
@@ -128,8 +136,8 @@ ARRIVAL_MODELS = [
 
 # Rows of a chain hang together, so there is no weight, no row alone, and no order but one. A symbol that is NaN is missing.
 CHAIN_ALGORITHMS = (
-    "online-em", hw.OnlineEM(batch_size=40), hw.SatoEM(batch_size=40), hw.BayesianOnlineEM(batch_size=40),
-    hw.OnlineVB(batch_size=40), hw.OnlineVB(batch_size=1),
+    "auto", hw.Auto(batch_size=40), "em", "vb", "online-em", hw.OnlineEM(batch_size=40), hw.SatoEM(batch_size=40),
+    hw.BayesianOnlineEM(batch_size=40), hw.OnlineVB(batch_size=40), hw.OnlineVB(batch_size=1),
 )  # fmt: skip
 CHAIN_MODELS = [
     chain_models.RowsInGaussianHMM(3, kind, algorithm=algorithm, warm_up=120, lag=10, random_state=0)
@@ -147,8 +155,14 @@ CHAIN_MODELS = [
 
 
 def chain_laws(model):
-    laws = (*LAWS, *STREAM_LAWS)
-    return [law for law in laws if not (law is bad_input_is_refused and isinstance(model, hw.CategoricalHMM))]
+    """Rows have no weights, so copies of them cannot be weighed, and a sum of two streams is not one of both.
+
+    That passes never lose is shown in test_hidden_markov.py. Blocks of "auto" are longer than these streams.
+    """
+    laws = LAWS if model.algorithm in ("em", "vb") else (*LAWS, *STREAM_LAWS)
+    symbols = isinstance(model, hw.CategoricalHMM)
+    left_out = [bad_input_is_refused] * symbols + [memory_is_flat] * (model.algorithm == "auto")
+    return [law for law in laws if law not in left_out]
 
 
 def name(model, law):
@@ -176,7 +190,7 @@ REGRESSION_CASES = [
     for law in applicable_laws(model)
 ]
 CHAIN_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (1, 10, 12) else pytest.mark.slow)
+    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (1, 5, 14, 16) else pytest.mark.slow)
     for number, model in enumerate(CHAIN_MODELS)
     for law in chain_laws(model)
 ]
