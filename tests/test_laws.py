@@ -171,7 +171,18 @@ def name(model, law):
 
 
 CASES = [pytest.param(model, law, id=name(model, law)) for model in MODELS for law in applicable_laws(model)]
-COUNT_CASES = [pytest.param(model, law, id=name(model, law)) for model in COUNT_MODELS for law in applicable_laws(model)]
+
+
+def told_elsewhere(model):
+    """A Markov chain is a multinomial, so of its rarer settings the multinomial tells enough."""
+    return isinstance(model, hw.MarkovMixture) and (not isinstance(model.algorithm, str) or model.half_life is not None)
+
+
+COUNT_CASES = [
+    pytest.param(model, law, id=name(model, law), marks=pytest.mark.slow if told_elsewhere(model) else ())
+    for model in COUNT_MODELS
+    for law in applicable_laws(model)
+]
 FACTOR_CASES = [
     pytest.param(model, law, id=f"{number}-{name(model, law)}")
     for number, model in enumerate(TOPIC_MODELS + SPECTRA_MODELS)
