@@ -178,13 +178,18 @@ def told_elsewhere(model):
     return isinstance(model, hw.MarkovMixture) and (not isinstance(model.algorithm, str) or model.half_life is not None)
 
 
+def varied(model):
+    """Forgetting and parts belong to the loop, and mixtures tell of them."""
+    return model.half_life is not None or model.parts > 1
+
+
 COUNT_CASES = [
     pytest.param(model, law, id=name(model, law), marks=pytest.mark.slow if told_elsewhere(model) else ())
     for model in COUNT_MODELS
     for law in applicable_laws(model)
 ]
 FACTOR_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}")
+    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=pytest.mark.slow if varied(model) else ())
     for number, model in enumerate(TOPIC_MODELS + SPECTRA_MODELS)
     for law in applicable_laws(model)
 ]
