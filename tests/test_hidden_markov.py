@@ -625,7 +625,7 @@ def check_long_chain(rows):
     assert len(path) == rows
 
 
-# What a reader found
+# Merging, missing rows, forgetting, single rows
 
 
 def test_models_of_different_priors_or_held_values_are_not_merged():
@@ -634,13 +634,15 @@ def test_models_of_different_priors_or_held_values_are_not_merged():
     with pytest.raises(ValueError, match="models must have one transmat_prior"):
         hw.merge([free, prior.partial_fit(X)])
 
-    def held(stay):
+    def held(stay, rows=3000):
         model = hw.GaussianHMM(2, random_state=0, params="smc", init_params="smc")
         model.transmat_ = [[stay, 1 - stay], [1 - stay, stay]]
-        return model.partial_fit(X)
+        return model.partial_fit(X[:rows])
 
     with pytest.raises(ValueError, match="the same values of what params leaves out"):
         hw.merge([held(0.8), held(0.9)])
+    with pytest.raises(ValueError, match="the same values of what params leaves out"):
+        hw.merge([held(0.8, 100), held(0.9, 90)])
     np.testing.assert_allclose(hw.merge([held(0.8), held(0.8).partial_fit(X[:50])]).transmat_[0], [0.8, 0.2])
 
 
@@ -710,3 +712,12 @@ def test_copies_in_a_warm_up_learn_on_their_own():
 def test_the_laws_of_rows_are_not_for_sequences():
     with pytest.raises(ValueError, match="rows that stand for themselves"):
         check_laws(hw.GaussianHMM(2), a_stream(100)[0])
+
+
+def test_scores_in_stretches_are_those_of_the_whole(monkeypatch):
+    rows, model = a_stream(600, seed=4)[0], by_hand()
+    rows[77] = np.nan
+    lengths = [100, 1, 399, 100]
+    wanted = model.score_steps(rows, lengths)
+    monkeypatch.setattr("headwater.models.hidden_markov.STRETCH", 37)
+    np.testing.assert_allclose(model.score_steps(rows, lengths), wanted, rtol=1e-13, atol=1e-13)

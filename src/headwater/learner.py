@@ -83,13 +83,12 @@ class Learner:
 
     def block_rows(self, progress: Progress) -> int:
         """Rows of the next batch, where rows hang together: they may grow with the stream, by which they cost less."""
-        size = self.batch_rows
         if not self.algorithm.grows:
-            return size
+            return self.batch_rows
+        most = BLOCKS * self.batch_rows
         if self.half_life is not None:  # a batch is forgotten as one
-            size = max(16, min(size, int(self.half_life / 8)))
-        most = BLOCKS * self.batch_rows if self.half_life is None else max(size, min(size * BLOCKS, int(self.half_life / 8)))
-        return int(np.clip(progress.rows_seen // 64, size, most))
+            most = max(16, min(most, int(self.half_life / 8)))
+        return int(np.clip(progress.rows_seen // 64, min(self.batch_rows, most), most))
 
     @cached_property
     def schedule(self) -> Schedule:

@@ -232,8 +232,9 @@ class HiddenMarkovEstimator(ChainStreams):
         return self._model.n_parameters(self.n_features_in_ if self._has_state() else self._given_width())
 
     def _check_merge(self, other: Any) -> None:
-        held = [None if one._state.base is None else one._state.base.prior.fixed for one in (self, other)]
-        arrays = [list(arrays_of(one)) for one in held]
+        if set(self._learned_with("params")) == set(self._letters) == set(other._learned_with("params")):
+            return
+        arrays = [list(arrays_of(one._belief()[0].fixed)) for one in (self, other)]
         if len(arrays[0]) != len(arrays[1]) or not all(map(np.array_equal, *arrays)):
             raise ValueError("models must have the same values of what params leaves out, got different ones")
 

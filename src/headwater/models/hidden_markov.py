@@ -30,6 +30,8 @@ from headwater.models.protocol import EXACT, NO_SCORES, Inference, Sampler, Star
 from headwater.state import Batch, Summary
 from headwater.statistics import Array
 
+STRETCH = 2**16  # rows that are scored at once
+
 
 @dataclass(frozen=True)
 class HiddenMarkov(Smoother):
@@ -228,9 +230,11 @@ class HiddenMarkov(Smoother):
         return replace(carry, filters=after)
 
     def log_likelihood(self, parameters: ChainParameters, batch: Batch, n_threads: int | None = None) -> Array:
-        """Log-score of every row, given those before it in its sequence."""
-        scores = np.empty(len(batch))
-        self.follow(parameters, batch, None, scores, n_threads=n_threads)
+        """Log-score of every row, given those before it in its sequence; in stretches, so that memory does not grow."""
+        scores, carry = np.empty(len(batch)), None
+        for at in range(0, len(batch), STRETCH):
+            rows = slice(at, at + STRETCH)
+            carry = self.follow(parameters, batch[rows], carry, scores[rows], n_threads=n_threads)
         return scores
 
     def posterior(self, parameters: ChainParameters, batch: Batch, n_threads: int | None = None) -> Array:
