@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from headwater.chunk import values_of
 from headwater.state import NO_LABELS, NO_WEIGHTS, Batch, SparseRows
 from headwater.statistics import Array
 
@@ -22,6 +23,7 @@ LARGEST_COUNT = 1e40
 
 def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
     """Return X as a C-ordered float64 matrix of finite rows; the array itself if it already is one."""
+    X = values_of(X)
     if issparse(X):
         raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense rows: pass {name}.toarray()")
     array = numeric(X, name)
@@ -48,6 +50,7 @@ def check_shape(array: Any, name: str) -> None:
 
 def check_snapshots(X: Any, name: str = "X", owner: str = "this model") -> NDArray[np.complex128]:
     """Return X as a C-ordered matrix of complex snapshots, with NaN in either part where a sensor is missing."""
+    X = values_of(X)
     if issparse(X):
         raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense snapshots, NaN where a sensor is missing")
     array = complex_numbers(X, name)
@@ -109,6 +112,7 @@ def check_angles(angles: Any) -> Array:
 
 def check_counts(X: Any, name: str = "X", owner: str = "this model") -> Array | SparseRows:
     """Return rows of counts, or of other weights that are not negative: a matrix, or SparseRows if they are sparse."""
+    X = values_of(X)
     if isinstance(X, SparseRows):
         return X
     if hasattr(X, "sparse") and all(str(kind).startswith("Sparse") for kind in getattr(X, "dtypes", ("",))):
@@ -238,6 +242,22 @@ def check_width(rows: Any, width: int, owner: str) -> None:
     """Refuse rows of another width."""
     if rows.shape[1] != width:
         raise ValueError(f"X has {rows.shape[1]} features, but {owner} is expecting {width} features as input")
+
+
+def check_names(columns: Sequence[str], known: Any, owner: str) -> None:
+    """Refuse columns of other names than those known, if they are, or in another order."""
+    if known is None or list(columns) == list(known):
+        return
+    others = [name for name in columns if name not in set(known)]
+    lacking = [name for name in known if name not in set(columns)]
+    if not others and not lacking:
+        raise ValueError(f"the columns must be in the order in which {owner} learned them: {', '.join(known)}")
+    found = " and ".join(
+        f"{what} {', '.join(names[:5])}{' ...' if len(names) > 5 else ''}"
+        for what, names in (("unknown ones:", others), ("without", lacking))
+        if names
+    )
+    raise ValueError(f"the columns must be those that {owner} learned from, got {found}")
 
 
 def check_weights(sample_weight: Any, rows: int) -> Array:

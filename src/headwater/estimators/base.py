@@ -16,11 +16,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
+from headwater.chunk import Chunk
 from headwater.learner import Learner, advance, branch, milestone_parameters, planted, report, settle, widened
 from headwater.passes import learn
 from headwater.state import Batch, State
 from headwater.statistics import Array
-from headwater.validation import check_labels, check_row, check_rows, check_weights, check_width, make_batch
+from headwater.validation import check_labels, check_names, check_row, check_rows, check_weights, check_width, make_batch
 
 # What a fit leaves behind, until something else is learned; and what goes when all is learned anew.
 FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_")
@@ -101,7 +102,21 @@ class StreamingEstimator(BaseEstimator, ABC):
 
     def _note_columns(self, X: Any, reset: bool) -> None:
         """Take note of the number and names of the columns, or refuse others than those known."""
-        validate_data(self, X, skip_check_array=True, reset=reset)
+        self._note_schema(X, reset)
+        if not isinstance(X, Chunk) or X.columns is None:
+            validate_data(self, X.X if isinstance(X, Chunk) else X, skip_check_array=True, reset=reset)
+        elif reset:
+            validate_data(self, X.X, skip_check_array=True, reset=True)
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        else:
+            check_names(X.columns, getattr(self, "feature_names_in_", None), type(self).__name__)
+
+    def _note_schema(self, X: Any, reset: bool) -> None:
+        """Take note of how the rows were made of what was read, if they came from a stream."""
+        if reset:
+            self.__dict__.pop("schema_", None)
+            if isinstance(X, Chunk) and X.schema is not None:
+                self.schema_ = X.schema
 
     @property
     def _n_labels(self) -> int:

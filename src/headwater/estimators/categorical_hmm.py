@@ -165,6 +165,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         return rows  # symbols beyond those that are known were refused before
 
     def _note_columns(self, X: Any, reset: bool) -> None:
+        self._note_schema(X.given, reset)
         if reset:
             self.n_features_in_ = self._width_of(X.rows)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from headwater.chunk import values_of
 from headwater.families.categorical import Categorical
 from headwater.families.gaussian import Gaussian
 from headwater.models.chain_records import ChainParameters
@@ -35,6 +36,7 @@ class Chunk:
 
 def check_chain_rows(X: Any, owner: str, name: str = "X") -> Array:
     """Return rows of finite numbers, of which some may be missing: NaN in every column."""
+    X = values_of(X)
     if issparse(X):
         raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense rows: pass {name}.toarray()")
     array = numeric(X, name)
@@ -65,6 +67,7 @@ def check_chain_rows(X: Any, owner: str, name: str = "X") -> Array:
 
 def check_symbols(X: Any, n_symbols: int | None, owner: str, name: str = "X") -> Array:
     """Return symbols as a column of whole numbers from 0 to n_symbols - 1, NaN where they are missing."""
+    X = values_of(X)
     if issparse(X):
         raise TypeError(f"{name} is a sparse matrix, but {owner} needs a column of symbols: pass {name}.toarray()")
     array = numeric(X, name)

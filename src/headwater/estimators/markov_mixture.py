@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from headwater.algorithms import Algorithm
+from headwater.chunk import values_of
 from headwater.estimators.sequence_mixture import SequenceMixture
 from headwater.estimators.sequences import check_sequences, transition_counts
 from headwater.families.multinomial import Multinomial
@@ -202,6 +203,7 @@ weight_concentration_prior, n_threads, parts
 
     def _counted(self, X: Any, lengths: Any, y: Any = None, anew: bool = False) -> SparseRows:
         """Return the counts of sequences, unless they are counts already."""
+        X = values_of(X)
         if isinstance(X, SparseRows):
             return X
         if y is not None and lengths is None:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.chunk import Chunk
 from headwater.estimators.count_mixture import CountMixture
 from headwater.state import SparseRows
 from headwater.statistics import Array
@@ -21,6 +22,11 @@ class SequenceMixture(CountMixture):
     @abstractmethod
     def _counted(self, X: Any, lengths: Any, y: Any = None, anew: bool = False) -> SparseRows:
         """Return the counts of sequences, unless they are counts already; `anew`, of a model that knows nothing yet."""
+
+    def _counts(self, X: Any, lengths: Any, y: Any = None, anew: bool = False) -> Any:
+        """Return the counts of sequences, with what is known of how they were read."""
+        counted = self._counted(X, lengths, y, anew)
+        return Chunk(counted, schema=X.schema) if isinstance(X, Chunk) else counted
 
     def _checked(self, X: Any) -> Any:
         return self._counted(X, None)
@@ -49,7 +55,7 @@ class SequenceMixture(CountMixture):
         self : object
             The fitted estimator.
         """
-        return super().fit(self._counted(X, lengths, y, anew=not self.warm_start), None, sample_weight, labels=labels)
+        return super().fit(self._counts(X, lengths, y, anew=not self.warm_start), None, sample_weight, labels=labels)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Self:
         """Learn some sequences of a stream; the answer does not depend on how the stream was cut.
@@ -72,7 +78,7 @@ class SequenceMixture(CountMixture):
         self : object
             The estimator, some sequences wiser.
         """
-        return super().partial_fit(self._counted(X, lengths, y), None, sample_weight, labels=labels)
+        return super().partial_fit(self._counts(X, lengths, y), None, sample_weight, labels=labels)
 
     def update(self, X: Any, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Array:
         """Score each sequence as the model was before learning it, and learn it, in one E-step.
@@ -93,7 +99,7 @@ class SequenceMixture(CountMixture):
         scores : ndarray of shape (n_sequences,)
             Log-probability of each sequence before it was learned.
         """
-        return super().update(self._counted(X, lengths), sample_weight, labels=labels)
+        return super().update(self._counts(X, lengths), sample_weight, labels=labels)
 
     def warm_start_from(
         self, X: Any, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None, weight: float = 1.0
@@ -118,7 +124,7 @@ class SequenceMixture(CountMixture):
         self : object
             The estimator, at the beginning of a stream.
         """
-        return super().warm_start_from(self._counted(X, lengths, anew=True), sample_weight, labels=labels, weight=weight)
+        return super().warm_start_from(self._counts(X, lengths, anew=True), sample_weight, labels=labels, weight=weight)
 
     def score_samples(self, X: Any, lengths: Any = None) -> Array:
         """Return the log-probability of each sequence.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from headwater.chunk import values_of
 from headwater.state import SparseRows
 from headwater.validation import check_finite, numeric
 
@@ -19,6 +20,7 @@ def check_sequences(X: Any, lengths: Any, name: str = "X") -> tuple[NDArray[np.i
     `X` is a list of sequences (or a series, or anything else that yields them), a matrix with one in each row, or, with
     `lengths`, the symbols of all of them.
     """
+    X = values_of(X)
     if lengths is None:
         X = _listed(X)
         if isinstance(X, list):

@@ -1,0 +1,76 @@
+"""Chunk: rows of a stream as they come out of a file, with the names of their columns and what belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# What may come with the rows, by the names that `partial_fit` gives them.
+COMPANIONS = ("y", "sample_weight", "labels", "lengths", "key")
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Rows of a stream: `model.partial_fit(chunk)` takes them alone, `model.partial_fit(**chunk)` with what belongs to them.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), or sparse array
+        The rows; with `lengths`, the rows of sequences, one after the other.
+    columns : sequence of str, optional
+        Names of the columns.
+    y, sample_weight, labels, lengths, key : array-like, optional
+        Target, weight and label of each row, lengths of complete sequences, or the key of each row's sequence.
+    start : int
+        Place of the first row in its stream.
+    schema : mapping, optional
+        How the rows were made of what was read, in words that JSON knows; a model that learns from them keeps it.
+    """
+
+    X: Any
+    columns: Sequence[str] | None = None
+    y: Any = None
+    sample_weight: Any = None
+    labels: Any = None
+    lengths: Any = None
+    key: Any = None
+    start: int = 0
+    schema: Mapping[str, Any] | None = None
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the rows."""
+        return tuple(self.X.shape)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        array = self.X.toarray() if hasattr(self.X, "toarray") else self.X
+        return np.array(array, dtype=dtype, copy=copy)
+
+    def keys(self) -> Iterator[str]:
+        """Yield the names of what is there, so that `**chunk` passes it on."""
+        yield "X"
+        yield from (name for name in COMPANIONS if getattr(self, name) is not None)
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "X":
+            return Chunk(self.X, self.columns, start=self.start, schema=self.schema)
+        if name in COMPANIONS and getattr(self, name) is not None:
+            return getattr(self, name)
+        raise KeyError(name)
+
+
+def values_of(X: Any) -> Any:
+    """Return the rows of a chunk, and anything else as it is. What belongs to the rows must not be lost on the way."""
+    if not isinstance(X, Chunk):
+        return X
+    lost = [name for name in X.keys() if name != "X"]  # noqa: SIM118
+    if lost:
+        raise ValueError(f"the chunk comes with {' and '.join(lost)}, which would be lost: pass it on as partial_fit(**chunk)")
+    return X.X
