@@ -18,7 +18,7 @@ from benchmarks.scale import FULL, QUICK, Scale
 from benchmarks.timing import Timing, interleave
 
 TINY = Scale("tiny", divide=10_000, repeats=1, seeds=1)
-NEW_PROCESSES = {"startup", "memory"}
+NEW_PROCESSES = {"startup", "memory", "files"}
 
 
 @pytest.fixture
