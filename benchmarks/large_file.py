@@ -22,9 +22,7 @@ def appended(block: Path, path: Path, size: int) -> int:
     head, _, body = block.read_bytes().partition(b"\n")
     free = shutil.disk_usage(path.parent).free
     if free < size + 2 * len(body):
-        raise RuntimeError(
-            f"{path.parent} has {free / 1e9:.1f} GB left, and {size / 1e9:.1f} GB are needed: choose another folder"
-        )
+        raise RuntimeError(f"{path.parent} has {free / 1e9:.1f} GB left, and {size / 1e9:.1f} GB are needed")
     with path.open("wb") as file:
         written = file.write(head + b"\n")
         while written < size:
