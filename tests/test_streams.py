@@ -234,6 +234,18 @@ def test_rows_of_parquet_are_skipped_unread(tmp_path, monkeypatch):
     assert read[-1] == [3, 4]
 
 
+@pytest.mark.slow
+def test_a_large_row_group_is_read_bit_by_bit(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(2_000_000, 10))
+    pq.write_table(
+        pa.table({f"x{place}": rows[:, place] for place in range(10)}), tmp_path / "rows.parquet", row_group_size=len(rows)
+    )
+    stream = hw.stream(tmp_path / "rows.parquet", chunk_rows=1024, prefetch=False)
+    before = pa.total_allocated_bytes()
+    most = max(pa.total_allocated_bytes() - before for _ in stream)
+    assert 0 < most < rows.nbytes / 3
+
+
 def test_a_fingerprint_changes_with_file_and_options(tmp_path):
     path = write(tmp_path, "csv", X)
     marks = [hw.stream(path).fingerprint(), hw.stream(path).fingerprint(), hw.stream(path, shuffle=10).fingerprint()]

@@ -166,6 +166,12 @@ def test_lines_before_the_names(tmp_path):
     assert hw.stream(path).columns == ["c0", "c1"]
     assert hw.stream(path, header=True).columns == ["1", "2"]
     assert dense(hw.stream(path, header=True)).tolist() == [[3, 4]]
+    path.write_text("id,2019\n1,4\n")
+    assert hw.stream(path).columns == ["id", "2019"]
+    refused(
+        path, "5.1,iris\n4.9,iris\n", "may have names in its first row, or not, '5.1', 'iris': say header=True or header=False"
+    )
+    assert dense(hw.stream(path, header=False, categories="drop")).tolist() == [[5.1], [4.9]]
     write(tmp_path, "csv", X, stem="a")
     (tmp_path / "b.csv").write_text("a,b,c\n")  # a part without rows
     assert np.array_equal(dense(hw.stream([tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "a.csv"])), np.vstack([X, X]))
@@ -179,6 +185,10 @@ def test_files_that_are_not_there(tmp_path):
         hw.stream(tmp_path)
     (tmp_path / "notes.md").touch()
     with pytest.raises(FileNotFoundError, match="only 1 with unknown endings: name their format="):
+        hw.stream(tmp_path)
+    write(tmp_path, "csv", X)
+    write(tmp_path, "parquet", X)
+    with pytest.raises(ValueError, match="holds files of several formats, csv and parquet: choose some by a glob"):
         hw.stream(tmp_path)
 
 
