@@ -1,5 +1,6 @@
 """Streams: the same rows out of every format, cut in the same places, again and again."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -218,6 +219,28 @@ def test_an_error_arrives_where_its_chunk_would():
 def test_chunks_are_as_large_as_their_width_allows():
     sizes = {width: hw.stream(np.ones((2, width))).chunk_rows for width in (1, 8, 10, 50, 500, 20_000)}
     assert sizes == {1: 65536, 8: 65536, 10: 32768, 50: 8192, 500: 1024, 20_000: 16}
+
+
+@pytest.mark.parametrize("options", [{"missing": "drop"}, {"categories": "one-hot", "missing": "zero", "shuffle": 30}])
+def test_a_pass_goes_on_where_rows_are_changed(options, tmp_path):
+    path = tmp_path / "gaps.csv"
+    path.write_text("x,kind\n" + "".join(f"{'' if n % 3 else n},{'ab'[n % 2]}\n" for n in range(100)))
+    stream = hw.stream(path, chunk_rows=8, **{"categories": "drop", **options})
+    whole = list(stream)
+    assert sum(map(len, whole)) == (34 if options["missing"] == "drop" else 100)
+    for place, chunk in enumerate(whole):
+        rest = list(stream.chunks(chunk.start))
+        assert [one.start for one in rest] == [one.start for one in whole[place:]]
+        assert np.array_equal(dense(rest), dense(whole[place:]))
+
+
+def test_a_pipe_with_a_name(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_bytes(KINDS["csv"].write(X)))
+    writer.start()
+    assert np.array_equal(dense(hw.stream(path, chunk_rows=10)), X)
+    writer.join()
 
 
 def test_rows_of_parquet_are_skipped_unread(tmp_path, monkeypatch):

@@ -53,7 +53,7 @@ def _sparse(schema: Mapping[str, Any], options: Options) -> sparse.Recipe:
     width = _whole(schema, "width", 1, sparse.WIDEST)
     vocabulary = _texts(schema, "vocabulary", documents.MOST_WORDS)
     _check(vocabulary is None or len(vocabulary) == width, "vocabulary", vocabulary)
-    return sparse.Recipe(width, vocabulary, _companions(schema))
+    return sparse.Recipe(width, vocabulary, _companions(schema), base=_whole(schema, "base", 0, 1, 1))
 
 
 def _text(schema: Mapping[str, Any], options: Options) -> documents.Recipe:

@@ -20,6 +20,7 @@ from headwater.streams.schemas import recipe_like, schema_of
 from headwater.streams.sentences import StreamError
 from headwater.streams.shuffling import permuted
 from headwater.streams.sources import Piece, find_pieces
+from headwater.streams.sparse import widest
 
 
 class Stream:
@@ -40,7 +41,11 @@ class Stream:
         if self._like is not None:
             return recipe_like(self._like, self._options)
         one = self._format(0)
-        return plan(one, one.read().head(first, self._said(0)), self._options, first.name)
+        head = one.read().head(first, self._said(0))
+        if getattr(head, "open", False) and len(self._pieces) > 1:
+            others = (self._format(at).read().head(piece, self._said(at)) for at, piece in enumerate(self._pieces) if at)
+            head = widest([head, *others])
+        return plan(one, head, self._options, first.name)
 
     def _format(self, index: int) -> Format:
         """Return the format of a piece: as named, by its ending, or by its first bytes."""
