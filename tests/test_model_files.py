@@ -235,7 +235,7 @@ HOSTILE = {
     "other width": (lambda h, a: h.update(width=3), "n_features_in_"),
     "method replaced": (lambda h, a: h["results"].update(fit=1), "has the result 'fit'"),
     "names too many": (lambda h, a: h["results"].update(feature_names_in_=["a", "b", "c"]), "3 names for 2 columns"),
-    "infinite": (lambda h, a: a["state/statistics/first"].fill(np.inf), "holds NaN or infinity"),
+    "infinite": (lambda h, a: a["state/statistics/first"].fill(np.inf), "holds NaN, infinity"),
     "negative": (lambda h, a: a["state/statistics/count"].__imul__(-1.0), "negative counts"),
     "not definite": (lambda h, a: a["state/statistics/second"].__imul__(-1.0), "not positive definite"),
     "single precision": (

@@ -38,7 +38,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "warm_up": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
     "weight_concentration_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     "n_threads": [None, Interval(numbers.Integral, 1, None, closed="left")],
-    "parts": [Interval(numbers.Integral, 1, None, closed="left")],
+    "parts": [Interval(numbers.Integral, 1, 4096, closed="both")],
 }
 
 
