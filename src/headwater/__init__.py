@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from headwater.estimators.categorical_hmm import CategoricalHMM
     from headwater.estimators.completion import completion_perplexity
+    from headwater.estimators.description import Description
     from headwater.estimators.direction_of_arrival import DirectionOfArrival
     from headwater.estimators.gaussian_hmm import GaussianHMM
     from headwater.estimators.gaussian_mixture import GaussianMixture
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
     from headwater.estimators.merging import merge
     from headwater.estimators.multinomial_mixture import MultinomialMixture
     from headwater.estimators.regression_mixture import RegressionMixture
+    from headwater.history import History
     from headwater.matching import Match, MergeReport
+    from headwater.monitors import Monitor
+    from headwater.reports import report
     from headwater.schedules import Decay, ForgettingFactor, Harmonic
 
 __version__ = "0.1.0"
@@ -47,7 +51,11 @@ _HOMES = {
     "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
     "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.merging": ["merge"],
+    "headwater.estimators.description": ["Description"],
+    "headwater.history": ["History"],
     "headwater.matching": ["Match", "MergeReport"],
+    "headwater.monitors": ["Monitor"],
+    "headwater.reports": ["report"],
     "headwater.algorithms": [
         "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "CollapsedVB", "MomentMatching", "OnlineEM",
         "OnlineVB", "QuasiBayes", "SatoEM", "SimulatedEM", "SurrogateEM",
@@ -64,17 +72,20 @@ __all__ = [
     "CategoricalHMM",
     "CollapsedVB",
     "Decay",
+    "Description",
     "DirectionOfArrival",
     "ForgettingFactor",
     "GaussianHMM",
     "GaussianMixture",
     "Harmonic",
+    "History",
     "ItakuraSaitoNMF",
     "LatentDirichletAllocation",
     "MarkovMixture",
     "Match",
     "MergeReport",
     "MomentMatching",
+    "Monitor",
     "MultinomialMixture",
     "OnlineEM",
     "OnlineVB",
@@ -85,6 +96,7 @@ __all__ = [
     "SurrogateEM",
     "completion_perplexity",
     "merge",
+    "report",
 ]
 
 
