@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 
 from headwater.chunk import Chunk
 from headwater.estimators.describing import Limits, notes_of
-from headwater.estimators.description import Description
+from headwater.estimators.description import Description, Value
 from headwater.learner import Learner, advance, branch, milestone_parameters, planted, report, settle, widened
 from headwater.passes import learn
 from headwater.state import Batch, State
@@ -510,6 +510,22 @@ class StreamingEstimator(BaseEstimator, ABC):
     @abstractmethod
     def _describe(self, limits: Limits) -> Description:
         """Describe what only this model has: components, matrices, curves, facts."""
+
+    def _patterns(self) -> Array | None:
+        """What components are in all columns (K, d), where that may be looked at as images."""
+        return None
+
+    def _gaussians(self) -> Any:
+        """What has `weights_`, `means_`, `covariances_` and `covariance_type`, if components are Gaussians over the columns."""
+        return None
+
+    def _row_scores(self, **chunk: Any) -> Array:
+        """Score each row by what is known now."""
+        return np.asarray(self.score_samples(**chunk))
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        """Say what makes a row odd: some of its values, how far each stands out, the farthest first."""
+        return ()
 
     def _shares_now(self) -> Array:
         """Shares of the components by the statistics as they are: nothing is settled; empty in the warm-up."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm
-from headwater.estimators.describing import Limits, column_names, gaussian_components
-from headwater.estimators.description import Description
+from headwater.estimators.describing import Limits, column_names, gaussian_components, gaussian_oddities
+from headwater.estimators.description import Description, Value
 from headwater.estimators.given import given_parameters, shaped
 from headwater.estimators.intervals import CredibleIntervals, credible_intervals, mean_intervals
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
@@ -279,6 +279,18 @@ class GaussianMixture(MixtureEstimator):
                 lambda columns: mean_intervals(self._family, belief, limits.level, columns),
             )
         )  # fmt: skip
+
+    def _patterns(self) -> Array:
+        return self.means_
+
+    def _gaussians(self) -> Any:
+        return self
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        k = int(self.predict_one(row))
+        covariances = self.covariances_
+        covariance = covariances if self._family.covariance_type == "tied" else covariances[k]
+        return gaussian_oddities(column_names(self, self.n_features_in_), row, self.means_[k], covariance, most)
 
     def _variances(self) -> Array:
         """Variance of each column in each component, whatever the kind (K, d)."""

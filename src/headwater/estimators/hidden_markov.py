@@ -17,6 +17,7 @@ from headwater.estimators.chain_streams import ChainStreams
 from headwater.estimators.chains import (
     GivenChain,
     Hold,
+    check_keys,
     check_numbers,
     check_probabilities,
 )
@@ -287,6 +288,17 @@ class HiddenMarkovEstimator(ChainStreams):
         names = [f"state {k}" for k in range(len(often))]
         matrices = (matrix_of("Passages between states", names, transitions, often, shown),) if len(often) > 1 else ()
         return {**found, "component": "state", "weight": "how often", "components": components, "matrices": matrices}
+
+    def _row_scores(self, **chunk: Any) -> Array:
+        key = chunk.pop("key", None)
+        if key is None or np.isscalar(key):
+            return self.score_steps(**chunk)
+        rows = self._checked(chunk["X"])
+        _, _, places = check_keys(key, len(rows))
+        order = np.argsort(places, kind="stable")  # each sequence in one piece
+        scores = np.empty(len(rows))
+        scores[order] = self.score_steps(rows[order], np.bincount(places))
+        return scores
 
     def _shares_of(self, state: State) -> Array:
         statistics: Any = state.statistics if state.average is None else state.average

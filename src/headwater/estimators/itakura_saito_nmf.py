@@ -412,6 +412,13 @@ class ItakuraSaitoNMF(FactorEstimator):
             values_left_out=max(0, len(names) - limits.values), **hidden(shares, shown),
         )  # fmt: skip
 
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        frame, expected = np.asarray(row, dtype=float), self.transform_one(row) @ self.components_
+        decibels = 10.0 * np.log10(np.maximum(frame, 1e-300) / np.maximum(expected, 1e-300))
+        loud = np.argsort(-decibels, kind="stable")[:most]
+        names = column_names(self, self.n_features_in_, "bin ")
+        return tuple(Value(names[at], float(frame[at]), standing=float(decibels[at] / 3.0)) for at in loud)
+
     def _shares_of(self, state: State) -> Array:
         parameters, statistics = state.parameters, cast(Any, state.statistics)
         return np.asarray((parameters.powers * statistics.down).sum(axis=1) / parameters.scales)

@@ -14,8 +14,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
 from headwater.estimators.base import one_line
-from headwater.estimators.describing import Limits, column_names, word_components
-from headwater.estimators.description import Description
+from headwater.estimators.describing import Limits, column_names, count_oddities, word_components
+from headwater.estimators.description import Description, Value
 from headwater.estimators.factors import FactorEstimator
 from headwater.learner import Learner, report, settle, widened
 from headwater.models.protocol import StartSettings
@@ -450,6 +450,13 @@ class LatentDirichletAllocation(FactorEstimator):
             component="topic", weight="share of words",
             **word_components(names, self._shares(), self.topics_, limits, self.components_),
         )  # fmt: skip
+
+    def _patterns(self) -> Array:
+        return self.topics_
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        names = column_names(self, self.n_features_in_, "word ")
+        return count_oddities(names, row, self.transform_one(row) @ self.topics_, most)
 
     def _shares_of(self, state: State) -> Array:
         statistics: Any = state.statistics if state.average is None else state.average

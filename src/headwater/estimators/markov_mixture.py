@@ -21,7 +21,7 @@ from headwater.estimators.describing import (
     symbol_names,
     word_components,
 )
-from headwater.estimators.description import Description
+from headwater.estimators.description import Description, Value
 from headwater.estimators.sequence_mixture import SequenceMixture
 from headwater.estimators.sequences import check_sequences, transition_counts
 from headwater.families.multinomial import Multinomial
@@ -256,6 +256,19 @@ weight_concentration_prior, n_threads, parts
         return Description(width="symbols",
             columns=self.n_symbols_, **{**found, "value": "probability to come first"}, matrices=tuple(matrices)
         )  # fmt: skip
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        symbols = np.asarray(row, dtype=np.int64)
+        if not len(symbols):
+            return ()
+        names, k = symbol_names(self, self.n_symbols_), int(self.predict([symbols])[0])
+        chances = np.append(self.startprob_[k, symbols[0]], self.transmat_[k, symbols[:-1], symbols[1:]])
+        places = np.argsort(chances, kind="stable")[:most]
+        steps = [
+            f"{names[symbols[at - 1]]} → {names[symbols[at]]}" if at else f"starts with {names[symbols[0]]}" for at in places
+        ]
+        found = {step: Value(step, float(chances[at])) for step, at in zip(steps, places, strict=True)}
+        return tuple(found.values())
 
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         start, steps = self.startprob_, self.transmat_

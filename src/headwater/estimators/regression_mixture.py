@@ -388,6 +388,12 @@ class RegressionMixture(TargetMixture):
             value="coefficient", components=components, values_left_out=coef.shape[1] - len(columns), **hidden(weights, shown)
         )
 
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        inputs, y = np.asarray(row[:-1], dtype=float), float(row[-1])
+        k = int(self.predict_components(inputs[None], [y])[0])
+        expected = float(inputs @ self.coef_[k] + self.intercept_[k])
+        return (Value("target", y, standing=(y - expected) / float(np.sqrt(self.noise_variance_[k]))),)
+
     def _input_spreads(self) -> tuple[Array, float]:
         """Standard deviations of the inputs and of the target, over all rows."""
         _, moments, _ = self._proper_belief()
