@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,8 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of states.
+    n_components : int or 'auto', default=1
+        Number of states. With 'auto' models with several numbers of them race for the rows (see `race_`).
     covariance_type : {'spherical', 'diag', 'full', 'tied'}, default='diag'
         The kind of covariance.
     min_covar : float, default=1e-6
@@ -106,7 +106,7 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | Literal["auto"] = 1,
         covariance_type: str = "diag",
         *,
         min_covar: float = 1e-6,
@@ -192,7 +192,7 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     @means_.setter
     def means_(self, value: Any) -> None:
-        self._give("means_", check_numbers(value, (self.n_components, -1), "means_"))
+        self._give("means_", check_numbers(value, (self._number, -1), "means_"))
 
     @property
     def covars_(self) -> Array:
@@ -208,14 +208,14 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     @covars_.setter
     def covars_(self, value: Any) -> None:
-        self._give("covars_", _compact(value, self.n_components, self.covariance_type))
+        self._give("covars_", _compact(value, self._number, self.covariance_type))
 
     def _matrices(self, covariance: Array, width: int) -> Array:
         """One matrix for each state, whatever the kind."""
         if self.covariance_type == "full":
             return np.array(covariance)
         if self.covariance_type == "tied":
-            return np.tile(covariance, (self.n_components, 1, 1))
+            return np.tile(covariance, (self.n_components_, 1, 1))
         return (covariance[:, :, None] if self.covariance_type == "diag" else covariance[:, None, None]) * np.eye(width)
 
     def next_distribution(self, key: Any = None) -> tuple[Array, Array]:

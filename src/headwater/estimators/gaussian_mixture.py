@@ -28,8 +28,8 @@ class GaussianMixture(MixtureEstimator):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of components.
+    n_components : int or 'auto', default=1
+        Number of components. With 'auto' models with several numbers of them race for the rows (see `race_`).
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
         Each component its own matrix, all the same matrix, each its own diagonal, each its own single variance.
     tol : float, default=1e-3
@@ -138,7 +138,7 @@ class GaussianMixture(MixtureEstimator):
 
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | Literal["auto"] = 1,
         *,
         covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
         tol: float = 1e-3,
@@ -191,7 +191,7 @@ class GaussianMixture(MixtureEstimator):
 
     # Parameters to learner
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         mean_prior = None if self.mean_prior is None else shaped(self.mean_prior, (width,), "mean_prior")
         family = Gaussian(
