@@ -124,6 +124,7 @@ def _merged_races(given: list[Estimator]) -> tuple[Estimator, MergeReport]:
     if not begun:
         # Rows that wait for a race are what each has learned: the largest goes on with those of the others.
         waiting, report = _merged(given, [racing.standing(model, model._least_components, 2**62) for model in given])
+        assert waiting._state.buffer is not None
         merged = copy(given[report.reference])
         merged._set(State(waiting._state.key), merged._own_learner)
         merged._advance(waiting._state.buffer.batch(), merged._own_learner, False)

@@ -43,7 +43,7 @@ class Tally:
         scores, weights = np.concatenate([self.waiting, scores]), np.concatenate([self.weights, weights])
         full = len(scores) // size
         rest = full * size
-        weighted = (scores[:rest] * weights[:rest, None]).reshape(full, size, -1).sum(axis=1)
+        weighted = (scores[:rest] * weights[:rest, None]).reshape(full, size, scores.shape[1]).sum(axis=1)
         apart = weighted - weighted[:, :1]
         return Tally(
             _added(self.sums, apart),
