@@ -31,7 +31,7 @@ def credible_intervals(family: Gaussian, concentration: Array, belief: GaussianB
     if family.kind.matrix:
         scale, dof = np.diagonal(scale, axis1=-2, axis2=-1), dof - width + 1.0
     elif family.spherical:
-        scale, dof = scale[:, None] * width, dof * width
+        scale, dof = scale.reshape(k, -1) * width, dof * width
     scale, dof = np.broadcast_to(scale, (k, width)), np.broadcast_to(dof, (k, width))
     spread = np.sqrt(scale / (precision * dof))
     means = belief.means[..., None] + spread[..., None] * stats.t.ppf(tails, dof[..., None])
