@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headwater.estimators.merging import merge
     from headwater.estimators.multinomial_mixture import MultinomialMixture
     from headwater.estimators.regression_mixture import RegressionMixture
+    from headwater.estimators.saving import load
     from headwater.matching import Match, MergeReport
     from headwater.schedules import Decay, ForgettingFactor, Harmonic
 
@@ -47,6 +48,7 @@ _HOMES = {
     "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
     "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.merging": ["merge"],
+    "headwater.estimators.saving": ["load"],
     "headwater.matching": ["Match", "MergeReport"],
     "headwater.algorithms": [
         "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "CollapsedVB", "MomentMatching", "OnlineEM",
@@ -84,6 +86,7 @@ __all__ = [
     "SimulatedEM",
     "SurrogateEM",
     "completion_perplexity",
+    "load",
     "merge",
 ]
 

@@ -115,7 +115,8 @@ def advance(learner: Learner, state: State, batch: Batch, scores: Array = NO_SCO
         if len(state.parts) != (learner.parts if learner.parts > 1 else 0):
             state = _dealt(learner, state)
         chained = learner.model.chained
-        if learner.sweeps and (state.pending is not None or state.waiting):  # the algorithm was another before
+        full = state.pending is not None and state.pending.rows >= learner.batch_rows
+        if full or (learner.sweeps and state.waiting):  # the algorithm was another before
             state = replace(settle(learner, state), carry=_now(learner, state) if chained else None)
         take = _deal if learner.parts > 1 else _sweep if learner.sweeps else _fold_chained if chained else _fold_batches
         state, total = take(learner, state, batch[at:], scores[at:])

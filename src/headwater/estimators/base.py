@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
@@ -19,8 +21,9 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from headwater.chunk import Chunk
 from headwater.learner import Learner, advance, branch, milestone_parameters, planted, report, settle, widened
 from headwater.passes import learn
-from headwater.state import Batch, State
+from headwater.state import Batch, SparseRows, State
 from headwater.statistics import Array
+from headwater.storage.states import holds_rows
 from headwater.validation import check_labels, check_names, check_row, check_rows, check_weights, check_width, make_batch
 
 # What a fit leaves behind, until something else is learned; and what goes when all is learned anew.
@@ -71,6 +74,9 @@ class StreamingEstimator(BaseEstimator, ABC):
 
     # Columns of a row that are no features: the target, if there is one, comes last.
     _target_columns: ClassVar[int] = 0
+
+    # What was learned, as users read it: the arrays that a model file shows to readers without headwater.
+    _answers: ClassVar[tuple[str, ...]] = ()
 
     _state: State
     _learner: Learner
@@ -133,6 +139,41 @@ class StreamingEstimator(BaseEstimator, ABC):
         if self._has_state() and self._state.buffer is not None:
             other._state = replace(self._state, buffer=self._state.buffer.changed(lambda rows: rows))
         return other
+
+    # Model files
+
+    def save(self, path: str | os.PathLike[str], *, raw_rows: bool = True) -> Self:
+        """Write the model to a file, from which `headwater.load` reads it; saved in mid-stream, it goes on as if never stopped.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. It is replaced in one step, when all is written.
+        raw_rows : bool, default=True
+            Whether rows that wait, because the warm-up is not over or rows after them are to come, are kept in the file as they
+            came. Without them, the model is saved as if the stream ended here.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        from headwater.estimators.saving import save
+
+        save(self, path, raw_rows=raw_rows)
+        return self
+
+    @property
+    def holds_rows_(self) -> bool:
+        """Whether rows are kept as they came: in a warm-up, or because they wait for those after them."""
+        return holds_rows(self._fitted_state())
+
+    def _check_stored(self, X: Any, width: int) -> None:
+        """Refuse rows of a model file that this model could not have been given."""
+        sparse = isinstance(X, SparseRows)
+        if not sparse and X.shape[1] != width:
+            raise ValueError(f"rows must have {width} columns, got {X.shape[1]}")
+        self._checked(csr_array((X.data, X.indices, X.indptr), shape=X.shape) if sparse else X)
 
     # Learning
 

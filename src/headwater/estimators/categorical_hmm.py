@@ -88,6 +88,8 @@ class CategoricalHMM(HiddenMarkovEstimator):
     _concentrations = ("startprob_prior", "transmat_prior", "emissionprob_prior")
     _emission_names: ClassVar[dict[str, str]] = {"e": "emissionprob_"}
 
+    _answers = ("startprob_", "transmat_", "emissionprob_")
+
     def __init__(
         self,
         n_components: int = 1,
@@ -163,6 +165,9 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     def _aligned(self, rows: Any) -> Any:
         return rows  # symbols beyond those that are known were refused before
+
+    def _check_stored(self, X: Any, width: int) -> None:
+        check_symbols(X, width, type(self).__name__)
 
     def _note_columns(self, X: Any, reset: bool) -> None:
         self._note_schema(X.given, reset)

@@ -137,6 +137,8 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         "angles": [None, "array-like"],
     }
 
+    _answers = ("angle_", "power_", "noise_variance_")
+
     def __init__(
         self,
         *,

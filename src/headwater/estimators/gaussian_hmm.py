@@ -104,6 +104,8 @@ class GaussianHMM(HiddenMarkovEstimator):
     _letters = "stmc"
     _emission_names: ClassVar[dict[str, str]] = {"m": "means_", "c": "covars_"}
 
+    _answers = ("startprob_", "transmat_", "means_", "covars_")
+
     def __init__(
         self,
         n_components: int = 1,

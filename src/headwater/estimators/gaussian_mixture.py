@@ -136,6 +136,8 @@ class GaussianMixture(MixtureEstimator):
     }
     _given_start = ("weights_init", "means_init", "precisions_init")
 
+    _answers = ("weights_", "means_", "covariances_")
+
     def __init__(
         self,
         n_components: int = 1,

@@ -129,6 +129,8 @@ class ItakuraSaitoNMF(FactorEstimator):
         "component_prior": [Interval(numbers.Real, 0.0, None, closed="left")],
     }
 
+    _answers = ("components_", "weight_scale_")
+
     def __init__(
         self,
         n_components: int = 10,

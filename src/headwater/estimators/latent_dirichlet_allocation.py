@@ -128,6 +128,8 @@ class LatentDirichletAllocation(FactorEstimator):
         "vocabulary": [StrOptions({"fixed", "open"})],
     }  # fmt: skip
 
+    _answers = ("components_", "doc_topic_prior_")
+
     def __init__(
         self,
         n_components: int = 10,

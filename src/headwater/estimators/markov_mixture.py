@@ -89,6 +89,8 @@ weight_concentration_prior, n_threads, parts
     }
     _given_start = ()
 
+    _answers = ("weights_", "startprob_", "transmat_")
+
     def __init__(
         self,
         n_components: int = 1,

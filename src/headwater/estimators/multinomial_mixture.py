@@ -123,6 +123,8 @@ class MultinomialMixture(CountMixture):
     }
     _given_start = ("weights_init", "probabilities_init")
 
+    _answers = ("weights_", "probabilities_")
+
     def __init__(
         self,
         n_components: int = 1,

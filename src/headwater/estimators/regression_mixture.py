@@ -151,6 +151,8 @@ class RegressionMixture(TargetMixture):
     }
     _given_start = ("weights_init", "coef_init", "intercept_init")
 
+    _answers = ("weights_", "coef_", "intercept_", "noise_variance_")
+
     def __init__(
         self,
         n_components: int = 1,
