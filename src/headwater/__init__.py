@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from headwater.estimators.saving import load
     from headwater.matching import Match, MergeReport
     from headwater.schedules import Decay, ForgettingFactor, Harmonic
+    from headwater.streams import Stream, stream
 
 __version__ = "0.1.0"
 
@@ -55,6 +56,7 @@ _HOMES = {
         "OnlineVB", "QuasiBayes", "SatoEM", "SimulatedEM", "SurrogateEM",
     ],
     "headwater.schedules": ["Decay", "ForgettingFactor", "Harmonic"],
+    "headwater.streams": ["Stream", "stream"],
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -84,10 +86,12 @@ __all__ = [
     "RegressionMixture",
     "SatoEM",
     "SimulatedEM",
+    "Stream",
     "SurrogateEM",
     "completion_perplexity",
     "load",
     "merge",
+    "stream",
 ]
 
 
