@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,22 @@ class Checkpoint:
         Rows after which it is written again.
     every_seconds : float, default=30.0
         Seconds after which it is written again, whatever the rows.
+    replaced : sequence of str
+        Parts of the identity that a complete run changes by itself: a model that goes on learning in its own file.
     """
 
     def __init__(
-        self, path: str | Path, identity: Mapping[str, Any], *, every_rows: int | None = None, every_seconds: float = 30.0
+        self,
+        path: str | Path,
+        identity: Mapping[str, Any],
+        *,
+        every_rows: int | None = None,
+        every_seconds: float = 30.0,
+        replaced: Sequence[str] = (),
     ) -> None:
         self.path = Path(path)
         self.identity = json.loads(json.dumps(identity))
+        self.replaced = tuple(replaced)
         self.every_rows = every_rows
         self.every_seconds = every_seconds
         self._written = Position()
@@ -48,20 +57,24 @@ class Checkpoint:
 
     def resume(self) -> tuple[Any, Position] | None:
         """Return the model and its position if there is a file of this run, None if there is none, or refuse another's."""
-        from headwater import storage
+        from headwater.estimators.saving import read
 
+        for left in self.path.parent.glob(f".{self.path.name}.*.part"):  # by a run that was killed while it wrote
+            left.unlink(missing_ok=True)
         if not self.path.exists():
             return None
-        model, extra = storage.read(self.path)
-        record = (extra or {}).get(RECORD)
+        model, extra = read(self.path)
+        record = extra.get(RECORD) if isinstance(extra, dict) else None
         if record is None:
             raise ValueError(f"{self.path} is a model file and no checkpoint: choose another name for the checkpoint")
-        self._refuse_another(record["identity"])
         self._written = Position(**record["position"])
+        self._refuse_another(record["identity"], self.replaced if self._written.complete else ())
         return model, self._written
 
-    def _refuse_another(self, found: Mapping[str, Any]) -> None:
+    def _refuse_another(self, found: Mapping[str, Any], replaced: Sequence[str]) -> None:
         for name in dict.fromkeys([*self.identity, *found]):
+            if name in replaced:
+                continue
             here, there = self.identity.get(name), found.get(name)
             if here != there:
                 raise ValueError(
@@ -79,7 +92,9 @@ class Checkpoint:
 
     def write(self, model: Any, position: Position) -> None:
         """Write model and position in one piece: whoever reads finds the last one written in full."""
-        model.save(self.path, extra={RECORD: {"identity": self.identity, "position": asdict(position)}})
+        from headwater.estimators.saving import save
+
+        save(model, self.path, extra={RECORD: {"identity": self.identity, "position": asdict(position)}})
         self._written, self._moment = position, time.monotonic()
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
 from importlib import import_module
 from inspect import signature
 from types import MappingProxyType
@@ -26,7 +25,7 @@ class Entry:
     @property
     def kind(self) -> type[Any]:
         """The class, loaded when it is asked for."""
-        return getattr(import_module("headwater"), self.name)  # type: ignore[no-any-return]
+        return getattr(import_module("headwater"), self.name)
 
 
 MODELS: Mapping[str, Entry] = MappingProxyType(
@@ -81,7 +80,6 @@ def word_of(model: Any) -> str:
     return next((entry.word for entry in MODELS.values() if entry.name == name), name)
 
 
-@cache
 def companions_of(kind: type[Any]) -> frozenset[str]:
     """Return what a class learns beside rows: those of y, sample_weight, labels, lengths and key that `partial_fit` takes."""
     taken = set(signature(kind.partial_fit).parameters) & {"y", "sample_weight", "labels", "lengths", "key"}

@@ -41,7 +41,7 @@ def command(app: typer.Typer, function: Callable[..., None], *, examples: str, n
 
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    del run.__wrapped__  # type: ignore[attr-defined]
+    del run.__wrapped__
     shown = "\n".join(f"  {line}" for line in examples.strip().splitlines())
     words = "\n\n".join(" ".join(part.split()) for part in (function.__doc__ or "").split("\n\n"))
     app.command(name or function.__name__, help=f"{words}\n\n\b\nExamples:\n{shown}")(run)

@@ -41,14 +41,12 @@ class Contest:
 
 def legal_algorithms(model: Any) -> list[str]:
     """Return the words of all algorithms that a model can be learned by: those that it does not refuse."""
-    from sklearn.base import clone
-
     from headwater.algorithms import ALGORITHMS
 
     legal, reason = [], None
     for word in ALGORITHMS:
         try:
-            clone(model).set_params(algorithm=word)._make_learner(2 + type(model)._target_columns)
+            _copied(model, algorithm=word)._make_learner(2 + type(model)._target_columns)
         except ValueError as error:
             reason = error
             continue
@@ -56,6 +54,10 @@ def legal_algorithms(model: Any) -> list[str]:
     if not legal and reason is not None:
         raise reason
     return legal
+
+
+def _copied(model: Any, **changed: Any) -> Any:
+    return type(model)(**{**model.get_params(deep=False), **changed})
 
 
 def run_contender(contest: Contest, algorithm: str) -> dict[str, Any]:
@@ -157,12 +159,10 @@ def contend(contest: Contest, algorithm: str) -> dict[str, Any]:
 
 def _warm(model: Any, chunk: Chunk, online: bool) -> None:
     """Learn a few rows with a copy, so that kernels are compiled before the clock starts."""
-    from sklearn.base import clone
-
     some = chunk
     if chunk.lengths is None:
         some = taken(chunk, np.arange(min(len(chunk), WARM)))
-    copy = clone(model)
+    copy = _copied(model)
     if online and "warm_up" in copy.get_params():
         copy.set_params(warm_up=max(len(some) // 2, copy._n_labels))
     copy.partial_fit(**some) if online else copy.fit(**by_sequence(some))

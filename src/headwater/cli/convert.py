@@ -14,7 +14,7 @@ from headwater.cli.display import plain, print_json
 from headwater.cli.failures import usage
 from headwater.cli.models import load
 from headwater.cli.options import Data, Output, Reading, Talk
-from headwater.cli.progress import progress
+from headwater.cli.progress import progress, share_read
 from headwater.cli.tables import format_of, table_writer
 from headwater.cli.writing import atomically, check_output
 from headwater.registry import word_of
@@ -78,7 +78,7 @@ def _convert_to_table(data: list[str], reading: Reading, output: Path | None, fo
         for chunk in stream:
             write(_columns(chunk, reading))
             rows += len(chunk)
-            watch(rows)
+            watch(rows, share=share_read(stream))
     return {"rows": rows}
 
 

@@ -104,6 +104,7 @@ def fit(
     identity = {
         "model": model,
         "start": fingerprint(Path(model)) if going_on and checkpoint is not None else None,
+        "place": str(Path(model).resolve()) if going_on else None,
         "parameters": None if going_on else repr(start),
         "output": None if output is None else str(output.resolve()),
         "reading": repr(reading),

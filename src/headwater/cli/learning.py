@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ from headwater.cli.failures import tell, usage
 from headwater.cli.gathering import by_sequence, gathered
 from headwater.cli.models import check_companions
 from headwater.cli.options import Talk
-from headwater.cli.progress import progress
-from headwater.registry import word_of
+from headwater.cli.progress import Watch, progress, share_read
 
 
 @dataclass(frozen=True)
@@ -36,11 +35,14 @@ def learn(model: Any, stream: Any, effort: Effort, talk: Talk, identity: Mapping
     passes = effort.passes if isinstance(effort.passes, int) else 1
     checkpoint = None
     if effort.checkpoint is not None:
+        if stream.once:
+            raise usage("--checkpoint needs data that can be read again, and standard input cannot")
         checkpoint = Checkpoint(
             effort.checkpoint,
             {**identity, "data": stream.fingerprint()},
             every_rows=effort.checkpoint_rows,
             every_seconds=effort.checkpoint_seconds,
+            replaced=("start",) if identity.get("place") == identity.get("output") else (),
         )
     return learn_stream(model, stream, passes, checkpoint, talk)
 
@@ -66,23 +68,25 @@ def learn_at_once(model: Any, stream: Any, passes: int | str | None, talk: Talk)
         raise usage("a model that goes on learning reads a stream: leave out --passes")
     instead = "; --passes 1 learns from a stream" if algorithm_of(model).online else ""
     with progress(talk, "reading", stream.total_rows) as watch:
-        rows = 0
-        held: list[Chunk] = []
-        for chunk in stream:
-            if not held:
-                check_companions(model, chunk)
-            held.append(chunk)
-            rows += len(chunk)
-            watch(rows)
-    together = by_sequence(gathered(held, instead=instead))
+        together = by_sequence(gathered(_watched(model, stream, watch), instead=instead))
     if isinstance(passes, int):
         name = "max_iter" if "max_iter" in model.get_params() else "n_iter"
         model.set_params(**{name: passes})
     return model.fit(**together)
 
 
+def _watched(model: Any, stream: Any, watch: Watch) -> Iterator[Chunk]:
+    for chunk in stream:
+        if not chunk.start:
+            check_companions(model, chunk)
+        yield chunk
+        watch(stream.position(chunk), share=share_read(stream))
+
+
 def learn_stream(model: Any, stream: Any, passes: int, checkpoint: Checkpoint | None, talk: Talk) -> Any:
     """Return a model that has read the stream so many times, going on from a checkpoint if there is one."""
+    from headwater.monitors import Monitor
+
     position = Position()
     found = None if checkpoint is None else checkpoint.resume()
     if found is not None:
@@ -90,23 +94,40 @@ def learn_stream(model: Any, stream: Any, passes: int, checkpoint: Checkpoint | 
         if position.complete:
             tell("note: the checkpoint says that all of this was learned before")
             return model
-    for number in range(position.passes, passes):
-        rows = position.rows if number == position.passes else 0
-        title = "learning" if passes == 1 else f"pass {number + 1} of {passes}"
-        with progress(talk, title, stream.total_rows, rows) as watch:
-            for chunk in stream.chunks(start_row=rows):
-                if not rows:
+    if passes > 1 and stream.once:
+        raise usage("--passes needs data that can be read again, and standard input cannot")
+    monitor = Monitor(model)
+    while position.passes < passes:
+        title = "learning" if passes == 1 else f"pass {position.passes + 1} of {passes}"
+        with progress(talk, title, stream.total_rows, position.rows) as watch:
+            for chunk in stream.chunks(start_row=position.rows):
+                if not chunk.start:
                     check_companions(model, chunk)
-                model.partial_fit(**chunk)
-                rows += len(chunk)
-                watch(rows)
-                now = Position(number, rows)
-                if checkpoint is not None and checkpoint.due(now):
-                    checkpoint.write(model, now)
-        if not rows:
-            raise ValueError("the data has no rows")
-    if not model._has_state():
-        raise ValueError(f"{word_of(model)} has learned nothing: the data has no rows")
+                monitor.learn(chunk)
+                position = replace(position, rows=stream.position(chunk))
+                watch(position.rows, monitor.history.last_score, share_read(stream))
+                # The last chunk may be short; a stream goes on only from where whole ones end.
+                if checkpoint is not None and position.rows % stream.chunk_rows == 0 and checkpoint.due(position):
+                    checkpoint.write(timeless(model), position)
+        if not model._has_state():
+            raise ValueError("there is nothing to learn: the data has no rows")
+        position = Position(position.passes + 1)
+        if position.passes < passes:
+            _close_sequences(model)
+    timeless(model)
     if checkpoint is not None:
-        checkpoint.write(model, Position(passes, 0, complete=True))
+        checkpoint.write(model, replace(position, complete=True))
+    return model
+
+
+def _close_sequences(model: Any) -> None:
+    """Sequences of one pass do not go on in the next."""
+    for key in list(getattr(model, "open_sequences_", ())):
+        model.close(key)
+
+
+def timeless(model: Any) -> Any:
+    """Return the model without the times that its history took, so that the same rows make the same file."""
+    history = model.history_
+    model.history_ = replace(history, seconds=0.0, points=tuple(replace(point, seconds=0.0) for point in history.points))
     return model

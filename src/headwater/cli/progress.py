@@ -50,12 +50,17 @@ def progress(talk: Talk, title: str, total: int | None = None, done: int = 0) ->
         def watch(rows: int, score: float | None = None, share: float | None = None) -> None:
             seconds = max(time.monotonic() - began, 1e-9)
             at = rows if total is not None else (share or 0.0)
-            fields = {"counted": f"{rows:,} rows", "speed": f"{per_second((rows - done) / seconds)} rows/s"}
+            fields: dict[str, Any] = {"counted": f"{rows:,} rows", "speed": f"{per_second((rows - done) / seconds)} rows/s"}
             if score is not None and math.isfinite(score):
                 fields["score"] = f"score {score:.3f}"
             shown.update(task, completed=at, **fields)
 
         yield watch
+
+
+def share_read(stream: Any) -> float | None:
+    """Return how much of the bytes of a stream is read, if it is known how many there are."""
+    return stream.bytes_read / stream.total_bytes if stream.total_bytes else None
 
 
 def per_second(rate: float) -> str:

@@ -15,7 +15,7 @@ KEPT = 2**20
 
 @dataclass(frozen=True)
 class Reference:
-    """Scores to compare with, sorted, each standing for some rows; the history they come from, if it is one; and a word for it."""
+    """Scores to compare with, sorted, each standing for some rows; a word for where they come from, and the history, if it is one."""
 
     scores: NDArray[np.float64]
     rows: NDArray[np.float64]
@@ -56,7 +56,7 @@ def collected(batches: Iterable[NDArray[np.float64]], origin: str, seed: int = 0
 
 def learned(model: Any) -> Reference | None:
     """Return the scores that a model keeps of rows as they were before it learned them, if it does."""
-    history = getattr(model, "history_", None)
+    history = history_of(model)
     windows = [] if history is None else [window for window in (history.before, history.now) if window.scored]
     if not windows:
         return None
@@ -64,3 +64,8 @@ def learned(model: Any) -> Reference | None:
     rows = np.concatenate([np.full(len(window.even), window.scored / len(window.even)) for window in windows])
     order = np.argsort(scores, kind="stable")
     return Reference(scores[order], rows[order], "learned", history)
+
+
+def history_of(model: Any) -> Any:
+    """Return how the stream of a model went, if it was kept."""
+    return getattr(model, "history_", None)

@@ -25,7 +25,10 @@ Rows = Annotated[
 
 
 def report(model: ModelFile, reading: Reading, talk: Talk, data: Rows = None, output: Page = Path("report.html")) -> None:
-    """Write a page about a model: what was learned, how it went, how sure it is, what is odd. One file, which needs no network."""
+    """Write a page about a model: what was learned, how it went, how sure it is, what is odd.
+
+    It is one file, and needs no network.
+    """
     check_output(output)
     learned = load(model)
     write_report(learned, reading.stream(data, like=learned) if data else None, output)

@@ -13,10 +13,10 @@ import numpy as np
 from headwater.chunk import Chunk
 from headwater.cli.display import print_json
 from headwater.cli.failures import usage
-from headwater.cli.kept import kept_columns
+from headwater.cli.kept import keep_columns
 from headwater.cli.models import load
 from headwater.cli.options import Reading, Talk
-from headwater.cli.progress import progress
+from headwater.cli.progress import progress, share_read
 from headwater.cli.reference import Reference, collected, learned
 from headwater.cli.scoring import Answers, scorer
 from headwater.cli.tables import format_of, table_writer
@@ -44,6 +44,7 @@ def write_scores(
     form = "jsonl" if talk.json and output is None and output_format is None else format_of(output, output_format)
     model = load(path)
     stream = reading.stream(data, like=model)
+    keep_columns(stream, asked.keep)
     reference = _reference(model, stream, asked, talk, data)
     threshold = asked.threshold
     if asked.rate is not None:
@@ -51,20 +52,20 @@ def write_scores(
         threshold = reference.threshold(asked.rate)
     rows, odd, total = 0, 0, 0.0
     answer = scorer(model, asked.probabilities)
-    kept = kept_columns(data, reading, asked.keep)
     with table_writer(output, form) as write, progress(talk, "scoring", stream.total_rows) as watch:
         for chunk in stream:
             answers = answer(chunk)
-            columns = {**_place(model, chunk, answers, rows), **kept(len(chunk)), **_said(answers, asked, reference, threshold)}
+            columns = {**_place(chunk, answers, rows), **getattr(chunk, "kept", {})}
+            columns |= _said(answers, asked, reference, threshold)
             if threshold is not None:
                 odd += int(columns["odd"].sum())
             if asked.only_odd:
-                columns = {name: np.asarray(values)[columns["odd"]] for name, values in columns.items()}
+                columns = {name: _chosen(values, columns["odd"]) for name, values in columns.items()}
             write(columns)
             rows += len(answers)
             if answers.scores is not None:
                 total += float(answers.scores[np.isfinite(answers.scores)].sum())
-            watch(len(chunk) + chunk.start)
+            watch(stream.position(chunk), share=share_read(stream))
     if talk.json and output is not None:
         print_json(
             {
@@ -99,12 +100,16 @@ def _reference(model: Any, stream: Any, asked: Asked, talk: Talk, data: Sequence
                 if found is None:
                     raise ValueError("rows can be ranked only with the target, whose density is the score")
                 yield found
-                watch(len(chunk) + chunk.start)
+                watch(stream.position(chunk), share=share_read(stream))
 
     return collected(scores(), "data")
 
 
-def _place(model: Any, chunk: Chunk, answers: Answers, before: int) -> dict[str, Any]:
+def _chosen(values: Any, rows: Any) -> Any:
+    return values.filter(rows) if hasattr(values, "filter") else np.asarray(values)[rows]
+
+
+def _place(chunk: Chunk, answers: Answers, before: int) -> dict[str, Any]:
     """The number of each row in its stream; where answers are for sequences, that of the sequence."""
     if len(answers) != len(chunk):
         return {"sequence": before + np.arange(len(answers))}
