@@ -23,7 +23,7 @@ def head(piece: Held, options: Options) -> Head:
     if first is None:
         raise StreamError(f"{piece.name} has no rows")
     if isinstance(first, np.ndarray):
-        return matrix_head(*first.shape, first.dtype, piece.name)
+        return matrix_head(first.shape[0], first.shape[1], first.dtype, piece.name)
     schema = first.schema
     return Head(tuple(schema.names), dict(zip(schema.names, schema.types, strict=True)), first)
 

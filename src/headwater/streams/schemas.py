@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headwater.streams import tables
+from headwater.streams.columns import MOST_LEVELS
 from headwater.streams.options import MISSING, Options
 
 MOST_COLUMNS = 1_000_000
@@ -34,10 +35,10 @@ def _table(schema: Mapping[str, Any], options: Options) -> tables.Recipe:
     chosen = []
     for one in inputs:
         _check(isinstance(one, Mapping) and isinstance(one.get("name"), str), "inputs", one)
-        chosen.append(tables.Input(one["name"], _texts(one, "levels", tables.of.MOST_LEVELS)))
+        chosen.append(tables.Input(one["name"], _texts(one, "levels", MOST_LEVELS)))
     missing = schema.get("missing", "refuse")
     _check(missing in MISSING, "missing", missing)
-    roles = {}
+    roles: dict[str, Any] = {}
     for role in tables.ROLES:
         name = schema.get(role)
         _check(name is None or isinstance(name, str), role, name)
@@ -45,7 +46,7 @@ def _table(schema: Mapping[str, Any], options: Options) -> tables.Recipe:
     for name in ("named", "complex"):
         _check(isinstance(schema.get(name, True), bool), name, schema.get(name))
     return tables.Recipe(
-        tuple(chosen), **roles, label_levels=_texts(schema, "label_levels", tables.of.MOST_LEVELS),
+        tuple(chosen), **roles, label_levels=_texts(schema, "label_levels", MOST_LEVELS),
         missing=missing if options.missing == "refuse" else options.missing,
         named=schema.get("named", True), complex=schema.get("complex", False), relaxed=True,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the user named becomes pieces: paths, folders, globs, addresses, standard input, lists of them, and what is in memory."""
+"""What the user named becomes pieces: paths, folders, globs, addresses, standard input, lists of them, and memory."""
 
 from __future__ import annotations
 

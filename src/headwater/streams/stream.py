@@ -53,7 +53,7 @@ class Stream:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """How rows are made of what is read, in words that JSON knows; `hw.stream(other, like=schema)` reads in the same way."""
+        """How rows are made of what is read, in words that JSON knows: `like=` it, another file is read in the same way."""
         found: dict[str, Any] = self._recipe.schema()
         return found
 
@@ -269,8 +269,8 @@ def stream(
     text : str or int, optional
         Column of a table that holds documents, to be counted like those of a text file.
     vocabulary : {"first", "open"}, int or list of str, default="first"
-        Words of documents: those of the first megabyte, all of them as they come (for a model with an open vocabulary), a number
-        of columns that words are hashed to, or the words.
+        Words of documents: those of the first megabyte, all of them as they come (for a model with an open
+        vocabulary), a number of columns that words are hashed to, or the words.
     lowercase : bool, default=True
         Whether words are made lower-case.
     shortest : int, default=1

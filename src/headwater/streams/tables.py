@@ -175,8 +175,8 @@ class Recipe:
                     out[:, at] = of.numbers(column, f"column {one.name!r} of {block.name}")
                     at += 1
                 else:
-                    places, gone = of.codes(column, one.levels)
-                    out[:, at : at + len(one.levels)] = places[:, None] == np.arange(len(one.levels))
+                    found, gone = of.codes(column, one.levels)
+                    out[:, at : at + len(one.levels)] = found[:, None] == np.arange(len(one.levels))
                     if self.missing != "zero":
                         out[gone, at : at + len(one.levels)] = np.nan
                     at += len(one.levels)
@@ -199,8 +199,8 @@ class Recipe:
         elif self.missing != "keep" and gone.any():
             row, column = np.argwhere(gone)[0]
             raise StreamError(
-                f"{block.name} has no value in column {self.names[column]!r}, row {block.first + row}: missing='drop' leaves such "
-                f"rows out, 'zero' puts zeros, 'keep' and 'blank' pass NaN on to models that know it"
+                f"{block.name} has no value in column {self.names[column]!r}, row {block.first + row}: missing='drop' leaves "
+                f"such rows out, 'zero' puts zeros, 'keep' and 'blank' pass NaN on to models that know it"
             )
 
     def _companions(self, block: Block) -> list[tuple[str, NDArray[Any]]]:
@@ -255,7 +255,7 @@ def plan(head: Head, options: Options, place: str) -> Recipe:
     """Choose the columns and say what becomes of each, or refuse them."""
     if twice := sorted({name for name in head.names if head.names.count(name) > 1}):
         raise StreamError(f"{place} has the column{_s(twice)} {_listed(twice)} more than once")
-    roles = {role: _resolved(getattr(options, role), head, place, role) for role in ROLES}
+    roles: dict[str, Any] = {role: _resolved(getattr(options, role), head, place, role) for role in ROLES}
     taken = {name for name in roles.values() if name is not None}
     excluded = {_resolved(one, head, place, "exclude") for one in options.exclude}
     if options.columns is None:
@@ -285,7 +285,7 @@ def _resolved(name: str | int | None, head: Head, place: str, role: str) -> str 
     if isinstance(name, int) and -len(head.names) <= name < len(head.names):
         return head.names[name]
     if name is None or name in head.names:
-        return name  # type: ignore[return-value]
+        return name
     raise StreamError(f"{role} names {name!r}, which {place} does not have; it has {_listed(head.names)}")
 
 
