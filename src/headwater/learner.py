@@ -106,11 +106,16 @@ class Learner:
         return min(progress.weight_seen, self.rows_at_hand) if self.half_life is None else progress.n_eff
 
 
-def advance(learner: Learner, state: State, batch: Batch, scores: Array = NO_SCORES) -> tuple[State, Info]:
-    """Learn a chunk. Of the state that is given only the buffer is used again; if learning is broken off, it is as it was."""
+def advance(
+    learner: Learner, state: State, batch: Batch, scores: Array = NO_SCORES, scores_start: bool = True
+) -> tuple[State, Info]:
+    """Learn a chunk. Of the state that is given only the buffer is used again; if learning is broken off, it is as it was.
+
+    Rows are scored before they are learned if there is room for `scores`; those of the warm-up only if `scores_start` says so.
+    """
     at, total = 0, 0.0
     if state.base is None:
-        state, at = _wait(learner, state, batch, scores)
+        state, at = _wait(learner, state, batch, scores if scores_start else NO_SCORES)
     if at < len(batch):
         if len(state.parts) != (learner.parts if learner.parts > 1 else 0):
             state = _dealt(learner, state)

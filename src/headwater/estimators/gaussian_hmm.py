@@ -12,7 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm
 from headwater.estimators.chains import check_chain_rows, check_numbers, precision_factor
+from headwater.estimators.describing import Limits, column_names, gaussian_components
+from headwater.estimators.description import Description
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
+from headwater.estimators.intervals import mean_intervals
 from headwater.families.gaussian import Gaussian
 from headwater.statistics import Array
 from headwater.validation import check_row
@@ -267,6 +270,16 @@ class GaussianHMM(HiddenMarkovEstimator):
         return self._family(width).from_precisions(np.zeros(width), found["means"], found["factor"])
 
     # How it looks
+
+    def _describe(self, limits: Limits) -> Description:
+        prior, statistics, count = self._belief()
+        belief = self._gaussian.belief(prior.emissions, statistics.emissions.scaled(count))
+        variances = np.diagonal(self.covars_, axis1=1, axis2=2)
+        found = gaussian_components(
+            column_names(self, self.n_features_in_), self.get_stationary_distribution(), self.means_, variances, limits,
+            mean_intervals=lambda columns: mean_intervals(self._gaussian, belief, limits.level, columns),
+        )  # fmt: skip
+        return Description(**self._chain_parts(found))
 
     def _columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         shown = min(6, self.n_features_in_)

@@ -11,6 +11,17 @@ from sklearn.utils._param_validation import Interval
 
 from headwater.algorithms import Algorithm
 from headwater.chunk import values_of
+from headwater.estimators.describing import (
+    MOST_MATRICES,
+    MOST_SYMBOLS,
+    Limits,
+    heaviest,
+    matrix_of,
+    stationary,
+    symbol_names,
+    word_components,
+)
+from headwater.estimators.description import Description
 from headwater.estimators.sequence_mixture import SequenceMixture
 from headwater.estimators.sequences import check_sequences, transition_counts
 from headwater.families.multinomial import Multinomial
@@ -88,6 +99,7 @@ weight_concentration_prior, n_threads, parts
         "transmat_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     }
     _given_start = ()
+    _unit = "sequences"
 
     _answers = ("weights_", "startprob_", "transmat_")
 
@@ -231,6 +243,21 @@ weight_concentration_prior, n_threads, parts
 
     def _seen(self) -> str:
         return f"{self.n_samples_seen_:,} sequence{'s' if self.n_samples_seen_ != 1 else ''} of {self.n_symbols_} symbols"
+
+    def _describe(self, limits: Limits) -> Description:
+        names, weights, start, steps = symbol_names(self, self.n_symbols_), self.weights_, self.startprob_, self.transmat_
+        found = word_components(
+            names, weights, start, limits, self.startprob_concentration_, self._weight_intervals(limits)
+        )  # fmt: skip
+        matrices = []
+        for component in found["components"][:MOST_MATRICES]:
+            often = stationary(steps[component.index])
+            shown = np.sort(heaviest(often, MOST_SYMBOLS))
+            title = f"Steps of component {component.index}"
+            matrices.append(matrix_of(title, names, steps[component.index], often, shown, component.index))
+        return Description(width="symbols",
+            columns=self.n_symbols_, **{**found, "value": "probability to come first"}, matrices=tuple(matrices)
+        )  # fmt: skip
 
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         start, steps = self.startprob_, self.transmat_
