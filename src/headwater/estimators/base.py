@@ -152,7 +152,7 @@ class StreamingEstimator(BaseEstimator, ABC):
 
     # Model files
 
-    def save(self, path: str | os.PathLike[str], *, raw_rows: bool = True) -> Self:
+    def save(self, path: str | os.PathLike[str], *, raw_rows: bool = True) -> None:
         """Write the model to a file, from which `headwater.load` reads it; saved in mid-stream, it goes on as if never stopped.
 
         Parameters
@@ -162,16 +162,10 @@ class StreamingEstimator(BaseEstimator, ABC):
         raw_rows : bool, default=True
             Whether rows that wait, because the warm-up is not over or rows after them are to come, are kept in the file as they
             came. Without them, the model is saved as if the stream ended here.
-
-        Returns
-        -------
-        self : object
-            The estimator.
         """
         from headwater.estimators.saving import save
 
         save(self, path, raw_rows=raw_rows)
-        return self
 
     @property
     def holds_rows_(self) -> bool:

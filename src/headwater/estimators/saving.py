@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -103,6 +104,7 @@ RESULTS: dict[str, Read] = {
     "_given": _given,
 }
 AS_IT_IS = ("schema_", "history_")
+MOST_UNSEEN = 10**6  # components of a model that is still in its warm-up
 
 
 # Parameters
@@ -231,6 +233,9 @@ def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[
         if name in names
     }
     model = kind(**{**parameters, **changed})
+    most = MOST_UNSEEN + sum(array.size for array in arrays.values())
+    if isinstance(getattr(model, "n_components", 1), int) and getattr(model, "n_components", 1) > most:
+        raise Damaged(f"n_components is {model.n_components}, which is more than there are numbers in it")
     for name, tree in reader.expect(header.get("results"), dict, "results").items():
         if name not in RESULTS:
             raise Damaged(f"it has the result {name[:50]!r}, which no model has")
@@ -267,10 +272,15 @@ def _check_reading(model: StreamingEstimator, state: State) -> None:
 def estimator_named(name: Any) -> type[StreamingEstimator]:
     """Return the estimator of this name."""
     home = headwater._HOME_OF.get(name) if isinstance(name, str) else None
-    kind = getattr(import_module(home), name) if home is not None and home.startswith("headwater.estimators.") else None
-    if not (isinstance(kind, type) and issubclass(kind, StreamingEstimator)):
-        raise Damaged(f"it is a {str(name)[:50]!r}, which this headwater does not know")
-    return kind
+    if home is not None and home.startswith("headwater.estimators."):
+        import_module(home)
+    kinds: list[Any] = [StreamingEstimator]
+    for kind in kinds:  # those that others have made of them, too, if they are at hand
+        kinds += kind.__subclasses__()
+    known: list[type[StreamingEstimator]] = [kind for kind in kinds if kind.__name__ == name and not inspect.isabstract(kind)]
+    if not known:
+        raise Damaged(f"it is a {str(name)[:50]!r}, which is no model that is known here")
+    return next((kind for kind in known if kind.__module__ == home), known[-1])
 
 
 def save(model: StreamingEstimator, path: str | os.PathLike[str], *, raw_rows: bool = True, extra: Any = None) -> None:
