@@ -11,7 +11,8 @@ from typing import Any
 
 import typer
 
-from headwater.cli import compare, convert, demo, fit, inspect, merge, report, sample, score, version
+from headwater.cli import compare, convert, demo, fit, inspect, merge, report, sample, score
+from headwater.cli import version as versions
 from headwater.cli.failures import USAGE, failed, show_warnings_in_a_line, silence_output, tell
 
 HELP = """Learn the hidden sources of a stream: in one pass, in bounded memory, with results that merge.
@@ -26,7 +27,7 @@ Examples:
 Each command has examples of its own: headwater fit --help
 """
 
-COMMANDS = (fit, score, inspect, sample, merge, compare, report, convert, demo, version)
+COMMANDS = (fit, score, inspect, sample, merge, compare, report, convert, demo, versions)
 
 app = typer.Typer(
     name="headwater",
@@ -43,15 +44,21 @@ for module in COMMANDS:
 UsageErrors: tuple[type[Any], ...] = tuple(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
-@app.callback()
-def _headwater(
-    show_version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
-) -> None:
-    if show_version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         from headwater import __version__
 
         print(__version__)
         raise typer.Exit(0)
+
+
+@app.callback()
+def _headwater(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and stop.", is_eager=True, callback=_print_version, show_default=False
+    ),
+) -> None:
+    pass
 
 
 def run(argv: Sequence[str] | None = None) -> int:

@@ -30,7 +30,7 @@ def print_description(model: Any) -> None:
 def _values(component: Any) -> str:
     """The values of a component that stand out most, or come first."""
     values = list(component.values)
-    if any(value.standing is not None for value in values):
+    if len(values) > VALUES and any(value.standing is not None for value in values):
         values.sort(key=lambda value: -abs(value.standing or 0.0))
     parts = [f"{value.name} {number(value.value)}{_spread(value.spread)}" for value in values[:VALUES]]
     return ", ".join([*([component.remark] if component.remark else []), *parts])
@@ -45,5 +45,5 @@ def _interval(value: float, low: float | None, high: float | None) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number in four digits, with commas in large ones."""
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+    """Return a number in three digits, with commas in large ones."""
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.3g}"

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+WIDEST = 10_000
+
 
 def plain(value: Any) -> Any:
     """Return a value in words that JSON knows; numbers that are not finite become null."""
@@ -50,8 +52,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     console = Console(file=sys.stdout, highlight=False)
-    if not console.is_terminal:
-        console = Console(file=sys.stdout, highlight=False, width=max(80, console.measure(table).maximum))
+    if not console.is_terminal:  # a file has room for lines of any length
+        console = Console(file=sys.stdout, highlight=False, width=WIDEST)
+        console.width = console.measure(table).maximum
     console.print(table)
 
 

@@ -22,7 +22,7 @@ headwater merge parts/*.hw -o all.hw --json
 Models = Annotated[list[Path], typer.Argument(help="Model files.", metavar="MODEL.hw", show_default=False)]
 
 
-def merge(models: Models, output: Output, talk: Talk) -> None:
+def merge(models: Models, talk: Talk, output: Output = None) -> None:
     """Put models together that learned apart. What they share is counted once, and components of models with no common start are matched."""
     import headwater
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.cli.failures import usage
+from headwater.cli.imports import load_estimators
 from headwater.registry import MODELS, companions_of, find, word_of
 
 
@@ -18,6 +19,7 @@ def load(path: Path) -> Any:
         raise IsADirectoryError(f"a model is a file, and {path} is a directory")
     if not path.exists():
         raise FileNotFoundError(f"there is no model file {path}")
+    load_estimators()
     return headwater.load(path)
 
 

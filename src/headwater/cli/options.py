@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from headwater.cli.failures import usage
 from headwater.cli.settings import assignments
 
 
@@ -63,6 +65,10 @@ class Reading:
         import headwater
 
         asked = {**more, **self.arguments()}
+        known = list(signature(headwater.stream).parameters)[1:]
+        for name in asked:
+            if name not in known:
+                raise usage(f"--read takes what headwater.stream does, which has no {name!r}; it has {', '.join(known)}")
         if "shuffle" in asked:
             asked.setdefault("seed", seed)
         if like is not None:

@@ -56,7 +56,7 @@ def collected(batches: Iterable[NDArray[np.float64]], origin: str, seed: int = 0
 
 def learned(model: Any) -> Reference | None:
     """Return the scores that a model keeps of rows as they were before it learned them, if it does."""
-    history = history_of(model)
+    history = getattr(model, "history_", None)
     windows = [] if history is None else [window for window in (history.before, history.now) if window.scored]
     if not windows:
         return None
@@ -65,7 +65,3 @@ def learned(model: Any) -> Reference | None:
     order = np.argsort(scores, kind="stable")
     return Reference(scores[order], rows[order], "learned", history)
 
-
-def history_of(model: Any) -> Any:
-    """Return how the stream of a model went, if it was kept."""
-    return getattr(model, "history_", None)

@@ -15,6 +15,7 @@ import numpy as np
 import headwater
 from headwater import algorithms, schedules
 from headwater.estimators.base import StreamingEstimator
+from headwater.history import History
 from headwater.matching import Match, MergeReport
 from headwater.state import State
 from headwater.storage import container
@@ -43,6 +44,13 @@ def _names(reader: Reader, tree: Any, path: str) -> Any:
 def _plain(reader: Reader, tree: Any, path: str) -> Any:
     """What JSON knows, as it is; those who use it check it."""
     return reader.expect(tree, dict, path)
+
+
+def _history(reader: Reader, tree: Any, path: str) -> History:
+    try:
+        return History.from_dict(reader.expect(tree, dict, path))
+    except ValueError as error:
+        raise Damaged(f"{path}: {error}") from error
 
 
 def _given(reader: Reader, tree: Any, path: str) -> dict[str, Any]:
@@ -99,7 +107,7 @@ RESULTS: dict[str, Read] = {
     "lower_bounds_": lambda reader, tree, path: [_real(reader, one, path) for one in reader.items(tree, path)],
     "merge_report_": _merge_report,
     "schema_": _plain,
-    "history_": _plain,
+    "history_": _history,
     "_open": _opened,
     "_given": _given,
 }
