@@ -102,7 +102,7 @@ def test_a_threshold_is_a_quantile_of_late_scores():
     rng, history, scores = np.random.default_rng(0), History(), np.empty(0)
     for _ in range(100):
         scores = rng.normal(size=1000)
-        history = history.with_scores(scores)
+        history = history.after(scores, history.seen, history.seen + 1000)
     late = history.before.scored + history.now.scored
     assert 50_000 <= late <= 100_000
     for rate, error in ((0.001, 0.0002), (0.01, 0.01), (0.5, 0.05)):
@@ -166,7 +166,8 @@ def test_wide_models_stay_short():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 50))
     X[:150, 37] += 40.0
-    found = hw.GaussianMixture(2, covariance_type="diag", random_state=0).fit(X).describe(values=3)
+    means = [X[:150].mean(axis=0), X[150:].mean(axis=0)]
+    found = hw.GaussianMixture(2, covariance_type="diag", means_init=means, random_state=0).fit(X).describe(values=3)
     assert [len(component.values) for component in found.components] == [3, 3]
     assert "x37" in [value.name for value in found.components[0].values]
     assert found.values_left_out == 47

@@ -57,7 +57,8 @@ class Window:
         stride, even = self.stride, np.append(self.even, scores[-self.scored % self.stride :: self.stride])
         while len(even) > MOST_SCORES:
             stride, even = 2 * stride, even[::2]
-        lowest = np.sort(np.append(self.lowest, scores))[:MOST_LOWEST]
+        low = scores if len(self.lowest) < MOST_LOWEST else scores[scores < self.lowest[-1]]
+        lowest = np.sort(np.append(self.lowest, low))[:MOST_LOWEST] if len(low) else self.lowest
         return Window(self.start, self.scored + len(scores), stride, even, lowest)
 
 
@@ -151,33 +152,29 @@ class History:
 
     # What happens to it
 
-    def with_scores(self, scores: Array) -> History:
-        """Return the history after rows with these scores; those that are not finite say nothing."""
-        scores = scores[np.isfinite(scores)]
-        if not len(scores):
-            return self
-        total, scored = self.total + float(scores.sum()), self.scored + len(scores)
-        before, now = self.before, self.now
-        while len(scores):
-            if now.scored >= now.size:
-                before, now = now, Window(now.start + now.scored)
-            room = now.size - now.scored
-            now, scores = now.after(scores[:room]), scores[room:]
-        return replace(self, total=total, scored=scored, before=before, now=now)
+    def after(self, scores: Array, before: int, after: int) -> History:
+        """Return the history after the rows between these places, which have these scores; NaN says nothing.
 
-    def with_room(self, rows: int) -> History:
-        """Return the history with points so far apart that those up to this row fit."""
-        history = self
-        while rows // history.every > MOST_POINTS:
-            every = 2 * history.every
-            history = replace(history, every=every, points=thinned(history.points, every))
-        return history
-
-    def with_point(self, rows: int) -> History:
-        """Return the history with a point here, of which only scores are known."""
-        score = self.total / self.scored if self.scored else math.nan
-        points = (*self.points, Point(rows, score, self.scored))
-        return replace(self, points=points, total=0.0, scored=0)
+        A point is made wherever `every` divides the number of rows. Where there would be too many, they are thinned first.
+        """
+        every, points = self.every, self.points
+        while after // every > MOST_POINTS:
+            every *= 2
+            points = thinned(points, every)
+        finite = np.isfinite(scores)
+        numbers = np.concatenate([[0], np.cumsum(finite)])
+        totals = np.concatenate([[0.0], np.cumsum(np.where(finite, scores, 0.0))])
+        total, scored, start, made = self.total, self.scored, 0, list(points)
+        for place in range((before // every + 1) * every, after + 1, every):
+            stop = len(scores) * (place - before) // (after - before)
+            total, scored = total + float(totals[stop] - totals[start]), scored + int(numbers[stop] - numbers[start])
+            made.append(Point(place, total / scored if scored else math.nan, scored))
+            total, scored, start = 0.0, 0, stop
+        total, scored = total + float(totals[-1] - totals[start]), scored + int(numbers[-1] - numbers[start])
+        old, now = _followed(self.before, self.now, scores[finite])
+        return replace(
+            self, points=tuple(made), every=every, seen=after, total=total, scored=scored, before=old, now=now
+        )  # fmt: skip
 
     def with_weights(self, shares: Array, effective_rows: float, seconds: float) -> History:
         """Return the history with what is known at its last point."""
@@ -218,6 +215,16 @@ class History:
             return _read(found)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"this is no history of a stream that can be read: {error}") from error
+
+
+def _followed(before: Window, now: Window, scores: Array) -> tuple[Window, Window]:
+    """The last windows after these scores."""
+    while len(scores):
+        if now.scored >= now.size:
+            before, now = now, Window(now.start + now.scored)
+        room = now.size - now.scored
+        now, scores = now.after(scores[:room]), scores[room:]
+    return before, now
 
 
 def thinned(points: tuple[Point, ...], every: int) -> tuple[Point, ...]:

@@ -77,13 +77,12 @@ class Monitor:
         given = _given(model, X, companions)
         before = model._state.rows if model._has_state() else 0
         scores = _learned(model, given, history)
-        after = model._state.rows
-        history = _placed(history, scores, before, after)
+        history = history.after(scores, before, model._state.rows)
         spent = history.seconds + time.perf_counter() - began
         if history.points and history.points[-1].rows > before:
             shares, effective = model._shares_now(), float(model._state.progress.n_eff)
             history = history.with_weights(shares, effective, spent)
-        self.history = model.history_ = replace(history, seen=after, seconds=spent)
+        self.history = model.history_ = replace(history, seconds=spent)
         return model
 
 
@@ -115,14 +114,3 @@ def _learned(model: Any, given: dict[str, Any], history: History) -> Array:
     scores = np.full(len(rows), np.nan)
     scores[chosen] = found
     return scores
-
-
-def _placed(history: History, scores: Array, before: int, after: int) -> History:
-    """Return the history with the points that lie between these rows, and the scores where they belong."""
-    history = history.with_room(after)
-    start = 0
-    for place in range((before // history.every + 1) * history.every, after + 1, history.every):
-        stop = len(scores) * (place - before) // (after - before)
-        history = history.with_scores(scores[start:stop]).with_point(place)
-        start = stop
-    return history.with_scores(scores[start:])
