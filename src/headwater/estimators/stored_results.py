@@ -10,6 +10,7 @@ import numpy as np
 
 from headwater.estimators.race import Race, Rival, Tally
 from headwater.estimators.stored_parameters import shape_of
+from headwater.history import History
 from headwater.matching import Match, MergeReport
 from headwater.storage.trees import Damaged, Reader
 
@@ -28,6 +29,13 @@ def _names(reader: Reader, tree: Any, path: str) -> Any:
 def _plain(reader: Reader, tree: Any, path: str) -> Any:
     """What JSON knows, as it is; those who use it check it."""
     return reader.expect(tree, dict, path)
+
+
+def _history(reader: Reader, tree: Any, path: str) -> History:
+    try:
+        return History.from_dict(reader.expect(tree, dict, path))
+    except ValueError as error:
+        raise Damaged(f"{path}: {error}") from error
 
 
 def _given(reader: Reader, tree: Any, path: str) -> dict[str, Any]:
@@ -77,7 +85,7 @@ RESULTS: dict[str, Read] = {
     "lower_bounds_": lambda reader, tree, path: [_real(reader, one, path) for one in reader.items(tree, path)],
     "merge_report_": _merge_report,
     "schema_": _plain,
-    "history_": _plain,
+    "history_": _history,
     "_open": _opened,
     "_given": _given,
 }
