@@ -64,4 +64,3 @@ def learned(model: Any) -> Reference | None:
     rows = np.concatenate([np.full(len(window.even), window.scored / len(window.even)) for window in windows])
     order = np.argsort(scores, kind="stable")
     return Reference(scores[order], rows[order], "learned", history)
-
