@@ -31,11 +31,13 @@ def test_words_are_counted(text):
     assert chunk.X.has_sorted_indices
 
 
-def test_words_are_chosen(text):
+def test_words_are_chosen(text, tmp_path):
     (chunk,) = hw.stream(text, lowercase=False, shortest=3, stop_words=["sat"])
     assert chunk.columns == ("The", "cat", "Ein", "Bär", "ein", "cat_1", "the")
-    (chunk,) = hw.stream(text, vocabulary=["cat", "dog"])
-    assert chunk.X.toarray().tolist() == [[1, 0], [0, 0], [0, 0], [1, 0]]
+    (tmp_path / "words").write_text("cat\ndog\n")
+    for vocabulary in (["cat", "dog"], str(tmp_path / "words")):
+        (chunk,) = hw.stream(text, vocabulary=vocabulary)
+        assert chunk.X.toarray().tolist() == [[1, 0], [0, 0], [0, 0], [1, 0]]
 
 
 def test_words_are_hashed(text):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from headwater.estimators.categorical_hmm import CategoricalHMM
     from headwater.estimators.completion import completion_perplexity
+    from headwater.estimators.description import Description
     from headwater.estimators.direction_of_arrival import DirectionOfArrival
     from headwater.estimators.gaussian_hmm import GaussianHMM
     from headwater.estimators.gaussian_mixture import GaussianMixture
@@ -29,7 +30,11 @@ if TYPE_CHECKING:
     from headwater.estimators.merging import merge
     from headwater.estimators.multinomial_mixture import MultinomialMixture
     from headwater.estimators.regression_mixture import RegressionMixture
+    from headwater.estimators.saving import load
+    from headwater.history import History
     from headwater.matching import Match, MergeReport
+    from headwater.monitors import Monitor
+    from headwater.reports import report
     from headwater.schedules import Decay, ForgettingFactor, Harmonic
     from headwater.streams import Stream, stream
 
@@ -48,7 +53,12 @@ _HOMES = {
     "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
     "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.merging": ["merge"],
+    "headwater.estimators.saving": ["load"],
+    "headwater.estimators.description": ["Description"],
+    "headwater.history": ["History"],
     "headwater.matching": ["Match", "MergeReport"],
+    "headwater.monitors": ["Monitor"],
+    "headwater.reports": ["report"],
     "headwater.algorithms": [
         "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "CollapsedVB", "MomentMatching", "OnlineEM",
         "OnlineVB", "QuasiBayes", "SatoEM", "SimulatedEM", "SurrogateEM",
@@ -66,17 +76,20 @@ __all__ = [
     "CategoricalHMM",
     "CollapsedVB",
     "Decay",
+    "Description",
     "DirectionOfArrival",
     "ForgettingFactor",
     "GaussianHMM",
     "GaussianMixture",
     "Harmonic",
+    "History",
     "ItakuraSaitoNMF",
     "LatentDirichletAllocation",
     "MarkovMixture",
     "Match",
     "MergeReport",
     "MomentMatching",
+    "Monitor",
     "MultinomialMixture",
     "OnlineEM",
     "OnlineVB",
@@ -87,7 +100,9 @@ __all__ = [
     "Stream",
     "SurrogateEM",
     "completion_perplexity",
+    "load",
     "merge",
+    "report",
     "stream",
 ]
 

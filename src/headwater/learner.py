@@ -106,16 +106,22 @@ class Learner:
         return min(progress.weight_seen, self.rows_at_hand) if self.half_life is None else progress.n_eff
 
 
-def advance(learner: Learner, state: State, batch: Batch, scores: Array = NO_SCORES) -> tuple[State, Info]:
-    """Learn a chunk. Of the state that is given only the buffer is used again; if learning is broken off, it is as it was."""
+def advance(
+    learner: Learner, state: State, batch: Batch, scores: Array = NO_SCORES, scores_start: bool = True
+) -> tuple[State, Info]:
+    """Learn a chunk. Of the state that is given only the buffer is used again; if learning is broken off, it is as it was.
+
+    Rows are scored before they are learned if there is room for `scores`; those of the warm-up only if `scores_start` says so.
+    """
     at, total = 0, 0.0
     if state.base is None:
-        state, at = _wait(learner, state, batch, scores)
+        state, at = _wait(learner, state, batch, scores if scores_start else NO_SCORES)
     if at < len(batch):
         if len(state.parts) != (learner.parts if learner.parts > 1 else 0):
             state = _dealt(learner, state)
         chained = learner.model.chained
-        if learner.sweeps and (state.pending is not None or state.waiting):  # the algorithm was another before
+        full = state.pending is not None and state.pending.rows >= learner.batch_rows
+        if full or (learner.sweeps and state.waiting):  # the algorithm was another before
             state = replace(settle(learner, state), carry=_now(learner, state) if chained else None)
         take = _deal if learner.parts > 1 else _sweep if learner.sweeps else _fold_chained if chained else _fold_batches
         state, total = take(learner, state, batch[at:], scores[at:])
@@ -321,7 +327,7 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
     buffer = state.buffer or Buffer()
     state = replace(state, buffer=buffer)
     at, before = 0, buffer.rows
-    end, over = _rows_to_wait(learner, buffer, batch)
+    end, over = rows_to_wait(learner, buffer, batch)
     try:
         while at < end:
             stop = end
@@ -365,7 +371,7 @@ def _tells(learner: Learner, buffer: Buffer) -> int:
     return int(np.count_nonzero(~np.isnan(buffer.batch().X[: 1 << (buffer.rows.bit_length() - 1), 0])))
 
 
-def _rows_to_wait(learner: Learner, buffer: Buffer, batch: Batch) -> tuple[int, bool]:
+def rows_to_wait(learner: Learner, buffer: Buffer, batch: Batch) -> tuple[int, bool]:
     """Return how many rows of a batch the warm-up still takes, and whether it is over then.
 
     If some components have been named by labels and others not, it waits for these, for up to four times its rows: a component

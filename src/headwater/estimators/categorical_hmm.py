@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from sklearn.utils._param_validation import Interval
 
 from headwater.algorithms import Algorithm
 from headwater.estimators.chains import check_numbers, check_probabilities, check_symbols
+from headwater.estimators.describing import Limits, symbol_names, word_components
+from headwater.estimators.description import Description
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.families.categorical import Categorical
 from headwater.statistics import Array
@@ -25,8 +27,8 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of states.
+    n_components : int or 'auto', default=1
+        Number of states. With 'auto' models with several numbers of them race for the rows (see `race_`).
     startprob_prior, transmat_prior, emissionprob_prior : float or array-like, optional
         Dirichlet parameters of the first state, of the passages and of the symbols of each state; 1 is flat. By default symbols
         have a tenth of a count, which keeps what was never seen from being impossible, and so have states and passages in a
@@ -88,9 +90,11 @@ class CategoricalHMM(HiddenMarkovEstimator):
     _concentrations = ("startprob_prior", "transmat_prior", "emissionprob_prior")
     _emission_names: ClassVar[dict[str, str]] = {"e": "emissionprob_"}
 
+    _answers = ("startprob_", "transmat_", "emissionprob_")
+
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | Literal["auto"] = 1,
         *,
         startprob_prior: Any = None,
         transmat_prior: Any = None,
@@ -164,6 +168,9 @@ class CategoricalHMM(HiddenMarkovEstimator):
     def _aligned(self, rows: Any) -> Any:
         return rows  # symbols beyond those that are known were refused before
 
+    def _check_stored(self, X: Any, width: int) -> None:
+        check_symbols(X, width, type(self).__name__)
+
     def _note_columns(self, X: Any, reset: bool) -> None:
         self._note_schema(X.given, reset)
         if reset:
@@ -186,7 +193,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     @emissionprob_.setter
     def emissionprob_(self, value: Any) -> None:
-        self._give("emissionprob_", check_probabilities(value, (self.n_components, -1), "emissionprob_"))
+        self._give("emissionprob_", check_probabilities(value, (self._number, -1), "emissionprob_"))
 
     def next_distribution(self, key: Any = None) -> Array:
         """Return the probability of each symbol at the next row of a sequence.
@@ -244,6 +251,11 @@ class CategoricalHMM(HiddenMarkovEstimator):
         return self._family(width).from_probabilities(self._emissions_given("e", width)["probabilities"])
 
     # How it looks
+
+    def _describe(self, limits: Limits) -> Description:
+        names = symbol_names(self, self.n_features_in_)
+        found = word_components(names, self.get_stationary_distribution(), self.emissionprob_, limits)
+        return Description(width="symbols", **self._chain_parts(found))
 
     def _columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         tops = [np.argsort(-row, kind="stable")[:6] for row in self.emissionprob_[states]]

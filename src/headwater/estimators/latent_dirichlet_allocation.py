@@ -14,11 +14,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
 from headwater.estimators.base import one_line
+from headwater.estimators.describing import Limits, column_names, count_oddities, word_components
+from headwater.estimators.description import Description, Value
 from headwater.estimators.factors import FactorEstimator
 from headwater.learner import Learner, report, settle, widened
 from headwater.models.protocol import StartSettings
 from headwater.models.topics import Topics
-from headwater.state import Batch, SparseRows, sparse_rows
+from headwater.state import Batch, SparseRows, State, sparse_rows
 from headwater.statistics import Array
 from headwater.validation import check_count_items, check_count_row, check_counts, check_width, numeric
 
@@ -37,8 +39,8 @@ class LatentDirichletAllocation(FactorEstimator):
 
     Parameters
     ----------
-    n_components : int, default=10
-        Number of topics.
+    n_components : int or 'auto', default=10
+        Number of topics. With 'auto' models with several numbers of them race for the rows (see `race_`).
     doc_topic_prior : float, array-like of shape (n_components,) or 'learn', optional
         Dirichlet parameter of the proportions of a document: one for all topics, one for each, or learned on the way
         (Minka's fixed point, as a statistic of the stream). Default 1 / n_components.
@@ -118,6 +120,7 @@ class LatentDirichletAllocation(FactorEstimator):
     True
     """
 
+    _unit = "documents"
     _merge_parameters = ("n_components", "half_life", "doc_topic_prior", "topic_word_prior", "vocabulary")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FactorEstimator._parameter_constraints,
@@ -128,9 +131,11 @@ class LatentDirichletAllocation(FactorEstimator):
         "vocabulary": [StrOptions({"fixed", "open"})],
     }  # fmt: skip
 
+    _answers = ("components_", "doc_topic_prior_")
+
     def __init__(
         self,
-        n_components: int = 10,
+        n_components: int | Literal["auto"] = 10,
         *,
         doc_topic_prior: Any = None,
         topic_word_prior: float | None = None,
@@ -169,7 +174,7 @@ class LatentDirichletAllocation(FactorEstimator):
         tags.input_tags.positive_only = True
         return tags
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         k = self.n_components
         words = 1.0 / k if self.topic_word_prior is None else float(self.topic_word_prior)
@@ -440,6 +445,24 @@ class LatentDirichletAllocation(FactorEstimator):
         """Dirichlet parameter of the words of a topic."""
         model: Any = self._model
         return float(model.word_prior)
+
+    def _describe(self, limits: Limits) -> Description:
+        names = column_names(self, self.n_features_in_, "word ")
+        return Description(width="words",
+            component="topic", weight="share of words",
+            **word_components(names, self._shares(), self.topics_, limits, self.components_),
+        )  # fmt: skip
+
+    def _patterns(self) -> Array:
+        return self.topics_
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        names = column_names(self, self.n_features_in_, "word ")
+        return count_oddities(names, row, self.transform_one(row) @ self.topics_, most)
+
+    def _shares_of(self, state: State) -> Array:
+        statistics: Any = state.statistics if state.average is None else state.average
+        return np.asarray(statistics.length[0])
 
     def _shares(self) -> Array:
         _, statistics, _ = self._belief()

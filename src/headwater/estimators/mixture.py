@@ -15,16 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from headwater.algorithms import Algorithm, Auto, resolve
 from headwater.estimators.base import RESULTS, StreamingEstimator
+from headwater.estimators.describing import Limits, dirichlet_interval
 from headwater.estimators.display import html_table, text_table
 from headwater.learner import Learner, belief, chosen
 from headwater.models.mixture import Mixture
 from headwater.models.protocol import StartSettings
-from headwater.state import Batch
+from headwater.state import Batch, State
 from headwater.statistics import Array
 
 # Parameters that every mixture has, and the values they take.
 CONSTRAINTS: dict[str, list[Any]] = {
-    "n_components": [Interval(numbers.Integral, 1, None, closed="left")],
+    "n_components": [Interval(numbers.Integral, 1, None, closed="left"), StrOptions({"auto"})],
     "tol": [Interval(numbers.Real, 0.0, None, closed="left")],
     "max_iter": [Interval(numbers.Integral, 0, None, closed="left")],
     "n_init": [Interval(numbers.Integral, 1, None, closed="left")],
@@ -38,7 +39,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "warm_up": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
     "weight_concentration_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     "n_threads": [None, Interval(numbers.Integral, 1, None, closed="left")],
-    "parts": [Interval(numbers.Integral, 1, None, closed="left")],
+    "parts": [Interval(numbers.Integral, 1, 4096, closed="both")],
 }
 
 
@@ -48,7 +49,6 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     # What a subclass says
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
-    # Parameters that hold something for every component, and mean nothing once there are fewer of them.
     _given_start: ClassVar[tuple[str, ...]] = ("weights_init",)
 
     def _check_parameters(self) -> None:
@@ -353,6 +353,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         kept[np.argmax(weights)] = True
         pruned = copy(self)
         pruned.set_params(n_components=int(kept.sum()), **dict.fromkeys(self._given_start), **self._parameters_of(kept))
+        pruned._win(None)
         learner = pruned._make_learner(self._learner.width)
         pruned._set(chosen(self._learner, learner, self._reading()[0], np.flatnonzero(kept)), learner)
         for name in RESULTS:
@@ -427,6 +428,18 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return np.asarray(count * statistics.count >= 1.0)
 
     # How it looks
+
+    def _weight_intervals(self, limits: Limits) -> Array:
+        """Credible intervals (K, 2) of the weights."""
+        concentration = self.weight_concentration_
+        if len(concentration) == 1:
+            return np.ones((1, 2))
+        return dirichlet_interval(concentration, float(concentration.sum()), limits)
+
+    def _shares_of(self, state: State) -> Array:
+        prior: Any = state.base.prior  # type: ignore[union-attr]
+        statistics: Any = state.statistics if state.average is None else state.average
+        return np.asarray(prior.concentration + state.progress.n_eff * statistics.count)
 
     @abstractmethod
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:

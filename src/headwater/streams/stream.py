@@ -296,7 +296,7 @@ def stream(
         Column of a table that holds documents, to be counted like those of a text file.
     vocabulary : {"first", "open"}, int or list of str, default="first"
         Words of documents: those of the first documents (8 MB of them), all of them as they come (for a model with an open
-        vocabulary), a number of columns that words are hashed to, or the words.
+        vocabulary), a number of columns that words are hashed to, or the words, in a list or a file.
     lowercase : bool, default=True
         Whether words are made lower-case.
     shortest : int, default=1
