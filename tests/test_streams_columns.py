@@ -174,7 +174,8 @@ def test_lines_before_the_names(tmp_path):
     assert dense(hw.stream(path, header=False, categories="drop")).tolist() == [[5.1], [4.9]]
     write(tmp_path, "csv", X, stem="a")
     (tmp_path / "b.csv").write_text("a,b,c\n")  # a part without rows
-    assert np.array_equal(dense(hw.stream([tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "a.csv"])), np.vstack([X, X]))
+    for parts in ("aba", "baa"):
+        assert np.array_equal(dense(hw.stream([tmp_path / f"{part}.csv" for part in parts])), np.vstack([X, X]))
 
 
 def test_files_that_are_not_there(tmp_path):
@@ -231,6 +232,12 @@ def test_like_reads_as_a_model_was_taught(tmp_path):
     assert chunk.X.tolist() == [[1, 1, 0]]
     assert chunk.y is None
     assert np.isfinite(model.predict(chunk)).all()
+    (chunk,) = hw.stream(new, like=model, target="h")
+    assert chunk.y.tolist() == [1]
+    with pytest.raises(ValueError, match=r"new.csv lacks the column 'y'"):
+        list(hw.stream(new, like=model, target="y"))
+    with pytest.raises(ValueError, match="columns are those of the model"):
+        list(hw.stream(new, like=model, columns=["h"]))
     for schema, sentence in (
         ({"kind": "table", "inputs": [{"name": 3}]}, "inputs is {'name': 3}"),
         ({"kind": "table", "inputs": [{"name": "a", "levels": ["x", "x"]}]}, "levels is"),

@@ -9,7 +9,7 @@ from typing import Any
 from headwater.streams.choosing import refuse_twice
 from headwater.streams.options import Options
 from headwater.streams.pieces import Meter, peeked
-from headwater.streams.sentences import StreamError, reading
+from headwater.streams.sentences import NoRows, StreamError, reading
 from headwater.streams.tables import Head, chunk_rows_of
 
 END = b"\xff\xff\xff\xff\0\0\0\0"
@@ -28,7 +28,7 @@ def head(piece: Any, options: Options) -> Head:
         rows = min(SAMPLE_ROWS, chunk_rows_of(8 * len(schema.names)))
         batch = next((batch for batch in file.batches(None, 0, rows) if batch.num_rows), None)
         if batch is None:
-            raise StreamError(f"{piece.name} has columns but no rows")
+            raise NoRows(f"{piece.name} has columns but no rows")
         sample = pa.Table.from_batches([batch])
         return Head(
             tuple(schema.names), dict(zip(schema.names, schema.types, strict=True)),

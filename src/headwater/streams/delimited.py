@@ -11,7 +11,7 @@ from typing import Any
 from headwater.streams.choosing import refuse_twice
 from headwater.streams.options import Options
 from headwater.streams.pieces import HEAD, Meter, peeked
-from headwater.streams.sentences import StreamError, listed, reading, told
+from headwater.streams.sentences import NoRows, StreamError, listed, reading, told
 from headwater.streams.tables import Head
 
 JUMPS = False
@@ -43,7 +43,7 @@ def head(piece: Any, options: Options) -> Head:
     """Look at the first rows: names and types of the columns, as far as they go."""
     look = _looked(piece, options)
     if look.rows is None or not look.rows.num_rows:
-        raise StreamError(f"{piece.name} has names of columns but no rows")
+        raise NoRows(f"{piece.name} has names of columns but no rows")
     return Head(tuple(look.names), look.types(), look.column)
 
 

@@ -17,7 +17,7 @@ from headwater.streams.kinds import plan, refuse_kind
 from headwater.streams.options import Options, make_options
 from headwater.streams.pieces import Held, Meter, peeked
 from headwater.streams.schemas import recipe_like, schema_of
-from headwater.streams.sentences import StreamError
+from headwater.streams.sentences import NoRows, StreamError
 from headwater.streams.shuffling import permuted
 from headwater.streams.sources import Piece, find_pieces
 from headwater.streams.sparse import widest
@@ -37,15 +37,23 @@ class Stream:
     @cached_property
     def _recipe(self) -> Any:
         """How chunks are made, which a look at the first rows tells."""
-        first = self._pieces[0]
         if self._like is not None:
             return recipe_like(self._like, self._options)
-        one = self._format(0)
-        head = one.read().head(first, self._said(0))
+        at, head = self._first_head()
+        one, first = self._format(at), self._pieces[at]
         if getattr(head, "open", False) and len(self._pieces) > 1:
-            others = (self._format(at).read().head(piece, self._said(at)) for at, piece in enumerate(self._pieces) if at)
-            head = widest([head, *others])
+            head = widest([self._format(at).read().head(piece, self._said(at)) for at, piece in enumerate(self._pieces)])
         return plan(one, head, self._options, first.name)
+
+    def _first_head(self) -> tuple[int, Any]:
+        """Look at the first piece that has rows."""
+        for at, piece in enumerate(self._pieces):
+            try:
+                return at, self._format(at).read().head(piece, self._said(at))
+            except NoRows:
+                if at + 1 == len(self._pieces):
+                    raise
+        raise AssertionError("a stream has at least one piece")
 
     def _format(self, index: int) -> Format:
         """Return the format of a piece: as named, by its ending, or by its first bytes."""
