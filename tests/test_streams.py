@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.sparse import csr_array, issparse
 from stream_files import KINDS, NAMES, PACKED, dense, matrix, table, write
 
 import headwater as hw
+from headwater.streams.formats import FORMATS
 
 X = matrix()
 
@@ -214,6 +216,22 @@ def test_an_error_arrives_where_its_chunk_would():
     assert [next(chunks).start for _ in range(3)] == [0, 10, 20]
     with pytest.raises(ValueError, match="the generator has an infinite value in column 'c0', row 30"):
         next(chunks)
+
+
+def test_a_process_ends_in_the_middle_of_a_pass():
+    code = "import headwater as hw, numpy as np; chunks = iter(hw.stream(np.ones((10**5, 3)), chunk_rows=10)); next(chunks)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_formats_are_documented():
+    page = Path(__file__).parents[1] / "docs" / "streams.md"
+    if not page.exists():
+        pytest.skip("run from the root of the repository")
+    text = page.read_text()
+    for one in FORMATS:
+        assert f"`{one.name}`" in text
+        assert all(suffix in text for suffix in one.suffixes)
 
 
 def test_chunks_are_as_large_as_their_width_allows():

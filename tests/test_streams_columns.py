@@ -76,6 +76,19 @@ def test_dictionaries_of_parquet_are_categories(tmp_path):
     assert dense(hw.stream(tmp_path / "k.parquet", categories="one-hot")).tolist() == [[1, 1, 0], [2, 0, 1]]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_only_the_columns_that_are_wanted_may_lack_values(kind, tmp_path):
+    frame = pa.table({"a.x": [1.0, 2.0], "b": [None, 1.0], "c": ["p", None]})
+    path = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        pq.write_table(frame, path)
+    else:
+        with pa.ipc.new_file(path, frame.schema) as writer:
+            writer.write_table(frame)
+    assert dense(hw.stream(path, columns=["a.x"], missing="drop")).tolist() == [[1], [2]]
+    assert dense(hw.stream(path, exclude="c", missing="drop")).tolist() == [[2, 1]]
+
+
 def test_numbers_of_all_types():
     frame = pa.table({
         "int": pa.array([1, None], pa.int32()), "flag": [True, False], "half": pa.array([1.5, 2.5], pa.float16()),

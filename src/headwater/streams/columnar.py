@@ -81,9 +81,11 @@ class _Parquet:
         while groups and skip >= (size := self.file.metadata.row_group(groups[0]).num_rows):
             skip -= size
             groups = groups[1:]
-        chosen = None if columns is None or any("." in name for name in columns) else columns
+        dotted = columns is not None and any("." in name for name in columns)
+        chosen = None if dotted else columns
         found = self.file.iter_batches(rows, row_groups=groups, columns=chosen, use_threads=False) if groups else ()
-        yield from _after(skip, found)
+        for batch in _after(skip, found):
+            yield batch.select(columns) if dotted else batch
 
 
 class _Records:
