@@ -265,6 +265,8 @@ class StreamingEstimator(BaseEstimator, ABC):
         return self._update(X, sample_weight)
 
     def _update(self, X: Any, sample_weight: Any, labels: Any = None) -> Array:
+        if sample_weight is None:
+            return self._learn_chunk(X, None, labels, scored=True)
         rows = self._checked(X)
         kept = check_weights(sample_weight, len(rows)) != 0.0
         scores = np.full(len(rows), np.nan)
