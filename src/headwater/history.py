@@ -232,14 +232,18 @@ def thinned(points: tuple[Point, ...], every: int) -> tuple[Point, ...]:
     kept: list[Point] = []
     for point in points:
         if kept and (kept[-1].rows - 1) // every == (point.rows - 1) // every:
-            last = kept.pop()
-            scored = last.scored + point.scored
-            parts = [one.score * one.scored for one in (last, point) if one.scored]
-            point = replace(point, score=sum(parts) / scored if scored else math.nan, scored=scored)
-            if math.isnan(point.seconds):
-                point = replace(point, weights=last.weights, effective_rows=last.effective_rows, seconds=last.seconds)
+            point = _joined(kept.pop(), point)
         kept.append(point)
     return tuple(kept)
+
+
+def _joined(one: Point, other: Point) -> Point:
+    """A point where the later one is, of the scores of both, with what was known last."""
+    scored = one.scored + other.scored
+    total = (one.score * one.scored if one.scored else 0.0) + (other.score * other.scored if other.scored else 0.0)
+    known = one if math.isnan(other.seconds) else other
+    score = total / scored if scored else math.nan
+    return Point(other.rows, score, scored, known.weights, known.effective_rows, known.seconds)
 
 
 def _known(value: float) -> float | None:
