@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     from headwater.estimators.merging import merge
     from headwater.estimators.multinomial_mixture import MultinomialMixture
     from headwater.estimators.regression_mixture import RegressionMixture
+    from headwater.estimators.saving import load
     from headwater.history import History
     from headwater.matching import Match, MergeReport
     from headwater.monitors import Monitor
     from headwater.reports import report
     from headwater.schedules import Decay, ForgettingFactor, Harmonic
+    from headwater.streams import Stream, stream
 
 __version__ = "0.1.0"
 
@@ -51,6 +53,7 @@ _HOMES = {
     "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
     "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.merging": ["merge"],
+    "headwater.estimators.saving": ["load"],
     "headwater.estimators.description": ["Description"],
     "headwater.history": ["History"],
     "headwater.matching": ["Match", "MergeReport"],
@@ -61,6 +64,7 @@ _HOMES = {
         "OnlineVB", "QuasiBayes", "SatoEM", "SimulatedEM", "SurrogateEM",
     ],
     "headwater.schedules": ["Decay", "ForgettingFactor", "Harmonic"],
+    "headwater.streams": ["Stream", "stream"],
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -93,10 +97,13 @@ __all__ = [
     "RegressionMixture",
     "SatoEM",
     "SimulatedEM",
+    "Stream",
     "SurrogateEM",
     "completion_perplexity",
+    "load",
     "merge",
     "report",
+    "stream",
 ]
 
 

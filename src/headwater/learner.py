@@ -120,7 +120,8 @@ def advance(
         if len(state.parts) != (learner.parts if learner.parts > 1 else 0):
             state = _dealt(learner, state)
         chained = learner.model.chained
-        if learner.sweeps and (state.pending is not None or state.waiting):  # the algorithm was another before
+        full = state.pending is not None and state.pending.rows >= learner.batch_rows
+        if full or (learner.sweeps and state.waiting):  # the algorithm was another before
             state = replace(settle(learner, state), carry=_now(learner, state) if chained else None)
         take = _deal if learner.parts > 1 else _sweep if learner.sweeps else _fold_chained if chained else _fold_batches
         state, total = take(learner, state, batch[at:], scores[at:])
@@ -326,7 +327,7 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
     buffer = state.buffer or Buffer()
     state = replace(state, buffer=buffer)
     at, before = 0, buffer.rows
-    end, over = _rows_to_wait(learner, buffer, batch)
+    end, over = rows_to_wait(learner, buffer, batch)
     try:
         while at < end:
             stop = end
@@ -370,7 +371,7 @@ def _tells(learner: Learner, buffer: Buffer) -> int:
     return int(np.count_nonzero(~np.isnan(buffer.batch().X[: 1 << (buffer.rows.bit_length() - 1), 0])))
 
 
-def _rows_to_wait(learner: Learner, buffer: Buffer, batch: Batch) -> tuple[int, bool]:
+def rows_to_wait(learner: Learner, buffer: Buffer, batch: Batch) -> tuple[int, bool]:
     """Return how many rows of a batch the warm-up still takes, and whether it is over then.
 
     If some components have been named by labels and others not, it waits for these, for up to four times its rows: a component

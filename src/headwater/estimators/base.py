@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,17 +13,21 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from headwater.chunk import Chunk
+from headwater.estimators import racing
 from headwater.estimators.describing import Limits, notes_of
 from headwater.estimators.description import Description, Value
+from headwater.estimators.race import Race
 from headwater.learner import Learner, advance, branch, milestone_parameters, planted, report, settle, widened
 from headwater.passes import learn
-from headwater.state import Batch, State
+from headwater.state import Batch, SparseRows, State
 from headwater.statistics import Array
+from headwater.storage.states import holds_rows
 from headwater.validation import check_labels, check_names, check_row, check_rows, check_weights, check_width, make_batch
 
 # What a fit leaves behind, until something else is learned; and what goes when all is learned anew.
@@ -45,6 +50,7 @@ class _Cache:
     settled: tuple[State, Any] | None = None
     quick: tuple[Any, Any] | None = None
     carry: Any = None
+    learner: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_Cache, ())
@@ -57,6 +63,10 @@ class StreamingEstimator(BaseEstimator, ABC):
     never changes it.
     """
 
+    # Parameters that hold something for every component, and mean nothing once there are others of them.
+    _given_start: ClassVar[tuple[str, ...]] = ()
+    # The smallest number of components that n_components="auto" thinks of.
+    _least_components: ClassVar[int] = 1
     # Parameters that decide the shape of what is learned.
     _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components",)
     # Parameters in which models must agree to be merged.
@@ -85,17 +95,24 @@ class StreamingEstimator(BaseEstimator, ABC):
     # Columns of a row that are no features: the target, if there is one, comes last.
     _target_columns: ClassVar[int] = 0
 
+    # What was learned, as users read it: the arrays that a model file shows to readers without headwater.
+    _answers: ClassVar[tuple[str, ...]] = ()
+
+    n_components: Any  # a number, or "auto"; not all models have it
+
     _state: State
-    _learner: Learner
+    _own_learner: Learner
     _cache: _Cache
+    _race: Race
+    _rivals: tuple[Any, ...]
     _parameters: tuple[int, list[Any]]
     _scores_start: bool
 
     # What a subclass says
 
     @abstractmethod
-    def _make_learner(self, width: int) -> Learner:
-        """Check the parameters and return the learner they describe."""
+    def _described(self, width: int) -> Learner:
+        """Check the parameters and return the learner they describe; the number of components is a number."""
 
     def _chunk(self, X: Any, y: Any = None) -> Any:
         """Return what is learned from: the rows, with their target if the model has one."""
@@ -135,7 +152,7 @@ class StreamingEstimator(BaseEstimator, ABC):
     @property
     def _n_labels(self) -> int:
         """Number of components that a label may name, and the least number of rows to find them in."""
-        return int(self.n_components)
+        return 1 if self._auto else int(self.n_components)
 
     def _check_merge(self, other: Any) -> None:
         """Refuse to be merged with another model of this class, where more than parameters must agree."""
@@ -147,6 +164,35 @@ class StreamingEstimator(BaseEstimator, ABC):
         if self._has_state() and self._state.buffer is not None:
             other._state = replace(self._state, buffer=self._state.buffer.changed(lambda rows: rows))
         return other
+
+    # Model files
+
+    def save(self, path: str | os.PathLike[str], *, raw_rows: bool = True) -> None:
+        """Write the model to a file, from which `headwater.load` reads it; saved in mid-stream, it goes on as if never stopped.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. It is replaced in one step, when all is written.
+        raw_rows : bool, default=True
+            Whether rows that wait, because the warm-up is not over or rows after them are to come, are kept in the file as they
+            came. Without them, the model is saved as if the stream ended here.
+        """
+        from headwater.estimators.saving import save
+
+        save(self, path, raw_rows=raw_rows)
+
+    @property
+    def holds_rows_(self) -> bool:
+        """Whether rows are kept as they came: in a warm-up, or because they wait for those after them."""
+        return holds_rows(self._fitted_state())
+
+    def _check_stored(self, X: Any, width: int) -> None:
+        """Refuse rows of a model file that this model could not have been given."""
+        sparse = isinstance(X, SparseRows)
+        if not sparse and X.shape[1] != width:
+            raise ValueError(f"rows must have {width} columns, got {X.shape[1]}")
+        self._checked(csr_array((X.data, X.indices, X.indptr), shape=X.shape) if sparse else X)
 
     # Learning
 
@@ -175,14 +221,15 @@ class StreamingEstimator(BaseEstimator, ABC):
             raise ValueError(
                 f"Expected n_samples >= n_components but got n_components = {self._n_labels}, n_samples = {len(batch)}"
             )
-        resume = None
+        resume, key = None, self._new_key()
         if self.warm_start and self._has_state():
             state = self._resumed(learner)
             resume = None if state is None else (state, getattr(self, "lower_bound_", -np.inf))
+        race, learner = self._chosen(batch, learner, key, resume is not None)
         state, end = learn(
             learner,
             batch,
-            self._new_key(),
+            key,
             *self._patience(batch),
             self.n_init,
             resume,
@@ -191,6 +238,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         self._note_columns(X, reset=resume is None or not self._grows)
         self.n_features_in_ = learner.width - self._target_columns
         self._set(state, learner)
+        self._win(race)
         for name in RESULTS:
             self.__dict__.pop(name, None)
         self.converged_ = end.converged
@@ -294,6 +342,11 @@ class StreamingEstimator(BaseEstimator, ABC):
         return self._advance(batch, learner, scored)
 
     def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
+        if self._auto and not (self._has_state() and self._race.over):
+            scores = racing.learned(self, batch, learner, scored)
+            for name in FIT_RESULTS:
+                self.__dict__.pop(name, None)
+            return scores
         state = self._state if self._has_state() else State(self._new_key())
         if self._has_state() and learner.width > self._learner.width:
             state = widened(learner, state)
@@ -343,9 +396,12 @@ class StreamingEstimator(BaseEstimator, ABC):
         if len(batch) < self._n_labels:
             raise ValueError(f"the sample must have at least {self._n_labels} rows, one for each component, got {len(batch)}")
         _refuse_batch(learner)
-        state = planted(learner, self._new_key(), batch, float(weight))
+        key = self._new_key()
+        race, learner = self._chosen(batch, learner, key, going_on=False)
+        state = planted(learner, key, batch, float(weight))
         self._note_columns(X, reset=True)
         self._set(state, learner)
+        self._win(race)
         for name in RESULTS:
             self.__dict__.pop(name, None)
         return self
@@ -373,8 +429,16 @@ class StreamingEstimator(BaseEstimator, ABC):
         """
         self._fitted_state()
         branched = copy(self)
-        branched._set(branch(self._learner, self._state), self._learner)
+        branched._branch()
         return branched
+
+    def _branch(self) -> None:
+        """Call all that was learned the base; a race that has not begun is over."""
+        if self._waits:
+            learner = self._learner
+            self._race, self._rivals = self._race.decided(self._state.rows, learner.model.n_components), ()
+            self._own_learner = learner
+        racing.each_state(self, branch)
 
     # One row
 
@@ -551,6 +615,65 @@ class StreamingEstimator(BaseEstimator, ABC):
         self._note_columns(X, reset=False)
         return Batch(rows)
 
+    # The number of components
+
+    @property
+    def _auto(self) -> bool:
+        """Whether the number of components is found by a race."""
+        n_components = getattr(self, "n_components", None)
+        return isinstance(n_components, str) and n_components == racing.AUTO
+
+    @property
+    def n_components_(self) -> int:
+        """Number of components: as asked for, or that of the leader of a race."""
+        check_is_fitted(self)
+        return int(self._learner.model.n_components if self._has_state() else self.n_components)
+
+    @property
+    def race_(self) -> Race | None:
+        """How the numbers of components that "auto" tries compare; None if there was nothing to try."""
+        self._fitted_state()
+        return self.__dict__.get("_race")
+
+    @property
+    def _waits(self) -> bool:
+        """Whether rows wait for a race to begin."""
+        return self._has_state() and self._state.base is None and "_race" in self.__dict__ and not self._race.over
+
+    @property
+    def _learner(self) -> Learner:
+        """The learner of what was learned. In the warm-up of a race it depends on the rows that wait."""
+        if not self._waits:
+            return self._own_learner
+        if self._cache.learner is None:
+            self._cache.learner = racing.provisional(self, self._state, self._own_learner.width, self._race)
+        return self._cache.learner
+
+    @_learner.setter
+    def _learner(self, learner: Learner) -> None:
+        self._own_learner = learner
+
+    def _make_learner(self, width: int) -> Learner:
+        """Check the parameters and return the learner they describe; of a race, that of its leader."""
+        return racing.learner_of(self, width) if self._auto else self._described(width)
+
+    def _chosen(self, batch: Batch, learner: Learner, key: int, going_on: bool) -> tuple[Race | None, Learner]:
+        """Choose the number of components for rows at hand, if nobody did, and return the learner that has it."""
+        if not self._auto:
+            return None, learner
+        if going_on:
+            learner = self._learner if self._waits else learner
+            return self._race.decided(self._state.rows, learner.model.n_components), learner
+        race = racing.at_hand(self, batch, key, learner.width)
+        return race, racing.rival_of(self, race.leader)._make_learner(learner.width)
+
+    def _win(self, race: Race | None) -> None:
+        """Take note of a race that is over."""
+        for name in ("_race", "_rivals"):
+            self.__dict__.pop(name, None)
+        if race is not None:
+            self._race, self._rivals = race, ()
+
     # The machinery
 
     def _take(
@@ -563,6 +686,8 @@ class StreamingEstimator(BaseEstimator, ABC):
             rows = self._aligned(rows)
         learner = self._learner_for(rows.shape[1], going_on)
         weights = check_weights(sample_weight, len(rows))
+        if self._auto and labels is not None:
+            raise ValueError("labels name components, so n_components must be a number, got 'auto'")
         return make_batch(rows, weights, check_labels(labels, len(rows), self._n_labels)), learner
 
     @classmethod
@@ -577,7 +702,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         if known is None:
             return self._make_learner(width)
         if known[0] == width and all(one is other for one, other in zip(parameters, known[1], strict=True)):
-            return self._learner
+            return self._own_learner
         if going_on:
             for name, now, before in zip(self._parameter_names(), parameters, known[1], strict=True):
                 if name in self._shape_parameters and now != before:
@@ -592,8 +717,8 @@ class StreamingEstimator(BaseEstimator, ABC):
         return self._parameters[1][self._parameter_names().index(name)]
 
     def _set(self, state: State, learner: Learner) -> None:
-        if self.__dict__.get("_learner") is not learner:
-            self._learner = learner
+        if self.__dict__.get("_own_learner") is not learner:
+            self._own_learner = learner
             self._parameters = learner.width, [getattr(self, name) for name in self._parameter_names()]
         self._state = state
         quick = self._cache.quick if "_cache" in self.__dict__ else None

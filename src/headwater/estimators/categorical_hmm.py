@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,8 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of states.
+    n_components : int or 'auto', default=1
+        Number of states. With 'auto' models with several numbers of them race for the rows (see `race_`).
     startprob_prior, transmat_prior, emissionprob_prior : float or array-like, optional
         Dirichlet parameters of the first state, of the passages and of the symbols of each state; 1 is flat. By default symbols
         have a tenth of a count, which keeps what was never seen from being impossible, and so have states and passages in a
@@ -91,9 +91,11 @@ class CategoricalHMM(HiddenMarkovEstimator):
     _emission_names: ClassVar[dict[str, str]] = {"e": "emissionprob_"}
     _takes_symbols = True
 
+    _answers = ("startprob_", "transmat_", "emissionprob_")
+
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | Literal["auto"] = 1,
         *,
         startprob_prior: Any = None,
         transmat_prior: Any = None,
@@ -167,6 +169,9 @@ class CategoricalHMM(HiddenMarkovEstimator):
     def _aligned(self, rows: Any) -> Any:
         return rows  # symbols beyond those that are known were refused before
 
+    def _check_stored(self, X: Any, width: int) -> None:
+        check_symbols(X, width, type(self).__name__)
+
     def _note_columns(self, X: Any, reset: bool) -> None:
         self._note_schema(X.given, reset)
         if reset:
@@ -189,7 +194,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     @emissionprob_.setter
     def emissionprob_(self, value: Any) -> None:
-        self._give("emissionprob_", check_probabilities(value, (self.n_components, -1), "emissionprob_"))
+        self._give("emissionprob_", check_probabilities(value, (self._number, -1), "emissionprob_"))
 
     def next_distribution(self, key: Any = None) -> Array:
         """Return the probability of each symbol at the next row of a sequence.

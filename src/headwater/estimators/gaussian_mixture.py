@@ -17,6 +17,7 @@ from headwater.estimators.intervals import CredibleIntervals, credible_intervals
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.families.gaussian import COVARIANCES, Gaussian
 from headwater.families.gaussian_records import GaussianBelief
+from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.learner import Learner
 from headwater.models.seeding import INIT_PARAMS
 from headwater.statistics import Array
@@ -30,8 +31,8 @@ class GaussianMixture(MixtureEstimator):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of components.
+    n_components : int or 'auto', default=1
+        Number of components. With 'auto' models with several numbers of them race for the rows (see `race_`).
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
         Each component its own matrix, all the same matrix, each its own diagonal, each its own single variance.
     tol : float, default=1e-3
@@ -80,6 +81,12 @@ class GaussianMixture(MixtureEstimator):
         model is read: distributed moment matching, for any online algorithm. Changes the answer a little. Rows are dealt in
         turns, and each part forgets by its part of the `half_life`. Passes of `fit` have no parts.
 
+    scale_columns : bool, default=False
+        Whether columns are measured in units of their spread among the rows of the warm-up, for good. Then the answer does not
+        depend on the units that they come in: reg_covar is a part of the spread, and a spherical covariance is a sphere in
+        these units. All that is reported is in the units of the columns; of a sphere `covariances_` then has shape
+        (n_components, n_features).
+
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
@@ -119,14 +126,15 @@ class GaussianMixture(MixtureEstimator):
     5000
     """
 
-    _shape_parameters = ("n_components", "covariance_type")
+    _shape_parameters = ("n_components", "covariance_type", "scale_columns")
     _merge_parameters = (
-        "n_components", "covariance_type", "half_life", "reg_covar", "weight_concentration_prior", "mean_prior",
-        "mean_precision_prior", "degrees_of_freedom_prior", "covariance_prior",
+        "n_components", "covariance_type", "scale_columns", "half_life", "reg_covar", "weight_concentration_prior",
+        "mean_prior", "mean_precision_prior", "degrees_of_freedom_prior", "covariance_prior",
     )  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CONSTRAINTS,
         "covariance_type": [StrOptions(set(COVARIANCES))],
+        "scale_columns": ["boolean"],
         "reg_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
         "init_params": [StrOptions(set(INIT_PARAMS))],
         "means_init": ["array-like", None],
@@ -138,9 +146,11 @@ class GaussianMixture(MixtureEstimator):
     }
     _given_start = ("weights_init", "means_init", "precisions_init")
 
+    _answers = ("weights_", "means_", "covariances_")
+
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | Literal["auto"] = 1,
         *,
         covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
         tol: float = 1e-3,
@@ -165,6 +175,7 @@ class GaussianMixture(MixtureEstimator):
         covariance_prior: Any = None,
         n_threads: int | None = None,
         parts: int = 1,
+        scale_columns: bool = False,
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -190,13 +201,15 @@ class GaussianMixture(MixtureEstimator):
         self.covariance_prior = covariance_prior
         self.n_threads = n_threads
         self.parts = parts
+        self.scale_columns = scale_columns
 
     # Parameters to learner
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         mean_prior = None if self.mean_prior is None else shaped(self.mean_prior, (width,), "mean_prior")
-        family = Gaussian(
+        kind = ScaledGaussian if self.scale_columns else Gaussian
+        family = kind(
             self.n_components, self.covariance_type, self.reg_covar, mean_prior, self.mean_precision_prior,
             self.degrees_of_freedom_prior, self.covariance_prior,
         )  # fmt: skip
@@ -230,8 +243,7 @@ class GaussianMixture(MixtureEstimator):
     @property
     def means_(self) -> Array:
         """Mean of each component."""
-        components = self._reading()[1].components
-        return components.means + components.origin
+        return self._family.means(self._reading()[1].components)
 
     @property
     def covariances_(self) -> Array:

@@ -125,7 +125,7 @@ class HiddenMarkovEstimator(ChainStreams):
         if array.min() <= 0.0:
             raise ValueError(f"{name} must be positive, got {array.min():g}")
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         family, k = self._family(width), self.n_components
         hold = Hold(family, self.params) if set(self.params) < set(self._letters) else None
@@ -197,7 +197,7 @@ class HiddenMarkovEstimator(ChainStreams):
 
     @startprob_.setter
     def startprob_(self, value: Any) -> None:
-        self._give("startprob_", check_probabilities(value, (self.n_components,), "startprob_"))
+        self._give("startprob_", check_probabilities(value, (self._number,), "startprob_"))
 
     @property
     def transmat_(self) -> Array:
@@ -207,7 +207,7 @@ class HiddenMarkovEstimator(ChainStreams):
 
     @transmat_.setter
     def transmat_(self, value: Any) -> None:
-        self._give("transmat_", check_probabilities(value, (self.n_components, self.n_components), "transmat_"))
+        self._give("transmat_", check_probabilities(value, (self._number, self._number), "transmat_"))
 
     @property
     def monitor_(self) -> Monitor:
@@ -242,6 +242,13 @@ class HiddenMarkovEstimator(ChainStreams):
             raise ValueError("models must have the same values of what params leaves out, got different ones")
 
     # Parameters that are set by hand
+
+    @property
+    def _number(self) -> int:
+        """Number of components of what is set by hand."""
+        if self._auto:
+            raise ValueError("n_components must be a number where parameters are set by hand, got 'auto'")
+        return int(self.n_components)
 
     @abstractmethod
     def _given_emissions(self) -> Any:

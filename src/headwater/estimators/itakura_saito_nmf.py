@@ -39,8 +39,8 @@ class ItakuraSaitoNMF(FactorEstimator):
 
     Parameters
     ----------
-    n_components : int, default=10
-        Number of spectra.
+    n_components : int or 'auto', default=10
+        Number of spectra. With 'auto' models with several numbers of them race for the rows (see `race_`).
     weight_shape : float or 'learn', default='learn'
         Shape of the inverse Gamma prior of the weights, from 0.1 to 50: the smaller, the more do frames differ in them.
         Learned, it is one for all components. One that is much smaller than the truth lets components die out.
@@ -133,9 +133,11 @@ class ItakuraSaitoNMF(FactorEstimator):
         "component_prior": [Interval(numbers.Real, 0.0, None, closed="left")],
     }
 
+    _answers = ("components_", "weight_scale_")
+
     def __init__(
         self,
-        n_components: int = 10,
+        n_components: int | Literal["auto"] = 10,
         *,
         weight_shape: float | Literal["learn"] = "learn",
         weight_scale: float | Literal["learn"] = "learn",
@@ -173,7 +175,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         tags.input_tags.positive_only = True
         return tags
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         shape = None if isinstance(self.weight_shape, str) else float(self.weight_shape)
         model = Spectra(self.n_components, shape, float(self.component_prior))

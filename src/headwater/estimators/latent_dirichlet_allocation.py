@@ -39,8 +39,8 @@ class LatentDirichletAllocation(FactorEstimator):
 
     Parameters
     ----------
-    n_components : int, default=10
-        Number of topics.
+    n_components : int or 'auto', default=10
+        Number of topics. With 'auto' models with several numbers of them race for the rows (see `race_`).
     doc_topic_prior : float, array-like of shape (n_components,) or 'learn', optional
         Dirichlet parameter of the proportions of a document: one for all topics, one for each, or learned on the way
         (Minka's fixed point, as a statistic of the stream). Default 1 / n_components.
@@ -132,9 +132,11 @@ class LatentDirichletAllocation(FactorEstimator):
         "vocabulary": [StrOptions({"fixed", "open"})],
     }  # fmt: skip
 
+    _answers = ("components_", "doc_topic_prior_")
+
     def __init__(
         self,
-        n_components: int = 10,
+        n_components: int | Literal["auto"] = 10,
         *,
         doc_topic_prior: Any = None,
         topic_word_prior: float | None = None,
@@ -173,7 +175,7 @@ class LatentDirichletAllocation(FactorEstimator):
         tags.input_tags.positive_only = True
         return tags
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         k = self.n_components
         words = 1.0 / k if self.topic_word_prior is None else float(self.topic_word_prior)

@@ -40,8 +40,8 @@ class MarkovMixture(SequenceMixture):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of components.
+    n_components : int or 'auto', default=1
+        Number of components. With 'auto' models with several numbers of them race for the rows (see `race_`).
     n_symbols : int, optional
         Symbols are 0, 1, ..., n_symbols - 1. Default: as many as the first sequences that are learned have.
     startprob_prior, transmat_prior : float, optional
@@ -101,9 +101,11 @@ weight_concentration_prior, n_threads, parts
     _given_start = ()
     _unit = "sequences"
 
+    _answers = ("weights_", "startprob_", "transmat_")
+
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | Literal["auto"] = 1,
         *,
         n_symbols: int | None = None,
         tol: float = 1e-3,
@@ -162,7 +164,7 @@ weight_concentration_prior, n_threads, parts
         n_samples = self._checked_number(n_samples)
         lengths = self._checked_lengths(n_samples, length)
         rng = self._rng()
-        components = np.repeat(np.arange(self.n_components), rng.multinomial(n_samples, self.weights_ / self.weights_.sum()))
+        components = np.repeat(np.arange(self.n_components_), rng.multinomial(n_samples, self.weights_ / self.weights_.sum()))
         start, steps = np.cumsum(self.startprob_, axis=1), np.cumsum(self.transmat_, axis=2)
         symbols = np.zeros((n_samples, int(lengths.max(initial=0))), dtype=np.int64)
         for place in range(symbols.shape[1]):  # all sequences at once, a symbol at a time
@@ -202,7 +204,7 @@ weight_concentration_prior, n_threads, parts
 
     # The machinery
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         size = _symbols_of(width)
         prior = None

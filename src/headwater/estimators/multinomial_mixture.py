@@ -31,8 +31,8 @@ class MultinomialMixture(CountMixture):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of components.
+    n_components : int or 'auto', default=1
+        Number of components. With 'auto' models with several numbers of them race for the rows (see `race_`).
     tol : float, default=1e-3
         Passes of `fit` end when the objective per row gains less.
     max_iter : int, default=100
@@ -125,9 +125,11 @@ class MultinomialMixture(CountMixture):
     }
     _given_start = ("weights_init", "probabilities_init")
 
+    _answers = ("weights_", "probabilities_")
+
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | Literal["auto"] = 1,
         *,
         tol: float = 1e-3,
         max_iter: int = 100,
@@ -187,7 +189,7 @@ class MultinomialMixture(CountMixture):
             known = self._named_columns = (names, {name: place for place, name in enumerate(names)})
         return known[1]
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         prior = self.probability_concentration_prior
         if prior is not None:

@@ -36,8 +36,8 @@ class RegressionMixture(TargetMixture):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of regressions.
+    n_components : int or 'auto', default=1
+        Number of regressions. With 'auto' models with several numbers of them race for the rows (see `race_`).
     fit_intercept : bool, default=True
         Whether the regressions have an intercept. Without one, inputs should not lie far from zero in units of their spread.
     gating : {'fixed', 'input'}, default='fixed'
@@ -155,9 +155,11 @@ class RegressionMixture(TargetMixture):
     }
     _given_start = ("weights_init", "coef_init", "intercept_init")
 
+    _answers = ("weights_", "coef_", "intercept_", "noise_variance_")
+
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | Literal["auto"] = 1,
         *,
         fit_intercept: bool = True,
         gating: Literal["fixed", "input"] = "fixed",
@@ -214,7 +216,7 @@ class RegressionMixture(TargetMixture):
 
     # Parameters to learner
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         k, inputs = self.n_components, width - self._target_columns
         coef_prior = None if self.coef_prior is None else shaped(self.coef_prior, (inputs,), "coef_prior")
