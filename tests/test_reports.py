@@ -142,13 +142,14 @@ def test_rows_that_are_drawn_are_few_and_evenly_spaced(monkeypatch):
     np.testing.assert_array_equal(found, whole[::16])
 
 
-def test_rows_of_keyed_sequences_are_scored_in_their_sequence():
+def test_sequences_go_on_from_chunk_to_chunk():
     rows = stream_of("chain", (60,))[0]
     model = learned("chain")
-    key = np.tile(["a", "b"], 30)
-    scores = model._row_scores(X=rows, key=key)
-    np.testing.assert_allclose(scores[key == "a"], model.score_steps(Chunk(rows.X[key == "a"], rows.columns)))
-    assert model._row_scores(X=rows, key="a") == pytest.approx(model.score_steps(rows))
+    whole = model.score_steps(rows)
+    found = reading.read(model, [Chunk(rows.X[:25], rows.columns), Chunk(rows.X[25:], rows.columns)], 60)
+    np.testing.assert_allclose([one.score for one in found.odd], np.sort(whole))
+    keyed = Chunk(np.repeat(rows.X, 2, axis=0), rows.columns, key=np.tile(["a", "b"], 60))
+    np.testing.assert_allclose([one.score for one in reading.read(model, keyed, 120).odd][::2], np.sort(whole))
 
 
 def test_columns_that_look_like_pixels_are_images(undrawn):
