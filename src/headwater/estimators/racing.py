@@ -74,7 +74,7 @@ def learned(model: Any, batch: Batch, learner: Learner, scored: bool) -> Array:
             buffer.cut(before)
             raise
         if not over:
-            model._race = race
+            model._race, model._rivals = race, ()
             model._set(state, learner)
             return scores
     race, rivals = _run(model, race, rivals, batch[at:], scores[at:], learner.width)
@@ -116,9 +116,8 @@ def folded(model: Any, batch: Batch, key: int, width: int) -> Race:
     """Return a race on few rows: each is scored by a start on the rows of other folds. The leader has won."""
     n, least = len(batch), model._least_components
     numbers = [k for k in COMPONENTS if least <= k <= n * (FOLDS - 1) // FOLDS // ROWS_EACH] or [least]
-    alone = Race((Rival(numbers[0], np.nan, 0),), numbers[0])
     if len(numbers) == 1:
-        return alone
+        return Race((Rival(numbers[0]),), numbers[0])
     batch = _mixed(batch, key, n)
     chained = batch.sequences.size > 0
     pieces = np.concatenate([[0], np.cumsum(np.diff(batch.sequences) != 0)]) if chained else np.arange(n)
@@ -139,13 +138,9 @@ def folded(model: Any, batch: Batch, key: int, width: int) -> Race:
         tally = Tally.of(len(columns)).after(np.stack(columns, axis=1), batch.row_weights, BLOCK if chained else 1)
         if tally.exhausted():
             break
-    leader = numbers[tally.leader] if tally.blocks else numbers[0]
-    means = tally.means if tally.blocks else np.full(len(columns), np.nan)
-    entered = numbers[: len(columns)]
-    rivals = tuple(
-        Rival(k, float(mean), tally.rows, None if k == leader else n) for k, mean in zip(entered, means, strict=True)
-    )
-    return Race(rivals, leader)
+    if not tally.blocks:
+        return Race((Rival(least),), least)
+    return Race(tally.told(numbers[: len(columns)])).decided(n, numbers[tally.leader])
 
 
 def each_state(model: Any, change: Any) -> None:
@@ -215,7 +210,7 @@ def _begun(model: Any, race: Race, batch: Batch, key: int, width: int) -> tuple[
             continue
         rival = rival_of(model, k, race.warm_up)
         learner = rival._make_learner(width)
-        if rivals and learner.model.rows_to_learn(width) > race.warm_up:
+        if rivals and learner.model.rows_to_learn(width) > max(race.warm_up, rivals[0]._learner.model.rows_to_learn(width)):
             break
         cut, _ = rows_to_wait(learner, Buffer(), batch)
         state, _ = advance(learner, State(key), batch[:cut])
@@ -228,7 +223,7 @@ def _begun(model: Any, race: Race, batch: Batch, key: int, width: int) -> tuple[
         tally = Tally.of(len(rivals)).after(np.stack(columns, axis=1), batch[cut:].row_weights)
         if tally.exhausted():
             break
-    entered = tuple(Rival(rival.n_components, np.nan, 0) for rival in rivals)
+    entered = tuple(Rival(rival.n_components) for rival in rivals)
     race = replace(race, rivals=entered, tally=tally, judged=len(columns[0]))
     return _compared(race, rivals, len(batch))
 
