@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headwater.estimators.markov_mixture import MarkovMixture
     from headwater.estimators.merging import merge
     from headwater.estimators.multinomial_mixture import MultinomialMixture
+    from headwater.estimators.race import Race, Rival
     from headwater.estimators.regression_mixture import RegressionMixture
     from headwater.matching import Match, MergeReport
     from headwater.schedules import Decay, ForgettingFactor, Harmonic
@@ -47,6 +48,7 @@ _HOMES = {
     "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
     "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.merging": ["merge"],
+    "headwater.estimators.race": ["Race", "Rival"],
     "headwater.matching": ["Match", "MergeReport"],
     "headwater.algorithms": [
         "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "CollapsedVB", "MomentMatching", "OnlineEM",
@@ -79,7 +81,9 @@ __all__ = [
     "OnlineEM",
     "OnlineVB",
     "QuasiBayes",
+    "Race",
     "RegressionMixture",
+    "Rival",
     "SatoEM",
     "SimulatedEM",
     "SurrogateEM",

@@ -61,6 +61,10 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     startprob_, transmat_, emissionprob_ : ndarray
         What was learned. They may be set before learning.
     n_features_in_, n_samples_seen_ : int

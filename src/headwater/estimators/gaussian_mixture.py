@@ -87,6 +87,10 @@ class GaussianMixture(MixtureEstimator):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     weights_ : ndarray of shape (n_components,)
         Weight of each component.
     means_ : ndarray of shape (n_components, n_features)
@@ -122,6 +126,13 @@ class GaussianMixture(MixtureEstimator):
     [0.3, 0.7]
     >>> model.n_samples_seen_
     5000
+
+    The number of components need not be known:
+
+    >>> rows = rng.normal(size=(4000, 2)) + 8.0 * rng.integers(3, size=(4000, 1))
+    >>> model = GaussianMixture("auto", random_state=0).partial_fit(rows)
+    >>> model.n_components_
+    3
     """
 
     _shape_parameters = ("n_components", "covariance_type", "scale_columns")

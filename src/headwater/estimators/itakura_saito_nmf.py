@@ -78,6 +78,10 @@ class ItakuraSaitoNMF(FactorEstimator):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     components_ : ndarray of shape (n_components, n_features)
         The spectra.
     weight_scale_ : ndarray of shape (n_components,)

@@ -74,6 +74,10 @@ class LatentDirichletAllocation(FactorEstimator):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     components_ : ndarray of shape (n_components, n_features)
         The belief about the topics: Dirichlet parameters, which are pseudo-counts of words as in scikit-learn.
     topics_ : ndarray of shape (n_components, n_features)

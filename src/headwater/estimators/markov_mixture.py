@@ -42,6 +42,10 @@ weight_concentration_prior, n_threads, parts
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     weights_ : ndarray of shape (n_components,)
         Weight of each component.
     startprob_ : ndarray of shape (n_components, n_symbols)

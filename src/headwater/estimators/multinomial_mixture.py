@@ -72,6 +72,10 @@ class MultinomialMixture(CountMixture):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     weights_ : ndarray of shape (n_components,)
         Weight of each component.
     probabilities_ : ndarray of shape (n_components, n_features)
