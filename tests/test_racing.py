@@ -332,3 +332,30 @@ def test_the_smaller_rival_leads_in_doubt_and_those_behind_drop_out():
     assert set(race.running) <= {2, 3}
     assert [one.dropped_at for one in race.rivals][0::3] == [760, 760]
     assert race.rivals[0].behind == pytest.approx(1.0, abs=0.05)
+
+
+def test_parts_race():
+    model = auto(parts=2).partial_fit(groups(900, 2))
+    assert model.n_components_ == 2
+    assert model.n_samples_seen_ == 900
+
+
+def test_rows_that_are_missing_say_nothing_of_the_number():
+    rows = chain_models.a_stream(300, seed=0)[0]
+    rows[:200] = np.nan
+    model = hw.GaussianHMM("auto", warm_up=120, lag=10, random_state=0)
+    scores = model.update(rows)
+    assert model.n_components_ >= 1
+    assert (scores[8:200] == 0.0).all() or np.isnan(scores[:200]).all()
+
+
+def test_what_breaks_off_leaves_rows_as_they_waited(monkeypatch):
+    model = auto().partial_fit(groups(50, 2))
+
+    def broken(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headwater.estimators.racing._run", broken)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(groups(500, 2))
+    assert model.n_samples_seen_ == 50

@@ -26,7 +26,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of states. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of states. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     startprob_prior, transmat_prior, emissionprob_prior : float or array-like, optional
         Dirichlet parameters of the first state, of the passages and of the symbols of each state; 1 is flat. By default symbols
         have a tenth of a count, which keeps what was never seen from being impossible, and so have states and passages in a

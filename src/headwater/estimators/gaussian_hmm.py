@@ -30,7 +30,7 @@ class GaussianHMM(HiddenMarkovEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of states. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of states. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     covariance_type : {'spherical', 'diag', 'full', 'tied'}, default='diag'
         The kind of covariance.
     min_covar : float, default=1e-6

@@ -30,7 +30,7 @@ class GaussianMixture(MixtureEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of components. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of components. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
         Each component its own matrix, all the same matrix, each its own diagonal, each its own single variance.
     tol : float, default=1e-3

@@ -38,7 +38,7 @@ class ItakuraSaitoNMF(FactorEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=10
-        Number of spectra. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of spectra. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     weight_shape : float or 'learn', default='learn'
         Shape of the inverse Gamma prior of the weights, from 0.1 to 50: the smaller, the more do frames differ in them.
         Learned, it is one for all components. One that is much smaller than the truth lets components die out.

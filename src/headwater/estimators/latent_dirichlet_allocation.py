@@ -38,7 +38,7 @@ class LatentDirichletAllocation(FactorEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=10
-        Number of topics. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of topics. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     doc_topic_prior : float, array-like of shape (n_components,) or 'learn', optional
         Dirichlet parameter of the proportions of a document: one for all topics, one for each, or learned on the way
         (Minka's fixed point, as a statistic of the stream). Default 1 / n_components.

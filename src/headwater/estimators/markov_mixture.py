@@ -30,7 +30,7 @@ class MarkovMixture(SequenceMixture):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of components. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of components. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     n_symbols : int, optional
         Symbols are 0, 1, ..., n_symbols - 1. Default: as many as the first sequences that are learned have.
     startprob_prior, transmat_prior : float, optional

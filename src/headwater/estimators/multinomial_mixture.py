@@ -30,7 +30,7 @@ class MultinomialMixture(CountMixture):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of components. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of components. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     tol : float, default=1e-3
         Passes of `fit` end when the objective per row gains less.
     max_iter : int, default=100

@@ -24,7 +24,7 @@ ROWS_EACH = 20  # rows of a start for each component, at least
 JUDGES = 256  # rows of the first comparison, at least
 DOUBLINGS = 6  # of the rows judged, until the leader wins
 FOLDS = 4
-FEW = 1000  # rows to start on; if there are fewer at hand, all are judged in folds
+FEW = 1000  # rows at hand to start on, at least; if there are not twice as many, all are judged in folds
 STRETCHES = 64  # that sequences at hand are cut into
 
 
@@ -61,7 +61,6 @@ def learned(model: Any, batch: Batch, learner: Learner, scored: bool) -> Array:
     state = model._state if model._has_state() else State(model._new_key())
     race, rivals = model.__dict__.get("_race") or planned(model, learner.width), model.__dict__.get("_rivals", ())
     scores = np.full(len(batch) if scored else 0, np.nan)
-    at = 0
     if not race.rivals:
         buffer = state.buffer or Buffer()
         before, state = buffer.rows, replace(state, buffer=buffer)
@@ -70,6 +69,7 @@ def learned(model: Any, batch: Batch, learner: Learner, scored: bool) -> Array:
             _wait(model, state, learner, batch[:at], scores[:at], race)
             if over:
                 race, rivals = _begun(model, race, buffer.batch(), state.key, learner.width)
+                race, rivals = _run(model, race, rivals, batch[at:], scores[at:], learner.width)
         except BaseException:
             buffer.cut(before)
             raise
@@ -77,7 +77,8 @@ def learned(model: Any, batch: Batch, learner: Learner, scored: bool) -> Array:
             model._race, model._rivals = race, ()
             model._set(state, learner)
             return scores
-    race, rivals = _run(model, race, rivals, batch[at:], scores[at:], learner.width)
+    else:
+        race, rivals = _run(model, race, rivals, batch, scores, learner.width)
     _follow(model, race, rivals)
     return scores
 
@@ -98,10 +99,10 @@ def at_hand(model: Any, batch: Batch, key: int, width: int) -> Race:
     sprinter = model if rival_of(model, model._least_components)._make_learner(width).algorithm.online else copy(model)
     if sprinter is not model:
         sprinter.algorithm = AUTO
-    n, warm_up = len(batch), planned(sprinter, width).warm_up
-    warm_up = min(warm_up, n // 2)
-    if warm_up < FEW:
+    n = len(batch)
+    if n < 2 * FEW:
         return folded(sprinter, batch, key, width)
+    warm_up = min(max(FEW, planned(sprinter, width).warm_up), n // 2)
     batch = _mixed(batch, key, warm_up + (_judges(warm_up) << DOUBLINGS))
     cut, _ = rows_to_wait(replace(learner_of(sprinter, width), warm_up=warm_up), Buffer(), batch)
     doublings = int(np.log2(max((len(batch) - cut) / _judges(warm_up), 1.0)))
@@ -115,15 +116,14 @@ def at_hand(model: Any, batch: Batch, key: int, width: int) -> Race:
 def folded(model: Any, batch: Batch, key: int, width: int) -> Race:
     """Return a race on few rows: each is scored by a start on the rows of other folds. The leader has won."""
     n, least = len(batch), model._least_components
-    numbers = [k for k in COMPONENTS if least <= k <= n * (FOLDS - 1) // FOLDS // ROWS_EACH] or [least]
-    if len(numbers) == 1:
-        return Race((Rival(numbers[0]),), numbers[0])
     batch = _mixed(batch, key, n)
     chained = batch.sequences.size > 0
     pieces = np.concatenate([[0], np.cumsum(np.diff(batch.sequences) != 0)]) if chained else np.arange(n)
-    folds = pieces % FOLDS
-    if folds[-1] < FOLDS - 1 and pieces[-1] < FOLDS - 1:  # too few sequences to learn from some and judge by others
-        folds = np.arange(n) * FOLDS // n
+    folds = pieces % FOLDS if pieces[-1] >= FOLDS else np.arange(n) * FOLDS // n
+    tells = np.bincount(folds[~np.isnan(batch.X[:, 0])] if chained else folds, minlength=FOLDS)  # rows may be missing
+    numbers = [k for k in COMPONENTS if least <= k <= (tells.sum() - tells.max()) // ROWS_EACH] or [least]
+    if len(numbers) == 1:
+        return Race((Rival(numbers[0]),), numbers[0])
     tally = Tally.of(0)
     columns: list[Array] = []
     for k in numbers:

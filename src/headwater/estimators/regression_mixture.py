@@ -33,7 +33,7 @@ class RegressionMixture(TargetMixture):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of regressions. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of regressions. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     fit_intercept : bool, default=True
         Whether the regressions have an intercept. Without one, inputs should not lie far from zero in units of their spread.
     gating : {'fixed', 'input'}, default='fixed'
