@@ -60,7 +60,7 @@ def test_a_stream_finds_the_number_of_groups(k):
     assert "leads" in str(model.race_)
 
 
-@pytest.mark.parametrize(("rows", "options"), [(150, {}), (3000, {"warm_up": "auto"}), (400, {"algorithm": "em"})])
+@pytest.mark.parametrize(("rows", "options"), [(150, {}), (3000, {"warm_up": "auto"}), (200, {"algorithm": "em"})])
 def test_a_fit_finds_the_number_of_groups(rows, options):
     X = groups(rows, 3)
     X = X[np.argsort(X[:, 0])]  # the order of the rows is not trusted
@@ -73,9 +73,9 @@ def test_a_fit_finds_the_number_of_groups(rows, options):
 
 
 def test_a_sample_to_start_from_is_enough():
-    model = auto().warm_start_from(groups(600, 3))
+    model = auto().warm_start_from(groups(200, 3))
     assert model.n_components_ == 3
-    assert model.partial_fit(groups(100, 3, seed=1)).n_samples_seen_ == 700
+    assert model.partial_fit(groups(100, 3, seed=1)).n_samples_seen_ == 300
 
 
 def test_a_fit_may_go_on_from_a_race():
@@ -345,8 +345,9 @@ def test_rows_that_are_missing_say_nothing_of_the_number():
     rows[:200] = np.nan
     model = hw.GaussianHMM("auto", warm_up=120, lag=10, random_state=0)
     scores = model.update(rows)
-    assert model.n_components_ >= 1
-    assert (scores[8:200] == 0.0).all() or np.isnan(scores[:200]).all()
+    assert model.n_components_ == 1
+    assert np.isnan(scores[:200]).all()
+    assert np.isfinite(scores[-50:]).all()
 
 
 def test_what_breaks_off_leaves_rows_as_they_waited(monkeypatch):
