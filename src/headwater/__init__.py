@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from headwater.estimators.categorical_hmm import CategoricalHMM
     from headwater.estimators.completion import completion_perplexity
+    from headwater.estimators.description import Description
     from headwater.estimators.direction_of_arrival import DirectionOfArrival
     from headwater.estimators.gaussian_hmm import GaussianHMM
     from headwater.estimators.gaussian_mixture import GaussianMixture
@@ -30,8 +31,13 @@ if TYPE_CHECKING:
     from headwater.estimators.multinomial_mixture import MultinomialMixture
     from headwater.estimators.race import Race, Rival
     from headwater.estimators.regression_mixture import RegressionMixture
+    from headwater.estimators.saving import load
+    from headwater.history import History
     from headwater.matching import Match, MergeReport
+    from headwater.monitors import Monitor
+    from headwater.reports import report
     from headwater.schedules import Decay, ForgettingFactor, Harmonic
+    from headwater.streams import Stream, stream
 
 __version__ = "0.1.0"
 
@@ -48,13 +54,22 @@ _HOMES = {
     "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
     "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.merging": ["merge"],
+<<<<<<< HEAD
     "headwater.estimators.race": ["Race", "Rival"],
+=======
+    "headwater.estimators.saving": ["load"],
+    "headwater.estimators.description": ["Description"],
+    "headwater.history": ["History"],
+>>>>>>> 96fd5b293eb2e1d63b562b9f42113565b9c84cc0
     "headwater.matching": ["Match", "MergeReport"],
+    "headwater.monitors": ["Monitor"],
+    "headwater.reports": ["report"],
     "headwater.algorithms": [
         "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "CollapsedVB", "MomentMatching", "OnlineEM",
         "OnlineVB", "QuasiBayes", "SatoEM", "SimulatedEM", "SurrogateEM",
     ],
     "headwater.schedules": ["Decay", "ForgettingFactor", "Harmonic"],
+    "headwater.streams": ["Stream", "stream"],
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -66,17 +81,20 @@ __all__ = [
     "CategoricalHMM",
     "CollapsedVB",
     "Decay",
+    "Description",
     "DirectionOfArrival",
     "ForgettingFactor",
     "GaussianHMM",
     "GaussianMixture",
     "Harmonic",
+    "History",
     "ItakuraSaitoNMF",
     "LatentDirichletAllocation",
     "MarkovMixture",
     "Match",
     "MergeReport",
     "MomentMatching",
+    "Monitor",
     "MultinomialMixture",
     "OnlineEM",
     "OnlineVB",
@@ -86,9 +104,13 @@ __all__ = [
     "Rival",
     "SatoEM",
     "SimulatedEM",
+    "Stream",
     "SurrogateEM",
     "completion_perplexity",
+    "load",
     "merge",
+    "report",
+    "stream",
 ]
 
 

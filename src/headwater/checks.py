@@ -27,6 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import estimator_checks
 
 from headwater.estimators.merging import merge
+from headwater.estimators.saving import from_bytes, to_bytes
 from headwater.learner import UNKNOWN_ROWS, Learner, advance, branch, fold
 from headwater.learner import merge as merge_states
 from headwater.schedules import Equal
@@ -153,17 +154,20 @@ def seeds_decide(estimator: Any, rows: Array) -> None:
     _assert_same(_fitted(clone(estimator), rows)._state, _fitted(clone(estimator), rows)._state)
 
 
-def pickled_and_resumed_is_never_stopped(estimator: Any, rows: Array) -> None:
-    """A model that is stored and loaded goes on as if nothing had happened, bit for bit."""
+def saved_and_resumed_is_never_stopped(estimator: Any, rows: Array) -> None:
+    """A model that is stored, in a model file or in a pickle, and loaded goes on as if nothing had happened, bit for bit."""
     half = len(rows) // 2 + 1
     _fitted(estimator, rows[:half])
-    loaded = pickle.loads(pickle.dumps(estimator))
-    if _online(estimator):
-        estimator.partial_fit(*_given(estimator, rows[half:]))
-        loaded.partial_fit(*_given(estimator, rows[half:]))
-    _assert_same(estimator._state, loaded._state)
+    functions = {name: value for name, value in estimator.get_params(deep=False).items() if callable(value)}
+    others = [from_bytes(to_bytes(estimator), **functions), pickle.loads(pickle.dumps(estimator))]
+    for model in (estimator, *others):
+        if _online(estimator):
+            model.partial_fit(*_given(estimator, rows[half:]))
     given = _given(estimator, rows)
-    np.testing.assert_array_equal(estimator.score_samples(*given), loaded.score_samples(*given))
+    scores = estimator.score_samples(*given)
+    for loaded in others:
+        _assert_same(estimator._state, loaded._state)
+        np.testing.assert_array_equal(scores, loaded.score_samples(*given))
 
 
 def the_state_is_finite(estimator: Any, rows: Array) -> None:
@@ -357,7 +361,7 @@ LAWS: tuple[Law, ...] = (
     reading_changes_nothing,
     threads_change_nothing,
     seeds_decide,
-    pickled_and_resumed_is_never_stopped,
+    saved_and_resumed_is_never_stopped,
     the_state_is_finite,
     bad_input_is_refused,
 )

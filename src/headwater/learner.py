@@ -106,16 +106,22 @@ class Learner:
         return min(progress.weight_seen, self.rows_at_hand) if self.half_life is None else progress.n_eff
 
 
-def advance(learner: Learner, state: State, batch: Batch, scores: Array = NO_SCORES) -> tuple[State, Info]:
-    """Learn a chunk. Of the state that is given only the buffer is used again; if learning is broken off, it is as it was."""
+def advance(
+    learner: Learner, state: State, batch: Batch, scores: Array = NO_SCORES, scores_start: bool = True
+) -> tuple[State, Info]:
+    """Learn a chunk. Of the state that is given only the buffer is used again; if learning is broken off, it is as it was.
+
+    Rows are scored before they are learned if there is room for `scores`; those of the warm-up only if `scores_start` says so.
+    """
     at, total = 0, 0.0
     if state.base is None:
-        state, at = _wait(learner, state, batch, scores)
+        state, at = _wait(learner, state, batch, scores if scores_start else NO_SCORES)
     if at < len(batch):
         if len(state.parts) != (learner.parts if learner.parts > 1 else 0):
             state = _dealt(learner, state)
         chained = learner.model.chained
-        if learner.sweeps and (state.pending is not None or state.waiting):  # the algorithm was another before
+        full = state.pending is not None and state.pending.rows >= learner.batch_rows
+        if full or (learner.sweeps and state.waiting):  # the algorithm was another before
             state = replace(settle(learner, state), carry=_now(learner, state) if chained else None)
         take = _deal if learner.parts > 1 else _sweep if learner.sweeps else _fold_chained if chained else _fold_batches
         state, total = take(learner, state, batch[at:], scores[at:])

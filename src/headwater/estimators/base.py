@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,22 +13,26 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from headwater.chunk import Chunk
 from headwater.estimators import racing
+from headwater.estimators.describing import Limits, notes_of
+from headwater.estimators.description import Description, Value
 from headwater.estimators.race import Race
 from headwater.learner import Learner, advance, branch, milestone_parameters, planted, report, settle, widened
 from headwater.passes import learn
-from headwater.state import Batch, State
+from headwater.state import Batch, SparseRows, State
 from headwater.statistics import Array
+from headwater.storage.states import holds_rows
 from headwater.validation import check_labels, check_names, check_row, check_rows, check_weights, check_width, make_batch
 
 # What a fit leaves behind, until something else is learned; and what goes when all is learned anew.
 FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_")
-RESULTS = (*FIT_RESULTS, "merge_report_", "_open")
+RESULTS = (*FIT_RESULTS, "merge_report_", "history_", "_open")
 
 
 def one_line(value: Any) -> str:
@@ -76,8 +81,18 @@ class StreamingEstimator(BaseEstimator, ABC):
     # Whether a row is a sequence of symbols, of any length.
     _takes_sequences: ClassVar[bool] = False
 
+    # Whether the scores of `update` are those of `score_samples`, and what share of a stream can be scored at little cost.
+    _scores_by_learning: ClassVar[bool] = True
+    _scored_share: ClassVar[float] = 1.0
+
+    # What a row is called.
+    _unit: ClassVar[str] = "rows"
+
     # Columns of a row that are no features: the target, if there is one, comes last.
     _target_columns: ClassVar[int] = 0
+
+    # What was learned, as users read it: the arrays that a model file shows to readers without headwater.
+    _answers: ClassVar[tuple[str, ...]] = ()
 
     n_components: Any  # a number, or "auto"; not all models have it
 
@@ -87,6 +102,7 @@ class StreamingEstimator(BaseEstimator, ABC):
     _race: Race
     _rivals: tuple[Any, ...]
     _parameters: tuple[int, list[Any]]
+    _scores_start: bool
 
     # What a subclass says
 
@@ -144,6 +160,35 @@ class StreamingEstimator(BaseEstimator, ABC):
         if self._has_state() and self._state.buffer is not None:
             other._state = replace(self._state, buffer=self._state.buffer.changed(lambda rows: rows))
         return other
+
+    # Model files
+
+    def save(self, path: str | os.PathLike[str], *, raw_rows: bool = True) -> None:
+        """Write the model to a file, from which `headwater.load` reads it; saved in mid-stream, it goes on as if never stopped.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. It is replaced in one step, when all is written.
+        raw_rows : bool, default=True
+            Whether rows that wait, because the warm-up is not over or rows after them are to come, are kept in the file as they
+            came. Without them, the model is saved as if the stream ended here.
+        """
+        from headwater.estimators.saving import save
+
+        save(self, path, raw_rows=raw_rows)
+
+    @property
+    def holds_rows_(self) -> bool:
+        """Whether rows are kept as they came: in a warm-up, or because they wait for those after them."""
+        return holds_rows(self._fitted_state())
+
+    def _check_stored(self, X: Any, width: int) -> None:
+        """Refuse rows of a model file that this model could not have been given."""
+        sparse = isinstance(X, SparseRows)
+        if not sparse and X.shape[1] != width:
+            raise ValueError(f"rows must have {width} columns, got {X.shape[1]}")
+        self._checked(csr_array((X.data, X.indices, X.indptr), shape=X.shape) if sparse else X)
 
     # Learning
 
@@ -275,6 +320,14 @@ class StreamingEstimator(BaseEstimator, ABC):
             return scores
         return self._learn_chunk(X, sample_weight, labels, scored=True)
 
+    def _update_after_start(self, **chunk: Any) -> Array:
+        """Do what `update` does, but score no rows of the warm-up, for which starts have to be found: they are NaN."""
+        self._scores_start = False
+        try:
+            return self.update(**chunk)
+        finally:
+            del self._scores_start
+
     def _learn_chunk(self, X: Any, sample_weight: Any = None, labels: Any = None, scored: bool = False) -> Array:
         first = not self._has_state()
         batch, learner = self._take(X, sample_weight, labels, reset=first)
@@ -292,7 +345,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         if self._has_state() and learner.width > self._learner.width:
             state = widened(learner, state)
         scores = np.full(len(batch) if scored else 0, np.nan)
-        state, _ = advance(learner, state, batch, scores)
+        state, _ = advance(learner, state, batch, scores, self.__dict__.get("_scores_start", True))
         self._set(state, learner)
         for name in FIT_RESULTS:
             self.__dict__.pop(name, None)
@@ -470,6 +523,85 @@ class StreamingEstimator(BaseEstimator, ABC):
             settled = settle(self._learner, self._state)
             self._cache.settled = (settled, report(self._learner, settled))
         return self._cache.settled
+
+    def describe(self, *, values: int = 12, components: int = 32, level: float = 0.9) -> Description:
+        """Return what was learned, in parts that are the same for every model: for tables, reports and other programs.
+
+        Parameters
+        ----------
+        values : int, default=12
+            Most columns, words or coefficients to tell of each component: those that tell most.
+        components : int, default=32
+            Most components to tell of: the heaviest.
+        level : float, default=0.9
+            Probability of the credible intervals.
+
+        Returns
+        -------
+        description : Description
+            A frozen record; `to_dict` makes of it what JSON knows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import headwater as hw
+        >>> rows = np.random.default_rng(0).normal(size=(3000, 2))
+        >>> description = hw.GaussianMixture(1, random_state=0).partial_fit(rows).describe()
+        >>> print(description.title)
+        GaussianMixture (auto), 1 component: 3,000 rows of 2 columns seen
+        >>> [value.name for value in description.components[0].values]
+        ['x0', 'x1']
+        """
+        for name, wanted in (("values", values), ("components", components)):
+            if isinstance(wanted, bool) or not isinstance(wanted, numbers.Integral) or wanted < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, got {one_line(wanted)}")
+        if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
+            raise ValueError(f"level must lie between 0 and 1, got {one_line(level)}")
+        state = self._fitted_state()
+        limits = Limits(int(values), int(components), float(level))
+        found = self._describe(limits)
+        return replace(
+            found,
+            model=type(self).__name__,
+            algorithm=self._learner.algorithm.word,
+            rows=state.rows,
+            columns=found.columns or self.n_features_in_,
+            unit=self._unit,
+            level=limits.level,
+            notes=(*notes_of(self, found), *found.notes),
+        )
+
+    @abstractmethod
+    def _describe(self, limits: Limits) -> Description:
+        """Describe what only this model has: components, matrices, curves, facts."""
+
+    def _patterns(self) -> Array | None:
+        """What components are in all columns (K, d), where that may be looked at as images."""
+        return None
+
+    def _gaussians(self) -> Any:
+        """What has `weights_`, `means_`, `covariances_` and `covariance_type`, if components are Gaussians over the columns."""
+        return None
+
+    def _row_scores(self, **chunk: Any) -> Array:
+        """Score each row by what is known now."""
+        return np.asarray(self.score_samples(**chunk))
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        """Say what makes a row odd: some of its values, how far each stands out, the farthest first."""
+        return ()
+
+    def _shares_now(self) -> Array:
+        """Shares of the components by the statistics as they are: nothing is settled; empty in the warm-up."""
+        state = self._fitted_state()
+        if state.base is None:
+            return np.empty(0)
+        shares = np.mean([self._shares_of(one) for one in state.parts or (state,)], axis=0)
+        return np.asarray(shares / max(float(np.sum(shares)), 1e-300))
+
+    def _shares_of(self, state: State) -> Array:
+        """Shares of the components in a state; empty if it has none."""
+        return np.empty(0)
 
     def _rows(self, X: Any) -> Batch:
         check_is_fitted(self)

@@ -12,6 +12,8 @@ from sklearn.utils._param_validation import Interval
 
 from headwater.algorithms import Algorithm
 from headwater.estimators.chains import check_numbers, check_probabilities, check_symbols
+from headwater.estimators.describing import Limits, symbol_names, word_components
+from headwater.estimators.description import Description
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.families.categorical import Categorical
 from headwater.statistics import Array
@@ -92,6 +94,8 @@ class CategoricalHMM(HiddenMarkovEstimator):
     _concentrations = ("startprob_prior", "transmat_prior", "emissionprob_prior")
     _emission_names: ClassVar[dict[str, str]] = {"e": "emissionprob_"}
 
+    _answers = ("startprob_", "transmat_", "emissionprob_")
+
     def __init__(
         self,
         n_components: int | Literal["auto"] = 1,
@@ -167,6 +171,9 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     def _aligned(self, rows: Any) -> Any:
         return rows  # symbols beyond those that are known were refused before
+
+    def _check_stored(self, X: Any, width: int) -> None:
+        check_symbols(X, width, type(self).__name__)
 
     def _note_columns(self, X: Any, reset: bool) -> None:
         self._note_schema(X.given, reset)
@@ -248,6 +255,11 @@ class CategoricalHMM(HiddenMarkovEstimator):
         return self._family(width).from_probabilities(self._emissions_given("e", width)["probabilities"])
 
     # How it looks
+
+    def _describe(self, limits: Limits) -> Description:
+        names = symbol_names(self, self.n_features_in_)
+        found = word_components(names, self.get_stationary_distribution(), self.emissionprob_, limits)
+        return Description(width="symbols", **self._chain_parts(found))
 
     def _columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         tops = [np.argsort(-row, kind="stable")[:6] for row in self.emissionprob_[states]]

@@ -25,6 +25,8 @@ NOBODY = -(2**62)  # the number of a sequence that is not there
 class ChainStreams(ChainAnswers):
     """Sequences in, open ones kept by their keys."""
 
+    _scored_share = 0.25  # rows have to be filtered once more
+
     _open: dict[Any, int]
 
     # What a subclass says

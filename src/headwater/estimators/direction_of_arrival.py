@@ -7,12 +7,15 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.algorithms import Algorithm, Auto, resolve
 from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.describing import Limits, curve_of, number
+from headwater.estimators.description import Description, Value
 from headwater.estimators.display import html_table, text_table
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.learner import Learner, belief
@@ -128,6 +131,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
     True
     """
 
+    _unit = "snapshots"
     _shape_parameters = ("steering", "spacing")
     _merge_parameters = ("steering", "spacing", "angles", "half_life")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -136,6 +140,8 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         "spacing": [Interval(numbers.Real, 0.0, None, closed="neither")],
         "angles": [None, "array-like"],
     }
+
+    _answers = ("angle_", "power_", "noise_variance_")
 
     def __init__(
         self,
@@ -400,6 +406,24 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         return self._model.sensors.range
 
     # How it looks
+
+    def _describe(self, limits: Limits) -> Description:
+        linear = not np.isnan(self.omega_)
+        unit, name = (np.degrees(1.0), "angle from broadside, degrees") if linear else (1.0, "angle")
+        angle, wide = unit * self.angle_, -unit * float(ndtri(limits.tails[0])) * self.angle_std_
+        places = np.linspace(*self.angle_range_, 1025)
+        power = 10.0 * np.log10(np.maximum(self.spectrum(places), 1e-300))
+        return Description(
+            width="sensors",
+            facts=(
+                Value(name, angle, None, number(angle - wide), number(angle + wide)),
+                *((Value("phase from sensor to sensor, radians", self.omega_),) if linear else ()),
+                Value("power of the source", self.power_),
+                Value("noise variance", self.noise_variance_),
+                Value("sensors that were there, on average", float(self.observed_.sum())),
+            ),
+            curves=(curve_of("Power by angle", unit * places, power - power.max(), name, "power, dB of the highest"),),
+        )
 
     def _summary(self) -> tuple[str, list[str], list[list[str]]]:
         warming = " (warming up)" if self._state.base is None else ""

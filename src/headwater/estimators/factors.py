@@ -30,6 +30,8 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
     """Base of the latent factor models."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {name: CONSTRAINTS[name] for name in SHARED}
+    _scores_by_learning = False  # an E-step that draws scores what it has drawn
+    _scored_share = 1.0 / 32.0
 
     _least_components = 2
 

@@ -12,7 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm
 from headwater.estimators.chains import check_chain_rows, check_numbers, precision_factor
+from headwater.estimators.describing import Gaussians, Limits, column_names, gaussian_components, gaussian_oddities
+from headwater.estimators.description import Description, Value
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
+from headwater.estimators.intervals import mean_intervals
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.statistics import Array
@@ -114,6 +117,8 @@ class GaussianHMM(HiddenMarkovEstimator):
     )  # fmt: skip
     _letters = "stmc"
     _emission_names: ClassVar[dict[str, str]] = {"m": "means_", "c": "covars_"}
+
+    _answers = ("startprob_", "transmat_", "means_", "covars_")
 
     def __init__(
         self,
@@ -280,6 +285,28 @@ class GaussianHMM(HiddenMarkovEstimator):
         return self._family(width).from_precisions(np.zeros(width), found["means"], found["factor"])
 
     # How it looks
+
+    def _describe(self, limits: Limits) -> Description:
+        prior, statistics, count = self._belief()
+        belief = self._gaussian.belief(prior.emissions, statistics.emissions.scaled(count))
+        variances = np.diagonal(self.covars_, axis1=1, axis2=2)
+        found = gaussian_components(
+            column_names(self, self.n_features_in_), self.get_stationary_distribution(), self.means_, variances, limits,
+            mean_intervals=lambda columns: mean_intervals(self._gaussian, belief, limits.level, columns),
+        )  # fmt: skip
+        return Description(**self._chain_parts(found))
+
+    def _patterns(self) -> Array:
+        return self.means_
+
+    def _gaussians(self) -> Any:
+        names = np.array(column_names(self, self.n_features_in_), dtype=object)
+        return Gaussians(self.get_stationary_distribution(), self.means_, self.covars_, names)
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        apart = np.asarray(row) - self.means_
+        k = int(np.argmin(np.einsum("ki,kij,kj->k", apart, np.linalg.inv(self.covars_), apart)))
+        return gaussian_oddities(column_names(self, self.n_features_in_), row, self.means_[k], self.covars_[k], most)
 
     def _columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         shown = min(6, self.n_features_in_)

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm
+from headwater.estimators.describing import Limits, column_names, gaussian_components, gaussian_oddities
+from headwater.estimators.description import Description, Value
 from headwater.estimators.given import given_parameters, shaped
-from headwater.estimators.intervals import CredibleIntervals, credible_intervals
+from headwater.estimators.intervals import CredibleIntervals, credible_intervals, mean_intervals
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.families.gaussian import COVARIANCES, Gaussian
 from headwater.families.gaussian_records import GaussianBelief
@@ -155,6 +157,8 @@ class GaussianMixture(MixtureEstimator):
     }
     _given_start = ("weights_init", "means_init", "precisions_init")
 
+    _answers = ("weights_", "means_", "covariances_")
+
     def __init__(
         self,
         n_components: int | Literal["auto"] = 1,
@@ -289,6 +293,34 @@ class GaussianMixture(MixtureEstimator):
     def _component_belief(self) -> GaussianBelief:
         prior, statistics, count = self._proper_belief()
         return self._family.belief(prior.components, statistics.scaled(count))
+
+    def _describe(self, limits: Limits) -> Description:
+        belief, names = self._component_belief(), column_names(self, self.n_features_in_)
+        return Description(
+            **gaussian_components(
+                names, self.weights_, self.means_, self._variances(), limits, self._weight_intervals(limits),
+                lambda columns: mean_intervals(self._family, belief, limits.level, columns),
+            )
+        )  # fmt: skip
+
+    def _patterns(self) -> Array:
+        return self.means_
+
+    def _gaussians(self) -> Any:
+        return self
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        k = int(self.predict_one(row))
+        covariances = self.covariances_
+        covariance = covariances if self._family.covariance_type == "tied" else covariances[k]
+        return gaussian_oddities(column_names(self, self.n_features_in_), row, self.means_[k], covariance, most)
+
+    def _variances(self) -> Array:
+        """Variance of each column in each component, whatever the kind (K, d)."""
+        covariances, shape = self.covariances_, self.means_.shape
+        if self._family.kind.matrix:
+            return np.broadcast_to(np.diagonal(covariances, axis1=-2, axis2=-1), shape)
+        return np.broadcast_to(covariances[:, None], shape) if self._family.spherical else covariances
 
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         names = getattr(self, "feature_names_in_", [f"x{index}" for index in range(self.n_features_in_)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,16 +17,18 @@ from headwater.estimators.chain_streams import ChainStreams
 from headwater.estimators.chains import (
     GivenChain,
     Hold,
+    check_keys,
     check_numbers,
     check_probabilities,
 )
+from headwater.estimators.describing import MOST_SYMBOLS, heaviest, matrix_of
 from headwater.estimators.display import html_table, text_table
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.learner import Learner, belief
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
 from headwater.models.protocol import StartSettings
-from headwater.state import Batch, arrays_of
+from headwater.state import Batch, State, arrays_of
 from headwater.statistics import Array
 from headwater.validation import check_finite, numeric
 
@@ -278,6 +280,36 @@ class HiddenMarkovEstimator(ChainStreams):
         return self._has_state() or wanted <= set(self.__dict__.get("_given", {}))
 
     # How it looks
+
+    def _chain_parts(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Add what the chain does to the description of its states: how long they last, and the passages."""
+        often, transitions = self.get_stationary_distribution(), self.transmat_
+        stays = np.diag(transitions)
+
+        def lasting(k: int) -> str:
+            length = 1.0 / max(1.0 - float(stays[k]), 1e-12)
+            return f"lasts {length:,.1f} rows on average" if length < 1e6 else "is never left"
+
+        components = tuple(replace(one, remark=lasting(one.index)) for one in found["components"])
+        shown = np.sort(heaviest(often, MOST_SYMBOLS))
+        names = [f"state {k}" for k in range(len(often))]
+        matrices = (matrix_of("Passages between states", names, transitions, often, shown),) if len(often) > 1 else ()
+        return {**found, "component": "state", "weight": "how often", "components": components, "matrices": matrices}
+
+    def _row_scores(self, **chunk: Any) -> Array:
+        key = chunk.pop("key", None)
+        if key is None or np.isscalar(key):
+            return self.score_steps(**chunk)
+        rows = self._checked(chunk["X"])
+        _, _, places = check_keys(key, len(rows))
+        order = np.argsort(places, kind="stable")  # each sequence in one piece
+        scores = np.empty(len(rows))
+        scores[order] = self.score_steps(rows[order], np.bincount(places))
+        return scores
+
+    def _shares_of(self, state: State) -> Array:
+        statistics: Any = state.statistics if state.average is None else state.average
+        return np.asarray(statistics.emissions.count)
 
     def _summary(self) -> tuple[str, list[str], list[list[str]]]:
         often = self.get_stationary_distribution()

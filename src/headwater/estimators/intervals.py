@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -26,15 +27,26 @@ def credible_intervals(family: Gaussian, concentration: Array, belief: GaussianB
     """Return central intervals of the marginals: Beta for weights, Student's t for means, inverse Gamma for variances."""
     tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
     weights = stats.beta.ppf(tails, concentration[:, None], (concentration.sum() - concentration)[:, None])
+    scale, dof, _ = _marginals(family, belief)
+    variances = stats.invgamma.ppf(tails, 0.5 * dof[..., None], scale=0.5 * scale[..., None])
+    # One component has all the weight, of which the Beta distribution knows nothing.
+    return CredibleIntervals(level, np.nan_to_num(weights, nan=1.0), mean_intervals(family, belief, level), variances)
+
+
+def mean_intervals(family: Gaussian, belief: GaussianBelief, level: float, columns: Any = slice(None)) -> Array:
+    """Return central intervals (K, d, 2) of the means, or of some columns of them."""
+    tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
+    scale, dof, precision = (part[:, columns, None] for part in _marginals(family, belief))
+    return np.asarray(belief.means[:, columns, None] + np.sqrt(scale / (precision * dof)) * stats.t.ppf(tails, dof))
+
+
+def _marginals(family: Gaussian, belief: GaussianBelief) -> tuple[Array, Array, Array]:
+    """Scale, degrees of freedom and precision of the mean (K, d), of each column alone."""
     k, width = belief.means.shape
     scale, dof, precision = belief.scale, belief.dof.reshape(k, -1), belief.mean_precision.reshape(k, -1)
     if family.kind.matrix:
         scale, dof = np.diagonal(scale, axis1=-2, axis2=-1), dof - width + 1.0
     elif family.spherical:
         scale, dof = scale.reshape(k, -1) * width, dof * width
-    scale, dof = np.broadcast_to(scale, (k, width)), np.broadcast_to(dof, (k, width))
-    spread = np.sqrt(scale / (precision * dof))
-    means = belief.means[..., None] + spread[..., None] * stats.t.ppf(tails, dof[..., None])
-    variances = stats.invgamma.ppf(tails, 0.5 * dof[..., None], scale=0.5 * scale[..., None])
-    # One component has all the weight, of which the Beta distribution knows nothing.
-    return CredibleIntervals(level, np.nan_to_num(weights, nan=1.0), means, variances)
+    shape = (k, width)
+    return np.broadcast_to(scale, shape), np.broadcast_to(dof, shape), np.broadcast_to(precision, shape)

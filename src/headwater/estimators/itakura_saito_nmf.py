@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm, SimulatedEM, SurrogateEM, resolve
 from headwater.estimators.base import one_line
+from headwater.estimators.describing import Limits, column_names, curve_of, heaviest, hidden
+from headwater.estimators.description import Component, Description, Value
 from headwater.estimators.factors import FactorEstimator
 from headwater.learner import Learner
 from headwater.models.protocol import StartSettings
 from headwater.models.spectra import SHAPES, Spectra
-from headwater.state import Batch
+from headwater.state import Batch, State
 from headwater.statistics import Array
 from headwater.validation import check_row, check_rows
 
@@ -125,6 +127,7 @@ class ItakuraSaitoNMF(FactorEstimator):
     0
     """
 
+    _unit = "frames"
     _merge_parameters = ("n_components", "half_life", "weight_shape", "weight_scale", "component_prior")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FactorEstimator._parameter_constraints,
@@ -132,6 +135,8 @@ class ItakuraSaitoNMF(FactorEstimator):
         "weight_scale": [StrOptions({"learn"}), Interval(numbers.Real, 0.0, None, closed="neither")],
         "component_prior": [Interval(numbers.Real, 0.0, None, closed="left")],
     }
+
+    _answers = ("components_", "weight_scale_")
 
     def __init__(
         self,
@@ -393,6 +398,36 @@ class ItakuraSaitoNMF(FactorEstimator):
     def weight_shape_(self) -> float:
         """Shape of the inverse Gamma prior of the weights."""
         return float(self._reading()[1].shape[0])
+
+    def _describe(self, limits: Limits) -> Description:
+        names, shares, spectra = column_names(self, self.n_features_in_, "bin "), self._shares(), self.components_
+        shown, bins = heaviest(shares, limits.components), np.arange(float(self.n_features_in_))
+        overall = shares @ spectra
+        components, curves = [], []
+        for k in shown:
+            top = np.argsort(-spectra[k], kind="stable")[: limits.values]
+            lift = np.log(np.maximum(spectra[k, top], 1e-300) / np.maximum(overall[top], 1e-300))
+            values = tuple(
+                Value(names[at], float(spectra[k, at]), standing=float(one)) for at, one in zip(top, lift, strict=True)
+            )
+            components.append(Component(int(k), float(shares[k]), values))
+            curves.append(curve_of(f"Spectrum of component {k}", bins, spectra[k], "bin", "power", int(k)))
+        return Description(width="bins",
+            weight="share of power", value="power", components=tuple(components), curves=tuple(curves),
+            facts=(Value("shape of the weights", self.weight_shape_),),
+            values_left_out=max(0, len(names) - limits.values), **hidden(shares, shown),
+        )  # fmt: skip
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        frame, expected = np.asarray(row, dtype=float), self.transform_one(row) @ self.components_
+        decibels = 10.0 * np.log10(np.maximum(frame, 1e-300) / np.maximum(expected, 1e-300))
+        loud = np.argsort(-decibels, kind="stable")[:most]
+        names = column_names(self, self.n_features_in_, "bin ")
+        return tuple(Value(names[at], float(frame[at]), standing=float(decibels[at] / 3.0)) for at in loud)
+
+    def _shares_of(self, state: State) -> Array:
+        parameters, statistics = state.parameters, cast(Any, state.statistics)
+        return np.asarray((parameters.powers * statistics.down).sum(axis=1) / parameters.scales)
 
     def _shares(self) -> Array:
         _, statistics, _ = self._belief()

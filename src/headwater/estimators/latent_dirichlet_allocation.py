@@ -14,11 +14,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
 from headwater.estimators.base import one_line
+from headwater.estimators.describing import Limits, column_names, count_oddities, word_components
+from headwater.estimators.description import Description, Value
 from headwater.estimators.factors import FactorEstimator
 from headwater.learner import Learner, report, settle, widened
 from headwater.models.protocol import StartSettings
 from headwater.models.topics import Topics
-from headwater.state import Batch, SparseRows, sparse_rows
+from headwater.state import Batch, SparseRows, State, sparse_rows
 from headwater.statistics import Array
 from headwater.validation import check_count_items, check_count_row, check_counts, check_width, numeric
 
@@ -122,6 +124,7 @@ class LatentDirichletAllocation(FactorEstimator):
     True
     """
 
+    _unit = "documents"
     _merge_parameters = ("n_components", "half_life", "doc_topic_prior", "topic_word_prior", "vocabulary")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FactorEstimator._parameter_constraints,
@@ -131,6 +134,8 @@ class LatentDirichletAllocation(FactorEstimator):
         "topic_word_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "vocabulary": [StrOptions({"fixed", "open"})],
     }  # fmt: skip
+
+    _answers = ("components_", "doc_topic_prior_")
 
     def __init__(
         self,
@@ -444,6 +449,24 @@ class LatentDirichletAllocation(FactorEstimator):
         """Dirichlet parameter of the words of a topic."""
         model: Any = self._model
         return float(model.word_prior)
+
+    def _describe(self, limits: Limits) -> Description:
+        names = column_names(self, self.n_features_in_, "word ")
+        return Description(width="words",
+            component="topic", weight="share of words",
+            **word_components(names, self._shares(), self.topics_, limits, self.components_),
+        )  # fmt: skip
+
+    def _patterns(self) -> Array:
+        return self.topics_
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        names = column_names(self, self.n_features_in_, "word ")
+        return count_oddities(names, row, self.transform_one(row) @ self.topics_, most)
+
+    def _shares_of(self, state: State) -> Array:
+        statistics: Any = state.statistics if state.average is None else state.average
+        return np.asarray(statistics.length[0])
 
     def _shares(self) -> Array:
         _, statistics, _ = self._belief()

@@ -11,6 +11,17 @@ from sklearn.utils._param_validation import Interval
 
 from headwater.algorithms import Algorithm
 from headwater.chunk import values_of
+from headwater.estimators.describing import (
+    MOST_MATRICES,
+    MOST_SYMBOLS,
+    Limits,
+    heaviest,
+    matrix_of,
+    stationary,
+    symbol_names,
+    word_components,
+)
+from headwater.estimators.description import Description, Value
 from headwater.estimators.sequence_mixture import SequenceMixture
 from headwater.estimators.sequences import check_sequences, transition_counts
 from headwater.families.multinomial import Multinomial
@@ -92,6 +103,9 @@ weight_concentration_prior, n_threads, parts
         "transmat_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     }
     _given_start = ()
+    _unit = "sequences"
+
+    _answers = ("weights_", "startprob_", "transmat_")
 
     def __init__(
         self,
@@ -233,6 +247,34 @@ weight_concentration_prior, n_threads, parts
 
     def _seen(self) -> str:
         return f"{self.n_samples_seen_:,} sequence{'s' if self.n_samples_seen_ != 1 else ''} of {self.n_symbols_} symbols"
+
+    def _describe(self, limits: Limits) -> Description:
+        names, weights, start, steps = symbol_names(self, self.n_symbols_), self.weights_, self.startprob_, self.transmat_
+        found = word_components(
+            names, weights, start, limits, self.startprob_concentration_, self._weight_intervals(limits)
+        )  # fmt: skip
+        matrices = []
+        for component in found["components"][:MOST_MATRICES]:
+            often = stationary(steps[component.index])
+            shown = np.sort(heaviest(often, MOST_SYMBOLS))
+            title = f"Steps of component {component.index}"
+            matrices.append(matrix_of(title, names, steps[component.index], often, shown, component.index))
+        return Description(width="symbols",
+            columns=self.n_symbols_, **{**found, "value": "probability to come first"}, matrices=tuple(matrices)
+        )  # fmt: skip
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        symbols = np.asarray(row, dtype=np.int64)
+        if not len(symbols):
+            return ()
+        names, k = symbol_names(self, self.n_symbols_), int(self.predict([symbols])[0])
+        chances = np.append(self.startprob_[k, symbols[0]], self.transmat_[k, symbols[:-1], symbols[1:]])
+        places = np.argsort(chances, kind="stable")[:most]
+        steps = [
+            f"{names[symbols[at - 1]]} → {names[symbols[at]]}" if at else f"starts with {names[symbols[0]]}" for at in places
+        ]
+        found = {step: Value(step, float(chances[at])) for step, at in zip(steps, places, strict=True)}
+        return tuple(found.values())
 
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         start, steps = self.startprob_, self.transmat_

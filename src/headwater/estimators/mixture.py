@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from headwater.algorithms import Algorithm, Auto, resolve
 from headwater.estimators.base import RESULTS, StreamingEstimator
+from headwater.estimators.describing import Limits, dirichlet_interval
 from headwater.estimators.display import html_table, text_table
 from headwater.learner import Learner, belief, chosen
 from headwater.models.mixture import Mixture
 from headwater.models.protocol import StartSettings
-from headwater.state import Batch
+from headwater.state import Batch, State
 from headwater.statistics import Array
 
 # Parameters that every mixture has, and the values they take.
@@ -38,7 +39,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "warm_up": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
     "weight_concentration_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     "n_threads": [None, Interval(numbers.Integral, 1, None, closed="left")],
-    "parts": [Interval(numbers.Integral, 1, None, closed="left")],
+    "parts": [Interval(numbers.Integral, 1, 4096, closed="both")],
 }
 
 
@@ -427,6 +428,18 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return np.asarray(count * statistics.count >= 1.0)
 
     # How it looks
+
+    def _weight_intervals(self, limits: Limits) -> Array:
+        """Credible intervals (K, 2) of the weights."""
+        concentration = self.weight_concentration_
+        if len(concentration) == 1:
+            return np.ones((1, 2))
+        return dirichlet_interval(concentration, float(concentration.sum()), limits)
+
+    def _shares_of(self, state: State) -> Array:
+        prior: Any = state.base.prior  # type: ignore[union-attr]
+        statistics: Any = state.statistics if state.average is None else state.average
+        return np.asarray(prior.concentration + state.progress.n_eff * statistics.count)
 
     @abstractmethod
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:

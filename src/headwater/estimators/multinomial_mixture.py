@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from headwater.algorithms import Algorithm
 from headwater.estimators.count_mixture import CountMixture
+from headwater.estimators.describing import Limits, column_names, count_oddities, word_components
+from headwater.estimators.description import Description, Value
 from headwater.estimators.given import given_probabilities, shaped
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.families.multinomial import Multinomial
@@ -127,6 +129,8 @@ class MultinomialMixture(CountMixture):
     }
     _given_start = ("weights_init", "probabilities_init")
 
+    _answers = ("weights_", "probabilities_")
+
     def __init__(
         self,
         n_components: int | Literal["auto"] = 1,
@@ -234,6 +238,21 @@ class MultinomialMixture(CountMixture):
     def probability_concentration_(self) -> Array:
         """Dirichlet parameters of the belief about the probabilities."""
         return self._probability_concentration
+
+    def _describe(self, limits: Limits) -> Description:
+        names, weights = column_names(self, self.n_features_in_), self.weights_
+        return Description(
+            **word_components(
+                names, weights, self.probabilities_, limits, self.probability_concentration_, self._weight_intervals(limits)
+            )
+        )
+
+    def _patterns(self) -> Array:
+        return self.probabilities_
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        names, k = column_names(self, self.n_features_in_), int(self.predict_one(row))
+        return count_oddities(names, row, self.probabilities_[k], most)
 
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         names = getattr(self, "feature_names_in_", None)

@@ -79,7 +79,7 @@ def learned(model: Any, batch: Batch, learner: Learner, scored: bool) -> Array:
             return scores
     else:
         race, rivals = _run(model, race, rivals, batch, scores, learner.width)
-    _follow(model, race, rivals)
+    follow(model, race, rivals)
     return scores
 
 
@@ -149,7 +149,7 @@ def each_state(model: Any, change: Any) -> None:
     for rival in rivals:
         rival._set(change(rival._learner, rival._state), rival._learner)
     if rivals:
-        _follow(model, model._race, rivals)
+        follow(model, model._race, rivals)
     else:
         model._set(change(model._learner, model._state), model._learner)
 
@@ -184,7 +184,7 @@ def resume(model: Any, races: list[Race], rivals: list[Any], leader: int) -> Non
         rival.__dict__.pop("_race", None)
         rival.__dict__.pop("_rivals", None)
         rival.n_components = rival._learner.model.n_components
-    _follow(model, race, tuple(rivals))
+    follow(model, race, tuple(rivals))
 
 
 def _wait(model: Any, state: State, learner: Learner, batch: Batch, scores: Array, race: Race) -> None:
@@ -264,7 +264,7 @@ def _compared(race: Race, rivals: list[Any], rows: int) -> tuple[Race, tuple[Any
     return race, tuple(rival for rival in rivals if rival.n_components in running)
 
 
-def _follow(model: Any, race: Race, rivals: tuple[Any, ...]) -> None:
+def follow(model: Any, race: Race, rivals: tuple[Any, ...]) -> None:
     """Let the model answer as its leader does; a winner needs no rivals beside it."""
     leader = next(rival for rival in rivals if rival.n_components == race.leader)
     model._race, model._rivals = race, () if race.over else rivals

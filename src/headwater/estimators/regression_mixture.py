@@ -7,9 +7,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm
+from headwater.estimators.describing import Limits, column_names, heaviest, hidden, interval_of
+from headwater.estimators.description import Component, Description, Value
 from headwater.estimators.given import GivenCoefficients, given_weights, shaped
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.target_mixture import TargetMixture
@@ -154,6 +157,8 @@ class RegressionMixture(TargetMixture):
         "noise_variance_prior": [None, POSITIVE],
     }
     _given_start = ("weights_init", "coef_init", "intercept_init")
+
+    _answers = ("weights_", "coef_", "intercept_", "noise_variance_")
 
     def __init__(
         self,
@@ -362,6 +367,55 @@ class RegressionMixture(TargetMixture):
     def _component_belief(self) -> RegressionBelief:
         prior, statistics, count = self._proper_belief()
         return self._family.belief(prior.components, statistics.scaled(count))
+
+    def _describe(self, limits: Limits) -> Description:
+        weights, coef, noise = self.weights_, self.coef_, np.sqrt(self.noise_variance_)
+        names, inputs, target = column_names(self, self.n_features_in_), *self._input_spreads()
+        pull = coef * inputs / target
+        columns = np.sort(np.argsort(-(weights @ pull**2), kind="stable")[: limits.values])
+        intervals = self._coef_intervals(limits)
+        shown, weight_intervals = heaviest(weights, limits.components), self._weight_intervals(limits)
+        components = tuple(
+            Component(
+                int(k), float(weights[k]),
+                (
+                    *((Value("intercept", float(self.intercept_[k])),) if self._family.intercept else ()),
+                    *(
+                        Value(names[at], float(coef[k, at]), None, *interval_of(intervals[k], at), standing=float(pull[k, at]))
+                        for at in columns
+                    ),
+                    Value("noise", float(noise[k])),
+                ),
+                *interval_of(weight_intervals, k),
+            )
+            for k in shown
+        )  # fmt: skip
+        return Description(
+            value="coefficient", components=components, values_left_out=coef.shape[1] - len(columns), **hidden(weights, shown)
+        )
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        inputs, y = np.asarray(row[:-1], dtype=float), float(row[-1])
+        k = int(self.predict_components(inputs[None], [y])[0])
+        expected = float(inputs @ self.coef_[k] + self.intercept_[k])
+        return (Value("target", y, standing=(y - expected) / float(np.sqrt(self.noise_variance_[k]))),)
+
+    def _input_spreads(self) -> tuple[Array, float]:
+        """Standard deviations of the inputs and of the target, over all rows."""
+        _, moments, _ = self._proper_belief()
+        count = max(float(moments.count.sum()), 1e-300)
+        second = np.diagonal(moments.second, axis1=1, axis2=2).sum(axis=0) / count
+        spreads = np.sqrt(np.maximum(second - (moments.first.sum(axis=0) / count) ** 2, 1e-300))
+        return spreads[:-1], float(spreads[-1])
+
+    def _coef_intervals(self, limits: Limits) -> Array:
+        """Credible intervals (K, d, 2) of the coefficients: Student's t."""
+        known = self._component_belief()
+        inner = slice(1, None) if self._family.intercept else slice(None)
+        variances = np.diagonal(np.linalg.pinv(known.precision, hermitian=True), axis1=1, axis2=2)[:, inner]
+        spread = np.sqrt(np.maximum(variances, 0.0) * (known.scale / known.dof)[:, None])
+        quantiles = np.stack([stdtrit(known.dof, tail) for tail in limits.tails], axis=-1)
+        return np.asarray(known.means[:, inner, None] + spread[..., None] * quantiles[:, None])
 
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         names = getattr(self, "feature_names_in_", [f"x{index}" for index in range(self.n_features_in_)])

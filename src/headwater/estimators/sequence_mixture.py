@@ -7,11 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from headwater.chunk import Chunk
 from headwater.estimators.count_mixture import CountMixture
 from headwater.state import SparseRows
 from headwater.statistics import Array
+from headwater.validation import check_counts
 
 
 class SequenceMixture(CountMixture):
@@ -30,6 +32,11 @@ class SequenceMixture(CountMixture):
 
     def _checked(self, X: Any) -> Any:
         return self._counted(X, None)
+
+    def _check_stored(self, X: Any, width: int) -> None:
+        if not isinstance(X, SparseRows):
+            raise ValueError("rows of counts must be sparse")
+        check_counts(csr_array((X.data, X.indices, X.indptr), shape=X.shape), owner=type(self).__name__)
 
     def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
         return self._counted([x], None)

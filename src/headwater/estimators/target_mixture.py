@@ -54,6 +54,9 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         check_width(rows[:, :-1], self.n_features_in_, type(self).__name__)
         return rows
 
+    def _check_stored(self, X: Any, width: int) -> None:
+        self._checked(Pair(X[:, :-1], X[:, -1]))
+
     def _note_columns(self, chunk: Any, reset: bool) -> None:
         super()._note_columns(chunk.X if isinstance(chunk, Pair) else chunk, reset)
 

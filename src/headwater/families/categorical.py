@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headwater.families.multinomial import EMPTY, EMPTY_TABLE, ONE_GROUP, Multinomial
 from headwater.families.multinomial_records import MultinomialPrior, norms
+from headwater.families.soundness import NEGATIVE, NO_PARAMETERS, below_zero, no_logs
 from headwater.kernels.chain_sweep import sweep_symbols
 from headwater.kernels.chains import add_symbols
 from headwater.kernels.mixture import LOWEST, READOUTS
@@ -66,6 +67,18 @@ class Categorical(Multinomial):
     def row_bytes(self, width: int) -> int:
         """Memory of a row that waits."""
         return 8
+
+    def blank_prior(self, width: int) -> MultinomialPrior:
+        """A prior of the right shape."""
+        return self.settled_prior(self.n_symbols)
+
+    def problem(self, record: Any, width: int) -> str:
+        """What is wrong with a record that comes from outside, if something is."""
+        if isinstance(record, CategoricalStatistics):
+            return NEGATIVE if below_zero(record.count, record.length, record.table) else ""
+        if isinstance(record, CategoricalParameters):
+            return NO_PARAMETERS if no_logs(record.logs.T) else ""
+        return super().problem(record, self.n_symbols)
 
     def zeros(self, width: int) -> Any:
         """Return statistics that hold nothing."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.families import soundness
 from headwater.families.gaussian_belief import belief, columns_readout, contrast, divergence, log_prior, separation, valid
 from headwater.families.gaussian_geometry import Geometry, within_spread
 from headwater.families.gaussian_records import (
@@ -190,6 +191,18 @@ class Gaussian:
         scale = np.zeros((width, width) if self.kind.matrix else width)
         shift = float(self.kind.mode_shift(self.n_components, width))
         return GaussianPrior(origin, np.zeros(width), 0.0, shift, scale, self.reg_covar)
+
+    def blank_prior(self, width: int) -> GaussianPrior:
+        """A prior of the right shape."""
+        return self.flat_prior(np.zeros(width))
+
+    def problem(self, record: Any, width: int) -> str:
+        """What is wrong with a record that comes from outside, if something is."""
+        if isinstance(record, GaussianPrior):
+            return soundness.gaussian_prior(record)
+        if isinstance(record, GaussianStatistics):
+            return soundness.gaussian_statistics(record, self.covariance_type == "tied")
+        return soundness.gaussian_parameters(record, self.kind.matrix)
 
     def check_prior(self, width: int) -> None:
         """Refuse hyperparameters that make no prior for rows of this width."""

@@ -31,6 +31,10 @@ class ScaledGaussian(Gaussian):
 
     # Priors
 
+    def blank_prior(self, width: int) -> GaussianPrior:
+        """A prior of the right shape."""
+        return replace(super().blank_prior(width), units=np.ones(width))
+
     def flattened(self, prior: GaussianPrior) -> GaussianPrior:
         """The prior whose mode is maximum likelihood, in the same units."""
         return replace(super().flattened(prior), units=prior.units)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.families import soundness
 from headwater.families.multinomial_belief import contrast, divergence, separation
 from headwater.families.multinomial_geometry import Geometry
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
@@ -127,6 +128,18 @@ class Multinomial:
     def flattened(self, prior: MultinomialPrior) -> MultinomialPrior:
         """The prior whose mode is maximum likelihood."""
         return self._prior(np.ones((1, 1)), np.ones((1, 1)), prior.width)
+
+    def blank_prior(self, width: int) -> MultinomialPrior:
+        """A prior of the right shape."""
+        return self.settled_prior(width)
+
+    def problem(self, record: Any, width: int) -> str:
+        """What is wrong with a record that comes from outside, if something is."""
+        if isinstance(record, MultinomialPrior):
+            return soundness.multinomial_prior(record, width)
+        if isinstance(record, MultinomialStatistics):
+            return soundness.multinomial_statistics(record)
+        return soundness.multinomial_parameters(record)
 
     def geometry(self, batch: Batch) -> Geometry:
         """Return what a start needs to know of the rows."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.families import soundness
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_geometry import Geometry
 from headwater.families.gaussian_records import GaussianStatistics
@@ -113,6 +114,19 @@ class Regression:
         size = len(prior.mean)
         gate = self.gate.flattened(prior.gate) if self.gate and prior.gate else None
         return RegressionPrior(prior.origin, np.zeros(size), np.zeros(size), 2.0 - size, 0.0, prior.floor, gate)
+
+    def blank_prior(self, width: int) -> RegressionPrior:
+        """A prior of the right shape."""
+        size = self.size(width)
+        gate = self.gate.blank_prior(width - 1) if self.gate else None
+        return RegressionPrior(np.zeros(width), np.zeros(size), np.zeros(size), 0.0, 0.0, 0.0, gate)
+
+    def problem(self, record: Any, width: int) -> str:
+        """What is wrong with a record that comes from outside, if something is."""
+        if isinstance(record, GaussianStatistics):
+            return soundness.gaussian_statistics(record, tied=False)
+        problem = soundness.regression_prior(record) if isinstance(record, RegressionPrior) else ""
+        return problem or ("" if self.gate is None else self.gate.problem(record.gate, width - 1))
 
     def geometry(self, batch: Batch) -> Geometry:
         """Return what a start needs to know of the rows: those of the view are design and target."""

@@ -110,7 +110,7 @@ class _Version:
 
     def __reduce__(self) -> Any:
         with self.locked() as store:
-            return _restored, (len(store.slots), store.words[: self.used].copy(), store.rows[: self.used].copy())
+            return restored, (len(store.slots), store.words[: self.used].copy(), store.rows[: self.used].copy())
 
     @contextmanager
     def next(self, words: Words) -> Iterator[_Version]:
@@ -124,7 +124,8 @@ class _Version:
             yield _Version(store)
 
 
-def _restored(width: int, words: Words, rows: Array) -> _Version:
+def restored(width: int, words: Words, rows: Array) -> _Version:
+    """Rows by word, as a table holds them."""
     slots = np.zeros(width, dtype=np.int32)
     slots[words] = np.arange(1, len(words) + 1)
     return _Version(_Store(slots, words, rows))
@@ -146,7 +147,7 @@ class Table:
     @classmethod
     def of_words(cls, width: int, words: Words, rows: Array, slots: NDArray[np.int32] | None = None) -> Table:
         """The table with these rows, which are not copied; the slots of the words, if they are known."""
-        version = _restored(width, words, rows) if slots is None else _Version(_Store(slots, words, rows))
+        version = restored(width, words, rows) if slots is None else _Version(_Store(slots, words, rows))
         return cls(version, 1.0, width)
 
     @classmethod
@@ -170,6 +171,16 @@ class Table:
         """Slots, rows and factor, to read from."""
         with self._version.locked() as store:
             yield store.slots, store.rows, self.factor
+
+    @property
+    def version(self) -> Any:
+        """What tables that are multiples of one another share."""
+        return self._version
+
+    def stored(self) -> tuple[Words, Array]:
+        """The words that are held, in the order in which they came, and their rows before the factor."""
+        with self._version.locked() as store:
+            return store.words[: self._version.used].copy(), store.rows[: self._version.used].copy()
 
     def words(self) -> Words:
         """The words that are held."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from headwater.families.soundness import INDEFINITE, NEGATIVE, NO_PARAMETERS, below_zero, indefinite
 from headwater.kernels.arrival import SILENCE, estep, gather_moments, split_power, sweep_linear
 from headwater.kernels.parallel import run_slabs
 from headwater.models.mixture import averaged_share
@@ -95,6 +96,21 @@ class Arrival:
     def zeros(self, width: int) -> ArrivalStatistics:
         real, imag = np.zeros((width, width)), np.zeros((width, width))
         return ArrivalStatistics(np.zeros(1), np.zeros(1), real, imag, np.zeros(width), np.zeros(1))
+
+    def blank_prior(self, width: int) -> None:
+        """There is none."""
+        return None
+
+    def problem(self, record: Any, width: int) -> str:
+        """What is wrong with a record that comes from outside, if something is."""
+        if isinstance(record, ArrivalParameters):
+            return NO_PARAMETERS if record.power < 0.0 or record.noise < 0.0 else ""
+        if isinstance(record, ArrivalStatistics):
+            if below_zero(record.count, record.heard, record.information, np.diagonal(record.real)):
+                return NEGATIVE
+            both = np.block([[record.real, -record.imag], [record.imag, record.real]])
+            return INDEFINITE if indefinite(both, np.abs(both).max()) else ""
+        return ""
 
     # Readout
 

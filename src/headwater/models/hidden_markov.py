@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.families.soundness import NEGATIVE, NO_PARAMETERS, NO_PRIOR, below_zero, no_shares
 from headwater.kernels.chains import best_path, draw_path, smooth
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.chain_records import (
@@ -81,6 +82,31 @@ class HiddenMarkov(Smoother):
         return statistics
 
     # Priors and readouts
+
+    def blank_prior(self, width: int) -> ChainPrior:
+        """A prior of the right shape."""
+        k = self.n_components
+        prior = ChainPrior(np.ones(k), np.ones((k, k)), np.zeros(k), np.zeros((k, k)), self.family.blank_prior(width))
+        return prior if self.hold is None else replace(prior, fixed=self.readout("mean", prior, self.zeros(width), 1.0))
+
+    def blank_carry(self, width: int) -> Carry:
+        """What is carried of one sequence, in the right shape."""
+        k, size = self.n_components, len(self._flat(self.zeros(width)))
+        return Carry({0: np.zeros(k)}, {0: (np.zeros((k, size)), np.zeros(size), 0.0)})
+
+    def problem(self, record: Any, width: int) -> str:
+        """What is wrong with a record that comes from outside, if something is."""
+        if isinstance(record, Carry):
+            return NO_PARAMETERS if no_shares(*record.filters.values()) else ""
+        if isinstance(record, ChainPrior):
+            if below_zero(record.start, record.steps, record.start - record.start_shift, record.steps - record.steps_shift):
+                return NO_PRIOR
+            fixed = "" if record.fixed is None else self.problem(record.fixed, width)
+            return fixed or self.family.problem(record.emissions, width)
+        if isinstance(record, ChainParameters):
+            unsound = no_shares(record.start, record.transitions)
+            return NO_PARAMETERS if unsound else self.family.problem(record.emissions, width)
+        return NEGATIVE if below_zero(record.start, record.steps) else self.family.problem(record.emissions, width)
 
     def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> ChainPrior:
         """The user's prior, completed in the scale of rows that were seeded with these responsibilities."""

@@ -42,6 +42,14 @@ class LatentFactors(ABC):
         """Return statistics that hold nothing."""
 
     @abstractmethod
+    def blank_prior(self, width: int) -> Any:
+        """A prior of the right shape."""
+
+    @abstractmethod
+    def problem(self, record: Any, width: int) -> str:
+        """What is wrong with a record that comes from outside, if something is."""
+
+    @abstractmethod
     def first(self, batch: Batch, rng: np.random.Generator) -> tuple[Any, Any]:
         """Return a prior in the scale of the rows, and parameters to begin with, in which no two factors are alike."""
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from headwater.families.protocol import Family, Projected
+from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, no_logs
 from headwater.kernels.mixture import READOUTS, draw_components, weights_readout
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.protocol import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
@@ -93,6 +94,18 @@ class Mixture:
         if self.has_prior:
             return prior
         return MixturePrior(np.ones(self.n_components), self.family.flattened(prior.components))
+
+    def blank_prior(self, width: int) -> MixturePrior:
+        """A prior of the right shape."""
+        return MixturePrior(np.ones(self.n_components), self.family.blank_prior(width))
+
+    def problem(self, record: Any, width: int) -> str:
+        """What is wrong with a record that comes from outside, if something is."""
+        if isinstance(record, MixturePrior):
+            return self.family.problem(record.components, width) if record.concentration.min() > 0.0 else NO_PRIOR
+        if isinstance(record, MixtureParameters):
+            return NO_PARAMETERS if no_logs(record.log_weights) else self.family.problem(record.components, width)
+        return self.family.problem(record, width)
 
     def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> MixturePrior:
         """The user's prior, completed in the scale of rows that were seeded with these responsibilities."""

@@ -101,6 +101,12 @@ class Model(Protocol):
 
     def flattened(self, prior: Any) -> Any: ...
 
+    def zeros(self, width: int) -> Any: ...
+
+    def blank_prior(self, width: int) -> Any: ...
+
+    def problem(self, record: Any, width: int) -> str: ...  # of a record that comes from a file
+
     def repaired(self, prior: Any, totals: Any, parts: Sequence[Any]) -> tuple[Any, tuple[int, ...]]: ...
 
     def brought(self, prior: Any, own: Any, statistics: Any) -> Any: ...
@@ -163,6 +169,8 @@ class Chained(Model, Protocol):
 
     @property
     def lag(self) -> int: ...  # rows to look ahead to
+
+    def blank_carry(self, width: int) -> Any: ...
 
     def summarize_open(
         self, parameters: Any, batch: Batch, carry: Any, rows: int, n_threads: int | None = None

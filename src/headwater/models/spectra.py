@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, zeta
 
+from headwater.families.soundness import NEGATIVE, NO_PARAMETERS, NO_PRIOR, below_zero
 from headwater.kernels.parallel import MOST_SLABS, run_tasks
 from headwater.kernels.spectra import (
     draw_weights_gibbs,
@@ -118,6 +119,20 @@ class Spectra(LatentFactors):
         return SpectraStatistics(np.zeros(1), parts, up, down, np.zeros((2, k)), np.zeros(1), np.zeros(1))
 
     # Beliefs
+
+    def blank_prior(self, width: int) -> SpectraPrior:
+        """A prior of the right shape."""
+        return SpectraPrior(np.zeros(1), np.zeros(width), np.ones(1), np.zeros(1))
+
+    def problem(self, record: Any, width: int) -> str:
+        """What is wrong with a record that comes from outside, if something is."""
+        if isinstance(record, SpectraPrior):
+            return NO_PRIOR if below_zero(record.rows, record.spectrum) or record.scale[0] <= 0.0 else ""
+        if isinstance(record, SpectraStatistics):
+            parts = (record.parts, record.up, record.down, record.lively, record.accepted)
+            return NEGATIVE if below_zero(*parts) else ""
+        unsound = below_zero(record.powers) or record.scales.min() <= 0.0 or np.min(record.shape) <= 0.0
+        return NO_PARAMETERS if unsound else ""
 
     def first(self, batch: Batch, rng: np.random.Generator) -> tuple[SpectraPrior, SpectraParameters]:
         """Spectra that are half those of rows, half the mean spectrum."""

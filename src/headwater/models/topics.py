@@ -15,6 +15,7 @@ from headwater.families.multinomial import ONE_GROUP, Multinomial
 from headwater.families.multinomial_belief import contrast, separation
 from headwater.families.multinomial_geometry import Geometry
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
+from headwater.families.soundness import NEGATIVE, NO_PRIOR, below_zero
 from headwater.families.table import Table, Words
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.multinomial import group_sums
@@ -141,6 +142,18 @@ class Topics(LatentFactors):
         words = MultinomialPrior(beta, nothing, totals, np.zeros((1, k)), np.array([[float(width)]]))
         given = 1.0 / k if self.proportion_prior is None else self.proportion_prior
         return TopicPrior(words, np.full(k, given, dtype=float))
+
+    def blank_prior(self, width: int) -> TopicPrior:
+        """A prior of the right shape."""
+        return self.prior(width)
+
+    def problem(self, record: Any, width: int) -> str:
+        """What is wrong with a record that comes from outside, if something is."""
+        if isinstance(record, TopicStatistics):
+            return NEGATIVE if below_zero(record.tables, record.accepted) else self.family.problem(record, width)
+        if record.proportions.min() <= 0.0:
+            return NO_PRIOR
+        return self.family.problem(record.words, width)
 
     def first(self, batch: Batch, rng: np.random.Generator) -> tuple[TopicPrior, TopicParameters]:
         """Topics that are half what all rows have in common, half the words of a cluster of rows.

@@ -1,0 +1,103 @@
+"""Checkpoints: a model and its place in the stream in one file, so that a run that was cut short goes on to the same end."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+RECORD = "checkpoint"
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a run is: passes that are over, rows of this one that are learned, and whether all is done."""
+
+    passes: int = 0
+    rows: int = 0
+    complete: bool = False
+
+
+class Checkpoint:
+    """A file that holds a model and its position, written in one piece.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    identity : mapping
+        What the run is: data, options, where it began; in words that JSON knows. A file of another run is refused.
+    every_rows : int, optional
+        Rows after which it is written again.
+    every_seconds : float, default=30.0
+        Seconds after which it is written again, whatever the rows.
+    replaced : sequence of str
+        Parts of the identity that a complete run changes by itself: a model that goes on learning in its own file.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        identity: Mapping[str, Any],
+        *,
+        every_rows: int | None = None,
+        every_seconds: float = 30.0,
+        replaced: Sequence[str] = (),
+    ) -> None:
+        self.path = Path(path)
+        self.identity = json.loads(json.dumps(identity))
+        self.replaced = tuple(replaced)
+        self.every_rows = every_rows
+        self.every_seconds = every_seconds
+        self._written = Position()
+        self._moment = time.monotonic()
+
+    def resume(self) -> tuple[Any, Position] | None:
+        """Return the model and its position if there is a file of this run, None if there is none, or refuse another's."""
+        from headwater.estimators.saving import read
+
+        for left in self.path.parent.glob(f".{self.path.name}.*.part"):  # by a run that was killed while it wrote
+            left.unlink(missing_ok=True)
+        if not self.path.exists():
+            return None
+        model, extra = read(self.path)
+        record = extra.get(RECORD) if isinstance(extra, dict) else None
+        if record is None:
+            raise ValueError(f"{self.path} is a model file and no checkpoint: choose another name for the checkpoint")
+        self._written = Position(**record["position"])
+        self._refuse_another(record["identity"], self.replaced if self._written.complete else ())
+        return model, self._written
+
+    def _refuse_another(self, found: Mapping[str, Any], replaced: Sequence[str]) -> None:
+        for name in dict.fromkeys([*self.identity, *found]):
+            if name in replaced:
+                continue
+            here, there = self.identity.get(name), found.get(name)
+            if here != there:
+                raise ValueError(
+                    f"the checkpoint {self.path} belongs to another run: its {name} is {_short(there)}, and this one's is "
+                    f"{_short(here)}; remove it to begin anew, or choose another name"
+                )
+
+    def due(self, position: Position) -> bool:
+        """Whether it is time to write again."""
+        if self.every_rows is not None:
+            before = self._written.rows if position.passes == self._written.passes else 0
+            if position.rows - before >= self.every_rows:
+                return True
+        return time.monotonic() - self._moment >= self.every_seconds
+
+    def write(self, model: Any, position: Position) -> None:
+        """Write model and position in one piece: whoever reads finds the last one written in full."""
+        from headwater.estimators.saving import save
+
+        save(model, self.path, extra={RECORD: {"identity": self.identity, "position": asdict(position)}})
+        self._written, self._moment = position, time.monotonic()
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,108 @@
+"""The commands, and what happens around each of them."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from headwater.cli import compare, convert, demo, fit, inspect, merge, report, sample, score
+from headwater.cli import version as versions
+from headwater.cli.failures import USAGE, failed, show_warnings_in_a_line, silence_output, tell
+
+HELP = """Learn the hidden sources of a stream: in one pass, in bounded memory, with results that merge.
+
+\b
+Examples:
+  headwater fit gaussian trades.parquet -k 8 -o trades.hw
+  headwater inspect trades.hw
+  headwater score trades.hw new.csv --rate 0.01 -o scores.parquet
+  headwater report trades.hw trades.parquet -o trades.html
+
+Each command has examples of its own: headwater fit --help
+"""
+
+COMMANDS = (fit, score, inspect, sample, merge, compare, report, convert, demo, versions)
+
+app = typer.Typer(
+    name="headwater",
+    help=HELP,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+for module in COMMANDS:
+    module.add_to(app)
+
+# typer has click within, or beside it, depending on its age; these are its errors either way.
+UsageErrors: tuple[type[Any], ...] = tuple(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from headwater import __version__
+
+        print(__version__)
+        raise typer.Exit(0)
+
+
+@app.callback()
+def _headwater(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and stop.", is_eager=True, callback=_print_version, show_default=False
+    ),
+) -> None:
+    pass
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    with warnings.catch_warnings():
+        show_warnings_in_a_line()
+        before = _catch_termination()
+        try:
+            code = app(args=arguments, prog_name="headwater", standalone_mode=False)
+            sys.stdout.flush()
+        except UsageErrors as error:
+            if type(error).__name__ == "NoArgsIsHelpError":
+                print(error.format_message(), file=sys.stderr)
+                return USAGE
+            tell(" ".join(error.format_message().split()).rstrip(".") + f" ({_help_of(error)})")
+            return int(error.exit_code)
+        except typer.Abort:
+            return failed(KeyboardInterrupt(), debug)
+        except SystemExit as stop:
+            return stop.code if isinstance(stop.code, int) else 1
+        except BrokenPipeError:
+            silence_output()
+            return 0
+        except (Exception, KeyboardInterrupt) as error:
+            return failed(error, debug)
+        finally:
+            if before is not None:
+                signal.signal(signal.SIGTERM, before)
+    return code if isinstance(code, int) else 0
+
+
+def _help_of(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    return f"see {context.command_path if context is not None else 'headwater'} --help"
+
+
+def _catch_termination() -> Any:
+    """Let a polite request to stop unwind the stack, so that no half-written file stays behind."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+
+    def stop(number: int, frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    return signal.signal(signal.SIGTERM, stop)

@@ -1,0 +1,60 @@
+"""A command of the command line: a function, records of options that several commands share, and examples in its help."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from inspect import Parameter, Signature, signature
+from typing import Any, get_type_hints
+
+import typer
+
+from headwater.cli.failures import failed
+
+
+def command(app: typer.Typer, function: Callable[..., None], *, examples: str, name: str | None = None) -> None:
+    """Add a function to the commands. A parameter whose type is a record stands for all the options that the record lists."""
+    hints = get_type_hints(function, include_extras=True)
+    parameters: list[Parameter] = []
+    shared: list[Parameter] = []
+    records: dict[str, type[Any]] = {}
+    for parameter in signature(function).parameters.values():
+        kind = hints[parameter.name]
+        if hasattr(kind, "__dataclass_fields__"):
+            records[parameter.name] = kind
+            shared.extend(_options(kind))
+        else:
+            parameters.append(parameter.replace(annotation=kind, kind=Parameter.KEYWORD_ONLY))
+
+    parameters += shared  # what is a command's own comes first in its help
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        made = {
+            record: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for record, kind in records.items()
+        }
+        try:
+            function(**given, **made)
+        except (KeyboardInterrupt, BrokenPipeError) as error:  # before typer sees them
+            raise typer.Exit(failed(error, debug=False)) from None
+
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    del run.__wrapped__
+    shown = "\n".join(f"  {line}" for line in examples.strip().splitlines())
+    words = "\n\n".join(" ".join(part.split()) for part in (function.__doc__ or "").split("\n\n"))
+    app.command(name or function.__name__, help=f"{words}\n\n\b\nExamples:\n{shown}")(run)
+
+
+def _options(record: type[Any]) -> list[Parameter]:
+    hints = get_type_hints(record, include_extras=True)
+    return [
+        Parameter(
+            field.name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(record)
+    ]

@@ -1,0 +1,131 @@
+"""headwater compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headwater.cli.command import command
+from headwater.cli.display import print_json, print_table
+from headwater.cli.failures import usage
+from headwater.cli.models import entry_of
+from headwater.cli.options import Data, Reading, Seed, Talk, listed
+from headwater.cli.progress import progress
+from headwater.cli.settings import make_model
+from headwater.cli.writing import atomically, check_output
+from headwater.registry import MODELS
+
+EXAMPLES = """
+headwater compare gaussian trades.parquet -k 8
+headwater compare lda news.txt -k 50 --picture news.png
+headwater compare hmm sensors.csv --key machine -k 4 --algorithms auto,em,online-em --json
+"""
+
+Word = Annotated[
+    str,
+    typer.Argument(
+        help=f"What to learn: {', '.join(MODELS)}.",
+        metavar="MODEL",
+        show_default=False,
+        autocompletion=lambda incomplete: [(word, one.about) for word, one in MODELS.items() if word.startswith(incomplete)],
+    ),
+]
+K = Annotated[str | None, typer.Option("-k", help="Number of components.", show_default=False)]
+Algorithms = Annotated[
+    str | None, typer.Option("--algorithms", help="Some of them, separated by commas.", show_default="all that are legal")
+]
+HalfLife = Annotated[float | None, typer.Option("--half-life", help="Rows after which a row counts half.", show_default=False)]
+Given = Annotated[list[str] | None, typer.Option("--set", help="Any parameter as name=value.", show_default=False)]
+Picture = Annotated[Path | None, typer.Option("--picture", help="Draw score and time here.", show_default=False)]
+
+
+def compare(
+    model: Word,
+    data: Data,
+    reading: Reading,
+    talk: Talk,
+    k: K = None,
+    algorithms: Algorithms = None,
+    half_life: HalfLife = None,
+    given: Given = None,
+    picture: Picture = None,
+    seed: Seed = 0,
+) -> None:
+    """Learn the same data by every algorithm that can, and tell which is best.
+
+    One row in ten is held out (of sequences, one in ten; of a single sequence, its last tenth), and scored when all others
+    are learned. Each algorithm has a process of its own, in which memory is measured; seconds are those of learning, with
+    kernels compiled before.
+    """
+    from headwater.cli.contenders import Contest, legal_algorithms, run_contender
+
+    check_output(picture)
+    made = make_model(entry_of(model), k, None, half_life, seed, given or ())
+    if "-" in data:
+        raise usage("compare reads the data several times, and standard input can be read once: name a file")
+    legal = legal_algorithms(made)
+    chosen = listed(algorithms) or legal
+    for word in chosen:
+        if word not in legal:
+            raise usage(f"{model} can be learned by {', '.join(legal)}, got {word!r}")
+    contest = Contest(model, k, half_life, seed, tuple(given or ()), tuple(data), reading.__dict__)
+    results: list[dict[str, Any]] = []
+    with progress(talk, "comparing", len(chosen)) as watch:
+        for place, word in enumerate(chosen):
+            results.append(run_contender(contest, word))
+            watch(place + 1)
+    results.sort(key=lambda one: -one["score"] if one["score"] is not None else float("inf"))
+    if picture is not None:
+        with atomically(picture) as path:
+            _draw(results, path, picture.suffix[1:] or "png")
+    if talk.json:
+        print_json({"model": model, "results": results, "picture": picture})
+    else:
+        _show(results)
+    if all(one["error"] for one in results):
+        raise ValueError(f"no algorithm could learn this: {results[0]['error']}")
+
+
+def _show(results: list[dict[str, Any]]) -> None:
+    rows = [
+        [
+            one["algorithm"],
+            f"{one['score']:.4f}",
+            f"{one['seconds']:.2f}",
+            f"{one['rows'] / max(one['seconds'], 1e-9):,.0f}",
+            f"{one['memory'] / 1e6:,.0f}" if one["memory"] is not None else "",
+        ]
+        for one in results
+        if not one["error"]
+    ]
+    if rows:
+        held = next(one for one in results if not one["error"])
+        print(f"{held['rows']:,} rows learned, {held['held_out']:,} held out; the score is their mean log-density, in nats.")
+        print_table("", ["algorithm", "held-out score", "seconds", "rows/s", "memory (MB)"], rows)
+    for one in results:
+        if one["error"]:
+            print(f"{one['algorithm']}: {one['error']}")
+
+
+def _draw(results: list[dict[str, Any]], path: Path, form: str) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    shown = [one for one in results if not one["error"]]
+    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    for one in shown:
+        axes.plot(one["seconds"], one["score"], "o", color="tab:blue")
+        axes.annotate(one["algorithm"], (one["seconds"], one["score"]), xytext=(6, 4), textcoords="offset points")
+    axes.set(xlabel="seconds", ylabel="held-out score (nats per row)", xscale="log")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150, format=form)
+    plt.close(figure)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, compare, examples=EXAMPLES)

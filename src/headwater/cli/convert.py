@@ -1,0 +1,125 @@
+"""headwater convert."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headwater.cli.command import command
+from headwater.cli.display import plain, print_json
+from headwater.cli.failures import usage
+from headwater.cli.models import load
+from headwater.cli.options import Data, Output, Reading, Talk
+from headwater.cli.progress import progress, share_read
+from headwater.cli.tables import format_of, table_writer
+from headwater.cli.writing import atomically, check_output
+from headwater.registry import word_of
+
+EXAMPLES = """
+headwater convert trades.csv -o trades.parquet --exclude id
+headwater convert 'days/*.csv.gz' -o days.npy --missing drop
+headwater convert docword.kos.txt -o kos.npz                 # sparse, as scipy stores it
+headwater convert trades.hw -o trades.json                   # what a model has learned, for other programs
+"""
+
+Format = Annotated[
+    str | None,
+    typer.Option("--output-format", help="csv, tsv, jsonl, parquet, arrow, npy or npz.", show_default="by its name"),
+]
+ARRAYS = ("npy", "npz")
+
+
+def convert(data: Data, reading: Reading, talk: Talk, output: Output = None, output_format: Format = None) -> None:
+    """Write data in another format, as a model would see it; or what a model has learned, as JSON."""
+    check_output(output)
+    if len(data) == 1 and Path(data[0]).suffix == ".hw":
+        written = _convert_model(Path(data[0]), output)
+    elif (output_format or ("" if output is None else output.suffix[1:].lower())) in ARRAYS:
+        if output is None:
+            raise usage("arrays are written to a file: name it by -o")
+        written = _convert_to_array(data, reading, output, output_format or output.suffix[1:].lower(), talk)
+    else:
+        written = _convert_to_table(data, reading, output, format_of(output, output_format), talk)
+    if talk.json and output is not None:
+        print_json({"output": str(output), **written})
+
+
+def _convert_model(path: Path, output: Path | None) -> dict[str, Any]:
+    text = json.dumps(plain(learned_by(load(path))), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        with atomically(output) as place:
+            place.write_text(text, encoding="utf-8")
+    return {"bytes": len(text.encode())}
+
+
+def learned_by(model: Any) -> dict[str, Any]:
+    """Return what a model has learned, by the names that users know."""
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "model": type(model).__name__,
+        "word": word_of(model),
+        "parameters": {name: value for name, value in model.get_params(deep=False).items() if value is not None},
+        "rows": model.n_samples_seen_,
+        "columns": None if names is None else list(names),
+        "learned": {name: getattr(model, name) for name in type(model)._answers},
+    }
+
+
+def _convert_to_table(data: list[str], reading: Reading, output: Path | None, form: str, talk: Talk) -> dict[str, Any]:
+    rows = 0
+    stream = reading.stream(data)
+    with table_writer(output, form) as write, progress(talk, "converting", stream.total_rows) as watch:
+        for chunk in stream:
+            write(_columns(chunk, reading))
+            rows += len(chunk)
+            watch(rows, share=share_read(stream))
+    return {"rows": rows}
+
+
+def _columns(chunk: Any, reading: Reading) -> dict[str, Any]:
+    """The columns of a chunk by their names, and what belongs to its rows by the names it had."""
+    import numpy as np
+
+    dense = np.asarray(chunk)
+    names = chunk.columns or [f"x{place}" for place in range(dense.shape[1])]
+    columns = {str(name): np.ascontiguousarray(dense[:, place]) for place, name in enumerate(names)}
+    belonging = {"y": reading.target, "sample_weight": reading.weight, "labels": reading.label, "key": reading.key}
+    for name, called in belonging.items():
+        if getattr(chunk, name) is not None:
+            columns[called or name] = getattr(chunk, name)
+    if chunk.lengths is not None:
+        columns["sequence"] = np.repeat(np.arange(len(chunk.lengths)), chunk.lengths)
+    return columns
+
+
+def _convert_to_array(data: list[str], reading: Reading, output: Path, form: str, talk: Talk) -> dict[str, Any]:
+    import numpy as np
+
+    from headwater.cli.gathering import gathered
+
+    stream = reading.stream(data)
+    together = gathered(stream, instead="; a table such as .parquet is written chunk by chunk")
+    with atomically(output) as place, place.open("wb") as file:
+        if hasattr(together.X, "tocsr"):
+            from scipy import sparse
+
+            if form == "npy":
+                raise usage("sparse rows are written as .npz, got .npy")
+            sparse.save_npz(file, together.X.tocsr())
+        elif form == "npy":
+            np.save(file, together.X, allow_pickle=False)
+        else:
+            belonging = {name: together[name] for name in together.keys() if name != "X"}  # noqa: SIM118
+            np.savez_compressed(file, X=together.X, **belonging)
+    return {"rows": len(together), "columns": together.shape[1]}
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, convert, examples=EXAMPLES)

@@ -1,0 +1,53 @@
+"""headwater demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headwater.cli.command import command
+from headwater.cli.display import print_json
+from headwater.cli.options import Seed, Talk
+
+EXAMPLES = """
+headwater demo                      # learn a million rows while you watch
+headwater demo --quick              # the same with few rows
+headwater demo --file               # where the data file is that comes with headwater
+headwater fit gaussian "$(headwater demo --file)" --exclude digit -k 10
+"""
+
+File = Annotated[bool, typer.Option("--file", help="Print where the data file is that comes with headwater, and stop.")]
+Rows = Annotated[int | None, typer.Option("--rows", min=1, help="Rows of the stream.", show_default="1000000; quick: 20000")]
+Picture = Annotated[Path, typer.Option("--picture", help="Where to leave the picture.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Few rows, all in this process, memory not measured.")]
+
+
+def demo(
+    talk: Talk,
+    file: File = False,
+    rows: Rows = None,
+    picture: Picture = Path("headwater-demo.png"),
+    quick: Quick = False,
+    seed: Seed = 0,
+) -> None:
+    """Learn a stream of rows while you watch; then compare with the truth and with scikit-learn."""
+    if file:
+        from headwater import datasets
+
+        found = datasets.path("digits")
+        if talk.json:
+            print_json({"file": str(found), "licence": datasets.licence("digits")})
+        else:
+            print(found)
+        return
+    from headwater.demo import main
+
+    arguments = ["--picture", str(picture), "--seed", str(seed), *(["--quick"] if quick else [])]
+    raise typer.Exit(main([*arguments, *([] if rows is None else ["--rows", str(rows)])]))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, demo, examples=EXAMPLES)

@@ -1,0 +1,49 @@
+"""What a model has learned, as text: its description, for terminals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headwater.cli.display import print_table
+
+# Components, and values of each, that a terminal has room for.
+COMPONENTS, VALUES = 12, 6
+
+
+def print_description(model: Any) -> None:
+    """Print what a model has learned."""
+    described = model.describe()
+    print(described.title)
+    if described.components:
+        shown = described.components[:COMPONENTS]
+        heads = [described.component, described.weight, described.value or "what stands out"]
+        print_table("", heads, [[str(one.index), _interval(one.weight, one.low, one.high), _values(one)] for one in shown])
+        hidden = len(described.components) - len(shown) + described.left_out
+        if hidden:
+            print(f"  and {hidden} more")
+    for fact in described.facts:
+        print(f"  {fact.name}: {_interval(fact.value, fact.low, fact.high)}")
+    for note in described.notes:
+        print(note)
+
+
+def _values(component: Any) -> str:
+    """The values of a component that stand out most, or come first."""
+    values = list(component.values)
+    if len(values) > VALUES and any(value.standing is not None for value in values):
+        values.sort(key=lambda value: -abs(value.standing or 0.0))
+    parts = [f"{value.name} {number(value.value)}{_spread(value.spread)}" for value in values[:VALUES]]
+    return ", ".join([*([component.remark] if component.remark else []), *parts])
+
+
+def _spread(spread: float | None) -> str:
+    return "" if spread is None else f"±{number(spread)}"
+
+
+def _interval(value: float, low: float | None, high: float | None) -> str:
+    return number(value) if low is None or high is None else f"{number(value)} ({number(low)} to {number(high)})"
+
+
+def number(value: float) -> str:
+    """Return a number in three digits, with commas in large ones."""
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.3g}"

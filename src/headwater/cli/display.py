@@ -1,0 +1,62 @@
+"""What commands print: tables for people, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+WIDEST = 10_000
+
+
+def plain(value: Any) -> Any:
+    """Return a value in words that JSON knows; numbers that are not finite become null."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, str) or value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, complex):
+        return [plain(value.real), plain(value.imag)]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, (Sequence, set, frozenset)):
+        return [plain(one) for one in value]
+    return str(value)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON to standard output."""
+    sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table to standard output, numbers to the right."""
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=escape(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, title_style="")
+    for place, column in enumerate(columns):
+        left = place == 0 or any(_is_words(row[place]) for row in rows)
+        table.add_column(escape(column), justify="left" if left else "right")
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    console = Console(file=sys.stdout, highlight=False)
+    if not console.is_terminal:  # a file has room for lines of any length
+        console = Console(file=sys.stdout, highlight=False, width=WIDEST)
+        console.width = console.measure(table).maximum
+    console.print(table)
+
+
+def _is_words(cell: str) -> bool:
+    return any(letter.isalpha() for letter in cell.replace("e", "").replace("nan", ""))

@@ -1,0 +1,76 @@
+"""How a command fails: one sentence on standard error, and an exit code that scripts can tell apart."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from typing import Any
+
+import typer
+
+DATA, USAGE, INTERRUPTED = 1, 2, 130
+
+# Exceptions whose messages are sentences for users; any other is a defect of ours, and says so.
+EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError, OverflowError, ArithmeticError, EOFError)
+
+
+def sentence(error: BaseException) -> str:
+    """Return what went wrong in one sentence."""
+    if isinstance(error, MemoryError) and not str(error):
+        return "there is not enough memory for this"
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        text = f"{where}{error.strerror}"
+    else:
+        text = " ".join(str(error).split()) or type(error).__name__
+    if not isinstance(error, EXPECTED):
+        return f"unexpected {type(error).__name__}: {text} (run again with --debug for the trace)"
+    return text
+
+
+def tell(text: str) -> None:
+    """Say one sentence on standard error."""
+    line = text.rstrip().rstrip(".") + "."
+    print(f"headwater: {line}", file=sys.stderr)
+
+
+def usage(text: str) -> typer.BadParameter:
+    """Return the error of a command that makes no sense as it was given."""
+    return typer.BadParameter(text)
+
+
+def failed(error: BaseException, debug: bool) -> int:
+    """Tell of an error and return the exit code that goes with it."""
+    if isinstance(error, KeyboardInterrupt):
+        tell("interrupted")
+        return INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        silence_output()
+        return 0
+    if debug:
+        traceback.print_exception(error, file=sys.stderr)
+    else:
+        tell(sentence(error))
+    return DATA
+
+
+def silence_output() -> None:
+    """Point standard output nowhere: who read it has gone, and Python would complain when it flushes at exit."""
+    try:
+        number = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
+
+
+def show_warnings_in_a_line() -> None:
+    """Print warnings of the library the way errors are printed."""
+
+    def show(message: Any, *rest: Any, **more: Any) -> None:
+        tell("note: " + " ".join(str(message).split()))
+
+    warnings.showwarning = show

@@ -1,0 +1,144 @@
+"""headwater fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headwater.cli.command import command
+from headwater.cli.describing import print_description
+from headwater.cli.display import print_json
+from headwater.cli.failures import usage
+from headwater.cli.models import entry_of, fingerprint, load, names_a_file
+from headwater.cli.options import Data, Output, Reading, Seed, Talk
+from headwater.cli.report import write_report
+from headwater.cli.settings import make_model
+from headwater.cli.writing import check_output
+from headwater.registry import MODELS
+
+EXAMPLES = """
+headwater fit gaussian trades.parquet -k 8 -o trades.hw
+headwater fit gaussian 'days/*.csv' -k auto --exclude id,time --report trades.html
+headwater fit regression flats.csv --target rent -k 3 --set gating=input
+headwater fit lda news.txt -k 50 -o news.hw
+headwater fit hmm sensors.csv --key machine -k 4 --half-life 1e6 -o machines.hw
+headwater fit gaussian big.csv -k 20 -o big.hw --checkpoint big.ckpt  # killed? the same command goes on
+headwater fit gaussian small.csv -k 3 --passes auto    # pass after pass, until it converges
+headwater fit trades.hw more.parquet -o trades.hw      # goes on learning
+zcat log.csv.gz | headwater fit gaussian - --format csv -k 5 -o log.hw
+"""
+
+_WORDS = ", ".join(MODELS)
+Model = Annotated[
+    str,
+    typer.Argument(
+        help=f"What to learn ({_WORDS}), or a model file that is to go on learning.",
+        metavar="MODEL",
+        show_default=False,
+        autocompletion=lambda incomplete: [(word, one.about) for word, one in MODELS.items() if word.startswith(incomplete)],
+    ),
+]
+K = Annotated[str | None, typer.Option("-k", help="Number of components, or auto.", show_default=False)]
+Algorithm = Annotated[
+    str | None, typer.Option("--algorithm", help="How to learn; compare tells which is good.", show_default=False)
+]
+HalfLife = Annotated[float | None, typer.Option("--half-life", help="Rows after which a row counts half.", show_default=False)]
+Passes = Annotated[
+    str | None,
+    typer.Option(
+        "--passes",
+        help="Passes over the data: 1 is a stream; auto goes on until it converges, with all rows in memory.",
+        show_default="1, or auto if the algorithm needs it",
+    ),
+]
+Given = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Any parameter of the model as name=value, or of its algorithm as algorithm.name=value.", show_default=False),
+]  # fmt: skip
+CheckpointFile = Annotated[
+    Path | None, typer.Option("--checkpoint", help="Keep model and place in the data here, to go on from.", show_default=False)
+]
+CheckpointRows = Annotated[
+    int | None, typer.Option("--checkpoint-rows", min=1, help="Rows between checkpoints.", show_default=False)
+]
+CheckpointSeconds = Annotated[float, typer.Option("--checkpoint-seconds", min=0.0, help="Seconds between checkpoints.")]
+Page = Annotated[Path | None, typer.Option("--report", help="Write a page about the model here.", show_default=False)]
+RawRows = Annotated[bool, typer.Option("--raw-rows/--no-raw-rows", help="Whether the model file may hold rows of the data.")]
+
+
+def fit(
+    model: Model,
+    data: Data,
+    reading: Reading,
+    talk: Talk,
+    k: K = None,
+    output: Output = None,
+    algorithm: Algorithm = None,
+    half_life: HalfLife = None,
+    passes: Passes = None,
+    given: Given = None,
+    seed: Seed = 0,
+    checkpoint: CheckpointFile = None,
+    checkpoint_rows: CheckpointRows = None,
+    checkpoint_seconds: CheckpointSeconds = 30.0,
+    report: Page = None,
+    raw_rows: RawRows = True,
+) -> None:
+    """Learn a model from data of any size. Without -o it is shown and not kept."""
+    from headwater.cli.learning import Effort, learn
+
+    for path in (output, report, checkpoint):
+        check_output(path)
+    going_on = names_a_file(model)
+    if going_on:
+        asked = {"-k": k, "--algorithm": algorithm, "--half-life": half_life, "--set": given or None}
+        for name in (name for name, value in asked.items() if value is not None):
+            raise usage(f"{name} cannot be given to a model that goes on learning: it keeps its parameters")
+        start = load(Path(model))
+    else:
+        start = make_model(entry_of(model), k, algorithm, half_life, seed, given or ())
+    stream = reading.stream(data, seed=seed, like=start if going_on else None)
+    effort = Effort(_passes(passes), checkpoint, checkpoint_rows, checkpoint_seconds)
+    identity = {
+        "model": model,
+        "start": fingerprint(Path(model)) if going_on and checkpoint is not None else None,
+        "place": str(Path(model).resolve()) if going_on else None,
+        "parameters": None if going_on else repr(start),
+        "output": None if output is None else str(output.resolve()),
+        "reading": repr(reading),
+        "passes": passes,
+        "seed": seed,
+    }
+    learned = learn(start, stream, effort, talk, identity)
+    if output is not None:
+        learned.save(output, raw_rows=raw_rows)
+    if report is not None:
+        write_report(learned, stream, report)
+    _tell(learned, output, report, talk)
+
+
+def _passes(text: str | None) -> int | str | None:
+    if text is None or text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise usage(f"--passes must be auto or an integer of at least 1, got {text!r}")
+    return int(text)
+
+
+def _tell(learned: Any, output: Path | None, report: Path | None, talk: Talk) -> None:
+    if talk.json:
+        files = {"output": None if output is None else str(output), "report": None if report is None else str(report)}
+        print_json({**files, **learned.describe().to_dict()})
+        return
+    print_description(learned)
+    if output is not None:
+        print(f"Saved in {output}.")
+    if report is not None:
+        print(f"Report: {report}")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, fit, examples=EXAMPLES)

@@ -1,0 +1,30 @@
+"""headwater inspect."""
+
+from __future__ import annotations
+
+import typer
+
+from headwater.cli.command import command
+from headwater.cli.describing import print_description
+from headwater.cli.display import print_json
+from headwater.cli.models import load
+from headwater.cli.options import ModelFile, Talk
+
+EXAMPLES = """
+headwater inspect trades.hw
+headwater inspect trades.hw --json | jq '.components[0]'
+"""
+
+
+def inspect(model: ModelFile, talk: Talk) -> None:
+    """Show what a model has learned: its components, how heavy they are, what stands out in each, and how sure it is."""
+    learned = load(model)
+    if talk.json:
+        print_json(learned.describe().to_dict())
+    else:
+        print_description(learned)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, inspect, examples=EXAMPLES)

@@ -1,0 +1,133 @@
+"""How `fit` learns: from a stream, once or again and again, with checkpoints; or from all rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from headwater.checkpoints import Checkpoint, Position
+from headwater.chunk import Chunk
+from headwater.cli.failures import tell, usage
+from headwater.cli.gathering import by_sequence, gathered
+from headwater.cli.models import check_companions
+from headwater.cli.options import Talk
+from headwater.cli.progress import Watch, progress, share_read
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is to be done: passes (None: what the algorithm needs), and where and how often it is kept."""
+
+    passes: int | str | None = None
+    checkpoint: Path | None = None
+    checkpoint_rows: int | None = None
+    checkpoint_seconds: float = 30.0
+
+
+def learn(model: Any, stream: Any, effort: Effort, talk: Talk, identity: Mapping[str, Any]) -> Any:
+    """Return a model that has learned the stream."""
+    if in_memory(model, effort.passes):
+        if effort.checkpoint is not None:
+            raise usage("--checkpoint needs a stream, and these passes have all rows in memory: leave out one of the two")
+        return learn_at_once(model, stream, effort.passes, talk)
+    passes = effort.passes if isinstance(effort.passes, int) else 1
+    checkpoint = None
+    if effort.checkpoint is not None:
+        if stream.once:
+            raise usage("--checkpoint needs data that can be read again, and standard input cannot")
+        checkpoint = Checkpoint(
+            effort.checkpoint,
+            {**identity, "data": stream.fingerprint()},
+            every_rows=effort.checkpoint_rows,
+            every_seconds=effort.checkpoint_seconds,
+            replaced=("start",) if identity.get("place") == identity.get("output") else (),
+        )
+    return learn_stream(model, stream, passes, checkpoint, talk)
+
+
+def in_memory(model: Any, passes: int | str | None) -> bool:
+    """Whether the model is to be learned from all rows at once: by passes of EM, or again and again in another order."""
+    algorithm = algorithm_of(model)
+    if not algorithm.online:
+        return True
+    return passes == "auto" or (passes not in (None, 1) and (algorithm.finish or algorithm.again))
+
+
+def algorithm_of(model: Any) -> Any:
+    """Return the algorithm that a model is learned by."""
+    if model._has_state():
+        return model._learner.algorithm
+    return model._make_learner(2 + type(model)._target_columns).algorithm
+
+
+def learn_at_once(model: Any, stream: Any, passes: int | str | None, talk: Talk) -> Any:
+    """Return a model that was fitted to all rows."""
+    if model._has_state():
+        raise usage("a model that goes on learning reads a stream: leave out --passes")
+    instead = "; --passes 1 learns from a stream" if algorithm_of(model).online else ""
+    with progress(talk, "reading", stream.total_rows) as watch:
+        together = by_sequence(gathered(_watched(model, stream, watch), instead=instead))
+    if isinstance(passes, int):
+        name = "max_iter" if "max_iter" in model.get_params() else "n_iter"
+        model.set_params(**{name: passes})
+    return model.fit(**together)
+
+
+def _watched(model: Any, stream: Any, watch: Watch) -> Iterator[Chunk]:
+    for chunk in stream:
+        if not chunk.start:
+            check_companions(model, chunk)
+        yield chunk
+        watch(stream.position(chunk), share=share_read(stream))
+
+
+def learn_stream(model: Any, stream: Any, passes: int, checkpoint: Checkpoint | None, talk: Talk) -> Any:
+    """Return a model that has read the stream so many times, going on from a checkpoint if there is one."""
+    from headwater.monitors import Monitor
+
+    position = Position()
+    found = None if checkpoint is None else checkpoint.resume()
+    if found is not None:
+        model, position = found
+        if position.complete:
+            tell("note: the checkpoint says that all of this was learned before")
+            return model
+    if passes > 1 and stream.once:
+        raise usage("--passes needs data that can be read again, and standard input cannot")
+    monitor = Monitor(model)
+    while position.passes < passes:
+        title = "learning" if passes == 1 else f"pass {position.passes + 1} of {passes}"
+        with progress(talk, title, stream.total_rows, position.rows) as watch:
+            for chunk in stream.chunks(start_row=position.rows):
+                if not chunk.start:
+                    check_companions(model, chunk)
+                monitor.learn(chunk)
+                position = replace(position, rows=stream.position(chunk))
+                watch(position.rows, monitor.history.last_score, share_read(stream))
+                # The last chunk may be short; a stream goes on only from where whole ones end.
+                if checkpoint is not None and position.rows % stream.chunk_rows == 0 and checkpoint.due(position):
+                    checkpoint.write(timeless(model), position)
+        if not model._has_state():
+            raise ValueError("there is nothing to learn: the data has no rows")
+        position = Position(position.passes + 1)
+        if position.passes < passes:
+            _close_sequences(model)
+    timeless(model)
+    if checkpoint is not None:
+        checkpoint.write(model, replace(position, complete=True))
+    return model
+
+
+def _close_sequences(model: Any) -> None:
+    """Sequences of one pass do not go on in the next."""
+    for key in list(getattr(model, "open_sequences_", ())):
+        model.close(key)
+
+
+def timeless(model: Any) -> Any:
+    """Return the model without the times that its history took, so that the same rows make the same file."""
+    history = model.history_
+    model.history_ = replace(history, seconds=0.0, points=tuple(replace(point, seconds=0.0) for point in history.points))
+    return model

@@ -1,0 +1,46 @@
+"""headwater merge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headwater.cli.command import command
+from headwater.cli.describing import print_description
+from headwater.cli.display import print_json
+from headwater.cli.models import load
+from headwater.cli.options import Output, Talk
+from headwater.cli.writing import check_output
+
+EXAMPLES = """
+headwater merge mon.hw tue.hw wed.hw -o week.hw
+headwater merge parts/*.hw -o all.hw --json
+"""
+
+Models = Annotated[list[Path], typer.Argument(help="Model files.", metavar="MODEL.hw", show_default=False)]
+
+
+def merge(models: Models, talk: Talk, output: Output = None) -> None:
+    """Put models together that learned apart. What they share is counted once, and components of models with no common start are matched."""
+    import headwater
+
+    check_output(output)
+    merged = headwater.merge([load(path) for path in models])
+    if output is not None:
+        merged.save(output)
+    report = str(merged.merge_report_)
+    if talk.json:
+        written = None if output is None else str(output)
+        print_json({"output": written, "report": report.splitlines(), **merged.describe().to_dict()})
+        return
+    print(report)
+    print_description(merged)
+    if output is not None:
+        print(f"Saved in {output}.")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, merge, examples=EXAMPLES)

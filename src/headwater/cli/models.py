@@ -1,0 +1,56 @@
+"""Models on the command line: a word that names a kind, or a file that holds one."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from headwater.cli.failures import usage
+from headwater.cli.imports import load_estimators
+from headwater.registry import MODELS, companions_of, find, word_of
+
+
+def load(path: Path) -> Any:
+    """Return the model that a file holds."""
+    import headwater
+
+    if path.is_dir():
+        raise IsADirectoryError(f"a model is a file, and {path} is a directory")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no model file {path}")
+    load_estimators()
+    return headwater.load(path)
+
+
+def names_a_file(text: str) -> bool:
+    """Whether a text names a model file, and not a kind of models."""
+    return text not in MODELS and (Path(text).suffix == ".hw" or Path(text).exists())
+
+
+def entry_of(word: str) -> Any:
+    """Return the kind of models that a word names, or refuse the word as a mistake in the command."""
+    try:
+        return find(word)
+    except ValueError as error:
+        raise usage(str(error)) from None
+
+
+def fingerprint(path: Path) -> str:
+    """Return what tells one file from another."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_companions(model: Any, chunk: Any) -> None:
+    """Refuse data that comes with what the model cannot learn from, or without what it must have."""
+    kind = type(model)
+    word, taken = word_of(model), companions_of(kind)
+    options = {"y": "--target", "sample_weight": "--weight", "labels": "--label", "key": "--key", "lengths": "sequences"}
+    for name in chunk.keys():  # noqa: SIM118
+        if name != "X" and name not in taken:
+            raise usage(f"{word} does not take {options[name]}")
+    if kind._target_columns and chunk.y is None:
+        raise usage(f"{word} needs --target, the column that it is to foretell")
+    if kind._takes_sequences and chunk.lengths is None:
+        raise usage(f"{word} learns from sequences: name the column that tells them apart by --key")

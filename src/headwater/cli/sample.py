@@ -1,0 +1,111 @@
+"""headwater sample."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Annotated, Any
+
+import typer
+
+from headwater.cli.command import command
+from headwater.cli.failures import usage
+from headwater.cli.models import load
+from headwater.cli.options import ModelFile, Output, Reading, Seed, Talk
+from headwater.cli.tables import format_of, table_writer
+from headwater.cli.writing import check_output
+from headwater.registry import word_of
+
+EXAMPLES = """
+headwater sample trades.hw -n 1000 -o drawn.csv
+headwater sample news.hw -n 5 --length 200
+headwater sample flats.hw flats.csv       # a target for each row of inputs
+"""
+
+Number = Annotated[int, typer.Option("-n", min=1, help="Rows, or sequences, to draw.")]
+Length = Annotated[
+    int | None, typer.Option("--length", min=1, help="Counts of a row, or symbols of a sequence.", show_default=False)
+]
+Inputs = Annotated[list[str] | None, typer.Argument(help="Inputs to draw a target for.", metavar="[DATA]", show_default=False)]
+Format = Annotated[
+    str | None, typer.Option("--output-format", help="csv, tsv, jsonl, parquet or arrow.", show_default="by its name")
+]
+
+
+def sample(
+    model: ModelFile,
+    reading: Reading,
+    talk: Talk,
+    data: Inputs = None,
+    number: Number = 10,
+    length: Length = None,
+    output: Output = None,
+    output_format: Format = None,
+    seed: Seed = 0,
+) -> None:
+    """Draw rows from a model."""
+    check_output(output)
+    form = "jsonl" if talk.json and output is None and output_format is None else format_of(output, output_format)
+    learned = load(model)
+    learned.set_params(random_state=seed)
+    taken = signature(learned.sample).parameters
+    given: dict[str, Any] = {}
+    if length is not None:
+        if "length" not in taken:
+            raise usage(f"{word_of(learned)} draws rows that have no --length")
+        given["length"] = length
+    with table_writer(output, form) as write:
+        if "X" in taken:
+            if not data:
+                raise usage(f"{word_of(learned)} draws a target for inputs: name data that has them")
+            for chunk in reading.stream(data, like=learned):
+                drawn = learned.sample(chunk["X"])
+                write({**_named(learned, chunk.X), "target": drawn[0], "component": drawn[1]})
+            return
+        if data:
+            raise usage(f"{word_of(learned)} draws rows without any data: leave it out")
+        write(_columns(learned, *learned.sample(number, **given)))
+
+
+def _columns(model: Any, rows: Any, sources: Any) -> dict[str, Any]:
+    """What was drawn, by columns: sequences in long form, complex numbers in two parts, weights one by one."""
+    import numpy as np
+
+    if isinstance(rows, list):
+        lengths = [len(one) for one in rows]
+        return {
+            "sequence": np.repeat(np.arange(len(rows)), lengths),
+            "symbol": np.concatenate(rows),
+            "component": np.repeat(np.asarray(sources), lengths),
+        }
+    columns = _named(model, rows)
+    if np.ndim(sources) == 1:
+        return {**columns, **_parts({"source" if np.iscomplexobj(sources) else "component": sources})}
+    return {**columns, **{f"weight{place}": values for place, values in enumerate(np.asarray(sources).T)}}
+
+
+def _named(model: Any, rows: Any) -> dict[str, Any]:
+    import numpy as np
+
+    dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
+    dense = dense.reshape(len(dense), -1)
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or len(names) != dense.shape[1]:
+        names = [f"x{place}" for place in range(dense.shape[1])]
+    return _parts(dict(zip(map(str, names), dense.T, strict=True)))
+
+
+def _parts(columns: dict[str, Any]) -> dict[str, Any]:
+    import numpy as np
+
+    parted: dict[str, Any] = {}
+    for name, values in columns.items():
+        if np.iscomplexobj(values):
+            parted |= {f"{name}_real": values.real, f"{name}_imag": values.imag}
+        else:
+            parted[name] = np.ascontiguousarray(values)
+    return parted
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, sample, examples=EXAMPLES)

@@ -1,0 +1,137 @@
+"""Scores of a stream, written as they are made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headwater.chunk import Chunk
+from headwater.cli.display import print_json
+from headwater.cli.failures import usage
+from headwater.cli.kept import keep_columns
+from headwater.cli.models import load
+from headwater.cli.options import Reading, Talk
+from headwater.cli.progress import progress, share_read
+from headwater.cli.reference import Reference, collected, learned
+from headwater.cli.scoring import Answers, scorer
+from headwater.cli.tables import format_of, table_writer
+from headwater.cli.writing import check_output
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be said of each row."""
+
+    rate: float | None = None
+    threshold: float | None = None
+    only_odd: bool = False
+    rank: bool = False
+    probabilities: bool = False
+    against: str | None = None
+    keep: tuple[str, ...] = ()
+
+
+def write_scores(
+    path: Path, data: Sequence[str], reading: Reading, asked: Asked, output: Path | None, output_format: str | None, talk: Talk
+) -> None:
+    """Score data and write what was asked for; with `talk.json`, to standard output in JSON alone."""
+    check_output(output)
+    form = "jsonl" if talk.json and output is None and output_format is None else format_of(output, output_format)
+    model = load(path)
+    stream = reading.stream(data, like=model)
+    keep_columns(stream, asked.keep)
+    reference = _reference(model, stream, asked, talk, data)
+    threshold = asked.threshold
+    if asked.rate is not None:
+        assert reference is not None
+        threshold = reference.threshold(asked.rate)
+    rows, odd, total = 0, 0, 0.0
+    answer = scorer(model, asked.probabilities)
+    with table_writer(output, form) as write, progress(talk, "scoring", stream.total_rows) as watch:
+        for chunk in stream:
+            answers = answer(chunk)
+            columns = {**_place(chunk, answers, rows), **getattr(chunk, "kept", {})}
+            columns |= _said(answers, asked, reference, threshold)
+            if threshold is not None:
+                odd += int(columns["odd"].sum())
+            if asked.only_odd:
+                columns = {name: _chosen(values, columns["odd"]) for name, values in columns.items()}
+            write(columns)
+            rows += len(answers)
+            if answers.scores is not None:
+                total += float(answers.scores[np.isfinite(answers.scores)].sum())
+            watch(stream.position(chunk), share=share_read(stream))
+    if talk.json and output is not None:
+        print_json(
+            {
+                "output": str(output),
+                "rows": rows,
+                "mean_score": total / rows if rows else math.nan,
+                "threshold": threshold,
+                "odd": odd if threshold is not None else None,
+                "against": None if reference is None else reference.origin,
+            }
+        )
+
+
+def _reference(model: Any, stream: Any, asked: Asked, talk: Talk, data: Sequence[str]) -> Reference | None:
+    if asked.rate is None and not asked.rank:
+        return None
+    known = learned(model) if asked.against != "data" else None
+    if known is not None:
+        return known
+    if asked.against == "learned":
+        raise ValueError("the model has kept no scores of the rows that it learned: use --against data")
+    if "-" in data:
+        raise usage(
+            "a rate of standard input needs the scores of rows that were learned, which the model has not kept: save it"
+        )
+    answer = scorer(model, shares=False)
+
+    def scores() -> Iterator[Any]:
+        with progress(talk, "looking for what is usual", stream.total_rows) as watch:
+            for chunk in stream:
+                found = answer(chunk).scores
+                if found is None:
+                    raise ValueError("rows can be ranked only with the target, whose density is the score")
+                yield found
+                watch(stream.position(chunk), share=share_read(stream))
+
+    return collected(scores(), "data")
+
+
+def _chosen(values: Any, rows: Any) -> Any:
+    return values.filter(rows) if hasattr(values, "filter") else np.asarray(values)[rows]
+
+
+def _place(chunk: Chunk, answers: Answers, before: int) -> dict[str, Any]:
+    """The number of each row in its stream; where answers are for sequences, that of the sequence."""
+    if len(answers) != len(chunk):
+        return {"sequence": before + np.arange(len(answers))}
+    return {"row": chunk.start + np.arange(len(chunk))}
+
+
+def _said(answers: Answers, asked: Asked, reference: Reference | None, threshold: float | None) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    if answers.predictions is not None:
+        columns["prediction"] = answers.predictions
+    if answers.scores is not None:
+        columns["score"] = answers.scores
+        if asked.rank and reference is not None:
+            columns["rank"] = reference.ranks(answers.scores)
+        if threshold is not None:
+            columns["odd"] = answers.scores < threshold
+    elif threshold is not None:
+        raise ValueError("rows can be called odd only with the target, whose density is the score")
+    if answers.clusters is not None:
+        columns["cluster"] = answers.clusters
+    if asked.probabilities:
+        if answers.shares is None:
+            raise usage("this model has no components, so there are no --probabilities")
+        columns |= {f"p{number}": answers.shares[:, number] for number in range(answers.shares.shape[1])}
+    return columns

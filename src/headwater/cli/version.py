@@ -1,0 +1,43 @@
+"""headwater version."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+
+import typer
+
+from headwater.cli.command import command
+from headwater.cli.display import print_json
+from headwater.cli.options import Talk
+
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "pyarrow", "safetensors", "typer", "rich", "matplotlib")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of headwater, Python and all that counts for a result."""
+    import headwater
+
+    found = {"headwater": headwater.__version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version_of(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def version(talk: Talk) -> None:
+    """Print the versions of headwater and of what it stands on."""
+    found = versions()
+    if talk.json:
+        print_json(found)
+        return
+    for name, number in found.items():
+        print(f"{name} {number}")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, version, examples="headwater version\nheadwater version --json")

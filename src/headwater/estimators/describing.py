@@ -1,0 +1,255 @@
+"""How estimators describe themselves: which columns tell most, names, intervals of beliefs; nothing of any one model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from headwater.estimators.description import Component, Curve, Description, Matrix, Value
+from headwater.statistics import Array
+
+MOST_SYMBOLS = 24  # of a matrix that is still read
+MOST_MATRICES = 8
+MOST_POINTS = 256  # of a curve
+RELEVANCE = 0.6  # how much of a word's rank is its probability; the rest is how much more probable than elsewhere it is
+TINY = 1e-300
+FAR = 2.5  # standard deviations of a column that is odd by itself
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a description may be: values of a component, components, and the level of intervals."""
+
+    values: int = 12
+    components: int = 32
+    level: float = 0.9
+
+    @property
+    def tails(self) -> tuple[float, float]:
+        """Probabilities below the ends of an interval."""
+        return 0.5 - 0.5 * self.level, 0.5 + 0.5 * self.level
+
+
+def number(value: Any) -> float | None:
+    """A float, or None of what is not finite."""
+    return float(value) if np.isfinite(value) else None
+
+
+def column_names(model: Any, width: int, otherwise: str = "x") -> list[str]:
+    """Names of the columns, made up where they have none, as the last words of an open vocabulary may."""
+    known = [str(name) for name in getattr(model, "feature_names_in_", ())][:width]
+    return known + [f"{otherwise}{place}" for place in range(len(known), width)]
+
+
+def symbol_names(model: Any, width: int) -> list[str]:
+    """Names of symbols, if the stream told them."""
+    schema = getattr(model, "schema_", None) or {}
+    known = [str(name) for name in schema.get("symbols", None) or ()][:width]
+    return known + [str(place) for place in range(len(known), width)]
+
+
+def heaviest(weights: Array, most: int) -> NDArray[np.int64]:
+    """The heaviest components, in falling order."""
+    return np.argsort(-np.asarray(weights), kind="stable")[:most]
+
+
+def hidden(weights: Array, shown: NDArray[np.int64]) -> dict[str, Any]:
+    """What a description says of components that it leaves out."""
+    rest = max(0.0, float(np.sum(weights) - np.sum(np.asarray(weights)[shown])))
+    number = len(weights) - len(shown)
+    return {"left_out": number, "weight_left_out": rest if number else 0.0}
+
+
+def telling_columns(weights: Array, means: Array, variances: Array, most: int) -> tuple[NDArray[np.int64], Array, Array]:
+    """Columns in which components differ most, in their order; with mean and standard deviation of all rows by column."""
+    share = np.asarray(weights) / np.sum(weights)
+    middle = share @ means
+    between = share @ (means - middle) ** 2
+    total = np.maximum(share @ variances + between, TINY)
+    chosen = np.sort(np.argsort(-between / total, kind="stable")[:most])
+    return chosen, middle, np.sqrt(total)
+
+
+def telling_words(probabilities: Array, overall: Array, most: int) -> NDArray[np.int64]:
+    """Words that a component is known by: probable, and more so than elsewhere."""
+    frequent = np.argsort(-probabilities, kind="stable")[: max(50, 10 * most)]
+    own = np.log(np.maximum(probabilities[frequent], TINY))
+    lift = own - np.log(np.maximum(overall[frequent], TINY))
+    return frequent[np.argsort(-(RELEVANCE * own + (1.0 - RELEVANCE) * lift), kind="stable")[:most]]
+
+
+def dirichlet_interval(concentration: Array, total: float, limits: Limits) -> Array:
+    """Central intervals (n, 2) of some probabilities of a Dirichlet belief, whose parameters sum to `total`."""
+    own = np.asarray(concentration, dtype=float)[:, None]
+    with np.errstate(all="ignore"):
+        found = betaincinv(own, np.maximum(total - own, TINY), np.array(limits.tails))
+    return np.asarray(found)
+
+
+def gaussian_components(
+    names: Sequence[str],
+    weights: Array,
+    means: Array,
+    variances: Array,
+    limits: Limits,
+    weight_intervals: Array | None = None,
+    mean_intervals: Any = None,
+) -> dict[str, Any]:
+    """Describe components that have a mean and a variance in each column; `mean_intervals` is asked for some columns."""
+    shown = heaviest(weights, limits.components)
+    columns, middle, spread = telling_columns(weights, means, variances, limits.values)
+    intervals = None if mean_intervals is None else mean_intervals(columns)
+
+    def value(k: int, at: int, column: int) -> Value:
+        low, high = (None, None) if intervals is None else map(number, intervals[k, at])
+        standing = (means[k, column] - middle[column]) / spread[column]
+        return Value(
+            names[column], float(means[k, column]), float(np.sqrt(variances[k, column])), low, high, float(standing)
+        )  # fmt: skip
+
+    components = tuple(
+        Component(
+            int(k), float(weights[k]), tuple(value(k, at, column) for at, column in enumerate(columns)),
+            *interval_of(weight_intervals, k),
+        )
+        for k in shown
+    )  # fmt: skip
+    return {
+        "value": "mean", "spread": "standard deviation", "components": components,
+        "values_left_out": means.shape[1] - len(columns), **hidden(weights, shown),
+    }  # fmt: skip
+
+
+def word_components(
+    names: Sequence[str],
+    weights: Array,
+    probabilities: Array,
+    limits: Limits,
+    concentration: Array | None = None,
+    weight_intervals: Array | None = None,
+) -> dict[str, Any]:
+    """Describe components that have a probability of each word; `concentration` is the Dirichlet belief about them."""
+    shown = heaviest(weights, limits.components)
+    overall = np.asarray(weights) @ probabilities / max(float(np.sum(weights)), TINY)
+    components = []
+    for k in shown:
+        words = telling_words(probabilities[k], overall, limits.values)
+        intervals = None
+        if concentration is not None:
+            intervals = dirichlet_interval(concentration[k, words], float(concentration[k].sum()), limits)
+        lift = np.log(np.maximum(probabilities[k, words], TINY) / np.maximum(overall[words], TINY))
+        values = tuple(
+            Value(
+                names[word], float(probabilities[k, word]), None, *interval_of(intervals, at), standing=float(lift[at])
+            )
+            for at, word in enumerate(words)
+        )  # fmt: skip
+        components.append(Component(int(k), float(weights[k]), values, *interval_of(weight_intervals, k)))
+    left = max(0, probabilities.shape[1] - limits.values)
+    return {"value": "probability", "components": tuple(components), "values_left_out": left, **hidden(weights, shown)}
+
+
+@dataclass(frozen=True)
+class Gaussians:
+    """Gaussians over the columns, as pictures want them."""
+
+    weights_: Array
+    means_: Array
+    covariances_: Array
+    feature_names_in_: Any
+    covariance_type: str = "full"
+
+
+def gaussian_oddities(names: Sequence[str], row: Any, mean: Array, covariance: Array, most: int) -> tuple[Value, ...]:
+    """Columns that are far from the mean of a component; if none is, those that do not fit the other columns."""
+    values = np.asarray(row, dtype=float)
+    apart = values - mean
+    matrix = covariance if np.ndim(covariance) == 2 else np.diag(np.broadcast_to(covariance, apart.shape))
+    standing = apart / np.sqrt(np.diagonal(matrix))
+    if np.abs(standing).max() < FAR and len(apart) > 1:
+        precision = np.linalg.pinv(matrix, hermitian=True)
+        standing = precision @ apart / np.sqrt(np.maximum(np.diagonal(precision), TINY))
+    columns = np.argsort(-np.abs(standing), kind="stable")[:most]
+    return tuple(Value(names[at], float(values[at]), standing=float(standing[at])) for at in columns)
+
+
+def count_oddities(names: Sequence[str], row: Any, probabilities: Array, most: int) -> tuple[Value, ...]:
+    """Words that are there more often than a component has them."""
+    counts = np.asarray(row, dtype=float)
+    total = max(float(counts.sum()), TINY)
+    lift = np.log(np.maximum(counts / total, TINY) / np.maximum(probabilities, TINY))
+    words = np.argsort(-counts * lift, kind="stable")[:most]
+    return tuple(Value(names[at], float(counts[at]), standing=float(lift[at])) for at in words if counts[at] > 0.0)
+
+
+def interval_of(intervals: Array | None, at: int) -> tuple[float | None, float | None]:
+    """Ends of one of some intervals."""
+    return (None, None) if intervals is None else (number(intervals[at, 0]), number(intervals[at, 1]))
+
+
+def matrix_of(
+    title: str, names: Sequence[str], values: Array, often: Array, shown: NDArray[np.int64], component: int | None = None
+) -> Matrix:
+    """Describe passages between some of the states."""
+    table = tuple(tuple(map(float, row)) for row in values[np.ix_(shown, shown)])
+    return Matrix(title, tuple(names[at] for at in shown), table, tuple(map(float, often[shown])), component)
+
+
+def curve_of(title: str, positions: Array, values: Array, along: str, what: str, component: int | None = None) -> Curve:
+    """Describe a curve by few points: of many, the highest of each stretch."""
+    size = -(-len(values) // MOST_POINTS)
+    starts = np.arange(0, len(values), size)
+    return Curve(
+        title, tuple(map(float, np.asarray(positions)[starts])), tuple(map(float, np.maximum.reduceat(values, starts))),
+        along, what, component,
+    )  # fmt: skip
+
+
+def stationary(transitions: Array) -> Array:
+    """How often a chain is in each state in the long run."""
+    k = len(transitions)
+    equations = np.vstack([transitions.T - np.eye(k), np.ones(k)])
+    found = np.maximum(np.linalg.lstsq(equations, np.append(np.zeros(k), 1.0), rcond=None)[0], 0.0)
+    return np.asarray(found / max(float(found.sum()), TINY))
+
+
+def notes_of(model: Any, found: Description) -> tuple[str, ...]:
+    """Sentences about a state that a reader should know."""
+    state, notes = model._state, []
+    if state.base is None:
+        waiting = state.buffer.rows if state.buffer else 0
+        notes.append(
+            f"The warm-up is not over ({waiting:,} of about {model._learner.warm_up_rows:,} rows): what is said here comes "
+            f"from a start on these rows, and may change."
+        )
+    held = rows_held(model)
+    if held:
+        notes.append(f"The model holds {held:,} raw row{'s' * (held != 1)}, which wait to be learned and are saved with it.")
+    empty = [one.index for one in found.components if one.weight * max(state.rows, 1) < 1.0]
+    if empty and len(found.components) > 1:
+        some = ", ".join(map(str, empty[:5])) + (" ..." if len(empty) > 5 else "")
+        plural = "s" * (len(empty) != 1)
+        verb = "have" if len(empty) != 1 else "has"
+        notes.append(f"{found.component.capitalize()}{plural} {some} {verb} almost no weight: less than one row's worth.")
+    report = getattr(model, "merge_report_", None)
+    if report is not None:
+        notes.extend(str(report).splitlines())
+    if getattr(model, "converged_", True) is False:
+        notes.append(f"The last fit had not converged after {model.n_iter_} passes.")
+    return tuple(notes)
+
+
+def rows_held(model: Any) -> int:
+    """Raw rows in the state: those of a warm-up, and those that wait for what comes after them."""
+    state = model._state
+    return sum(_held(one) for one in (state, *state.parts))
+
+
+def _held(state: Any) -> int:
+    waiting = sum(len(batch) for batch in state.waiting)
+    return waiting + (state.buffer.rows if state.base is None and state.buffer else 0)

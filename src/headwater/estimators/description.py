@@ -1,0 +1,143 @@
+"""What a model has learned, in neutral parts: the same few kinds for every model, in words that JSON knows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number with a name: of a column, a word, a coefficient.
+
+    Attributes
+    ----------
+    name : str
+        The column, the word, or what else it is.
+    value : float
+        In the units of the column.
+    spread : float, optional
+        Its standard deviation from row to row, in the same units.
+    low, high : float, optional
+        A credible interval, of the level that the description has.
+    standing : float, optional
+        How far it stands out, on a scale on which 1 is much: of a mean the distance from that of all rows in their standard
+        deviations, of a word the logarithm of how much more probable it is than in all rows.
+    """
+
+    name: str
+    value: float
+    spread: float | None = None
+    low: float | None = None
+    high: float | None = None
+    standing: float | None = None
+
+
+@dataclass(frozen=True)
+class Component:
+    """One of the hidden sources: its number in the model, its weight (with an interval, if there is one), its values."""
+
+    index: int
+    weight: float
+    values: tuple[Value, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Probabilities of passing from each row's name to each column's; of one component, if `component` names it."""
+
+    title: str
+    names: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]
+    often: tuple[float, ...] = ()
+    component: int | None = None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values along an axis: the spectrum of a component, the power by angle."""
+
+    title: str
+    positions: tuple[float, ...]
+    values: tuple[float, ...]
+    along: str
+    what: str
+    component: int | None = None
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a model has learned. `model.describe()` makes it, `to_dict` turns it into what JSON knows.
+
+    Attributes
+    ----------
+    model, algorithm : str
+        The class of the model, and the word for how it learns.
+    rows, columns : int
+        Rows learned from, and how wide they are.
+    unit : str
+        What a row is: "rows", "documents", "sequences", "frames" or "snapshots".
+    width : str
+        What a column is: "columns", "words", "symbols", "bins" or "sensors".
+    component, weight, value, spread : str
+        What components, their weights, their values and the spreads are called; empty where there is none.
+    components : tuple of Component
+        The heaviest first.
+    left_out, weight_left_out : int and float
+        Components that are not among them, and what they weigh together.
+    values_left_out : int
+        Columns or words of each component that are not among its values.
+    matrices, curves, facts
+        What else there is: `Matrix`, `Curve` and `Value`.
+    level : float
+        Probability of the intervals.
+    notes : tuple of str
+        What a reader should know: sentences.
+    """
+
+    model: str = ""
+    algorithm: str = ""
+    rows: int = 0
+    columns: int = 0
+    unit: str = "rows"
+    width: str = "columns"
+    component: str = "component"
+    weight: str = "weight"
+    value: str = ""
+    spread: str = ""
+    components: tuple[Component, ...] = ()
+    left_out: int = 0
+    weight_left_out: float = 0.0
+    values_left_out: int = 0
+    matrices: tuple[Matrix, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    facts: tuple[Value, ...] = ()
+    level: float = 0.9
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """One line: the model, how it learns, what it has seen."""
+        unit = self.unit[:-1] if self.rows == 1 else self.unit
+        width = f" of {self.columns:,} {self.width[:-1] if self.columns == 1 else self.width}" if self.columns else ""
+        number = len(self.components) + self.left_out
+        parts = f", {number:,} {self.component}{'s' * (number != 1)}" if number else ""
+        return f"{self.model} ({self.algorithm}){parts}: {self.rows:,} {unit}{width} seen"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as dicts, lists, strings and numbers; numbers that are not finite are None."""
+        return {"title": self.title, **_plain(self)}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value

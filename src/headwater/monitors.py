@@ -1,0 +1,116 @@
+"""Monitor: watches a stream that is being learned, and keeps how it went."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from headwater.chunk import COMPANIONS, Chunk
+from headwater.history import History
+from headwater.state import Batch
+from headwater.statistics import Array
+
+NO_SCORES: Array = np.empty(0)
+
+
+class Monitor:
+    """Learns a stream as `partial_fit` does, to the same bits, and keeps scores and weights on the way.
+
+    Each row is scored before it is learned, which is what held-out scores are in a stream: where the E-step has the score
+    anyway (mixtures) every row is, otherwise some, so that watching costs little. Rows of the warm-up are not scored. Weights
+    are those at the ends of chunks. The history is bounded, is kept in `model.history_`, and is gone on with if the model has
+    one.
+
+    Parameters
+    ----------
+    model : estimator
+        The model that learns.
+    history : History, optional
+        What is known of the stream so far. Default: that of the model, if it has one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rng = np.random.default_rng(0)
+    >>> monitor = hw.Monitor(hw.GaussianMixture(2, random_state=0))
+    >>> for _ in range(10):
+    ...     model = monitor.learn(rng.normal(size=(500, 2)))
+    >>> history = monitor.history
+    >>> len(history.points), history.weights.shape[1]
+    (78, 2)
+    >>> bool(-3.0 < history.last_score < -2.0)
+    True
+    >>> bool(history.threshold(0.01) < history.threshold(0.1))
+    True
+    """
+
+    def __init__(self, model: Any, history: History | None = None) -> None:
+        if not hasattr(model, "_shares_now"):
+            raise TypeError(f"model must be a headwater model, got {type(model).__name__}")
+        if history is not None and not isinstance(history, History):
+            raise TypeError(f"history must be a History, got {type(history).__name__}")
+        self.model = model
+        found = getattr(model, "history_", None) if history is None else history
+        self.history: History = History() if found is None else found
+
+    def learn(self, X: Any, **companions: Any) -> Any:
+        """Learn a chunk; if it is refused, model and history are as they were.
+
+        Parameters
+        ----------
+        X : Chunk, or what `partial_fit` takes
+            The rows.
+        **companions
+            What belongs to them, by the names of `partial_fit`: `y`, `sample_weight`, `labels`, `lengths`, `key`. A chunk
+            brings its own.
+
+        Returns
+        -------
+        model : estimator
+            The model, a chunk wiser.
+        """
+        began, model, history = time.perf_counter(), self.model, self.history
+        given = _given(model, X, companions)
+        before = model._state.rows if model._has_state() else 0
+        scores = _learned(model, given, history)
+        history = history.after(scores, before, model._state.rows)
+        spent = history.seconds + time.perf_counter() - began
+        if history.points and history.points[-1].rows > before:
+            shares, effective = model._shares_now(), float(model._state.progress.n_eff)
+            history = history.with_weights(shares, effective, spent)
+        self.history = model.history_ = replace(history, seconds=spent)
+        return model
+
+
+def _given(model: Any, X: Any, companions: dict[str, Any]) -> dict[str, Any]:
+    """What is passed on to the model: a target only if it has one, since others ignore it."""
+    unknown = [name for name in companions if name not in COMPANIONS]
+    if unknown:
+        raise TypeError(f"learn takes {', '.join(COMPANIONS)} beside the rows, got {unknown[0]!r}")
+    given = {**X} if isinstance(X, Chunk) else {"X": X}
+    given.update((name, value) for name, value in companions.items() if value is not None)
+    if not model._target_columns:
+        given.pop("y", None)
+    return given
+
+
+def _learned(model: Any, given: dict[str, Any], history: History) -> Array:
+    """Learn a chunk, and return the scores of its rows, NaN where they were not scored."""
+    if model._scores_by_learning and history.all_scored <= model._scored_share * history.seen:
+        return np.asarray(model._update_after_start(**given))
+    if model._scores_by_learning or not model._has_state() or model._state.base is None:
+        model.partial_fit(**given)
+        return NO_SCORES
+    rows = model._aligned(model._checked(given["X"]))
+    chosen = np.arange(0, len(rows), round(1.0 / model._scored_share))
+    some = rows[chosen]
+    # By the parameters of the last refresh: nothing is settled.
+    found = model._learner.model.log_likelihood(model._quick_parameters(some.shape[1]), Batch(some), model.n_threads)
+    model.partial_fit(**given)
+    scores = np.full(len(rows), np.nan)
+    scores[chosen] = found
+    return scores

@@ -1,0 +1,228 @@
+"""The state of a learner as a tree, and back: everything in it is checked against what the model could have written."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.learner import Learner, refreshed, settle
+from headwater.models.protocol import Chained
+from headwater.state import (
+    NO_LABELS,
+    NO_SEQUENCES,
+    NO_WEIGHTS,
+    Base,
+    Batch,
+    Buffer,
+    Progress,
+    SparseRows,
+    State,
+    Summary,
+    fingerprint,
+)
+from headwater.statistics import Statistics
+from headwater.storage.trees import Damaged, Reader, Writer
+
+LONGEST_NAME = 64
+HEAVIEST = 1e60  # a stream
+MOST_PARTS = 4096
+
+
+def holds_rows(state: State) -> bool:
+    """Whether rows are kept as they came: in a warm-up, or because they wait for those after them."""
+    return bool(state.buffer is not None and state.buffer.rows and state.base is None) or bool(state.waiting)
+
+
+def without_rows(learner: Learner, state: State) -> State:
+    """Return the state as if the stream ended here, in which no row is kept as it came."""
+    return settle(learner, state)
+
+
+def write_state(writer: Writer, learner: Learner, state: State, path: str) -> dict[str, Any]:
+    """Return the tree of a state. Parameters are left out where they follow from the rest."""
+    parts: dict[str, Any] = {part.name: getattr(state, part.name) for part in fields(state) if part.compare}
+    buffer = parts.pop("buffer")
+    if state.base is not None:
+        buffer = None  # what is left of it after the warm-up is a cache
+        follows = refreshed(learner, state).parameters
+        if fingerprint(follows, size=16) == fingerprint(state.parameters, size=16):
+            parts["parameters"] = None
+    tree = {name: writer.write(one, f"{path}/{name}") for name, one in parts.items() if name not in ("parts", "waiting")}
+    tree["buffer"] = None if buffer is None or not buffer.rows else _write_rows(writer, buffer.batch(), f"{path}/buffer")
+    tree["waiting"] = [_write_rows(writer, batch, f"{path}/waiting/{at}") for at, batch in enumerate(state.waiting)]
+    tree["parts"] = [write_state(writer, learner, part, f"{path}/parts/{at}") for at, part in enumerate(state.parts)]
+    return tree
+
+
+def _write_rows(writer: Writer, batch: Batch, path: str) -> Any:
+    X = batch.X.copy() if isinstance(batch.X, SparseRows) else batch.X
+    return writer.write(replace(batch, X=X), path)
+
+
+class StateReader:
+    """Makes a state of a tree, for one learner."""
+
+    def __init__(self, reader: Reader, learner: Learner) -> None:
+        self.reader, self.learner, self.width = reader, learner, learner.width
+        self.model: Any = learner.model
+        self.zeros: Statistics = self.model.zeros(self.width)
+        self.prior = self.model.blank_prior(self.width)
+
+    def state(self, tree: Any, path: str, part: bool = False) -> State:
+        """Return the state."""
+        names = {one.name for one in fields(State) if one.compare}
+        record = self.reader.expect(tree, dict, path)
+        if set(record) != names:
+            raise Damaged(f"{path} has other parts than a state has")
+        key = self.reader.whole(record["key"], f"{path}/key", 0)
+        progress = self._progress(record["progress"], f"{path}/progress")
+        if record["base"] is None:
+            return self._warming_up(record, path, key, progress)
+        if record["buffer"] is not None:
+            raise Damaged(f"{path} is in a warm-up that is over")
+        base = self._base(record["base"], f"{path}/base")
+        if min(progress.mass, progress.n_eff, base.progress.mass, base.progress.n_eff) <= 0.0:
+            raise Damaged(f"{path} has learned nothing, and yet has a base")
+        statistics = self._statistics(record["statistics"], f"{path}/statistics")
+        average = self._maybe(self._statistics, record["average"], f"{path}/average")
+        if (average is None) != (base.average is None):
+            raise Damaged(f"{path} has an average, or its base has one, and the other not")
+        pending = self._maybe(self._summary, record["pending"], f"{path}/pending")
+        state = refreshed(self.learner, State(key, base=base, statistics=statistics, average=average, progress=progress))
+        if record["parameters"] is not None:
+            state = replace(state, parameters=self._parameters(record["parameters"], state, f"{path}/parameters"))
+        reported = record["reported"]
+        if reported is not None:
+            reported = self._parameters(reported, state, f"{path}/reported")
+        parts = self.reader.items(record["parts"], f"{path}/parts")
+        if (parts and part) or len(parts) > MOST_PARTS:
+            raise Damaged(f"{path} has parts in its parts, or too many of them")
+        waiting = self.reader.items(record["waiting"], f"{path}/waiting")
+        carry = record["carry"]
+        if not self.model.chained and (carry is not None or waiting):
+            raise Damaged(f"{path} has open sequences, which this model has not")
+        if carry is not None:
+            chain: Chained = self.model
+            carry = self.reader.read(carry, chain.blank_carry(self.width), f"{path}/carry")
+            self._sound(carry, f"{path}/carry")
+        return replace(
+            state,
+            pending=pending,
+            reported=reported,
+            parts=tuple(self.state(one, f"{path}/parts/{at}", True) for at, one in enumerate(parts)),
+            carry=carry,
+            waiting=tuple(self._rows(one, f"{path}/waiting/{at}") for at, one in enumerate(waiting)),
+        )
+
+    def _warming_up(self, record: dict[str, Any], path: str, key: int, progress: Progress) -> State:
+        others = ("parameters", "reported", "statistics", "average", "pending", "carry")
+        if any(record[name] is not None for name in others) or record["parts"] or record["waiting"] or progress != Progress():
+            raise Damaged(f"{path} has learned something, and yet has no base")
+        if record["buffer"] is None:
+            raise Damaged(f"{path} has seen no row")
+        buffer = Buffer()
+        buffer.append(self._rows(record["buffer"], f"{path}/buffer"))
+        return State(key, buffer=buffer)
+
+    def _sound(self, record: Any, path: str) -> None:
+        problem = self.model.problem(record, self.width)
+        if problem:
+            raise Damaged(f"{path} {problem}")
+
+    def _maybe(self, read: Any, tree: Any, path: str) -> Any:
+        return None if tree is None else read(tree, path)
+
+    def _progress(self, tree: Any, path: str) -> Progress:
+        progress = self.reader.read(tree, Progress(), path)
+        weights = progress.weight_seen, progress.folds, progress.mass, progress.n_eff
+        if progress.rows_seen < 0 or min(weights) < 0.0 or max(weights) > HEAVIEST:
+            raise Damaged(f"{path} is negative, or more than any stream can hold")
+        return progress
+
+    def _base(self, tree: Any, path: str) -> Base:
+        parts = self.reader.parts(tree, "Base", {part.name for part in fields(Base)}, path)
+        names = [self.reader.expect(one, str, f"{path}/ancestors") for one in self.reader.items(parts["ancestors"], path)]
+        lineage = self.reader.expect(parts["lineage"], str, f"{path}/lineage")
+        if any(len(name) > LONGEST_NAME for name in (*names, lineage)):
+            raise Damaged(f"{path} has a name that is too long")
+        statistics = self._statistics(parts["statistics"], f"{path}/statistics")
+        prior = self.reader.read(parts["prior"], self.prior, f"{path}/prior")
+        self._sound(prior, f"{path}/prior")
+        progress = self._progress(parts["progress"], f"{path}/progress")
+        average = self._maybe(self._statistics, parts["average"], f"{path}/average")
+        return Base(prior, statistics, average, progress, lineage, tuple(names))
+
+    def _statistics(self, tree: Any, path: str) -> Statistics:
+        like = self.zeros
+        if isinstance(tree, dict) and tree.get("kind") != type(like).__name__ and ("exact", "match_moments") in self.model.ways:
+            like = self.model.kept("match_moments", like)
+        statistics: Statistics = self.reader.read(tree, like, path)
+        self._sound(statistics, path)
+        return statistics
+
+    def _summary(self, tree: Any, path: str) -> Summary:
+        parts = self.reader.parts(tree, "Summary", {part.name for part in fields(Summary)}, path)
+        return Summary(
+            self._statistics(parts["statistics"], f"{path}/statistics"),
+            self.reader.whole(parts["rows"], f"{path}/rows", 1),
+            self.reader.number(parts["size"], f"{path}/size", 1e-300),
+            self.reader.number(parts["score"], f"{path}/score", finite=False),
+        )
+
+    def _parameters(self, tree: Any, state: State, path: str) -> Any:
+        """Parameters like those of one of the readouts there are."""
+        assert state.base is not None
+        count, problem = self.learner.count(state.progress), Damaged(f"{path} is none of this model's")
+        for name in sorted({name for _, name in self.model.ways}):
+            like = self.model.readout(name, state.base.prior, state.statistics, count)
+            try:
+                parameters = self.reader.read(tree, like, path, parameters=True)
+            except Damaged as error:
+                problem = error
+                continue
+            self._sound(parameters, path)
+            return parameters
+        raise problem
+
+    def _rows(self, tree: Any, path: str) -> Batch:
+        reader = self.reader
+        parts = reader.parts(tree, "Batch", {"X", "weights", "labels", "sequences"}, path)
+        X: Any
+        if isinstance(parts["X"], dict) and parts["X"].get("kind") == "SparseRows":
+            X = self._sparse(parts["X"], f"{path}/X")
+        else:
+            kind = np.complex128 if isinstance(parts["X"], dict) and parts["X"].get("complex") else np.float64
+            X = reader.array(parts["X"], f"{path}/X", kind, (None, None), missing=True)
+        rows = len(X)
+
+        def companions(name: str, dtype: Any, none: NDArray[Any]) -> NDArray[Any]:
+            found = reader.array(parts[name], f"{path}/{name}", dtype, (None,))
+            if len(found) not in (0, rows):
+                raise Damaged(f"{path}/{name} has {len(found)} entries for {rows} rows")
+            return found if len(found) else none
+
+        weights = companions("weights", np.float64, NO_WEIGHTS)
+        labels = companions("labels", np.int64, NO_LABELS)
+        sequences = companions("sequences", np.int64, NO_SEQUENCES)
+        if rows == 0 or (weights.size and weights.min() <= 0.0) or bool(sequences.size) != self.model.chained:
+            raise Damaged(f"{path} holds rows that no stream has")
+        if labels.size and (labels.min() < -1 or labels.max() >= self.model.n_components):
+            raise Damaged(f"{path}/labels name components that are not there")
+        return Batch(X, weights, labels, sequences)
+
+    def _sparse(self, tree: Any, path: str) -> SparseRows:
+        parts = self.reader.parts(tree, "SparseRows", {"data", "indices", "indptr", "width"}, path)
+        data = self.reader.array(parts["data"], f"{path}/data", np.float64, (None,))
+        indices = self.reader.array(parts["indices"], f"{path}/indices", np.int32, (len(data),))
+        indptr = self.reader.array(parts["indptr"], f"{path}/indptr", np.int64, (None,))
+        width = self.reader.whole(parts["width"], f"{path}/width", 1)
+        if len(indptr) < 2 or indptr[0] != 0 or indptr[-1] != len(data) or np.any(np.diff(indptr) < 0) or width > self.width:
+            raise Damaged(f"{path} is a damaged sparse matrix")
+        rising = np.diff(indices) > 0
+        rising[indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < len(data))] - 1] = True  # where a row begins
+        if len(data) and (indices.min() < 0 or indices.max() >= width or not rising.all()):
+            raise Damaged(f"{path} names columns that are not there, or not in their order")
+        return SparseRows(data, indices, indptr, width)

@@ -1,0 +1,233 @@
+"""Records become trees of plain values that JSON knows, beside arrays by name; and back, after a template.
+
+Nothing that a file says is believed: a tree is read as something of the template's kind and shape, or not at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.families.table import Blend, Table, restored
+
+LARGEST = 2**62  # of a whole number
+HUGE = 1e250  # the squares of the largest rows are far below it
+UNBOUNDED = ("inf", "-inf", "nan")
+
+
+class Damaged(ValueError):
+    """What is wrong with a file, as the second half of a sentence."""
+
+
+@dataclass
+class Writer:
+    """Collects the arrays of what is written; those that occur twice, and tables that share their rows, are kept once."""
+
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    tables: dict[str, Any] = field(default_factory=dict)
+    known: dict[int, tuple[Any, str]] = field(default_factory=dict)
+
+    def once(self, value: Any, path: str, keep: Callable[[], None]) -> str:
+        """Return the name that a value was kept by, here and now if it was not before."""
+        if id(value) not in self.known:
+            self.known[id(value)] = value, path
+            keep()
+        return self.known[id(value)][1]
+
+    def write(self, value: Any, path: str) -> Any:
+        """Return the tree of a value."""
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, int | np.integer):
+            return int(value)
+        if isinstance(value, float | np.floating):
+            return float(value) if math.isfinite(value) else {"float": str(float(value))}
+        if isinstance(value, np.ndarray):
+            return self._array(value, path)
+        if isinstance(value, Blend):
+            return {"kind": "Blend", **{name: self.write(getattr(value, name), f"{path}/{name}") for name in ("table", "rest")}}
+        if isinstance(value, Table):
+            return self._table(value, path)
+        if is_dataclass(value):
+            parts = {part.name: getattr(value, part.name) for part in fields(value) if part.compare}  # the others are caches
+            return {"kind": type(value).__name__} | {name: self.write(one, f"{path}/{name}") for name, one in parts.items()}
+        if isinstance(value, Mapping):
+            return [[self.write(key, path), self.write(one, f"{path}/{key}")] for key, one in value.items()]
+        if isinstance(value, frozenset):
+            value = sorted(value)
+        if isinstance(value, tuple | list):
+            return [self.write(one, f"{path}/{index}") for index, one in enumerate(value)]
+        raise TypeError(f"{path} is {type(value).__name__}, which no model file can hold")
+
+    def _array(self, value: NDArray[Any], path: str) -> dict[str, Any]:
+        def keep() -> None:
+            plain = np.array(value, order="C")
+            self.arrays[path] = plain.view(np.float64).reshape(*plain.shape, 2) if plain.dtype == np.complex128 else plain
+
+        tree = {"array": self.once(value, path, keep)}
+        return {**tree, "complex": True} if value.dtype == np.complex128 else tree
+
+    def _table(self, table: Table, path: str) -> dict[str, Any]:
+        def keep() -> None:
+            words, rows = table.stored()
+            self.tables[path] = {"words": self._array(words, f"{path}/words"), "rows": self._array(rows, f"{path}/rows")}
+
+        return {
+            "kind": "Table",
+            "factor": self.write(table.factor, path),
+            "width": table.width,
+            "rows": self.once(table.version, path, keep),
+        }
+
+
+@dataclass
+class Reader:
+    """Makes values of trees, like those of a template."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    tables: Mapping[str, Any] = field(default_factory=dict)
+    versions: dict[str, Any] = field(default_factory=dict)
+
+    def read(self, tree: Any, like: Any, path: str, parameters: bool = False) -> Any:
+        """Return the value of a tree: of the template's kind, and of its shape.
+
+        Among `parameters`, logarithms may be those of zero, and whole numbers name readouts: they must be the template's.
+        """
+        if like is None:
+            if tree is not None:
+                raise Damaged(f"{path} is there, and should not be")
+            return None
+        if isinstance(like, bool | str):
+            return self.expect(tree, type(like), path)
+        if isinstance(like, int):
+            if parameters and tree != like:
+                raise Damaged(f"{path} is not {like}, and should be")
+            return self.whole(tree, path)
+        if isinstance(like, float):
+            return self.number(tree, path)
+        if isinstance(like, np.ndarray):
+            return self.array(tree, path, like.dtype, like.shape, zero_logs=parameters)
+        if isinstance(like, Table | Blend):
+            return self.table(tree, like.shape, path)
+        if is_dataclass(like):
+            return self._record(tree, like, path, parameters)
+        if isinstance(like, dict):
+            return self._mapping(tree, like, path, parameters)
+        if isinstance(like, tuple):
+            items = self.items(tree, path)
+            if len(items) != len(like):
+                raise Damaged(f"{path} has {len(items)} parts, and should have {len(like)}")
+            pairs = zip(items, like, strict=True)
+            return tuple(self.read(one, part, f"{path}/{at}", parameters) for at, (one, part) in enumerate(pairs))
+        raise TypeError(f"{path} cannot be read like {type(like).__name__}")
+
+    def expect(self, tree: Any, kind: Any, path: str) -> Any:
+        """Return the tree itself, if it is a value of this kind."""
+        if type(tree) is not kind:
+            raise Damaged(f"{path} is {type(tree).__name__}, and should be {kind.__name__}")
+        return tree
+
+    def whole(self, tree: Any, path: str, least: int = -LARGEST) -> int:
+        """Return a whole number."""
+        number = self.expect(tree, int, path)
+        if not least <= number <= LARGEST:
+            raise Damaged(f"{path} is {str(number)[:20]}, and should lie between {least} and {LARGEST}")
+        return int(number)
+
+    def number(self, tree: Any, path: str, least: float = -math.inf, finite: bool = True) -> float:
+        """Return a number."""
+        if isinstance(tree, dict) and tree.get("float") in UNBOUNDED and not finite:
+            return float(tree["float"])
+        if type(tree) is int and abs(tree) < LARGEST:
+            tree = float(tree)
+        number = float(self.expect(tree, float, path))
+        if not math.isfinite(number) or number < least:
+            raise Damaged(
+                f"{path} is {number:g}, and should be a number{f' of at least {least:g}' if least > -math.inf else ''}"
+            )
+        return number
+
+    def items(self, tree: Any, path: str) -> list[Any]:
+        """Return the parts of a list."""
+        return list(self.expect(tree, list, path))
+
+    def parts(self, tree: Any, kind: str, names: set[str], path: str) -> dict[str, Any]:
+        """Return the parts of a record by name."""
+        record = self.expect(tree, dict, path)
+        if record.get("kind") != kind:
+            raise Damaged(f"{path} is of kind {str(record.get('kind'))[:50]!r}, and should be {kind!r}")
+        if set(record) - {"kind"} != names:
+            raise Damaged(f"{path} has other parts than a {kind} has")
+        return dict(record)
+
+    def array(
+        self, tree: Any, path: str, dtype: Any, shape: tuple[int | None, ...], zero_logs: bool = False, missing: bool = False
+    ) -> NDArray[Any]:
+        """Return an array of this type and shape, in which None is any number; some of it may be -inf, or missing."""
+        record = self.expect(tree, dict, path)
+        name, dtype = record.get("array"), np.dtype(dtype)
+        if not isinstance(name, str) or name not in self.arrays:
+            raise Damaged(f"{path} names an array that is not there")
+        array = self.arrays[name]
+        if dtype == np.complex128 and record.get("complex") is True and array.dtype == np.float64 and array.shape[-1:] == (2,):
+            array = array.view(np.complex128)[..., 0]
+        if array.dtype != dtype:
+            raise Damaged(f"{path} holds {array.dtype} numbers, and should hold {dtype}")
+        if len(array.shape) != len(shape) or any(
+            want not in (None, have) for have, want in zip(array.shape, shape, strict=True)
+        ):
+            wanted = tuple("any" if size is None else size for size in shape)
+            raise Damaged(f"{path} has the shape {array.shape}, and should have {wanted}")
+        if dtype.kind in "fc":
+            sound = np.abs(array) <= HUGE
+            sound = sound | np.isnan(array) if missing else sound | np.isneginf(array) if zero_logs else sound
+            if not sound.all():
+                raise Damaged(f"{path} holds {'' if missing else 'NaN, '}infinity or a number beyond {HUGE:g}")
+        return array
+
+    def table(self, tree: Any, shape: tuple[int, int], path: str) -> Table | Blend:
+        """Return a table of this shape, or an average of such."""
+        if isinstance(tree, dict) and tree.get("kind") == "Blend":
+            parts = self.parts(tree, "Blend", {"table", "rest"}, path)
+            table, rest = (self.table(parts[name], shape, f"{path}/{name}") for name in ("table", "rest"))
+            if not (isinstance(table, Table) and isinstance(rest, Table)):
+                raise Damaged(f"{path} is an average of averages")
+            return Blend(table, rest)
+        parts = self.parts(tree, "Table", {"factor", "width", "rows"}, path)
+        if self.whole(parts["width"], f"{path}/width") != shape[0]:
+            raise Damaged(f"{path} has {parts['width']} words, and should have {shape[0]}")
+        factor = self.number(parts["factor"], f"{path}/factor")
+        name = self.expect(parts["rows"], str, f"{path}/rows")
+        if name not in self.versions:
+            if name not in self.tables:
+                raise Damaged(f"{path} names a table that is not there")
+            stored = self.expect(self.tables[name], dict, path)
+            words = self.array(stored.get("words"), f"{path}/words", np.int32, (None,))
+            rows = self.array(stored.get("rows"), f"{path}/rows", np.float64, (len(words), shape[1]))
+            if len(words) and (words.min() < 0 or words.max() >= shape[0] or len(np.unique(words)) < len(words)):
+                raise Damaged(f"{path} has words that are not there, or twice the same")
+            self.versions[name] = restored(shape[0], words, rows.copy()), shape
+        version, known = self.versions[name]
+        if known != shape:
+            raise Damaged(f"{path} shares its rows with a table of another shape")
+        return Table(version, factor, shape[0])
+
+    def _record(self, tree: Any, like: Any, path: str, parameters: bool) -> Any:
+        named = [part.name for part in fields(like) if part.compare]
+        parts = self.parts(tree, type(like).__name__, set(named), path)
+        return type(like)(**{one: self.read(parts[one], getattr(like, one), f"{path}/{one}", parameters) for one in named})
+
+    def _mapping(self, tree: Any, like: dict[Any, Any], path: str, parameters: bool) -> dict[Any, Any]:
+        """A mapping of any size, whose entries are all like the one of the template."""
+        ((key, value),) = like.items()
+        found = {}
+        for pair in self.items(tree, path):
+            one, other = self.items(pair, path) if isinstance(pair, list) and len(pair) == 2 else (None, None)
+            name = self.read(one, key, path)
+            found[name] = self.read(other, value, f"{path}/{name}", parameters)
+        return found

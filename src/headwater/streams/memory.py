@@ -1,0 +1,121 @@
+"""Tables and matrices in memory: pandas, polars and Arrow, NumPy and SciPy, alone or one after the other from a generator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from headwater.streams.arrays import column_names, matrix_head
+from headwater.streams.kinds import refuse_kind
+from headwater.streams.options import Options
+from headwater.streams.pieces import Held, Meter
+from headwater.streams.sentences import StreamError, reading
+from headwater.streams.sparse import SparseHead, SparseRows, check_width, row_bytes
+from headwater.streams.tables import Head
+
+JUMPS = False
+ROWS = 65536  # of a record batch that is made of a frame
+
+
+def head(piece: Held, options: Options) -> Head | SparseHead:
+    """Look at the first rows."""
+    first = next((rows for rows in _peeked(piece) if len_of(rows)), None)
+    if first is None:
+        raise StreamError(f"{piece.name} has no rows")
+    if isinstance(first, SparseRows):
+        return SparseHead(check_width(first.rows.shape[1], piece.name), row_bytes=row_bytes(first.rows))
+    if isinstance(first, np.ndarray):
+        return matrix_head(first.shape[0], first.shape[1], first.dtype, piece.name)
+    schema = first.schema
+    return Head(tuple(schema.names), dict(zip(schema.names, schema.types, strict=True)), first.column)
+
+
+def blocks(piece: Held, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
+    """Yield record batches or matrices."""
+    with reading(piece.name):
+        for rows in _batches(piece.items, piece.name):
+            refuse_kind(recipe, "sparse" if isinstance(rows, SparseRows) else "tables", piece.name)
+            if isinstance(rows, SparseRows):
+                yield rows
+                continue
+            matrix = isinstance(rows, np.ndarray)
+            wanted = recipe.wanted(column_names(rows.shape[1]) if matrix else rows.schema.names, piece.name)
+            yield rows if matrix else rows.select(wanted)
+
+
+def count(piece: Held, options: Options) -> int | None:
+    """Return the number of rows of a table or matrix."""
+    shape = getattr(piece.items, "shape", None)
+    return int(shape[0]) if shape else None
+
+
+def len_of(rows: Any) -> int:
+    """Return the number of rows of a batch or a matrix."""
+    return rows.num_rows if isinstance(rows, SparseRows) else int(rows.shape[0])
+
+
+def _peeked(piece: Held) -> Iterator[Any]:
+    """Give the rows for a look; what comes once is put back in front of the rest."""
+    with reading(piece.name):
+        if not piece.once:
+            yield from _batches(piece.items, piece.name)
+            return
+        rest = iter(piece.items)
+        seen = []
+        for item in rest:
+            seen.append(item)
+            found = list(_batches_of(item, piece.name))
+            if any(map(len_of, found)):
+                break
+        else:
+            found = []
+        object.__setattr__(piece, "items", chain(seen, rest))
+        yield from found
+
+
+def _batches(items: Any, name: str) -> Iterator[Any]:
+    if _is_table(items):
+        yield from _batches_of(items, name)
+    elif isinstance(items, list | tuple) and items and not _is_table(items[0]):
+        yield from _batches_of(np.asarray(items), name)
+    else:
+        for item in items:
+            yield from _batches_of(item, name)
+
+
+def _is_table(item: Any) -> bool:
+    return any(hasattr(item, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "shape"))
+
+
+def _batches_of(item: Any, name: str) -> Iterator[Any]:
+    """Yield the record batches of a table, or a matrix."""
+    import pyarrow as pa
+
+    if issparse(item):
+        if item.dtype.kind not in "biuf":
+            raise StreamError(f"{name} must hold real numbers, got a sparse matrix of {item.dtype}")
+        yield SparseRows(csr_array(item, dtype=np.float64))
+        return
+    if hasattr(item, "iloc"):  # a frame of pandas, whose index is no column
+        item = pa.Table.from_pandas(item.to_frame() if item.ndim == 1 else item, preserve_index=False)
+    if isinstance(item, pa.RecordBatch):
+        yield item
+    elif isinstance(item, pa.Table):
+        yield from item.to_batches(max_chunksize=ROWS)
+    elif hasattr(item, "__arrow_c_stream__"):
+        yield from pa.RecordBatchReader.from_stream(item)
+    elif hasattr(item, "__arrow_c_array__"):
+        yield pa.record_batch(item)
+    elif isinstance(item, np.ndarray) or (isinstance(item, Iterable) and not isinstance(item, str | bytes | dict)):
+        matrix = np.asarray(item)
+        if matrix.dtype.kind not in "biufc":
+            raise StreamError(f"{name} must hold numbers, got an array of {matrix.dtype}")
+        if matrix.ndim not in (1, 2):
+            raise StreamError(f"{name} must hold matrices, got an array of shape {matrix.shape}")
+        yield matrix[:, None] if matrix.ndim == 1 else matrix
+    else:
+        raise StreamError(f"{name} must hold tables or matrices, got {item!r:.80}")

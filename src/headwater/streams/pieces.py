@@ -1,0 +1,252 @@
+"""Pieces of a stream: files here or elsewhere, standard input, and what is in memory. Each is read by itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from headwater.streams.sentences import StreamError, reading
+
+# How a compressed file ends, and how its bytes begin.
+CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
+BEGINNINGS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
+# A piece of a file that is looked at before it is read.
+HEAD = 2**20
+STANDARD_INPUT = "-"
+
+
+@dataclass
+class Meter:
+    """How many bytes of a pass were read: those of pieces that are done, and where the open one stands."""
+
+    done: int = 0
+    handle: Any = None
+
+    def read(self) -> int:
+        """Return the bytes read so far."""
+        try:
+            return self.done + (0 if self.handle is None else int(self.handle.tell()))
+        except (ValueError, OSError):  # closed meanwhile
+            return self.done
+
+    def finish(self, size: int | None) -> None:
+        """Note that a piece is done."""
+        self.done, self.handle = (self.done + size if size is not None else self.read()), None
+
+
+@dataclass(frozen=True, eq=False)
+class File:
+    """A file of a file system of pyarrow, which may be read again."""
+
+    name: str
+    path: str
+    filesystem: Any
+    size: int | None = None
+    changed: int | None = None
+    once: bool = False
+    spool: list[str] = field(default_factory=list)
+
+    @property
+    def bare(self) -> str:
+        """The name without the ending of its compression."""
+        stem, ending = os.path.splitext(self.name)
+        return stem if ending in CODECS else self.name
+
+    def _codec(self) -> str | None:
+        ending = os.path.splitext(self.name)[1]
+        if ending in CODECS:
+            return CODECS[ending]
+        with self.filesystem.open_input_stream(self.path, compression=None) as raw:
+            return codec_of(raw.read(4))
+
+    @contextmanager
+    def open(self, meter: Meter | None = None) -> Iterator[Any]:
+        """Open the file for reading from its beginning, decompressed."""
+        from pyarrow import CompressedInputStream
+
+        codec = self._codec()
+        with self.filesystem.open_input_file(self.path) as raw:
+            if meter is not None:
+                meter.handle = raw
+            if codec is None:
+                yield raw
+            else:
+                with CompressedInputStream(raw, codec) as stream:
+                    yield stream
+
+    def peek(self, size: int = HEAD) -> bytes:
+        """Return the first bytes, decompressed."""
+        with self.open() as stream:
+            return exactly(stream, size)
+
+    def local(self) -> str:
+        """Return the path of the bytes on this machine, a temporary file's if they are compressed or elsewhere."""
+        from pyarrow.fs import LocalFileSystem
+
+        here = isinstance(self.filesystem, LocalFileSystem) and self._codec() is None
+        return self.path if here else spooled(self)
+
+    @contextmanager
+    def seekable(self) -> Iterator[Any]:
+        """Open the file for a reader that jumps about in it."""
+        from pyarrow import OSFile
+
+        with self.filesystem.open_input_file(self.path) if self._codec() is None else OSFile(self.local()) as file:
+            yield file
+
+
+@dataclass(frozen=True, eq=False)
+class Pipe:
+    """Standard input, or anything else whose bytes come once. What is looked at before is kept for the reading."""
+
+    name: str
+    handle: Any
+    size: int | None = None
+    changed: int | None = None
+    once: bool = True
+    kept: bytearray = field(default_factory=bytearray)
+    opened: list[Any] = field(default_factory=list)
+    spool: list[str] = field(default_factory=list)
+
+    @property
+    def bare(self) -> str:
+        """The name without the ending of its compression."""
+        return ""
+
+    def _stream(self) -> Any:
+        """Return the stream of decompressed bytes, made when it is first asked for."""
+        import pyarrow as pa
+
+        if not self.opened:
+            raw = _Replayed(bytearray(self.handle.read(4)), self.handle)
+            codec = codec_of(bytes(raw.kept))
+            whole = pa.PythonFile(raw, mode="r")
+            self.opened.append(whole if codec is None else pa.CompressedInputStream(whole, codec))
+        return self.opened[0]
+
+    def peek(self, size: int = HEAD) -> bytes:
+        """Return the first bytes, and keep them."""
+        if self.spool:
+            with open(self.spool[0], "rb") as file:
+                return file.read(size)
+        if len(self.kept) < size:
+            self.kept.extend(exactly(self._stream(), size - len(self.kept)))
+        return bytes(self.kept[:size])
+
+    @contextmanager
+    def open(self, meter: Meter | None = None) -> Iterator[Any]:
+        """Give the bytes, those that were looked at included."""
+        import pyarrow as pa
+
+        stream = self._stream()
+        yield pa.PythonFile(_Replayed(self.kept, stream), mode="r")
+
+    def local(self) -> str:
+        """Return the path of a temporary file that holds all bytes."""
+        return spooled(self)
+
+    @contextmanager
+    def seekable(self) -> Iterator[Any]:
+        """Open the bytes for a reader that jumps about in them."""
+        from pyarrow import OSFile
+
+        with OSFile(self.local()) as file:
+            yield file
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Rows that are in memory, or come from a generator, one item after the other."""
+
+    name: str
+    items: Any
+    once: bool = False
+    size: int | None = None
+    changed: int | None = None
+    bare: str = ""
+
+
+class _Replayed:
+    """Bytes that were kept, followed by those of a stream; a file to pyarrow."""
+
+    def __init__(self, kept: bytearray, rest: Any) -> None:
+        self.kept, self.rest, self.closed = kept, rest, False
+
+    def read(self, size: int = -1) -> bytes:
+        if not self.kept:
+            return bytes(self.rest.read(size) if size >= 0 else self.rest.read())
+        if size < 0:
+            size = len(self.kept)
+        found = bytes(self.kept[:size])
+        del self.kept[:size]
+        return found
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def flush(self) -> None:
+        """Nothing is written."""
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def standard_input() -> Pipe:
+    """Return the piece that standard input is."""
+    return Pipe("standard input", sys.stdin.buffer)
+
+
+def codec_of(beginning: bytes) -> str | None:
+    """Return the compression that bytes begin with."""
+    return next((codec for start, codec in BEGINNINGS.items() if beginning.startswith(start)), None)
+
+
+def exactly(stream: Any, size: int) -> bytes:
+    """Return this many bytes, or all that there are."""
+    parts: list[bytes] = []
+    while size > 0 and (part := stream.read(min(size, HEAD))):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def spooled(piece: File | Pipe) -> str:
+    """Return the path of a temporary file with all bytes of a piece, which lives as long as the piece.
+
+    Some formats are read from their end, or from several places at once.
+    """
+    if not piece.spool:
+        file = tempfile.NamedTemporaryFile(prefix="headwater-")  # noqa: SIM115
+        weakref.finalize(piece, file.close)
+        with piece.open() as stream:
+            while part := stream.read(HEAD):
+                file.write(part)
+        file.flush()
+        piece.spool.append(file.name)
+    return piece.spool[0]
+
+
+def refuse_empty(piece: Any, found: bytes) -> None:
+    """Refuse a piece without a single byte."""
+    if not found.strip():
+        raise StreamError(f"{piece.name} is empty: there is nothing to learn from it")
+
+
+def peeked(piece: Any, size: int = HEAD) -> bytes:
+    """Return the first bytes of a piece that has some, or refuse it."""
+    with reading(piece.name):
+        found: bytes = piece.peek(size)
+    refuse_empty(piece, found)
+    return found

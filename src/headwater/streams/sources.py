@@ -1,0 +1,138 @@
+"""What the user named becomes pieces: paths, folders, globs, addresses, standard input, lists of them, and memory."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from headwater.streams.formats import suffix_format
+from headwater.streams.pieces import STANDARD_INPUT, File, Held, Pipe, standard_input
+from headwater.streams.sentences import StreamError, reading, told
+
+ADDRESS = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
+WILD = re.compile(r"[*?\[]")
+
+Piece = File | Pipe | Held
+
+
+def find_pieces(source: Any, any_suffix: bool) -> list[Piece]:
+    """Return the pieces of a source, in the order in which they are read. Folders give the files that have a known ending."""
+    if isinstance(source, str | PurePath):
+        return _named(str(source), any_suffix)
+    if isinstance(source, list | tuple) and source and all(isinstance(one, str | PurePath) for one in source):
+        return [piece for one in source for piece in _named(str(one), any_suffix)]
+    return [_held(source)]
+
+
+def _held(source: Any) -> Held:
+    name = f"the {type(source).__name__}"
+    if hasattr(source, "read") and not hasattr(source, "__arrow_c_stream__"):
+        raise TypeError(f"a stream is made of names of files or of rows, got {name}, an open file: pass its path")
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__") or hasattr(source, "shape"):
+        return Held(name, source, once=type(source).__name__ == "RecordBatchReader")
+    if isinstance(source, Iterator):
+        return Held(name, source, once=True)
+    if isinstance(source, Mapping) or not isinstance(source, Iterable) or isinstance(source, bytes):
+        raise TypeError(f"a stream is made of names of files, tables, arrays or an iterable of them, got {source!r:.80}")
+    return Held(name, source)
+
+
+def _named(name: str, any_suffix: bool) -> list[Piece]:
+    if not name:
+        raise ValueError("a stream needs the name of a file, got an empty one")
+    if name == STANDARD_INPUT:
+        return [standard_input()]
+    if ADDRESS.match(name):
+        return _remote(name, any_suffix)
+    if os.path.isdir(name):
+        found = [os.path.join(folder, one) for folder, _, names in os.walk(name) for one in names]
+        return _chosen(name, found, [_local(path) for path in sorted(found)], any_suffix)
+    if WILD.search(name) and not os.path.exists(name):
+        found = sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
+        if not found:
+            raise FileNotFoundError(f"{name} matches no file")
+        return [_local(path) for path in found]
+    return [_local(name)]
+
+
+def _local(path: str) -> Piece:
+    from pyarrow.fs import LocalFileSystem
+
+    with reading(path):
+        about = os.stat(path)
+    if not stat.S_ISREG(about.st_mode):
+        return Pipe(path, open(path, "rb"))
+    return File(path, path, LocalFileSystem(), about.st_size, about.st_mtime_ns)
+
+
+def _chosen(folder: str, names: list[str], pieces: list[Any], any_suffix: bool) -> list[Piece]:
+    """Leave out hidden files and, where no format was named, those without a known ending."""
+    shown = [piece for piece in pieces if not _hidden(piece.name[len(folder) :])]
+    chosen = [piece for piece in shown if any_suffix or suffix_format(piece.bare) is not None]
+    if not chosen:
+        among = f", only {len(shown)} with unknown endings: name their format=" if shown else ""
+        raise FileNotFoundError(f"{folder} is a folder without files to read{among}")
+    return chosen
+
+
+def _hidden(path: str) -> bool:
+    return any(part.startswith((".", "_")) for part in PurePath(path.lstrip("/\\")).parts)
+
+
+def _remote(address: str, any_suffix: bool) -> list[Piece]:
+    filesystem, path = _filesystem(address)
+    scheme = address.split("://", 1)[0]
+    with reading(address):
+        from pyarrow.fs import FileSelector, FileType
+
+        if WILD.search(path):
+            base = re.split(WILD, path, maxsplit=1)[0].rsplit("/", 1)[0]
+            found = [
+                info
+                for info in filesystem.get_file_info(FileSelector(base, recursive=True))
+                if info.type == FileType.File and fnmatch.fnmatch(info.path, path)
+            ]
+            if not found:
+                raise FileNotFoundError(2, "it matches no file")
+        else:
+            info = filesystem.get_file_info(path)
+            if info.type == FileType.NotFound:
+                raise FileNotFoundError(2, "there is no such file")
+            folder = info.type == FileType.Directory
+            found = filesystem.get_file_info(FileSelector(path, recursive=True)) if folder else [info]
+        pieces = [
+            File(f"{scheme}://{info.path.lstrip('/')}", info.path, filesystem, info.size, info.mtime_ns)
+            for info in sorted(found, key=lambda info: info.path)
+            if info.type != FileType.Directory
+        ]
+    several = len(pieces) != 1 or pieces[0].path != path
+    return _chosen(address, [], pieces, any_suffix) if several and not WILD.search(path) else list(pieces)
+
+
+def _filesystem(address: str) -> tuple[Any, str]:
+    """Return the file system of an address and the path in it: pyarrow's own, or one of fsspec."""
+    import pyarrow as pa
+    from pyarrow import fs
+
+    try:
+        filesystem, path = fs.FileSystem.from_uri(address)
+        return filesystem, path
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as first:
+        scheme = address.split("://", 1)[0]
+        try:
+            from fsspec.core import url_to_fs
+        except ImportError:
+            raise StreamError(
+                f"{address} cannot be read: pyarrow does not know {scheme}://, and fsspec, which may, is not installed"
+            ) from first
+        try:
+            found, path = url_to_fs(address)
+        except (ValueError, ImportError) as error:
+            raise StreamError(f"{address} cannot be read: {told(error)}") from error
+        return fs.PyFileSystem(fs.FSSpecHandler(found)), path

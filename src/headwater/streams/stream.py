@@ -1,0 +1,325 @@
+"""`hw.stream`: chunks of rows, from wherever they are."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from headwater.chunk import Chunk
+from headwater.streams.ahead import ahead
+from headwater.streams.blocks import Block, grouped
+from headwater.streams.formats import ANY, IN_MEMORY, MEMORY, Format, find_format, sniffed, suffix_format
+from headwater.streams.kinds import plan, refuse_kind
+from headwater.streams.options import Options, make_options
+from headwater.streams.pieces import Held, Meter, peeked
+from headwater.streams.schemas import recipe_like, schema_of
+from headwater.streams.sentences import StreamError
+from headwater.streams.shuffling import permuted
+from headwater.streams.sources import Piece, find_pieces
+
+
+class Stream:
+    """Rows as chunks; made by `headwater.stream`. Each iteration is one pass, wherever the source can be read again."""
+
+    def __init__(self, pieces: list[Piece], options: Options, schema: Mapping[str, Any] | None, prefetch: bool) -> None:
+        self._pieces, self._options, self._like, self._prefetch = pieces, options, schema, prefetch
+        self._formats: dict[int, Format] = {}
+        self._begun = False
+        self._meter = Meter()
+
+    # What is known of it
+
+    @cached_property
+    def _recipe(self) -> Any:
+        """How chunks are made, which a look at the first rows tells."""
+        first = self._pieces[0]
+        if self._like is not None:
+            return recipe_like(self._like, self._options)
+        one = self._format(0)
+        return plan(one, one.read().head(first, self._said(0)), self._options, first.name)
+
+    def _format(self, index: int) -> Format:
+        """Return the format of a piece: as named, by its ending, or by its first bytes."""
+        if index not in self._formats:
+            piece, named = self._pieces[index], self._options.format
+            if isinstance(piece, Held):
+                found = IN_MEMORY.get(named or "", MEMORY)
+            elif named is not None:
+                found = find_format(named)
+            else:
+                found = suffix_format(piece.bare) or sniffed(piece.name, peeked(piece, 4096))
+            self._formats[index] = found
+        return self._formats[index]
+
+    def _said(self, index: int) -> Options:
+        """Return the options with the format of a piece."""
+        return replace(self._options, format=self._format(index).name)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """How rows are made of what is read, in words that JSON knows: `like=` it, another file is read in the same way."""
+        found: dict[str, Any] = self._recipe.schema()
+        return found
+
+    @property
+    def columns(self) -> list[str] | None:
+        """Names of the columns of X, where there are any."""
+        return list(self._recipe.names) if self._recipe.named else None
+
+    @property
+    def chunk_rows(self) -> int:
+        """Rows of each chunk but the last."""
+        return self._options.chunk_rows or int(self._recipe.chunk_rows)
+
+    @cached_property
+    def total_rows(self) -> int | None:
+        """Rows of one pass, if that is known without reading them."""
+        if not self._recipe.counted:
+            return None
+        counts = [self._count(index) for index in range(len(self._pieces))]
+        return None if None in counts else sum(counts)  # type: ignore[arg-type]
+
+    def _count(self, index: int) -> int | None:
+        found: int | None = self._format(index).read().count(self._pieces[index], self._said(index))
+        return found
+
+    @property
+    def total_bytes(self) -> int | None:
+        """Bytes of all files together, as they are stored."""
+        sizes = [piece.size for piece in self._pieces]
+        return None if None in sizes else sum(sizes)  # type: ignore[arg-type]
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read so far in the pass that began last; somewhat ahead of the chunks, since reading is."""
+        return self._meter.read()
+
+    @property
+    def once(self) -> bool:
+        """Whether there is only one pass: of standard input and of generators."""
+        return any(piece.once for piece in self._pieces)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what must be the same for a pass to be the same: names, sizes and times of files, and the options."""
+        pieces = [[piece.name, piece.size, piece.changed] for piece in self._pieces]
+        return {
+            "sources": pieces,
+            "options": self._options.said(),
+            "like": self._like if self._like is None else dict(self._like),
+        }
+
+    def describe(self) -> str:
+        """Return one line about it."""
+        names = [piece.name for piece in self._pieces]
+        shown = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        parts = [shown]
+        if self.total_bytes is not None:
+            parts.append(f"{self.total_bytes:,} bytes")
+        if said := self._options.said():
+            parts += [f"{name}={value!r:.60}" for name, value in said.items()]
+        return ", ".join(parts)
+
+    def __repr__(self) -> str:
+        return f"Stream({self.describe()})"
+
+    # One pass
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self.chunks()
+
+    def chunks(self, start_row: int = 0) -> Generator[Chunk, None, None]:
+        """Make one pass, or the rest of one: the very chunks that a whole pass yields from this row on.
+
+        Parameters
+        ----------
+        start_row : int, default=0
+            A place where a chunk begins: `chunk.start` of it, or `position(chunk)` of the one before.
+        """
+        if start_row < 0 or start_row % self.chunk_rows:
+            raise ValueError(
+                f"start_row must be where a chunk begins, a multiple of chunk_rows = {self.chunk_rows}, got {start_row}"
+            )
+        if self.once and self._begun:
+            raise ValueError(f"{self._pieces[0].name} can be read only once, and has been: keep what it gave, or read a file")
+        self._begun = True
+        self._meter = meter = Meter()
+        made = self._some(self._made(start_row, meter), start_row)
+        return ahead(made) if self._prefetch else made
+
+    @staticmethod
+    def position(chunk: Chunk) -> int:
+        """Return the row after a chunk: where to go on from. Sequences are counted, not their symbols."""
+        return chunk.start + (len(chunk) if chunk.lengths is None else len(chunk.lengths))
+
+    def _some(self, made: Iterator[Chunk], start: int) -> Generator[Chunk, None, None]:
+        """Refuse a pass without a single row."""
+        empty = start == 0
+        for chunk in made:
+            empty = False
+            yield chunk
+        if empty:
+            raise StreamError(f"{self._pieces[0].name} has no rows that could be used")
+
+    def _made(self, start: int, meter: Meter) -> Generator[Chunk, None, None]:
+        recipe, size = self._recipe, self.chunk_rows
+        make = recipe.maker()
+        if not self._options.shuffle:
+            begin = 0 if recipe.remembers else start
+            for group in grouped(self._blocks(begin, meter), size):
+                chunk = make(group, begin)
+                begin = self.position(chunk)
+                if chunk.start >= start:
+                    yield chunk
+                del group, chunk
+            return
+        # Whole chunks are shuffled together, so that a pass can begin at any of them.
+        span = -(-self._options.shuffle // size) * size
+        begin = 0 if recipe.remembers else start // span * span
+        for group in grouped(self._blocks(begin, meter), span):
+            whole = make(group, begin)
+            following = self.position(whole)
+            for chunk in permuted(whole, size, self._options.seed, begin // span):
+                if chunk.start >= start:
+                    yield chunk
+            begin = following
+
+    def _blocks(self, skip: int, meter: Meter) -> Iterator[Block]:
+        """Yield what was read, after so many rows: files that know their rows are not read for it."""
+        recipe = self._recipe
+        for index, piece in enumerate(self._pieces):
+            form = self._format(index)
+            reader, options = form.read(), self._said(index)
+            if form.kind != ANY:
+                refuse_kind(recipe, form.kind, piece.name)
+            size = reader.count(piece, options) if skip and recipe.counted and reader.JUMPS else None
+            if size is not None and skip >= size:
+                skip -= size
+                meter.finish(piece.size)
+                continue
+            here = skip if size is not None else 0
+            found = self._numbered(reader.blocks(piece, options, recipe, here, meter), piece, here)
+            skip -= here
+            for block in found:
+                if skip >= len(block):
+                    skip -= len(block)
+                    continue
+                yield block.part(skip, len(block)) if skip else block
+                skip = 0
+            meter.finish(piece.size)
+
+    def _numbered(self, found: Iterator[Any], piece: Piece, first: int) -> Iterator[Block]:
+        for rows in found:
+            block = Block(rows, piece.name, first)
+            first += len(block)
+            yield self._recipe.filtered(block)
+
+
+def stream(
+    source: Any,
+    *,
+    format: str | None = None,
+    columns: Any = None,
+    exclude: Any = None,
+    target: str | int | None = None,
+    weight: str | int | None = None,
+    label: str | int | None = None,
+    key: str | int | None = None,
+    categories: str = "refuse",
+    missing: str = "refuse",
+    chunk_rows: int | str = "auto",
+    shuffle: int = 0,
+    seed: int = 0,
+    like: Any = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    array: str | None = None,
+    width: int | None = None,
+    text: str | int | None = None,
+    vocabulary: Any = "first",
+    lowercase: bool = True,
+    shortest: int = 1,
+    stop_words: Any = (),
+    symbols: Any = None,
+    prefetch: bool = True,
+) -> Stream:
+    """Read rows as chunks that models learn from, in bounded memory, while what was read before is learned.
+
+    Parameters
+    ----------
+    source : str, path, table, matrix, or an iterable of them
+        A file, a folder or a glob (in the order of their names), an address that pyarrow or fsspec knows (``s3://...``),
+        ``"-"`` for standard input, or several of these; a data frame, Arrow table or reader, matrix or sparse matrix; or
+        anything that yields tables or matrices. Compressed files are told by their first bytes.
+    format : str, optional
+        The format, if neither the ending of the name nor the first bytes tell it.
+    columns, exclude : list of str or int, optional
+        Columns to learn from, or to leave out, by name or by place; all by default.
+    target, weight, label, key : str or int, optional
+        Columns that become `y`, `sample_weight`, `labels` and `key` of a chunk.
+    categories : {"refuse", "one-hot", "drop"}, default="refuse"
+        What becomes of text, dates and times: one-hot makes a column of zeros and ones for each value that the first rows
+        have, at most 1000; a value that comes later is zero in all of them.
+    missing : {"refuse", "drop", "keep", "blank", "zero"}, default="refuse"
+        What becomes of a row that lacks a value: "keep" leaves NaN in its place, "blank" makes the whole row NaN (for hidden
+        Markov models), "drop" leaves it out, "zero" puts a zero.
+    chunk_rows : int or "auto", default="auto"
+        Rows of a chunk; "auto" is about 4 MB.
+    shuffle : int, default=0
+        Rows that are shuffled together, rounded up to whole chunks; 0 keeps the order of the file.
+    seed : int, default=0
+        Seed of the shuffling.
+    like : model, mapping or Stream, optional
+        Read in the way of the stream that a model learned from: its columns, levels and words. Unknown words are left out,
+        and companions may be absent.
+    header : bool, optional
+        Whether the first row of a CSV file holds names; found out by default.
+    delimiter : str, optional
+        What stands between the values of a CSV file; found out by default.
+    array : str, optional
+        Name of the array in an .npz file that holds several.
+    width : int, optional
+        Number of columns of an svmlight file, which is otherwise looked for in the whole file.
+    text : str or int, optional
+        Column of a table that holds documents, to be counted like those of a text file.
+    vocabulary : {"first", "open"}, int or list of str, default="first"
+        Words of documents: those of the first megabyte, all of them as they come (for a model with an open
+        vocabulary), a number of columns that words are hashed to, or the words.
+    lowercase : bool, default=True
+        Whether words are made lower-case.
+    shortest : int, default=1
+        Letters that a word has at least.
+    stop_words : list of str, optional
+        Words to leave out.
+    symbols : list of str, optional
+        Symbols of sequences; those of the first megabyte by default.
+    prefetch : bool, default=True
+        Whether a thread reads ahead.
+
+    Returns
+    -------
+    stream : Stream
+        An iterable of `headwater.chunk.Chunk`; each iteration is one pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(5000, 3))
+    >>> model = hw.GaussianMixture(2, random_state=0)
+    >>> for chunk in hw.stream(rows, chunk_rows=1000):
+    ...     model = model.partial_fit(**chunk)
+    >>> model.n_samples_seen_
+    5000
+    """
+    options = make_options(
+        format=format, columns=columns, exclude=exclude, target=target, weight=weight, label=label, key=key, text=text,
+        categories=categories, missing=missing, chunk_rows=chunk_rows, shuffle=shuffle, seed=seed, header=header,
+        delimiter=delimiter, array=array, width=width, vocabulary=vocabulary, lowercase=lowercase, shortest=shortest,
+        stop_words=stop_words, symbols=symbols,
+    )  # fmt: skip
+    if format is not None:
+        find_format(format)
+    schema = None if like is None else schema_of(like)
+    return Stream(find_pieces(source, any_suffix=format is not None), options, schema, prefetch)

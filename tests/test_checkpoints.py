@@ -1,0 +1,126 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import headwater as hw
+from headwater.checkpoints import Checkpoint, Position
+from headwater.cli import main
+
+SERVER = Path(__file__).parent / "kill_server.py"
+
+
+def rows(number, width=2, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(number, width)) + 6.0 * rng.integers(2, size=(number, 1))
+
+
+def killed_again_and_again(common, tmp_path, every, kills, seed=0):
+    """Learn undisturbed and with many kills; return the kills, those that came after a new checkpoint, and the exit code."""
+    restless = [*common, "-o", str(tmp_path / "restless.hw"), "--checkpoint", str(tmp_path / "c"), "--checkpoint-rows", every]
+    asked = {"calm": [*common, "-o", str(tmp_path / "calm.hw")], "restless": restless, "kills": kills, "seed": seed}
+    done = subprocess.run([sys.executable, str(SERVER), json.dumps(asked)], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_a_checkpoint_is_resumed_where_it_was_written(tmp_path):
+    data = rows(600)
+    model = hw.GaussianMixture(2, random_state=0, warm_up=100).partial_fit(data[:300])
+    checkpoint = Checkpoint(tmp_path / "c", {"data": "a"}, every_rows=100)
+    assert checkpoint.resume() is None
+    assert checkpoint.due(Position(0, 100)) and not checkpoint.due(Position(0, 99))
+    checkpoint.write(model, Position(0, 300))
+    assert not checkpoint.due(Position(0, 399)) and checkpoint.due(Position(1, 100))
+    found, position = Checkpoint(tmp_path / "c", {"data": "a"}).resume()
+    assert position == Position(0, 300)
+    np.testing.assert_array_equal(found.partial_fit(data[300:]).means_, model.partial_fit(data[300:]).means_)
+
+
+def test_checkpoints_of_others_are_refused(tmp_path):
+    model = hw.GaussianMixture(1, random_state=0).partial_fit(rows(50))
+    Checkpoint(tmp_path / "c", {"data": "a", "k": 1}).write(model, Position(0, 50))
+    with pytest.raises(ValueError, match=r'belongs to another run: its data is "a", and this one\'s is "b"'):
+        Checkpoint(tmp_path / "c", {"data": "b", "k": 1}).resume()
+    model.save(tmp_path / "m")
+    with pytest.raises(ValueError, match="is a model file and no checkpoint"):
+        Checkpoint(tmp_path / "m", {}).resume()
+
+
+def test_what_a_finished_run_replaces_is_not_compared(tmp_path):
+    model = hw.GaussianMixture(1, random_state=0).partial_fit(rows(50))
+    Checkpoint(tmp_path / "c", {"start": 1}).write(model, Position(1, 0, complete=True))
+    assert Checkpoint(tmp_path / "c", {"start": 2}, replaced=["start"]).resume() is not None
+    Checkpoint(tmp_path / "c", {"start": 1}).write(model, Position(0, 50))
+    with pytest.raises(ValueError, match="its start is 1"):
+        Checkpoint(tmp_path / "c", {"start": 2}, replaced=["start"]).resume()
+
+
+def test_what_a_killed_run_left_half_written_is_removed(tmp_path):
+    (tmp_path / ".c.0123.part").write_bytes(b"half")
+    (tmp_path / ".other.0123.part").write_bytes(b"half")
+    assert Checkpoint(tmp_path / "c", {}).resume() is None
+    assert [path.name for path in tmp_path.iterdir()] == [".other.0123.part"]
+
+
+def test_the_same_command_does_not_learn_twice(tmp_path, capsys):
+    np.save(tmp_path / "a.npy", rows(500))
+    np.save(tmp_path / "b.npy", rows(300, seed=1))
+    model, data = str(tmp_path / "m.hw"), str(tmp_path / "b.npy")
+    assert main(["fit", "gaussian", str(tmp_path / "a.npy"), "-k", "2", "-o", model]) == 0
+    again = ["fit", model, data, "-o", model, "--checkpoint", str(tmp_path / "c")]
+    for _ in range(2):
+        assert main(again) == 0
+        assert hw.load(model).n_samples_seen_ == 800
+    assert "learned before" in capsys.readouterr().err
+    other = ["fit", model, str(tmp_path / "a.npy"), "-o", model, "--checkpoint", str(tmp_path / "c")]
+    assert main(other) == 1
+    said = capsys.readouterr().err
+    assert "belongs to another run" in said and said.count("\n") == 1
+
+
+def test_checkpoints_need_a_stream_that_can_be_read_again(tmp_path, capsys):
+    np.save(tmp_path / "a.npy", rows(100))
+    common = ["fit", "gaussian", str(tmp_path / "a.npy"), "--checkpoint", str(tmp_path / "c")]
+    assert main([*common, "--algorithm", "em"]) == 2
+    assert main([*common, "--passes", "auto"]) == 2
+    assert capsys.readouterr().err.count("--checkpoint needs a stream") == 2
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_killed_at_any_instant_it_ends_with_the_same_bits(tmp_path):
+    np.save(tmp_path / "a.npy", rows(4000))
+    common = ["fit", "gaussian", str(tmp_path / "a.npy"), "-k", "2", "--chunk-rows", "128", "--set", "warm_up=300", "-q"]
+    killed, got_on, code = killed_again_and_again(common, tmp_path, "128", kills=12)
+    assert code == 0 and killed >= got_on >= 1
+    assert (tmp_path / "restless.hw").read_bytes() == (tmp_path / "calm.hw").read_bytes()
+
+
+CASES = {
+    "gaussian, moment matching": (["gaussian", "-k", "3", "--algorithm", "moment-matching"], None),
+    "gaussian, two passes": (["gaussian", "-k", "3", "--algorithm", "online-em", "--passes", "2"], None),
+    "gaussian, shuffled": (["gaussian", "-k", "3", "--shuffle", "1000"], None),
+    "multinomial": (["multinomial", "-k", "3"], np.abs),
+    "lda": (["lda", "-k", "3", "--set", "warm_up=300"], lambda X: np.abs(X).round()),
+    "hmm": (["hmm", "-k", "2"], None),
+    "hmm, keys": (["hmm", "-k", "2", "--key", "x0"], lambda X: np.column_stack([np.arange(len(X)) % 7, X])),
+    "regression": (["regression", "-k", "2", "--target", "x1"], None),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("name", CASES)
+def test_every_kind_survives_many_kills(name, tmp_path):
+    words, change = CASES[name]
+    data = rows(20_000, 3)
+    np.save(tmp_path / "a.npy", data if change is None else change(data))
+    common = ["fit", words[0], str(tmp_path / "a.npy"), *words[1:], "--chunk-rows", "512", "-q"]
+    killed, got_on, code = killed_again_and_again(common, tmp_path, "512", kills=60, seed=1)
+    print(f"{name}: {killed} kills, {got_on} of them after a new checkpoint")
+    assert code == 0 and killed >= got_on >= 2
+    assert (tmp_path / "restless.hw").read_bytes() == (tmp_path / "calm.hw").read_bytes()

@@ -1,0 +1,237 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import headwater as hw
+from headwater import datasets, registry
+from headwater.cli import main
+from headwater.estimators.base import StreamingEstimator
+
+COMMANDS = ("fit", "score", "inspect", "sample", "merge", "compare", "report", "convert", "demo", "version")
+
+
+def said(capsys):
+    """What was said on standard error: one sentence."""
+    out, err = capsys.readouterr()
+    assert err.startswith("headwater: ") and err.count("\n") == 1 and err.endswith(".\n"), err
+    assert out == ""
+    return err
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A directory with a table, a model of it, and some nonsense."""
+    place = tmp_path_factory.mktemp("cli")
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 2)) + 6.0 * rng.integers(2, size=(400, 1))
+    lines = [f"{one:.4f},{other:.4f},r{number}" for number, (one, other) in enumerate(rows)]
+    (place / "a.csv").write_text("\n".join(["a,b,id", *lines]) + "\n")
+    (place / "empty.csv").write_text("")
+    (place / "headed.csv").write_text("a,b,id\n")
+    (place / "noise.csv").write_bytes(rng.integers(0, 256, size=5000, dtype=np.uint8).tobytes())
+    (place / "other.csv").write_text("c,d\n1,2\n3,4\n")
+    (place / "text.hw").write_text("this is no model\n")
+    assert main(["fit", "gaussian", str(place / "a.csv"), "--exclude", "id", "-k", "2", "-o", str(place / "m.hw"), "-q"]) == 0
+    return place
+
+
+@pytest.fixture
+def there(place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    capsys.readouterr()
+    return place
+
+
+# Help
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches_by_example(command, capsys):
+    assert main([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "Examples:" in out and f"headwater {command} " in out.replace("headwater version\n", "headwater version ")
+
+
+def test_help_names_every_command_and_every_model(capsys):
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(f" {command} " in out for command in COMMANDS)
+    assert main(["fit", "--help"]) == 0
+    out = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert all(word in out for word in registry.MODELS)
+
+
+def test_help_loads_nothing_that_takes_long():
+    code = "import sys; from headwater.cli import main; main(['fit', '--help']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert not loaded & {"numpy", "scipy", "numba", "sklearn", "pyarrow", "matplotlib"}
+
+
+def test_completion_knows_the_models(monkeypatch, capsys):
+    shell = {"_HEADWATER_COMPLETE": "complete_bash", "COMP_WORDS": "headwater fit g", "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [sys.executable, "-m", "headwater"], env={**os.environ, **shell}, capture_output=True, text=True, check=False
+    )
+    assert "gaussian" in done.stdout
+
+
+# The registry
+
+
+def test_every_estimator_has_a_word():
+    kinds = {name for name in hw.__all__ if isinstance(getattr(hw, name), type)}
+    estimators = {name for name in kinds if issubclass(getattr(hw, name), StreamingEstimator)}
+    assert {entry.name for entry in registry.MODELS.values()} == estimators
+    for word, entry in registry.MODELS.items():
+        assert entry.kind.__name__ == entry.name and registry.word_of(entry.kind()) == word
+
+
+def test_data_that_ships_has_a_licence():
+    assert datasets.path("digits").stat().st_size < 100_000
+    assert "Redistribution and use" in datasets.licence("digits")
+    with pytest.raises(ValueError, match="name must be one of 'digits', got 'iris'"):
+        datasets.path("iris")
+
+
+# What a command says
+
+
+def test_versions(capsys):
+    assert main(["version", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["headwater"] == hw.__version__
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"{hw.__version__}\n"
+
+
+def test_demo_tells_where_the_file_is(capsys):
+    assert main(["demo", "--file"]) == 0
+    assert capsys.readouterr().out == f"{datasets.path('digits')}\n"
+
+
+def test_inspect_shows_what_was_learned(there, capsys):
+    assert main(["inspect", "m.hw"]) == 0
+    assert "2 components: 400 rows of 2 columns" in capsys.readouterr().out
+    assert main(["inspect", "m.hw", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["rows"] == 400 and len(told["components"]) == 2
+
+
+NONSENSE = {
+    "no such command": (["fot"], 2, "Did you mean 'fit'"),
+    "no such option": (["fit", "gaussian", "a.csv", "--kay", "3"], 2, "--kay"),
+    "no argument": (["fit"], 2, "Missing argument 'MODEL'"),
+    "unknown model": (["fit", "gausian", "a.csv"], 2, "did you mean 'gaussian'?"),
+    "k = 0": (["fit", "gaussian", "a.csv", "-k", "0"], 2, "-k must be auto or an integer of at least 1, got '0'"),
+    "negative k": (["fit", "gaussian", "a.csv", "-k", "-3"], 2, "got '-3'"),
+    "k in words": (["fit", "gaussian", "a.csv", "-k", "many"], 2, "got 'many'"),
+    "passes": (["fit", "gaussian", "a.csv", "--passes", "0"], 2, "--passes must be auto or an integer"),
+    "unknown parameter": (["fit", "gaussian", "a.csv", "--set", "covarance_type=diag"], 2, "did you mean 'covariance_type'?"),
+    "no equals": (["fit", "gaussian", "a.csv", "--set", "tol"], 2, "--set takes name=value, got 'tol'"),
+    "set twice": (["fit", "gaussian", "a.csv", "-k", "2", "--set", "n_components=3"], 2, "n_components is given twice"),
+    "bad value": (["fit", "gaussian", "a.csv", "--exclude", "id", "--set", "covariance_type=odd"], 1, "covariance_type"),
+    "unknown algorithm": (["fit", "gaussian", "a.csv", "--exclude", "id", "--algorithm", "magic"], 1, "'magic'"),
+    "illegal algorithm": (
+        ["fit", "lda", "a.csv", "--exclude", "id", "--algorithm", "moment-matching"],
+        1,
+        "cannot be learned by",
+    ),
+    "algorithm's parameter": (["fit", "gaussian", "a.csv", "--set", "algorithm.speed=3"], 2, "has no parameter 'speed'"),
+    "half-life": (["fit", "gaussian", "a.csv", "--exclude", "id", "--half-life", "-1"], 1, "half_life"),
+    "missing file": (["fit", "gaussian", "nowhere.csv"], 1, "nowhere.csv"),
+    "empty file": (["fit", "gaussian", "empty.csv"], 1, "empty.csv"),
+    "no rows": (["fit", "gaussian", "headed.csv", "--exclude", "id"], 1, "headed.csv"),
+    "noise": (["fit", "gaussian", "noise.csv"], 1, "noise.csv"),
+    "text in a column": (["fit", "gaussian", "a.csv"], 1, "'id'"),
+    "unknown column": (["fit", "gaussian", "a.csv", "--columns", "a,z"], 1, "'z'"),
+    "unknown format": (["fit", "gaussian", "a.csv", "--format", "xls"], 1, "'xls'"),
+    "unknown policy": (["fit", "gaussian", "a.csv", "--missing", "guess"], 1, "missing"),
+    "unknown reading": (["fit", "gaussian", "a.csv", "--read", "speed=3"], 2, "speed"),
+    "target for none": (["fit", "gaussian", "a.csv", "--exclude", "id", "--target", "a"], 2, "gaussian does not take --target"),
+    "no target": (["fit", "regression", "a.csv", "--exclude", "id"], 2, "regression needs --target"),
+    "no directory": (["fit", "gaussian", "a.csv", "-o", "nowhere/m.hw"], 1, "there is no directory"),
+    "output is a directory": (["fit", "gaussian", "a.csv", "-o", "."], 1, "is a directory"),
+    "text as model": (["inspect", "text.hw"], 1, "text.hw"),
+    "table as model": (["inspect", "a.csv"], 1, "a.csv"),
+    "missing model": (["inspect", "nowhere.hw"], 1, "nowhere.hw"),
+    "directory as model": (["inspect", "."], 1, "is a directory"),
+    "text goes on": (["fit", "text.hw", "a.csv"], 1, "text.hw"),
+    "k goes on": (["fit", "m.hw", "a.csv", "-k", "3"], 2, "-k cannot be given to a model that goes on learning"),
+    "wrong columns": (["score", "m.hw", "other.csv"], 1, "'a', 'b'"),
+    "rate": (["score", "m.hw", "a.csv", "--rate", "2"], 2, "--rate"),
+    "rate and threshold": (["score", "m.hw", "a.csv", "--rate", "0.1", "--threshold", "-3"], 2, "give one of them"),
+    "only odd": (["score", "m.hw", "a.csv", "--only-odd"], 2, "--only-odd needs --rate or --threshold"),
+    "against": (["score", "m.hw", "a.csv", "--rate", "0.1", "--against", "all"], 2, "got 'all'"),
+    "shuffled scores": (["score", "m.hw", "a.csv", "--shuffle", "9"], 2, "leave out --shuffle"),
+    "keep nothing": (["score", "m.hw", "a.csv", "--keep", "z"], 1, "lacks the column 'z'"),
+    "unknown ending": (["score", "m.hw", "a.csv", "-o", "s.xls"], 2, "must end in one of"),
+    "output format": (["score", "m.hw", "a.csv", "--output-format", "xls"], 2, "got 'xls'"),
+    "no length": (["sample", "m.hw", "--length", "5"], 2, "no --length"),
+    "data to sample": (["sample", "m.hw", "a.csv"], 2, "without any data"),
+    "one model twice": (["merge", "m.hw", "m.hw"], 1, "count"),
+    "merge text": (["merge", "m.hw", "text.hw"], 1, "text.hw"),
+    "compare standard input": (["compare", "gaussian", "-"], 2, "can be read once"),
+    "compare by none": (["compare", "gaussian", "a.csv", "--algorithms", "scvb0"], 2, "got 'scvb0'"),
+    "convert to nothing": (["convert", "a.csv", "-o", "a.xls"], 2, "must end in one of"),
+    "array to a terminal": (["convert", "a.csv", "--output-format", "npy"], 2, "name it by -o"),
+}
+
+
+@pytest.mark.parametrize("name", NONSENSE)
+def test_nonsense_gets_one_sentence_and_an_exit_code(name, there, capsys):
+    arguments, code, words = NONSENSE[name]
+    before = sorted(path.name for path in there.iterdir())
+    assert main(arguments) == code
+    assert words in said(capsys)
+    assert sorted(path.name for path in there.iterdir()) == before
+
+
+def test_a_place_that_is_read_only(there, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # whoever runs the tests may be allowed everything
+    assert main(["fit", "gaussian", "a.csv", "--exclude", "id", "-o", str(tmp_path / "m.hw")]) == 1
+    assert "read-only" in said(capsys)
+
+
+def test_a_disk_that_is_full(there, tmp_path, capsys, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["score", "m.hw", "a.csv", "-o", str(tmp_path / "s.csv")]) == 1
+    assert "No space left on device" in said(capsys)
+    assert main(["fit", "gaussian", "a.csv", "--exclude", "id", "-o", str(tmp_path / "m.hw")]) == 1
+    assert "No space left on device" in said(capsys)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_defect_says_that_it_is_one_and_debug_shows_the_trace(there, capsys, monkeypatch):
+    def broken(self):
+        raise KeyError("weights")
+
+    monkeypatch.setattr(hw.GaussianMixture, "describe", broken)
+    assert main(["inspect", "m.hw"]) == 1
+    assert "unexpected KeyError: 'weights' (run again with --debug for the trace)" in said(capsys)
+    assert main(["inspect", "m.hw", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_interrupted_command_leaves_no_half_file(there, tmp_path, capsys, monkeypatch):
+    def interrupted(self, X):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hw.GaussianMixture, "score_samples", interrupted)
+    assert main(["score", "m.hw", "a.csv", "-o", str(tmp_path / "s.csv")]) == 130
+    assert said(capsys) == "headwater: interrupted.\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_whoever_stops_reading_is_not_told_off(there, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(hw.__file__).parent.parent))
+    command = f"{sys.executable} -m headwater score m.hw a.csv --chunk-rows 8 | head -n 2"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stderr == "" and done.stdout.startswith("row,score,cluster\n")

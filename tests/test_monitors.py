@@ -1,0 +1,199 @@
+"""Descriptions and monitors: every model says what it learned, and can be watched without being changed."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from every_model import KINDS, learned, stream_of
+
+import headwater as hw
+from headwater import history as histories
+from headwater.chunk import Chunk
+from headwater.history import History
+from headwater.state import arrays_of
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def content(model):
+    return [array.tobytes() for array in arrays_of(model._state)]
+
+
+def without_seconds(history):
+    found = history.to_dict()
+    return {**found, "seconds": 0.0, "points": {**found["points"], "seconds": None}}
+
+
+def watched(kind, **options):
+    monitor = hw.Monitor(KINDS[kind][0]())
+    for chunk in stream_of(kind, **options):
+        monitor.learn(chunk)
+    return monitor
+
+
+@every_kind
+def test_a_description_is_json_and_reading_it_changes_nothing(kind):
+    model = learned(kind)
+    before = content(model)
+    found = model.describe()
+    assert content(model) == before
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
+    assert found.title.startswith(type(model).__name__) and "500" in found.title
+    assert found.components or found.facts
+    weights = [component.weight for component in found.components]
+    assert weights == sorted(weights, reverse=True)
+    assert not weights or sum(weights) == pytest.approx(1.0)
+    for component in found.components:
+        for value in component.values:
+            assert value.low is None or (value.low <= value.value * (1 + 1e-12) and value.value <= value.high * (1 + 1e-12))
+
+
+@every_kind
+def test_watching_changes_no_bit(kind):
+    assert content(watched(kind).model) == content(learned(kind))
+
+
+@every_kind
+def test_a_history_that_was_stored_goes_on_as_if_never_stopped(kind):
+    chunks, whole = stream_of(kind), watched(kind)
+    first = hw.Monitor(KINDS[kind][0]())
+    for chunk in chunks[:2]:
+        first.learn(chunk)
+    stored = History.from_dict(json.loads(json.dumps(first.history.to_dict(), allow_nan=False)))
+    second = hw.Monitor(first.model, stored)
+    for chunk in chunks[2:]:
+        second.learn(chunk)
+    assert without_seconds(second.history) == without_seconds(whole.history)
+    assert second.model.history_ is second.history
+    assert math.isfinite(second.history.last_score)
+    assert second.history.seconds > first.history.seconds > 0.0
+
+
+def test_scores_are_those_of_update():
+    chunks = [chunk.X for chunk in stream_of("gaussian", sizes=(100, 156, 64))]
+    plain, monitor = KINDS["gaussian"][0](), hw.Monitor(KINDS["gaussian"][0]())
+    scores = np.concatenate([plain.update(chunk) for chunk in chunks])
+    for chunk in chunks:
+        monitor.learn(chunk)
+    scores[:60] = np.nan  # the warm-up
+    found = monitor.history
+    np.testing.assert_array_equal(found.rows, [64, 128, 192, 256, 320])
+    np.testing.assert_allclose(found.scores, np.nanmean(scores.reshape(5, 64), axis=1))
+    np.testing.assert_array_equal(np.isnan(found.weights[:, 0]), [False, True, True, False, False])
+    np.testing.assert_allclose(found.weights[3:].sum(axis=1), 1.0)
+    assert found.threshold(0.1) == np.sort(scores[60:])[26]
+
+
+def test_a_history_is_bounded_and_the_cut_does_not_matter(monkeypatch):
+    monkeypatch.setattr(histories, "MOST_POINTS", 8)
+    monkeypatch.setattr(histories, "MOST_SCORES", 32)
+    monkeypatch.setattr(histories, "MOST_LOWEST", 8)
+    found = [watched("gaussian", sizes=sizes).history for sizes in ((150,) * 10, (1500,))]
+    assert len(found[0].points) <= 8
+    np.testing.assert_array_equal(found[0].rows, found[1].rows)
+    for history in found:
+        assert len(history.now.even) <= 32 and len(history.before.lowest) <= 8
+        assert History.from_dict(history.to_dict()).to_dict() == history.to_dict()
+        assert history.threshold(0.001) <= history.threshold(0.02) <= history.threshold(0.3) <= history.threshold(0.9)
+
+
+def test_a_threshold_is_a_quantile_of_late_scores():
+    rng, history, scores = np.random.default_rng(0), History(), np.empty(0)
+    for _ in range(100):
+        scores = rng.normal(size=1000)
+        history = history.after(scores, history.seen, history.seen + 1000)
+    late = history.before.scored + history.now.scored
+    assert 50_000 <= late <= 100_000
+    for rate, error in ((0.001, 0.0002), (0.01, 0.01), (0.5, 0.05)):
+        share = (math.erf(history.threshold(rate) / math.sqrt(2.0)) + 1.0) / 2.0
+        assert abs(share - rate) < error
+    assert math.isnan(History().threshold(0.1))
+    with pytest.raises(ValueError, match="rate must lie between 0 and 1, got 1"):
+        history.threshold(1)
+
+
+def test_a_refused_chunk_leaves_model_and_history():
+    monitor = watched("gaussian")
+    before, history = content(monitor.model), monitor.history
+    wrong = stream_of("gaussian")[0].X
+    wrong[70, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        monitor.learn(wrong)
+    assert content(monitor.model) == before
+    assert monitor.history is history is monitor.model.history_
+    with pytest.raises(TypeError, match="got 'weights'"):
+        monitor.learn(wrong, weights=[1.0])
+    with pytest.raises(TypeError, match="must be a headwater model, got list"):
+        hw.Monitor([])
+
+
+def test_a_fit_forgets_the_history_and_companions_are_passed_on():
+    monitor = watched("gaussian")
+    rows = stream_of("gaussian")[1]
+    before = monitor.model.n_samples_seen_
+    monitor.learn(Chunk(rows.X, rows.columns), sample_weight=np.where(np.arange(70) < 10, 0.0, 1.0), y=np.zeros(70))
+    assert monitor.model.n_samples_seen_ == before + 60
+    monitor.learn(Chunk(rows.X, rows.columns, labels=np.full(70, -1)))
+    assert not hasattr(monitor.model.fit(Chunk(rows.X, rows.columns)), "history_")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda found: found.update(format=2), "format must be 1"),
+        (lambda found: found.pop("every"), "'every'"),
+        (lambda found: found.update(every=0), "every must be a whole number of at least 1"),
+        (lambda found: found["points"]["rows"].append(3), "one length"),
+        (lambda found: found["points"]["rows"].__setitem__(1, 1), "must rise"),
+        (lambda found: found["points"]["score"].__setitem__(1, math.inf), "score must be a finite number, got inf"),
+        (lambda found: found["points"]["weights"].__setitem__(-1, [0.5]), "2 weights or none"),
+        (lambda found: found["windows"][1]["lowest"].reverse(), "window of"),
+        (lambda found: found["windows"][1].update(scored=10**7), "window of"),
+        (lambda found: found.update(windows=[]), "values to unpack"),
+    ],
+)
+def test_a_damaged_history_is_refused(change, sentence):
+    found = watched("gaussian").history.to_dict()
+    change(found)
+    with pytest.raises(ValueError, match=sentence):
+        History.from_dict(found)
+    with pytest.raises(ValueError, match="must be a mapping"):
+        History.from_dict(None)
+
+
+def test_wide_models_stay_short():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 50))
+    X[:150, 37] += 40.0
+    means = [X[:150].mean(axis=0), X[150:].mean(axis=0)]
+    found = hw.GaussianMixture(2, covariance_type="diag", means_init=means, random_state=0).fit(X).describe(values=3)
+    assert [len(component.values) for component in found.components] == [3, 3]
+    assert "x37" in [value.name for value in found.components[0].values]
+    assert found.values_left_out == 47
+    many = hw.GaussianMixture(12, covariance_type="spherical", random_state=0, max_iter=0).fit(X[:, :2]).describe(components=5)
+    assert (len(many.components), many.left_out) == (5, 7)
+    assert sum(component.weight for component in many.components) + many.weight_left_out == pytest.approx(1.0)
+
+
+def test_notes_say_what_a_reader_should_know():
+    model = hw.GaussianMixture(2, random_state=0).partial_fit(stream_of("gaussian")[0].X)
+    notes = " ".join(model.describe().notes)
+    assert "warm-up is not over (100 of about 2,000 rows)" in notes
+    assert "holds 100 raw rows" in notes
+    parts = [learned("gaussian").branch().partial_fit(stream_of("gaussian", seed=at)[0]) for at in (1, 2)]
+    assert "2 models merged" in " ".join(hw.merge(parts).describe().notes)
+    empty = hw.GaussianMixture(2, weights_init=[1.0, 0.0], means_init=[[0.0], [1e6]], random_state=0, max_iter=0)
+    assert any("Component 1 has almost no weight" in note for note in empty.fit(np.arange(20.0)[:, None]).describe().notes)
+
+
+@pytest.mark.parametrize(("name", "value"), [("values", 0), ("components", 1.5), ("level", 1.0)])
+def test_limits_are_checked(name, value):
+    with pytest.raises(ValueError, match=f"{name} must .* got {value}"):
+        learned("gaussian").describe(**{name: value})
+
+
+def test_names_of_symbols_come_from_the_stream():
+    found = learned("markov").describe()
+    assert set(found.matrices[0].names) == {"home", "shop", "pay"}
+    assert {value.name for value in found.components[0].values} <= {"home", "shop", "pay"}
