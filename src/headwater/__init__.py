@@ -54,13 +54,10 @@ _HOMES = {
     "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
     "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.merging": ["merge"],
-<<<<<<< HEAD
     "headwater.estimators.race": ["Race", "Rival"],
-=======
     "headwater.estimators.saving": ["load"],
     "headwater.estimators.description": ["Description"],
     "headwater.history": ["History"],
->>>>>>> 96fd5b293eb2e1d63b562b9f42113565b9c84cc0
     "headwater.matching": ["Match", "MergeReport"],
     "headwater.monitors": ["Monitor"],
     "headwater.reports": ["report"],
