@@ -163,6 +163,14 @@ def test_stored_and_resumed_is_never_stopped():
     same(loaded.partial_fit(later), model.partial_fit(later))
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_file_holds_the_race(begun, tmp_path):
+    model = undecided() if begun else auto().partial_fit(groups(100, 3, apart=4.0))
+    model.save(tmp_path / "model.hw")
+    loaded, later = hw.load(tmp_path / "model.hw"), groups(400, 3, seed=1, apart=4.0)
+    same(loaded.partial_fit(later), model.partial_fit(later))
+
+
 def test_a_copy_learns_on_its_own():
     model = undecided()
     before = told(model)

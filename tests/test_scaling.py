@@ -6,6 +6,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import headwater as hw
+from headwater.plotting.shared import matrices_of
 
 UNITS = 2.0 ** np.array([-20, 20, 0])  # which lose no digit
 OFFSET = np.array([0.0, -1e7, 1e5])
@@ -181,6 +182,19 @@ def test_units_cannot_change_on_the_way(drawn):
     begun = model("diag").partial_fit(drawn[2])
     with pytest.raises(ValueError, match="scale_columns cannot change"):
         begun.set_params(scale_columns=False).partial_fit(drawn[2])
+
+
+def test_spheres_in_units_are_described_drawn_and_saved(drawn, tmp_path):
+    _, _, other = drawn
+    found = model("spherical").fit(other)
+    parts = found.describe().components
+    spreads = [value.spread for value in parts[0].values]
+    np.testing.assert_allclose(spreads, np.sqrt(found.covariances_[parts[0].index]))
+    assert matrices_of(found.covariances_, "spherical", 3, 3).shape == (3, 3, 3)
+    found.save(tmp_path / "model.hw")
+    again = hw.load(tmp_path / "model.hw")
+    np.testing.assert_array_equal(again.score_samples(other), found.score_samples(other))
+    np.testing.assert_array_equal(again.partial_fit(other).means_, found.partial_fit(other).means_)
 
 
 def test_a_race_knows_units(drawn):

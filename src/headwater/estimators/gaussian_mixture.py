@@ -320,7 +320,7 @@ class GaussianMixture(MixtureEstimator):
         covariances, shape = self.covariances_, self.means_.shape
         if self._family.kind.matrix:
             return np.broadcast_to(np.diagonal(covariances, axis1=-2, axis2=-1), shape)
-        return np.broadcast_to(covariances[:, None], shape) if self._family.spherical else covariances
+        return np.broadcast_to(covariances[:, None], shape) if covariances.ndim == 1 else covariances
 
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         names = getattr(self, "feature_names_in_", [f"x{index}" for index in range(self.n_features_in_)])
