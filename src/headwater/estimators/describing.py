@@ -171,10 +171,11 @@ def gaussian_oddities(names: Sequence[str], row: Any, mean: Array, covariance: A
     values = np.asarray(row, dtype=float)
     apart = values - mean
     matrix = covariance if np.ndim(covariance) == 2 else np.diag(np.broadcast_to(covariance, apart.shape))
-    standing = apart / np.sqrt(np.diagonal(matrix))
+    scale = np.sqrt(np.diagonal(matrix))
+    standing = apart / scale
     if np.abs(standing).max() < FAR and len(apart) > 1:
-        precision = np.linalg.pinv(matrix, hermitian=True)
-        standing = precision @ apart / np.sqrt(np.maximum(np.diagonal(precision), TINY))
+        precision = np.linalg.pinv(matrix / scale / scale[:, None], hermitian=True)  # columns may be in any units
+        standing = precision @ standing / np.sqrt(np.maximum(np.diagonal(precision), TINY))
     columns = np.argsort(-np.abs(standing), kind="stable")[:most]
     return tuple(Value(names[at], float(values[at]), standing=float(standing[at])) for at in columns)
 

@@ -45,7 +45,7 @@ def matrices_of(covariances: Array, covariance_type: str, k: int, width: int) ->
         return covariances
     if covariance_type == "tied":
         return np.broadcast_to(covariances, (k, width, width))
-    variances = covariances if covariance_type == "diag" else np.broadcast_to(covariances[:, None], (k, width))
+    variances = covariances if covariances.ndim == 2 else np.broadcast_to(covariances[:, None], (k, width))
     return variances[:, :, None] * np.eye(width)
 
 
