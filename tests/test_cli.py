@@ -136,7 +136,11 @@ NONSENSE = {
     "set twice": (["fit", "gaussian", "a.csv", "-k", "2", "--set", "n_components=3"], 2, "n_components is given twice"),
     "bad value": (["fit", "gaussian", "a.csv", "--exclude", "id", "--set", "covariance_type=odd"], 1, "covariance_type"),
     "unknown algorithm": (["fit", "gaussian", "a.csv", "--exclude", "id", "--algorithm", "magic"], 1, "'magic'"),
-    "illegal algorithm": (["fit", "lda", "a.csv", "--exclude", "id", "--algorithm", "moment-matching"], 1, "cannot be learned by"),
+    "illegal algorithm": (
+        ["fit", "lda", "a.csv", "--exclude", "id", "--algorithm", "moment-matching"],
+        1,
+        "cannot be learned by",
+    ),
     "algorithm's parameter": (["fit", "gaussian", "a.csv", "--set", "algorithm.speed=3"], 2, "has no parameter 'speed'"),
     "half-life": (["fit", "gaussian", "a.csv", "--exclude", "id", "--half-life", "-1"], 1, "half_life"),
     "missing file": (["fit", "gaussian", "nowhere.csv"], 1, "nowhere.csv"),

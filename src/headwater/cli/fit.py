@@ -55,8 +55,12 @@ Passes = Annotated[
 ]
 Given = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Any parameter of the model as name=value, or of its algorithm as algorithm.name=value.", show_default=False),
-]  # fmt: skip
+    typer.Option(
+        "--set",
+        help="Any parameter of the model as name=value, or of its algorithm as algorithm.name=value.",
+        show_default=False,
+    ),
+]
 CheckpointFile = Annotated[
     Path | None, typer.Option("--checkpoint", help="Keep model and place in the data here, to go on from.", show_default=False)
 ]

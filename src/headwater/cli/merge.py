@@ -23,7 +23,10 @@ Models = Annotated[list[Path], typer.Argument(help="Model files.", metavar="MODE
 
 
 def merge(models: Models, talk: Talk, output: Output = None) -> None:
-    """Put models together that learned apart. What they share is counted once, and components of models with no common start are matched."""
+    """Put models together that learned apart.
+
+    What they share is counted once, and components of models that have no common start are matched.
+    """
     import headwater
 
     check_output(output)

@@ -15,7 +15,7 @@ KEPT = 2**20
 
 @dataclass(frozen=True)
 class Reference:
-    """Scores to compare with, sorted, each standing for some rows; a word for where they come from, and the history, if it is one."""
+    """Scores to compare with, sorted, each standing for some rows; where they come from, and the history, if it is one."""
 
     scores: NDArray[np.float64]
     rows: NDArray[np.float64]
@@ -64,4 +64,3 @@ def learned(model: Any) -> Reference | None:
     rows = np.concatenate([np.full(len(window.even), window.scored / len(window.even)) for window in windows])
     order = np.argsort(scores, kind="stable")
     return Reference(scores[order], rows[order], "learned", history)
-
