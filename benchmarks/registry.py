@@ -14,8 +14,8 @@ Benchmark = Callable[[Scale], Iterator[Line]]
 
 # In the order of a run: what is short and tells much comes first.
 TOPICS = (
-    "passes", "counts", "topics", "spectra", "arrivals", "chains", "scoring", "threads", "one_row", "small_fit", "row_sweep",
-    "moment_matching", "startup", "memory", "converge",
+    "passes", "counts", "choices", "topics", "spectra", "arrivals", "chains", "scoring", "threads", "one_row", "small_fit",
+    "row_sweep", "moment_matching", "startup", "memory", "converge",
 )  # fmt: skip
 
 _registered: dict[str, Benchmark] = {}

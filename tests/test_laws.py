@@ -53,6 +53,9 @@ MODELS = [
 ] + [
     hw.GaussianMixture(3, algorithm=algorithm, parts=3, warm_up=120, random_state=0)
     for algorithm in ("auto", "online-em", "quasi-bayes", "moment-matching")
+] + [
+    hw.GaussianMixture(3, covariance_type=kind, algorithm=algorithm, scale_columns=True, warm_up=120, random_state=0)
+    for kind, algorithm in (("spherical", "auto"), ("diag", "moment-matching"), ("full", "online-em"))
 ]  # fmt: skip
 
 

@@ -400,7 +400,7 @@ def _fitted(estimator: Any, rows: Array, weights: Any = None, labels: Any = None
 
 
 def _takes_labels(estimator: Any) -> bool:
-    return "labels" in signature(estimator.partial_fit).parameters
+    return not estimator._auto and "labels" in signature(estimator.partial_fit).parameters
 
 
 def _streaming(estimator: Any, rows: Array) -> tuple[Learner, State]:

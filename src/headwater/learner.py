@@ -327,7 +327,7 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
     buffer = state.buffer or Buffer()
     state = replace(state, buffer=buffer)
     at, before = 0, buffer.rows
-    end, over = _rows_to_wait(learner, buffer, batch)
+    end, over = rows_to_wait(learner, buffer, batch)
     try:
         while at < end:
             stop = end
@@ -371,7 +371,7 @@ def _tells(learner: Learner, buffer: Buffer) -> int:
     return int(np.count_nonzero(~np.isnan(buffer.batch().X[: 1 << (buffer.rows.bit_length() - 1), 0])))
 
 
-def _rows_to_wait(learner: Learner, buffer: Buffer, batch: Batch) -> tuple[int, bool]:
+def rows_to_wait(learner: Learner, buffer: Buffer, batch: Batch) -> tuple[int, bool]:
     """Return how many rows of a batch the warm-up still takes, and whether it is over then.
 
     If some components have been named by labels and others not, it waits for these, for up to four times its rows: a component

@@ -155,6 +155,7 @@ class Buffer:
         self.named: frozenset[int] = frozenset()
         self.milestone: tuple[int, Any] | None = None  # a cache: parameters of a start on the first so many rows
         self.followed: tuple[Any, int, Any] | None = None  # a cache: what is carried on after so many rows, by such parameters
+        self.chosen: tuple[int, int] | None = None  # a cache: the number of components that suits the first so many rows
         self._chunks: list[Batch] = []
         self._width = 0  # of sparse rows, if it is more than that of those that wait
 

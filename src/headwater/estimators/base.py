@@ -19,8 +19,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from headwater.chunk import Chunk
+from headwater.estimators import racing
 from headwater.estimators.describing import Limits, notes_of
-from headwater.estimators.description import Description
+from headwater.estimators.description import Description, Value
+from headwater.estimators.race import Race
 from headwater.learner import Learner, advance, branch, milestone_parameters, planted, report, settle, widened
 from headwater.passes import learn
 from headwater.state import Batch, SparseRows, State
@@ -48,6 +50,7 @@ class _Cache:
     settled: tuple[State, Any] | None = None
     quick: tuple[Any, Any] | None = None
     carry: Any = None
+    learner: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_Cache, ())
@@ -60,6 +63,10 @@ class StreamingEstimator(BaseEstimator, ABC):
     never changes it.
     """
 
+    # Parameters that hold something for every component, and mean nothing once there are others of them.
+    _given_start: ClassVar[tuple[str, ...]] = ()
+    # The smallest number of components that n_components="auto" thinks of.
+    _least_components: ClassVar[int] = 1
     # Parameters that decide the shape of what is learned.
     _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components",)
     # Parameters in which models must agree to be merged.
@@ -87,17 +94,21 @@ class StreamingEstimator(BaseEstimator, ABC):
     # What was learned, as users read it: the arrays that a model file shows to readers without headwater.
     _answers: ClassVar[tuple[str, ...]] = ()
 
+    n_components: Any  # a number, or "auto"; not all models have it
+
     _state: State
-    _learner: Learner
+    _own_learner: Learner
     _cache: _Cache
+    _race: Race
+    _rivals: tuple[Any, ...]
     _parameters: tuple[int, list[Any]]
     _scores_start: bool
 
     # What a subclass says
 
     @abstractmethod
-    def _make_learner(self, width: int) -> Learner:
-        """Check the parameters and return the learner they describe."""
+    def _described(self, width: int) -> Learner:
+        """Check the parameters and return the learner they describe; the number of components is a number."""
 
     def _chunk(self, X: Any, y: Any = None) -> Any:
         """Return what is learned from: the rows, with their target if the model has one."""
@@ -137,7 +148,7 @@ class StreamingEstimator(BaseEstimator, ABC):
     @property
     def _n_labels(self) -> int:
         """Number of components that a label may name, and the least number of rows to find them in."""
-        return int(self.n_components)
+        return 1 if self._auto else int(self.n_components)
 
     def _check_merge(self, other: Any) -> None:
         """Refuse to be merged with another model of this class, where more than parameters must agree."""
@@ -206,14 +217,15 @@ class StreamingEstimator(BaseEstimator, ABC):
             raise ValueError(
                 f"Expected n_samples >= n_components but got n_components = {self._n_labels}, n_samples = {len(batch)}"
             )
-        resume = None
+        resume, key = None, self._new_key()
         if self.warm_start and self._has_state():
             state = self._resumed(learner)
             resume = None if state is None else (state, getattr(self, "lower_bound_", -np.inf))
+        race, learner = self._chosen(batch, learner, key, resume is not None)
         state, end = learn(
             learner,
             batch,
-            self._new_key(),
+            key,
             *self._patience(batch),
             self.n_init,
             resume,
@@ -222,6 +234,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         self._note_columns(X, reset=resume is None or not self._grows)
         self.n_features_in_ = learner.width - self._target_columns
         self._set(state, learner)
+        self._win(race)
         for name in RESULTS:
             self.__dict__.pop(name, None)
         self.converged_ = end.converged
@@ -323,6 +336,11 @@ class StreamingEstimator(BaseEstimator, ABC):
         return self._advance(batch, learner, scored)
 
     def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
+        if self._auto and not (self._has_state() and self._race.over):
+            scores = racing.learned(self, batch, learner, scored)
+            for name in FIT_RESULTS:
+                self.__dict__.pop(name, None)
+            return scores
         state = self._state if self._has_state() else State(self._new_key())
         if self._has_state() and learner.width > self._learner.width:
             state = widened(learner, state)
@@ -372,9 +390,12 @@ class StreamingEstimator(BaseEstimator, ABC):
         if len(batch) < self._n_labels:
             raise ValueError(f"the sample must have at least {self._n_labels} rows, one for each component, got {len(batch)}")
         _refuse_batch(learner)
-        state = planted(learner, self._new_key(), batch, float(weight))
+        key = self._new_key()
+        race, learner = self._chosen(batch, learner, key, going_on=False)
+        state = planted(learner, key, batch, float(weight))
         self._note_columns(X, reset=True)
         self._set(state, learner)
+        self._win(race)
         for name in RESULTS:
             self.__dict__.pop(name, None)
         return self
@@ -402,8 +423,16 @@ class StreamingEstimator(BaseEstimator, ABC):
         """
         self._fitted_state()
         branched = copy(self)
-        branched._set(branch(self._learner, self._state), self._learner)
+        branched._branch()
         return branched
+
+    def _branch(self) -> None:
+        """Call all that was learned the base; a race that has not begun is over."""
+        if self._waits:
+            learner = self._learner
+            self._race, self._rivals = self._race.decided(self._state.rows, learner.model.n_components), ()
+            self._own_learner = learner
+        racing.each_state(self, branch)
 
     # One row
 
@@ -546,6 +575,22 @@ class StreamingEstimator(BaseEstimator, ABC):
     def _describe(self, limits: Limits) -> Description:
         """Describe what only this model has: components, matrices, curves, facts."""
 
+    def _patterns(self) -> Array | None:
+        """What components are in all columns (K, d), where that may be looked at as images."""
+        return None
+
+    def _gaussians(self) -> Any:
+        """What has `weights_`, `means_`, `covariances_` and `covariance_type`, if components are Gaussians over the columns."""
+        return None
+
+    def _row_scores(self, **chunk: Any) -> Array:
+        """Score each row by what is known now."""
+        return np.asarray(self.score_samples(**chunk))
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        """Say what makes a row odd: some of its values, how far each stands out, the farthest first."""
+        return ()
+
     def _shares_now(self) -> Array:
         """Shares of the components by the statistics as they are: nothing is settled; empty in the warm-up."""
         state = self._fitted_state()
@@ -564,6 +609,65 @@ class StreamingEstimator(BaseEstimator, ABC):
         self._note_columns(X, reset=False)
         return Batch(rows)
 
+    # The number of components
+
+    @property
+    def _auto(self) -> bool:
+        """Whether the number of components is found by a race."""
+        n_components = getattr(self, "n_components", None)
+        return isinstance(n_components, str) and n_components == racing.AUTO
+
+    @property
+    def n_components_(self) -> int:
+        """Number of components: as asked for, or that of the leader of a race."""
+        check_is_fitted(self)
+        return int(self._learner.model.n_components if self._has_state() else self.n_components)
+
+    @property
+    def race_(self) -> Race | None:
+        """How the numbers of components that "auto" tries compare; None if there was nothing to try."""
+        self._fitted_state()
+        return self.__dict__.get("_race")
+
+    @property
+    def _waits(self) -> bool:
+        """Whether rows wait for a race to begin."""
+        return self._has_state() and self._state.base is None and "_race" in self.__dict__ and not self._race.over
+
+    @property
+    def _learner(self) -> Learner:
+        """The learner of what was learned. In the warm-up of a race it depends on the rows that wait."""
+        if not self._waits:
+            return self._own_learner
+        if self._cache.learner is None:
+            self._cache.learner = racing.provisional(self, self._state, self._own_learner.width, self._race)
+        return self._cache.learner
+
+    @_learner.setter
+    def _learner(self, learner: Learner) -> None:
+        self._own_learner = learner
+
+    def _make_learner(self, width: int) -> Learner:
+        """Check the parameters and return the learner they describe; of a race, that of its leader."""
+        return racing.learner_of(self, width) if self._auto else self._described(width)
+
+    def _chosen(self, batch: Batch, learner: Learner, key: int, going_on: bool) -> tuple[Race | None, Learner]:
+        """Choose the number of components for rows at hand, if nobody did, and return the learner that has it."""
+        if not self._auto:
+            return None, learner
+        if going_on:
+            learner = self._learner if self._waits else learner
+            return self._race.decided(self._state.rows, learner.model.n_components), learner
+        race = racing.at_hand(self, batch, key, learner.width)
+        return race, racing.rival_of(self, race.leader)._make_learner(learner.width)
+
+    def _win(self, race: Race | None) -> None:
+        """Take note of a race that is over."""
+        for name in ("_race", "_rivals"):
+            self.__dict__.pop(name, None)
+        if race is not None:
+            self._race, self._rivals = race, ()
+
     # The machinery
 
     def _take(
@@ -576,6 +680,8 @@ class StreamingEstimator(BaseEstimator, ABC):
             rows = self._aligned(rows)
         learner = self._learner_for(rows.shape[1], going_on)
         weights = check_weights(sample_weight, len(rows))
+        if self._auto and labels is not None:
+            raise ValueError("labels name components, so n_components must be a number, got 'auto'")
         return make_batch(rows, weights, check_labels(labels, len(rows), self._n_labels)), learner
 
     @classmethod
@@ -590,7 +696,7 @@ class StreamingEstimator(BaseEstimator, ABC):
         if known is None:
             return self._make_learner(width)
         if known[0] == width and all(one is other for one, other in zip(parameters, known[1], strict=True)):
-            return self._learner
+            return self._own_learner
         if going_on:
             for name, now, before in zip(self._parameter_names(), parameters, known[1], strict=True):
                 if name in self._shape_parameters and now != before:
@@ -605,8 +711,8 @@ class StreamingEstimator(BaseEstimator, ABC):
         return self._parameters[1][self._parameter_names().index(name)]
 
     def _set(self, state: State, learner: Learner) -> None:
-        if self.__dict__.get("_learner") is not learner:
-            self._learner = learner
+        if self.__dict__.get("_own_learner") is not learner:
+            self._own_learner = learner
             self._parameters = learner.width, [getattr(self, name) for name in self._parameter_names()]
         self._state = state
         quick = self._cache.quick if "_cache" in self.__dict__ else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,8 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of states.
+    n_components : int or 'auto', default=1
+        Number of states. With 'auto' models with several numbers of them race for the rows (see `race_`).
     startprob_prior, transmat_prior, emissionprob_prior : float or array-like, optional
         Dirichlet parameters of the first state, of the passages and of the symbols of each state; 1 is flat. By default symbols
         have a tenth of a count, which keeps what was never seen from being impossible, and so have states and passages in a
@@ -94,7 +94,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | Literal["auto"] = 1,
         *,
         startprob_prior: Any = None,
         transmat_prior: Any = None,
@@ -193,7 +193,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     @emissionprob_.setter
     def emissionprob_(self, value: Any) -> None:
-        self._give("emissionprob_", check_probabilities(value, (self.n_components, -1), "emissionprob_"))
+        self._give("emissionprob_", check_probabilities(value, (self._number, -1), "emissionprob_"))
 
     def next_distribution(self, key: Any = None) -> Array:
         """Return the probability of each symbol at the next row of a sequence.

@@ -186,8 +186,8 @@ class ChainAnswers(StreamingEstimator):
         parameters = self._parameters_seen()
         if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
             raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")
-        if currstate is not None and not (isinstance(currstate, numbers.Integral) and 0 <= currstate < self.n_components):
-            raise ValueError(f"currstate must be a state, from 0 to {self.n_components - 1}, got {currstate!r}")
+        if currstate is not None and not (isinstance(currstate, numbers.Integral) and 0 <= currstate < self.n_components_):
+            raise ValueError(f"currstate must be a state, from 0 to {self.n_components_ - 1}, got {currstate!r}")
         rng = self._rng() if random_state is None else np.random.default_rng(_seed(random_state))
         return self._model.sample(parameters, int(n_samples), rng, None if currstate is None else int(currstate))
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from headwater.estimators.chain_answers import ChainAnswers
 from headwater.estimators.chains import Chunk, check_key, check_keys, check_lengths
-from headwater.learner import Learner, branch, closed, milestone_parameters, report
+from headwater.estimators.racing import each_state
+from headwater.learner import Learner, closed, milestone_parameters, report
 from headwater.models.chain_records import ChainParameters
 from headwater.state import NO_SEQUENCES, Batch, joined
 from headwater.statistics import Array
@@ -153,7 +154,7 @@ class ChainStreams(ChainAnswers):
         self._fitted_state()
         branched = copy(self)
         branched.__dict__.pop("_open", None)
-        branched._set(branch(self._learner, self._state), self._learner)
+        branched._branch()
         return branched
 
     def close(self, key: Any = None) -> Self:
@@ -173,7 +174,8 @@ class ChainStreams(ChainAnswers):
         if key not in opened:
             some = ", ".join(map(repr, list(opened)[:5])) + (" ..." if len(opened) > 5 else "")
             raise ValueError(f"there is no open sequence with the key {key!r}; open are: {some or 'none'}")
-        self._set(closed(self._state, opened.pop(key)), self._learner)
+        number = opened.pop(key)
+        each_state(self, lambda learner, state: closed(state, number))
         self._cache.carry = None
         self._open = opened
         return self
@@ -249,7 +251,7 @@ class ChainStreams(ChainAnswers):
         rows = self._one(X) if single else self._aligned(self._checked(X))
         if self._has_state() and not single:
             self._note_columns(Chunk(rows, NO_SEQUENCES, X, {}), reset=False)
-        states = np.empty((len(rows), self.n_components))
+        states = np.empty((len(rows), self.n_components_))
         self._went_on(rows, key, np.empty(0), states)
         return states[0] if single else states
 

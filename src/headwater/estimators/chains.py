@@ -219,8 +219,4 @@ def with_emissions(family: Any, found: Any, given: Mapping[str, Array]) -> Any:
     """Return the parameters of a family with those in their place that were given: "means" and "factor", or "probabilities"."""
     if "probabilities" in given:
         return family.from_probabilities(given["probabilities"])
-    origin = found.origin
-    factor = given.get("factor")
-    if factor is None:
-        factor = found.factor[:, 0] if family.spherical else found.factor
-    return family.from_precisions(origin, given.get("means", found.means + origin), factor)
+    return family.exchanged(found, given.get("means"), given.get("factor"))

@@ -58,7 +58,7 @@ class CountMixture(MixtureEstimator):
         prior, components = state.base.prior, state.base.prior.components
         alpha = np.maximum(prior.concentration, 1.0)
         weights = gammaln(alpha.sum()) - gammaln(alpha).sum() + ((alpha - 1.0) * parameters.log_weights).sum()
-        excess = np.broadcast_to(components.beta - components.shift, (components.width, self.n_components))
+        excess = np.broadcast_to(components.beta - components.shift, (components.width, self.n_components_))
         sums = components.totals - components.shift_totals
         sizes = np.bincount(self._family.groups) if self._family.groups.size else np.array([components.width])
         constants = gammaln(sums + sizes[:, None]).sum() - gammaln(excess + 1.0).sum()

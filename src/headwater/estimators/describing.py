@@ -18,6 +18,7 @@ MOST_MATRICES = 8
 MOST_POINTS = 256  # of a curve
 RELEVANCE = 0.6  # how much of a word's rank is its probability; the rest is how much more probable than elsewhere it is
 TINY = 1e-300
+FAR = 2.5  # standard deviations of a column that is odd by itself
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,39 @@ def word_components(
         components.append(Component(int(k), float(weights[k]), values, *interval_of(weight_intervals, k)))
     left = max(0, probabilities.shape[1] - limits.values)
     return {"value": "probability", "components": tuple(components), "values_left_out": left, **hidden(weights, shown)}
+
+
+@dataclass(frozen=True)
+class Gaussians:
+    """Gaussians over the columns, as pictures want them."""
+
+    weights_: Array
+    means_: Array
+    covariances_: Array
+    feature_names_in_: Any
+    covariance_type: str = "full"
+
+
+def gaussian_oddities(names: Sequence[str], row: Any, mean: Array, covariance: Array, most: int) -> tuple[Value, ...]:
+    """Columns that are far from the mean of a component; if none is, those that do not fit the other columns."""
+    values = np.asarray(row, dtype=float)
+    apart = values - mean
+    matrix = covariance if np.ndim(covariance) == 2 else np.diag(np.broadcast_to(covariance, apart.shape))
+    standing = apart / np.sqrt(np.diagonal(matrix))
+    if np.abs(standing).max() < FAR and len(apart) > 1:
+        precision = np.linalg.pinv(matrix, hermitian=True)
+        standing = precision @ apart / np.sqrt(np.maximum(np.diagonal(precision), TINY))
+    columns = np.argsort(-np.abs(standing), kind="stable")[:most]
+    return tuple(Value(names[at], float(values[at]), standing=float(standing[at])) for at in columns)
+
+
+def count_oddities(names: Sequence[str], row: Any, probabilities: Array, most: int) -> tuple[Value, ...]:
+    """Words that are there more often than a component has them."""
+    counts = np.asarray(row, dtype=float)
+    total = max(float(counts.sum()), TINY)
+    lift = np.log(np.maximum(counts / total, TINY) / np.maximum(probabilities, TINY))
+    words = np.argsort(-counts * lift, kind="stable")[:most]
+    return tuple(Value(names[at], float(counts[at]), standing=float(lift[at])) for at in words if counts[at] > 0.0)
 
 
 def interval_of(intervals: Array | None, at: int) -> tuple[float | None, float | None]:

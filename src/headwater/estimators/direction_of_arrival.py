@@ -181,7 +181,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         parameters = {name: getattr(self, name) for name in self._parameter_names()}
         validate_parameter_constraints(self._parameter_constraints, parameters, type(self).__name__)
         sensors: Sensors = LinearSensors(width, float(self.spacing))

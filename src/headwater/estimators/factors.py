@@ -33,6 +33,8 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
     _scores_by_learning = False  # an E-step that draws scores what it has drawn
     _scored_share = 1.0 / 32.0
 
+    _least_components = 2
+
     def _check_parameters(self) -> None:
         parameters = {name: getattr(self, name) for name in self._parameter_names()}
         validate_parameter_constraints(self._parameter_constraints, parameters, type(self).__name__)
@@ -44,7 +46,7 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
 
     @property
     def _n_features_out(self) -> int:
-        return int(self._learned_with("n_components") if self._has_state() else self.n_components)
+        return self.n_components_
 
     @property
     def _model(self) -> LatentFactors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm
 from headwater.estimators.chains import check_chain_rows, check_numbers, precision_factor
-from headwater.estimators.describing import Limits, column_names, gaussian_components
-from headwater.estimators.description import Description
+from headwater.estimators.describing import Gaussians, Limits, column_names, gaussian_components, gaussian_oddities
+from headwater.estimators.description import Description, Value
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.estimators.intervals import mean_intervals
 from headwater.families.gaussian import Gaussian
+from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.statistics import Array
 from headwater.validation import check_row
 
@@ -31,8 +32,8 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of states.
+    n_components : int or 'auto', default=1
+        Number of states. With 'auto' models with several numbers of them race for the rows (see `race_`).
     covariance_type : {'spherical', 'diag', 'full', 'tied'}, default='diag'
         The kind of covariance.
     min_covar : float, default=1e-6
@@ -67,6 +68,11 @@ class GaussianHMM(HiddenMarkovEstimator):
     n_threads : int, optional
         Threads; all cores by default. The answer is the same.
 
+    scale_columns : bool, default=False
+        Whether columns are measured in units of their spread among the rows of the warm-up, for good. Then the answer does not
+        depend on the units that they come in: min_covar is a part of the spread, and a spherical covariance is a sphere in
+        these units. All that is reported is in the units of the columns; of a sphere the variances then differ by column.
+
     Attributes
     ----------
     startprob_, transmat_, means_, covars_ : ndarray
@@ -93,16 +99,17 @@ class GaussianHMM(HiddenMarkovEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **HiddenMarkovEstimator._parameter_constraints,
         "covariance_type": [StrOptions(set(KINDS))],
+        "scale_columns": ["boolean"],
         "min_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
         "mean_prior": ["array-like", None],
         "mean_precision_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "degrees_of_freedom_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "covariance_prior": [None, "array-like", Interval(numbers.Real, 0.0, None, closed="neither")],
     }
-    _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "covariance_type", "params")
+    _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "covariance_type", "scale_columns", "params")
     _merge_parameters: ClassVar[tuple[str, ...]] = (
-        *HiddenMarkovEstimator._merge_parameters, "covariance_type", "min_covar", "mean_prior", "mean_precision_prior",
-        "degrees_of_freedom_prior", "covariance_prior",
+        *HiddenMarkovEstimator._merge_parameters, "covariance_type", "scale_columns", "min_covar", "mean_prior",
+        "mean_precision_prior", "degrees_of_freedom_prior", "covariance_prior",
     )  # fmt: skip
     _letters = "stmc"
     _emission_names: ClassVar[dict[str, str]] = {"m": "means_", "c": "covars_"}
@@ -111,7 +118,7 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | Literal["auto"] = 1,
         covariance_type: str = "diag",
         *,
         min_covar: float = 1e-6,
@@ -133,6 +140,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         warm_up: int | str = "auto",
         lag: int = 50,
         n_threads: int | None = None,
+        scale_columns: bool = False,
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -155,10 +163,14 @@ class GaussianHMM(HiddenMarkovEstimator):
         self.warm_up = warm_up
         self.lag = lag
         self.n_threads = n_threads
+        self.scale_columns = scale_columns
 
     def _family(self, width: int) -> Gaussian:
         mean = None if self.mean_prior is None else check_numbers(np.atleast_1d(self.mean_prior), (width,), "mean_prior")
-        family = Gaussian(
+        kind = ScaledGaussian if self.scale_columns else Gaussian
+        if self.scale_columns and set(self.params) < set(self._letters):
+            raise ValueError(f"params must name all of {self._letters!r} with scale_columns=True, got {self.params!r}")
+        family = kind(
             self.n_components,
             self.covariance_type,
             float(self.min_covar),
@@ -192,12 +204,11 @@ class GaussianHMM(HiddenMarkovEstimator):
         if not self._has_state():
             self._parameters_seen("means_")
             return self._given["means_"]
-        emissions = self._reading()[1].emissions
-        return emissions.means + emissions.origin
+        return self._gaussian.means(self._reading()[1].emissions)
 
     @means_.setter
     def means_(self, value: Any) -> None:
-        self._give("means_", check_numbers(value, (self.n_components, -1), "means_"))
+        self._give("means_", check_numbers(value, (self._number, -1), "means_"))
 
     @property
     def covars_(self) -> Array:
@@ -213,15 +224,15 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     @covars_.setter
     def covars_(self, value: Any) -> None:
-        self._give("covars_", _compact(value, self.n_components, self.covariance_type))
+        self._give("covars_", _compact(value, self._number, self.covariance_type))
 
     def _matrices(self, covariance: Array, width: int) -> Array:
         """One matrix for each state, whatever the kind."""
         if self.covariance_type == "full":
             return np.array(covariance)
         if self.covariance_type == "tied":
-            return np.tile(covariance, (self.n_components, 1, 1))
-        return (covariance[:, :, None] if self.covariance_type == "diag" else covariance[:, None, None]) * np.eye(width)
+            return np.tile(covariance, (self.n_components_, 1, 1))
+        return (covariance[:, None, None] if covariance.ndim == 1 else covariance[:, :, None]) * np.eye(width)
 
     def next_distribution(self, key: Any = None) -> tuple[Array, Array]:
         """Return mean and covariance of the next row of a sequence.
@@ -239,7 +250,7 @@ class GaussianHMM(HiddenMarkovEstimator):
             Its covariance, over the states it may come from.
         """
         states, emissions = self.next_state_proba(key), self._position()[0].emissions
-        means = emissions.means + emissions.origin
+        means = self._gaussian.means(emissions)
         covars = self._matrices(self._gaussian.covariances(emissions), means.shape[1])
         mean = states @ means
         apart = means - mean
@@ -280,6 +291,18 @@ class GaussianHMM(HiddenMarkovEstimator):
             mean_intervals=lambda columns: mean_intervals(self._gaussian, belief, limits.level, columns),
         )  # fmt: skip
         return Description(**self._chain_parts(found))
+
+    def _patterns(self) -> Array:
+        return self.means_
+
+    def _gaussians(self) -> Any:
+        names = np.array(column_names(self, self.n_features_in_), dtype=object)
+        return Gaussians(self.get_stationary_distribution(), self.means_, self.covars_, names)
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        apart = np.asarray(row) - self.means_
+        k = int(np.argmin(np.einsum("ki,kij,kj->k", apart, np.linalg.inv(self.covars_), apart)))
+        return gaussian_oddities(column_names(self, self.n_features_in_), row, self.means_[k], self.covars_[k], most)
 
     def _columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         shown = min(6, self.n_features_in_)

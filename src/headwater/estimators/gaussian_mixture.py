@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm
-from headwater.estimators.describing import Limits, column_names, gaussian_components
-from headwater.estimators.description import Description
+from headwater.estimators.describing import Limits, column_names, gaussian_components, gaussian_oddities
+from headwater.estimators.description import Description, Value
 from headwater.estimators.given import given_parameters, shaped
 from headwater.estimators.intervals import CredibleIntervals, credible_intervals, mean_intervals
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.families.gaussian import COVARIANCES, Gaussian
 from headwater.families.gaussian_records import GaussianBelief
+from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.learner import Learner
 from headwater.models.seeding import INIT_PARAMS
 from headwater.statistics import Array
@@ -30,8 +31,8 @@ class GaussianMixture(MixtureEstimator):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of components.
+    n_components : int or 'auto', default=1
+        Number of components. With 'auto' models with several numbers of them race for the rows (see `race_`).
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
         Each component its own matrix, all the same matrix, each its own diagonal, each its own single variance.
     tol : float, default=1e-3
@@ -80,6 +81,12 @@ class GaussianMixture(MixtureEstimator):
         model is read: distributed moment matching, for any online algorithm. Changes the answer a little. Rows are dealt in
         turns, and each part forgets by its part of the `half_life`. Passes of `fit` have no parts.
 
+    scale_columns : bool, default=False
+        Whether columns are measured in units of their spread among the rows of the warm-up, for good. Then the answer does not
+        depend on the units that they come in: reg_covar is a part of the spread, and a spherical covariance is a sphere in
+        these units. All that is reported is in the units of the columns; of a sphere `covariances_` then has shape
+        (n_components, n_features).
+
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
@@ -119,14 +126,15 @@ class GaussianMixture(MixtureEstimator):
     5000
     """
 
-    _shape_parameters = ("n_components", "covariance_type")
+    _shape_parameters = ("n_components", "covariance_type", "scale_columns")
     _merge_parameters = (
-        "n_components", "covariance_type", "half_life", "reg_covar", "weight_concentration_prior", "mean_prior",
-        "mean_precision_prior", "degrees_of_freedom_prior", "covariance_prior",
+        "n_components", "covariance_type", "scale_columns", "half_life", "reg_covar", "weight_concentration_prior",
+        "mean_prior", "mean_precision_prior", "degrees_of_freedom_prior", "covariance_prior",
     )  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CONSTRAINTS,
         "covariance_type": [StrOptions(set(COVARIANCES))],
+        "scale_columns": ["boolean"],
         "reg_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
         "init_params": [StrOptions(set(INIT_PARAMS))],
         "means_init": ["array-like", None],
@@ -142,7 +150,7 @@ class GaussianMixture(MixtureEstimator):
 
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | Literal["auto"] = 1,
         *,
         covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
         tol: float = 1e-3,
@@ -167,6 +175,7 @@ class GaussianMixture(MixtureEstimator):
         covariance_prior: Any = None,
         n_threads: int | None = None,
         parts: int = 1,
+        scale_columns: bool = False,
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -192,13 +201,15 @@ class GaussianMixture(MixtureEstimator):
         self.covariance_prior = covariance_prior
         self.n_threads = n_threads
         self.parts = parts
+        self.scale_columns = scale_columns
 
     # Parameters to learner
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         mean_prior = None if self.mean_prior is None else shaped(self.mean_prior, (width,), "mean_prior")
-        family = Gaussian(
+        kind = ScaledGaussian if self.scale_columns else Gaussian
+        family = kind(
             self.n_components, self.covariance_type, self.reg_covar, mean_prior, self.mean_precision_prior,
             self.degrees_of_freedom_prior, self.covariance_prior,
         )  # fmt: skip
@@ -232,8 +243,7 @@ class GaussianMixture(MixtureEstimator):
     @property
     def means_(self) -> Array:
         """Mean of each component."""
-        components = self._reading()[1].components
-        return components.means + components.origin
+        return self._family.means(self._reading()[1].components)
 
     @property
     def covariances_(self) -> Array:
@@ -281,6 +291,18 @@ class GaussianMixture(MixtureEstimator):
                 lambda columns: mean_intervals(self._family, belief, limits.level, columns),
             )
         )  # fmt: skip
+
+    def _patterns(self) -> Array:
+        return self.means_
+
+    def _gaussians(self) -> Any:
+        return self
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        k = int(self.predict_one(row))
+        covariances = self.covariances_
+        covariance = covariances if self._family.covariance_type == "tied" else covariances[k]
+        return gaussian_oddities(column_names(self, self.n_features_in_), row, self.means_[k], covariance, most)
 
     def _variances(self) -> Array:
         """Variance of each column in each component, whatever the kind (K, d)."""

@@ -25,11 +25,8 @@ class GivenParameters:
 
     def __call__(self, found: MixtureParameters) -> MixtureParameters:
         """Return the start's parameters with the given ones in their place."""
-        origin = found.components.origin
-        means = found.components.means + origin if self.means is None else self.means
-        factor = found.components.factor if self.factor is None else self.factor
         log_weights = found.log_weights if self.weights is None else np.log(np.maximum(self.weights, 1e-300))
-        return MixtureParameters(log_weights, self.family.from_precisions(origin, means, factor))
+        return MixtureParameters(log_weights, self.family.exchanged(found.components, self.means, self.factor))
 
 
 def given_parameters(

@@ -17,6 +17,7 @@ from headwater.estimators.chain_streams import ChainStreams
 from headwater.estimators.chains import (
     GivenChain,
     Hold,
+    check_keys,
     check_numbers,
     check_probabilities,
 )
@@ -123,7 +124,7 @@ class HiddenMarkovEstimator(ChainStreams):
         if array.min() <= 0.0:
             raise ValueError(f"{name} must be positive, got {array.min():g}")
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         family, k = self._family(width), self.n_components
         hold = Hold(family, self.params) if set(self.params) < set(self._letters) else None
@@ -195,7 +196,7 @@ class HiddenMarkovEstimator(ChainStreams):
 
     @startprob_.setter
     def startprob_(self, value: Any) -> None:
-        self._give("startprob_", check_probabilities(value, (self.n_components,), "startprob_"))
+        self._give("startprob_", check_probabilities(value, (self._number,), "startprob_"))
 
     @property
     def transmat_(self) -> Array:
@@ -205,7 +206,7 @@ class HiddenMarkovEstimator(ChainStreams):
 
     @transmat_.setter
     def transmat_(self, value: Any) -> None:
-        self._give("transmat_", check_probabilities(value, (self.n_components, self.n_components), "transmat_"))
+        self._give("transmat_", check_probabilities(value, (self._number, self._number), "transmat_"))
 
     @property
     def monitor_(self) -> Monitor:
@@ -240,6 +241,13 @@ class HiddenMarkovEstimator(ChainStreams):
             raise ValueError("models must have the same values of what params leaves out, got different ones")
 
     # Parameters that are set by hand
+
+    @property
+    def _number(self) -> int:
+        """Number of components of what is set by hand."""
+        if self._auto:
+            raise ValueError("n_components must be a number where parameters are set by hand, got 'auto'")
+        return int(self.n_components)
 
     @abstractmethod
     def _given_emissions(self) -> Any:
@@ -287,6 +295,17 @@ class HiddenMarkovEstimator(ChainStreams):
         names = [f"state {k}" for k in range(len(often))]
         matrices = (matrix_of("Passages between states", names, transitions, often, shown),) if len(often) > 1 else ()
         return {**found, "component": "state", "weight": "how often", "components": components, "matrices": matrices}
+
+    def _row_scores(self, **chunk: Any) -> Array:
+        key = chunk.pop("key", None)
+        if key is None or np.isscalar(key):
+            return self.score_steps(**chunk)
+        rows = self._checked(chunk["X"])
+        _, _, places = check_keys(key, len(rows))
+        order = np.argsort(places, kind="stable")  # each sequence in one piece
+        scores = np.empty(len(rows))
+        scores[order] = self.score_steps(rows[order], np.bincount(places))
+        return scores
 
     def _shares_of(self, state: State) -> Array:
         statistics: Any = state.statistics if state.average is None else state.average

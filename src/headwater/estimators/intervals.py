@@ -47,6 +47,6 @@ def _marginals(family: Gaussian, belief: GaussianBelief) -> tuple[Array, Array, 
     if family.kind.matrix:
         scale, dof = np.diagonal(scale, axis1=-2, axis2=-1), dof - width + 1.0
     elif family.spherical:
-        scale, dof = scale[:, None] * width, dof * width
+        scale, dof = scale.reshape(k, -1) * width, dof * width
     shape = (k, width)
     return np.broadcast_to(scale, shape), np.broadcast_to(dof, shape), np.broadcast_to(precision, shape)

@@ -39,8 +39,8 @@ class ItakuraSaitoNMF(FactorEstimator):
 
     Parameters
     ----------
-    n_components : int, default=10
-        Number of spectra.
+    n_components : int or 'auto', default=10
+        Number of spectra. With 'auto' models with several numbers of them race for the rows (see `race_`).
     weight_shape : float or 'learn', default='learn'
         Shape of the inverse Gamma prior of the weights, from 0.1 to 50: the smaller, the more do frames differ in them.
         Learned, it is one for all components. One that is much smaller than the truth lets components die out.
@@ -136,7 +136,7 @@ class ItakuraSaitoNMF(FactorEstimator):
 
     def __init__(
         self,
-        n_components: int = 10,
+        n_components: int | Literal["auto"] = 10,
         *,
         weight_shape: float | Literal["learn"] = "learn",
         weight_scale: float | Literal["learn"] = "learn",
@@ -174,7 +174,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         tags.input_tags.positive_only = True
         return tags
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         shape = None if isinstance(self.weight_shape, str) else float(self.weight_shape)
         model = Spectra(self.n_components, shape, float(self.component_prior))
@@ -413,6 +413,13 @@ class ItakuraSaitoNMF(FactorEstimator):
             facts=(Value("shape of the weights", self.weight_shape_),),
             values_left_out=max(0, len(names) - limits.values), **hidden(shares, shown),
         )  # fmt: skip
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        frame, expected = np.asarray(row, dtype=float), self.transform_one(row) @ self.components_
+        decibels = 10.0 * np.log10(np.maximum(frame, 1e-300) / np.maximum(expected, 1e-300))
+        loud = np.argsort(-decibels, kind="stable")[:most]
+        names = column_names(self, self.n_features_in_, "bin ")
+        return tuple(Value(names[at], float(frame[at]), standing=float(decibels[at] / 3.0)) for at in loud)
 
     def _shares_of(self, state: State) -> Array:
         parameters, statistics = state.parameters, cast(Any, state.statistics)

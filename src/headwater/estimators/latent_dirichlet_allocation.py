@@ -14,8 +14,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
 from headwater.estimators.base import one_line
-from headwater.estimators.describing import Limits, column_names, word_components
-from headwater.estimators.description import Description
+from headwater.estimators.describing import Limits, column_names, count_oddities, word_components
+from headwater.estimators.description import Description, Value
 from headwater.estimators.factors import FactorEstimator
 from headwater.learner import Learner, report, settle, widened
 from headwater.models.protocol import StartSettings
@@ -39,8 +39,8 @@ class LatentDirichletAllocation(FactorEstimator):
 
     Parameters
     ----------
-    n_components : int, default=10
-        Number of topics.
+    n_components : int or 'auto', default=10
+        Number of topics. With 'auto' models with several numbers of them race for the rows (see `race_`).
     doc_topic_prior : float, array-like of shape (n_components,) or 'learn', optional
         Dirichlet parameter of the proportions of a document: one for all topics, one for each, or learned on the way
         (Minka's fixed point, as a statistic of the stream). Default 1 / n_components.
@@ -135,7 +135,7 @@ class LatentDirichletAllocation(FactorEstimator):
 
     def __init__(
         self,
-        n_components: int = 10,
+        n_components: int | Literal["auto"] = 10,
         *,
         doc_topic_prior: Any = None,
         topic_word_prior: float | None = None,
@@ -174,7 +174,7 @@ class LatentDirichletAllocation(FactorEstimator):
         tags.input_tags.positive_only = True
         return tags
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         k = self.n_components
         words = 1.0 / k if self.topic_word_prior is None else float(self.topic_word_prior)
@@ -452,6 +452,13 @@ class LatentDirichletAllocation(FactorEstimator):
             component="topic", weight="share of words",
             **word_components(names, self._shares(), self.topics_, limits, self.components_),
         )  # fmt: skip
+
+    def _patterns(self) -> Array:
+        return self.topics_
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        names = column_names(self, self.n_features_in_, "word ")
+        return count_oddities(names, row, self.transform_one(row) @ self.topics_, most)
 
     def _shares_of(self, state: State) -> Array:
         statistics: Any = state.statistics if state.average is None else state.average

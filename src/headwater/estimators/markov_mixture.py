@@ -21,7 +21,7 @@ from headwater.estimators.describing import (
     symbol_names,
     word_components,
 )
-from headwater.estimators.description import Description
+from headwater.estimators.description import Description, Value
 from headwater.estimators.sequence_mixture import SequenceMixture
 from headwater.estimators.sequences import check_sequences, transition_counts
 from headwater.families.multinomial import Multinomial
@@ -40,8 +40,8 @@ class MarkovMixture(SequenceMixture):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of components.
+    n_components : int or 'auto', default=1
+        Number of components. With 'auto' models with several numbers of them race for the rows (see `race_`).
     n_symbols : int, optional
         Symbols are 0, 1, ..., n_symbols - 1. Default: as many as the first sequences that are learned have.
     startprob_prior, transmat_prior : float, optional
@@ -105,7 +105,7 @@ weight_concentration_prior, n_threads, parts
 
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | Literal["auto"] = 1,
         *,
         n_symbols: int | None = None,
         tol: float = 1e-3,
@@ -164,7 +164,7 @@ weight_concentration_prior, n_threads, parts
         n_samples = self._checked_number(n_samples)
         lengths = self._checked_lengths(n_samples, length)
         rng = self._rng()
-        components = np.repeat(np.arange(self.n_components), rng.multinomial(n_samples, self.weights_ / self.weights_.sum()))
+        components = np.repeat(np.arange(self.n_components_), rng.multinomial(n_samples, self.weights_ / self.weights_.sum()))
         start, steps = np.cumsum(self.startprob_, axis=1), np.cumsum(self.transmat_, axis=2)
         symbols = np.zeros((n_samples, int(lengths.max(initial=0))), dtype=np.int64)
         for place in range(symbols.shape[1]):  # all sequences at once, a symbol at a time
@@ -204,7 +204,7 @@ weight_concentration_prior, n_threads, parts
 
     # The machinery
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         size = _symbols_of(width)
         prior = None
@@ -258,6 +258,19 @@ weight_concentration_prior, n_threads, parts
         return Description(width="symbols",
             columns=self.n_symbols_, **{**found, "value": "probability to come first"}, matrices=tuple(matrices)
         )  # fmt: skip
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        symbols = np.asarray(row, dtype=np.int64)
+        if not len(symbols):
+            return ()
+        names, k = symbol_names(self, self.n_symbols_), int(self.predict([symbols])[0])
+        chances = np.append(self.startprob_[k, symbols[0]], self.transmat_[k, symbols[:-1], symbols[1:]])
+        places = np.argsort(chances, kind="stable")[:most]
+        steps = [
+            f"{names[symbols[at - 1]]} → {names[symbols[at]]}" if at else f"starts with {names[symbols[0]]}" for at in places
+        ]
+        found = {step: Value(step, float(chances[at])) for step, at in zip(steps, places, strict=True)}
+        return tuple(found.values())
 
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         start, steps = self.startprob_, self.transmat_

@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from headwater.estimators import racing
 from headwater.estimators.base import RESULTS, StreamingEstimator, one_line
-from headwater.matching import merge_any
+from headwater.matching import MergeReport, merge_any
+from headwater.state import State
 
 Estimator = TypeVar("Estimator", bound=StreamingEstimator)
 
@@ -91,14 +93,7 @@ def merge(models: Iterable[Estimator]) -> Estimator:
         common = slice(min(map(len, names)) if first._grows else None)
         if not np.array_equal(names[0][common], names[1][common]):
             raise ValueError(f"models must have the same columns, got {list(names[0])} and {list(names[1])}")
-    state, report = merge_any(
-        [model._learner for model in given],
-        [model._state for model in given],
-        [getattr(model, "merge_report_", None) for model in given],
-    )
-    leading = given[report.reference]
-    merged = copy(leading)
-    merged._set(state, leading._learner)
+    merged, report = _merged_races(given) if all("_race" in model.__dict__ for model in given) else _merged(given)
     for name in RESULTS:
         merged.__dict__.pop(name, None)
     merged.merge_report_ = report
@@ -109,14 +104,54 @@ def merge(models: Iterable[Estimator]) -> Estimator:
     return merged
 
 
+def _merged(given: list[Estimator], rivals: list[Any] | None = None) -> tuple[Estimator, MergeReport]:
+    """Merge models that are alike, or those that race for them."""
+    parts = rivals or given
+    state, report = merge_any(
+        [model._learner for model in parts],
+        [model._state for model in parts],
+        [getattr(model, "merge_report_", None) for model in given],
+    )
+    leading: Any = parts[report.reference]
+    merged = copy(leading)
+    merged._set(state, leading._learner)
+    return merged, report
+
+
+def _merged_races(given: list[Estimator]) -> tuple[Estimator, MergeReport]:
+    """Merge models of which some race: those with one number of components each, for all that run in every race."""
+    begun = [model for model in given if not model._waits]
+    if not begun:
+        # Rows that wait for a race are what each has learned: the largest goes on with those of the others.
+        waiting, report = _merged(given, [racing.standing(model, model._least_components, 2**62) for model in given])
+        assert waiting._state.buffer is not None
+        merged = copy(given[report.reference])
+        merged._set(State(waiting._state.key), merged._own_learner)
+        merged._advance(waiting._state.buffer.batch(), merged._own_learner, False)
+        return merged, report
+    common = set.intersection(*(set(model._race.running) for model in begun))
+    if not common:
+        chosen = " and ".join(dict.fromkeys(str(model.n_components_) for model in begun))
+        raise ValueError(
+            f"models must have one n_components, got {chosen}, which 'auto' chose: learn again with one of these numbers"
+        )
+    led = {k: sum(model.n_samples_seen_ for model in begun if model.n_components_ == k) for k in sorted(common)}
+    leader = max(led, key=lambda k: led[k])
+    found = {k: _merged(given, [racing.standing(model, k, model._race.warm_up) for model in given]) for k in sorted(common)}
+    report = found[leader][1]
+    merged = copy(given[report.reference])
+    races = [model._race for model in begun]
+    racing.resume(merged, races, [rival for rival, _ in found.values()], leader)
+    return merged, report
+
+
 def _check_alike(one: StreamingEstimator, other: StreamingEstimator) -> None:
     one._check_merge(other)
     if one.n_features_in_ != other.n_features_in_:
         raise ValueError(f"models must have one width, got {one.n_features_in_} and {other.n_features_in_} columns")
-    if one._learner.algorithm != other._learner.algorithm:
-        raise ValueError(
-            f"models must be learned by one algorithm, got {one._learner.algorithm} and {other._learner.algorithm}"
-        )
+    algorithms = one._own_learner.algorithm, other._own_learner.algorithm
+    if algorithms[0] != algorithms[1]:
+        raise ValueError(f"models must be learned by one algorithm, got {algorithms[0]} and {algorithms[1]}")
     for name in one._merge_parameters:
         values = one._learned_with(name), other._learned_with(name)
         if not _equal(*values):

@@ -25,7 +25,7 @@ from headwater.statistics import Array
 
 # Parameters that every mixture has, and the values they take.
 CONSTRAINTS: dict[str, list[Any]] = {
-    "n_components": [Interval(numbers.Integral, 1, None, closed="left")],
+    "n_components": [Interval(numbers.Integral, 1, None, closed="left"), StrOptions({"auto"})],
     "tol": [Interval(numbers.Real, 0.0, None, closed="left")],
     "max_iter": [Interval(numbers.Integral, 0, None, closed="left")],
     "n_init": [Interval(numbers.Integral, 1, None, closed="left")],
@@ -39,7 +39,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "warm_up": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
     "weight_concentration_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     "n_threads": [None, Interval(numbers.Integral, 1, None, closed="left")],
-    "parts": [Interval(numbers.Integral, 1, None, closed="left")],
+    "parts": [Interval(numbers.Integral, 1, 4096, closed="both")],
 }
 
 
@@ -49,7 +49,6 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     # What a subclass says
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
-    # Parameters that hold something for every component, and mean nothing once there are fewer of them.
     _given_start: ClassVar[tuple[str, ...]] = ("weights_init",)
 
     def _check_parameters(self) -> None:
@@ -354,6 +353,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         kept[np.argmax(weights)] = True
         pruned = copy(self)
         pruned.set_params(n_components=int(kept.sum()), **dict.fromkeys(self._given_start), **self._parameters_of(kept))
+        pruned._win(None)
         learner = pruned._make_learner(self._learner.width)
         pruned._set(chosen(self._learner, learner, self._reading()[0], np.flatnonzero(kept)), learner)
         for name in RESULTS:

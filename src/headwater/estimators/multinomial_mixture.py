@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from headwater.algorithms import Algorithm
 from headwater.estimators.count_mixture import CountMixture
-from headwater.estimators.describing import Limits, column_names, word_components
-from headwater.estimators.description import Description
+from headwater.estimators.describing import Limits, column_names, count_oddities, word_components
+from headwater.estimators.description import Description, Value
 from headwater.estimators.given import given_probabilities, shaped
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.families.multinomial import Multinomial
@@ -31,8 +31,8 @@ class MultinomialMixture(CountMixture):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of components.
+    n_components : int or 'auto', default=1
+        Number of components. With 'auto' models with several numbers of them race for the rows (see `race_`).
     tol : float, default=1e-3
         Passes of `fit` end when the objective per row gains less.
     max_iter : int, default=100
@@ -129,7 +129,7 @@ class MultinomialMixture(CountMixture):
 
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | Literal["auto"] = 1,
         *,
         tol: float = 1e-3,
         max_iter: int = 100,
@@ -189,7 +189,7 @@ class MultinomialMixture(CountMixture):
             known = self._named_columns = (names, {name: place for place, name in enumerate(names)})
         return known[1]
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         prior = self.probability_concentration_prior
         if prior is not None:
@@ -242,6 +242,13 @@ class MultinomialMixture(CountMixture):
                 names, weights, self.probabilities_, limits, self.probability_concentration_, self._weight_intervals(limits)
             )
         )
+
+    def _patterns(self) -> Array:
+        return self.probabilities_
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        names, k = column_names(self, self.n_features_in_), int(self.predict_one(row))
+        return count_oddities(names, row, self.probabilities_[k], most)
 
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         names = getattr(self, "feature_names_in_", None)

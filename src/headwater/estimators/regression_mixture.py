@@ -35,8 +35,8 @@ class RegressionMixture(TargetMixture):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of regressions.
+    n_components : int or 'auto', default=1
+        Number of regressions. With 'auto' models with several numbers of them race for the rows (see `race_`).
     fit_intercept : bool, default=True
         Whether the regressions have an intercept. Without one, inputs should not lie far from zero in units of their spread.
     gating : {'fixed', 'input'}, default='fixed'
@@ -158,7 +158,7 @@ class RegressionMixture(TargetMixture):
 
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | Literal["auto"] = 1,
         *,
         fit_intercept: bool = True,
         gating: Literal["fixed", "input"] = "fixed",
@@ -215,7 +215,7 @@ class RegressionMixture(TargetMixture):
 
     # Parameters to learner
 
-    def _make_learner(self, width: int) -> Learner:
+    def _described(self, width: int) -> Learner:
         self._check_parameters()
         k, inputs = self.n_components, width - self._target_columns
         coef_prior = None if self.coef_prior is None else shaped(self.coef_prior, (inputs,), "coef_prior")
@@ -389,6 +389,12 @@ class RegressionMixture(TargetMixture):
         return Description(
             value="coefficient", components=components, values_left_out=coef.shape[1] - len(columns), **hidden(weights, shown)
         )
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        inputs, y = np.asarray(row[:-1], dtype=float), float(row[-1])
+        k = int(self.predict_components(inputs[None], [y])[0])
+        expected = float(inputs @ self.coef_[k] + self.intercept_[k])
+        return (Value("target", y, standing=(y - expected) / float(np.sqrt(self.noise_variance_[k]))),)
 
     def _input_spreads(self) -> tuple[Array, float]:
         """Standard deviations of the inputs and of the target, over all rows."""

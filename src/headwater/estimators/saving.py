@@ -1,187 +1,39 @@
-"""Estimators in model files: `save`, `load`, and the parameters and results that are kept beside the state."""
+"""Estimators in model files: `save`, `load`, and what is done on the way there and back."""
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import headwater
-from headwater import algorithms, schedules
+from headwater.estimators import racing
 from headwater.estimators.base import StreamingEstimator
-from headwater.history import History
-from headwater.matching import Match, MergeReport
+from headwater.estimators.stored_parameters import read_parameter, write_parameter
+from headwater.estimators.stored_results import AS_IT_IS, RESULTS, read_race
+from headwater.learner import Learner
 from headwater.state import State
 from headwater.storage import container
 from headwater.storage.states import StateReader, holds_rows, without_rows, write_state
 from headwater.storage.trees import Damaged, Reader, Writer
 
-# Objects that a parameter may be, by the names of their classes.
-OBJECTS = {
-    kind.__name__: kind
-    for room in (algorithms, schedules)
-    for kind in vars(room).values()
-    if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == room.__name__
-}
-# What is learned beside the state, and how it is read. A reader gets the reader of arrays, the tree, and a path.
-Read = Callable[[Reader, Any, str], Any]
-
-
-def _real(reader: Reader, tree: Any, path: str) -> float:
-    return reader.number(tree, path, finite=False)
-
-
-def _names(reader: Reader, tree: Any, path: str) -> Any:
-    return np.array([reader.expect(one, str, path) for one in reader.items(tree, path)], dtype=object)
-
-
-def _plain(reader: Reader, tree: Any, path: str) -> Any:
-    """What JSON knows, as it is; those who use it check it."""
-    return reader.expect(tree, dict, path)
-
-
-def _history(reader: Reader, tree: Any, path: str) -> History:
-    try:
-        return History.from_dict(reader.expect(tree, dict, path))
-    except ValueError as error:
-        raise Damaged(f"{path}: {error}") from error
-
-
-def _given(reader: Reader, tree: Any, path: str) -> dict[str, Any]:
-    pairs = [reader.items(pair, path) for pair in reader.items(tree, path)]
-    return {
-        reader.expect(name, str, path): reader.array(one, path, np.float64, _shape_of(reader, one, path)) for name, one in pairs
-    }
-
-
-def _opened(reader: Reader, tree: Any, path: str) -> dict[Any, int]:
-    found: dict[Any, int] = {}
-    for pair in reader.items(tree, path):
-        key, number = reader.items(pair, path) if isinstance(pair, list) and len(pair) == 2 else (b"", 0)
-        if not (key is None or type(key) in (str, int)):
-            raise Damaged(f"{path} has a key that is no name and no number")
-        found[key] = reader.whole(number, path)
-    return found
-
-
-def _shape_of(reader: Reader, tree: Any, path: str) -> tuple[int, ...]:
-    name = tree.get("array") if isinstance(tree, dict) else None
-    if not isinstance(name, str) or name not in reader.arrays:
-        raise Damaged(f"{path} names an array that is not there")
-    return tuple(reader.arrays[name].shape)
-
-
-def _vector(reader: Reader, tree: Any, path: str, dtype: Any = np.float64) -> Any:
-    return reader.array(tree, path, dtype, (None,))
-
-
-def _merge_report(reader: Reader, tree: Any, path: str) -> MergeReport:
-    parts = reader.parts(tree, "MergeReport", {part.name for part in fields(MergeReport) if part.compare}, path)
-
-    def wholes(items: Any) -> tuple[int, ...]:
-        return tuple(reader.whole(one, path) for one in reader.items(items, path))
-
-    matches = []
-    for one in reader.items(parts["matches"], path):
-        match = reader.parts(one, "Match", {part.name for part in fields(Match) if part.compare}, path)
-        numbers = [_vector(reader, match[name], path) for name in ("divergence", "margin", "contrast")]
-        matches.append(Match(wholes(match["models"]), _vector(reader, match["components"], path, np.int64), *numbers))
-    held = frozenset(reader.expect(one, str, path) for one in reader.items(parts["held"], path))
-    models, rows, reference = (reader.whole(parts[name], path) for name in ("models", "rows", "reference"))
-    repaired, replayed = wholes(parts["repaired"]), wholes(parts["replayed"])
-    return MergeReport(models, rows, reference, tuple(matches), repaired, replayed, held)
-
-
-RESULTS: dict[str, Read] = {
-    "n_features_in_": lambda reader, tree, path: reader.whole(tree, path, 1),
-    "feature_names_in_": _names,
-    "converged_": lambda reader, tree, path: reader.expect(tree, bool, path),
-    "n_iter_": lambda reader, tree, path: reader.whole(tree, path, 0),
-    "lower_bound_": _real,
-    "lower_bounds_": lambda reader, tree, path: [_real(reader, one, path) for one in reader.items(tree, path)],
-    "merge_report_": _merge_report,
-    "schema_": _plain,
-    "history_": _history,
-    "_open": _opened,
-    "_given": _given,
-}
-AS_IT_IS = ("schema_", "history_")
 MOST_UNSEEN = 10**6  # components of a model that is still in its warm-up
-
-
-# Parameters
-
-
-def write_parameter(writer: Writer, value: Any, name: str) -> Any:
-    """Return the tree of a parameter, in which tuples, lists, objects and functions are told apart."""
-    if isinstance(value, np.random.RandomState):
-        kind, keys, place, has_gauss, gauss = value.get_state()
-        return {
-            "random": [kind, writer.write(np.asarray(keys), f"parameters/{name}"), int(place), int(has_gauss), float(gauss)]
-        }
-    if isinstance(value, tuple | list):
-        kind = "tuple" if isinstance(value, tuple) else "list"
-        return {kind: [write_parameter(writer, one, f"{name}/{at}") for at, one in enumerate(value)]}
-    if is_dataclass(value) and type(value).__name__ in OBJECTS:
-        parts = {part.name: getattr(value, part.name) for part in fields(value)}
-        return {"object": type(value).__name__, **{one: write_parameter(writer, part, name) for one, part in parts.items()}}
-    if callable(value):
-        return {"function": name}
-    if value is None or isinstance(value, bool | str | int | float | np.generic | np.ndarray):
-        return writer.write(value, f"parameters/{name}")
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError):
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} is {type(value).__name__}, which no model file can hold")
-    return writer.write(array, f"parameters/{name}")
-
-
-def read_parameter(reader: Reader, tree: Any, name: str, functions: Mapping[str, Any]) -> Any:
-    """Return a parameter; the estimator checks whether it makes sense."""
-    if tree is None or isinstance(tree, bool | str | int | float):
-        return tree
-    record = reader.expect(tree, dict, name)
-    if set(record) == {"float"}:
-        return reader.number(record, name, finite=False)
-    if set(record) == {"tuple"} or set(record) == {"list"}:
-        ((kind, items),) = record.items()
-        values = [read_parameter(reader, one, name, functions) for one in reader.items(items, name)]
-        return tuple(values) if kind == "tuple" else values
-    if set(record) == {"function"}:
-        if name not in functions:
-            raise Damaged(f"it needs {name}, a function, which no file can hold: pass it on as load(path, {name}=...)")
-        return functions[name]
-    if "object" in record:
-        parts = dict(record)
-        kind = OBJECTS.get(str(parts.pop("object")))
-        if kind is None or not set(parts) <= {part.name for part in fields(kind)}:
-            raise Damaged(f"{name} is an object that is not known")
-        return kind(**{one: read_parameter(reader, part, name, functions) for one, part in parts.items()})
-    if set(record) == {"random"}:
-        kind, keys, place, has_gauss, gauss = reader.items(record["random"], name)
-        state = np.random.RandomState()
-        state.set_state((kind, reader.array(keys, name, np.uint32, (624,)), place, has_gauss, gauss))
-        return state
-    shape = _shape_of(reader, record, name)
-    return reader.array(record, name, reader.arrays[record["array"]].dtype, shape, missing=True)
-
-
-# Models
+PRIVATE = {"_state", "_own_learner", "_parameters", "_cache", "_race", "_rivals"}
 
 
 def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, answers: bool = True) -> tuple[Any, Any]:
     """Return header and arrays of the file of a model."""
     model._fitted_state()
-    learner, state = model._learner, model._state
+    race, rivals = model.__dict__.get("_race"), model.__dict__.get("_rivals", ())
+    learner, state = model._own_learner, model._state
     if not raw_rows:
+        if race is not None and not race.over:
+            learner, rivals = model._learner, ()
+            race = race.decided(state.rows, learner.model.n_components)
         state = without_rows(learner, state)
     writer = Writer()
     known = dict(zip(model._parameter_names(), model._parameters[1], strict=True))
@@ -194,7 +46,7 @@ def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, 
     if strange:
         raise TypeError(f"{type(model).__name__} has {', '.join(sorted(strange))}, which no model file can hold")
     header = {
-        "headwater": headwater.__version__,
+        "headwater": import_module("headwater").__version__,
         "model": type(model).__name__,
         "width": learner.width,
         "rows": state.rows,
@@ -207,7 +59,9 @@ def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, 
             else writer.write(list(value) if name.endswith("names_in_") else value, name)
             for name, value in results.items()
         },
-        "state": write_state(writer, learner, state, "state"),
+        "race": writer.write(race, "race"),
+        "rivals": [_write_rival(writer, rival) for rival in rivals],
+        "state": None if rivals else write_state(writer, learner, state, "state"),
     }
     header["tables"] = writer.tables
     if extra is not None:
@@ -218,7 +72,9 @@ def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, 
     return header, writer.arrays
 
 
-PRIVATE = {"_state", "_learner", "_parameters", "_cache"}
+def _write_rival(writer: Writer, rival: StreamingEstimator) -> dict[str, Any]:
+    k = rival.n_components
+    return {"n_components": k, "state": write_state(writer, rival._own_learner, rival._state, f"rivals/{k}")}
 
 
 def _as_json(value: Any) -> Any:
@@ -248,16 +104,46 @@ def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[
         if name not in RESULTS:
             raise Damaged(f"it has the result {name[:50]!r}, which no model has")
         model.__dict__[name] = RESULTS[name](reader, tree, name)
-    learner = model._make_learner(reader.whole(header.get("width"), "width", 1))
-    _check_columns(model, learner.width)
-    state = StateReader(reader, learner).state(header.get("state"), "state")
-    for batch in (*state.waiting, *(() if state.buffer is None else (state.buffer.batch(),))):
-        model._check_stored(batch.X, learner.width)
-    model._set(state, learner)
-    _check_reading(model, state)
+    if (header.get("race") is not None) != model._auto:
+        raise Damaged("it has a race of numbers of components, or should have one")
+    width = reader.whole(header.get("width"), "width", 1)
+    _check_columns(model, width)
+    if model._auto:
+        model._race, model._rivals = read_race(reader, header.get("race"), "race"), ()
+        if model._race.leader > most:
+            raise Damaged("it has a race of more components than there are numbers in it")
+    rivals = reader.items(header.get("rivals"), "rivals")
+    if rivals:
+        _read_rivals(reader, model, rivals, width)
+    else:
+        learner = model._make_learner(width)
+        model._set(_read_state(reader, model, learner, header.get("state"), "state"), learner)
+    _check_reading(model, model._state)
     for name in changed:
         setattr(model, name, parameters[name])
     return model
+
+
+def _read_state(reader: Reader, model: StreamingEstimator, learner: Learner, tree: Any, path: str) -> State:
+    state = StateReader(reader, learner).state(tree, path)
+    for batch in (*state.waiting, *(() if state.buffer is None else (state.buffer.batch(),))):
+        model._check_stored(batch.X, learner.width)
+    return state
+
+
+def _read_rivals(reader: Reader, model: StreamingEstimator, trees: list[Any], width: int) -> None:
+    """Let a model go on with a race; those that run in it have states of their own, and it answers by the leader's."""
+    race, rivals = model.__dict__.get("_race"), []
+    for tree in trees:
+        parts = reader.expect(tree, dict, "rivals")
+        rival = racing.rival_of(model, reader.whole(parts.get("n_components"), "rivals", 1), race.warm_up if race else 0)
+        rival.n_features_in_ = model.n_features_in_
+        learner = rival._make_learner(width)
+        rival._set(_read_state(reader, rival, learner, parts.get("state"), f"rivals/{rival.n_components}"), learner)
+        rivals.append(rival)
+    if race is None or race.over or race.running != tuple(rival.n_components for rival in rivals):
+        raise Damaged("it has others than those that run in its race")
+    racing.follow(model, race, tuple(rivals))
 
 
 def _check_columns(model: StreamingEstimator, width: int) -> None:
@@ -279,7 +165,7 @@ def _check_reading(model: StreamingEstimator, state: State) -> None:
 
 def estimator_named(name: Any) -> type[StreamingEstimator]:
     """Return the estimator of this name."""
-    home = headwater._HOME_OF.get(name) if isinstance(name, str) else None
+    home = import_module("headwater")._HOME_OF.get(name) if isinstance(name, str) else None
     if home is not None and home.startswith("headwater.estimators."):
         import_module(home)
     kinds: list[Any] = [StreamingEstimator]

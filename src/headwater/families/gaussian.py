@@ -305,15 +305,24 @@ class Gaussian:
 
     def picked(self, parameters: GaussianParameters, order: Any) -> GaussianParameters:
         """Return the parameters of some of the components."""
-        shared = {"origin"} | ({"factor"} if self.covariance_type == "tied" else set())
+        shared = {"origin", "units"} | ({"factor"} if self.covariance_type == "tied" else set())
         parts = {part.name: getattr(parameters, part.name) for part in fields(parameters)}
         return GaussianParameters(**{name: part if name in shared else part[order] for name, part in parts.items()})
 
     def from_precisions(self, origin: Array, means: Array, factor: Array) -> GaussianParameters:
         """Return parameters with these means (user's coordinates) and inverse Cholesky factors."""
-        k, width = means.shape
-        factor = np.ascontiguousarray(np.broadcast_to(factor[:, None], (k, width)) if self.spherical else factor)
-        centred = means - origin
+        return self.ready(origin, means - origin, factor[:, None] if self.spherical else factor)
+
+    def exchanged(self, found: GaussianParameters, means: Array | None, factor: Array | None) -> GaussianParameters:
+        """Return parameters with other means, or other inverse Cholesky factors, in the user's coordinates."""
+        if factor is None:
+            factor = found.factor[:, 0] if self.spherical else found.factor
+        return self.from_precisions(found.origin, self.means(found) if means is None else means, factor)
+
+    def ready(self, origin: Array, centred: Array, factor: Array) -> GaussianParameters:
+        """Return parameters with these means about the origin, and factors that may be the same for all columns."""
+        k, width = centred.shape
+        factor = np.ascontiguousarray(factor if self.kind.matrix else np.broadcast_to(factor, (k, width)))
         if self.kind.matrix:
             shift = np.einsum("...ij,kj->ki" if factor.ndim == 2 else "kij,kj->ki", factor, centred)
             log_diagonal = np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
@@ -526,6 +535,10 @@ class Gaussian:
         )  # fmt: skip
 
     # What users see
+
+    def means(self, parameters: GaussianParameters) -> Array:
+        """Means of parameters, in the user's coordinates."""
+        return parameters.means + parameters.origin
 
     def covariances(self, parameters: GaussianParameters) -> Array:
         """Covariances of parameters, in the shape scikit-learn gives them."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from headwater.statistics import Array, Statistics
 
@@ -40,7 +42,8 @@ class GaussianPrior:
     """What is believed of a component before any row: everything about `origin`, which the statistics share.
 
     `dof` and `scale` are nu0 and V0 of the Wishart with mean precision dof * inverse(scale), or of its Gamma cousins.
-    `floor` is added to the diagonal of covariances that are modes.
+    `floor` is added to the diagonal of covariances that are modes. `units` are those of the columns, if they have any: then all
+    but the origin is measured in them.
     """
 
     origin: Array
@@ -49,13 +52,15 @@ class GaussianPrior:
     dof: float
     scale: Array
     floor: float
+    units: Array = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True)
 class GaussianParameters:
     """Ready for the E-step kernels (see there); `means` are about the origin.
 
-    `power` and `stretch` are (K,), or (K, d) where every column has a tail of its own.
+    `power` and `stretch` are (K,), or (K, d) where every column has a tail of its own. Means and factor are in `units`, if
+    columns have any.
     """
 
     origin: Array
@@ -65,6 +70,7 @@ class GaussianParameters:
     offset: Array
     power: Array
     stretch: Array
+    units: Array = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True)

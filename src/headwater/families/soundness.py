@@ -61,7 +61,8 @@ def gaussian_prior(record: GaussianPrior) -> str:
     """Rows' worth of belief are not negative, and neither are variances."""
     scale = record.scale
     unsound = indefinite(scale, np.abs(scale).max()) if scale.ndim == 2 else below_zero(scale)
-    return NO_PRIOR if unsound or record.mean_precision < 0.0 or record.floor < 0.0 else ""
+    unsound = unsound or record.mean_precision < 0.0 or record.floor < 0.0 or bool(np.any(record.units <= 0.0))
+    return NO_PRIOR if unsound else ""
 
 
 def gaussian_parameters(record: GaussianParameters, matrix: bool) -> str:

@@ -1,10 +1,99 @@
-"""report: one page that says what a model has learned."""
+"""report: one page that says what a model has learned, how it went, how sure it is and what is odd."""
 
 from __future__ import annotations
 
+import os
+import tempfile
+from pathlib import Path
 from typing import Any
 
+from headwater.estimators.base import StreamingEstimator
 
-def report(model: Any, data: Any = None, path: Any = None) -> str:
-    """Return a page."""
-    raise NotImplementedError
+MISSING = "reports need matplotlib and jinja2: pip install 'headwater[plot]'"
+
+
+def report(
+    model: Any,
+    data: Any = None,
+    path: Any = None,
+    *,
+    title: str | None = None,
+    command: str | None = None,
+    source: str | None = None,
+    image_shape: tuple[int, int] | None = None,
+    components: int = 24,
+    values: int = 10,
+    odd_rows: int = 10,
+    level: float = 0.9,
+) -> str:
+    """Write one page of HTML about a model, which needs nothing else: no network, no scripts.
+
+    Parameters
+    ----------
+    model : estimator
+        A model that has learned something. What it went through is told if it was watched (see `Monitor`).
+    data : iterable of Chunk or arrays, optional
+        Rows to look for odd ones in, and to draw: read once, chunk by chunk. An array, a frame or a path will do.
+    path : str or path, optional
+        Where to write the page.
+    title : str, optional
+        Its headline. Default: the name of the model.
+    command : str, optional
+        The command that learned the model, to be told as it is.
+    source : str, optional
+        What was read, to be told as it is. Default: what the model knows of its stream.
+    image_shape : (int, int), optional
+        Height and width, where columns are pixels. Default: a square, if the columns look like pixels.
+    components, values, odd_rows : int
+        Most components to tell of, values of each, and odd rows.
+    level : float, default=0.9
+        Probability of the credible intervals.
+
+    Returns
+    -------
+    html : str
+        The page.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(3000, 2))
+    >>> html = hw.report(hw.GaussianMixture(1, random_state=0).partial_fit(rows), rows, title="Noise")
+    >>> "<h1>Noise</h1>" in html, "<script" in html
+    (True, False)
+    """
+    if not isinstance(model, StreamingEstimator):
+        raise TypeError(f"model must be a headwater model, got {type(model).__name__}")
+    try:
+        import jinja2
+        import matplotlib  # noqa: F401
+    except ImportError as missing:
+        raise ImportError(MISSING) from missing
+    from headwater.reports.context import context_of
+
+    found = context_of(
+        model, data, title=title, command=command, source=source, image_shape=image_shape, components=components,
+        values=values, odd_rows=odd_rows, level=level,
+    )  # fmt: skip
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("headwater.reports", "."), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    html = environment.get_template("page.html").render(found)
+    if path is not None:
+        _write(Path(path), html)
+    return html
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

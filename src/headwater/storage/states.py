@@ -27,6 +27,7 @@ from headwater.statistics import Statistics
 from headwater.storage.trees import Damaged, Reader, Writer
 
 LONGEST_NAME = 64
+HEAVIEST = 1e60  # a stream
 MOST_PARTS = 4096
 
 
@@ -83,6 +84,8 @@ class StateReader:
         if record["buffer"] is not None:
             raise Damaged(f"{path} is in a warm-up that is over")
         base = self._base(record["base"], f"{path}/base")
+        if min(progress.mass, progress.n_eff, base.progress.mass, base.progress.n_eff) <= 0.0:
+            raise Damaged(f"{path} has learned nothing, and yet has a base")
         statistics = self._statistics(record["statistics"], f"{path}/statistics")
         average = self._maybe(self._statistics, record["average"], f"{path}/average")
         if (average is None) != (base.average is None):
@@ -134,8 +137,9 @@ class StateReader:
 
     def _progress(self, tree: Any, path: str) -> Progress:
         progress = self.reader.read(tree, Progress(), path)
-        if progress.rows_seen < 0 or min(progress.weight_seen, progress.folds, progress.mass, progress.n_eff) < 0.0:
-            raise Damaged(f"{path} is negative")
+        weights = progress.weight_seen, progress.folds, progress.mass, progress.n_eff
+        if progress.rows_seen < 0 or min(weights) < 0.0 or max(weights) > HEAVIEST:
+            raise Damaged(f"{path} is negative, or more than any stream can hold")
         return progress
 
     def _base(self, tree: Any, path: str) -> Base:
@@ -164,7 +168,7 @@ class StateReader:
         return Summary(
             self._statistics(parts["statistics"], f"{path}/statistics"),
             self.reader.whole(parts["rows"], f"{path}/rows", 1),
-            self.reader.number(parts["size"], f"{path}/size", 0.0),
+            self.reader.number(parts["size"], f"{path}/size", 1e-300),
             self.reader.number(parts["score"], f"{path}/score", finite=False),
         )
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from headwater.families.table import Blend, Table, restored
 
 LARGEST = 2**62  # of a whole number
+HUGE = 1e250  # the squares of the largest rows are far below it
 UNBOUNDED = ("inf", "-inf", "nan")
 
 
@@ -183,10 +184,10 @@ class Reader:
             wanted = tuple("any" if size is None else size for size in shape)
             raise Damaged(f"{path} has the shape {array.shape}, and should have {wanted}")
         if dtype.kind in "fc":
-            sound = np.isfinite(array)
+            sound = np.abs(array) <= HUGE
             sound = sound | np.isnan(array) if missing else sound | np.isneginf(array) if zero_logs else sound
             if not sound.all():
-                raise Damaged(f"{path} holds {'infinity' if missing else 'NaN or infinity'}")
+                raise Damaged(f"{path} holds {'' if missing else 'NaN, '}infinity or a number beyond {HUGE:g}")
         return array
 
     def table(self, tree: Any, shape: tuple[int, int], path: str) -> Table | Blend:

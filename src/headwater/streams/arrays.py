@@ -12,8 +12,9 @@ from numpy.lib import format as npy
 from headwater.streams.options import Options
 from headwater.streams.pieces import Meter
 from headwater.streams.sentences import StreamError, reading
-from headwater.streams.tables import Head, Recipe
+from headwater.streams.tables import Head
 
+JUMPS = True
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
@@ -42,7 +43,7 @@ def head(piece: Any, options: Options) -> Head:
     return matrix_head(layout.rows, layout.width, layout.dtype, piece.name)
 
 
-def blocks(piece: Any, options: Options, recipe: Recipe, skip: int, meter: Meter) -> Iterator[Any]:
+def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
     """Yield matrices of some rows, after the rows to skip."""
     with reading(piece.name):
         path = piece.local()
@@ -63,22 +64,26 @@ def count(piece: Any, options: Options) -> int | None:
 def layout_of(path: str, name: str) -> Layout:
     """Read and check the header: a matrix of numbers that the file has room for."""
     with open(path, "rb") as file:
-        version = npy.read_magic(file)
-        if version not in HEADERS:
-            raise StreamError(f"{name} has version {version} of the .npy format, which is for structured arrays")
-        shape, fortran, dtype = HEADERS[version](file)
-        offset = file.tell()
+        layout = layout_of_header(file, name)
         size = file.seek(0, 2)
-    layout = Layout(tuple(shape), fortran, dtype, offset)
+    wanted = layout.offset + layout.rows * layout.width * layout.dtype.itemsize
+    if size != wanted:
+        how = "cut short" if size < wanted else "too long"
+        raise StreamError(f"{name} is {how}: {size} bytes, where its header says {wanted}")
+    return layout
+
+
+def layout_of_header(file: Any, name: str) -> Layout:
+    """Read and check the header of a .npy file: a vector or a matrix of numbers."""
+    version = npy.read_magic(file)
+    if version not in HEADERS:
+        raise StreamError(f"{name} has version {version} of the .npy format, which is for structured arrays")
+    shape, fortran, dtype = HEADERS[version](file)
+    layout = Layout(tuple(shape), fortran, dtype, file.tell())
     if dtype.hasobject or dtype.kind not in "biufc":
         raise StreamError(f"{name} must hold numbers, got an array of {dtype}")
     if len(shape) not in (1, 2) or min(shape) < 0:
         raise StreamError(f"{name} must hold a matrix, got an array of shape {tuple(shape)}")
-    wanted = offset + layout.rows * layout.width * dtype.itemsize
-    if size != wanted:
-        raise StreamError(
-            f"{name} is {'cut short' if size < wanted else 'too long'}: {size} bytes, where its header says {wanted}"
-        )
     return layout
 
 

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from headwater.streams.choosing import refuse_twice
 from headwater.streams.options import Options
 from headwater.streams.pieces import Meter, peeked
 from headwater.streams.sentences import StreamError, reading
-from headwater.streams.tables import Head, Recipe, chunk_rows_of
+from headwater.streams.tables import Head, chunk_rows_of
 
 FILE, STREAM, PARQUET = b"ARROW1", b"\xff\xff\xff\xff", b"PAR1"
+JUMPS = True
 SAMPLE_ROWS = 65536
 
 
@@ -26,15 +28,17 @@ def head(piece: Any, options: Options) -> Head:
         if batch is None:
             raise StreamError(f"{piece.name} has columns but no rows")
         sample = pa.Table.from_batches([batch])
-        return Head(tuple(schema.names), dict(zip(schema.names, schema.types, strict=True)), _Sample(sample))
+        return Head(
+            tuple(schema.names), dict(zip(schema.names, schema.types, strict=True)),
+            lambda name: sample.column(name).combine_chunks(),
+        )  # fmt: skip
 
 
-def blocks(piece: Any, options: Options, recipe: Recipe, skip: int, meter: Meter) -> Iterator[Any]:
+def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
     """Yield record batches of the columns that are wanted, after the rows to skip."""
     with reading(piece.name), _opened(piece) as file:
         names = file.schema.names
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise StreamError(f"{piece.name} has the column {twice[0]!r} more than once")
+        refuse_twice(names, piece.name)
         yield from file.batches(recipe.wanted(names, piece.name), skip, recipe.chunk_rows)
 
 
@@ -43,14 +47,6 @@ def count(piece: Any, options: Options) -> int | None:
     with reading(piece.name), _opened(piece) as file:
         rows: int | None = file.rows
         return rows
-
-
-class _Sample:
-    def __init__(self, table: Any) -> None:
-        self.table = table
-
-    def column(self, name: str) -> Any:
-        return self.table.column(name).combine_chunks()
 
 
 @contextmanager

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from headwater.streams.choosing import refuse_twice
 from headwater.streams.options import Options
 from headwater.streams.pieces import HEAD, Meter, peeked
 from headwater.streams.sentences import StreamError, reading, told
-from headwater.streams.tables import Head, Recipe
+from headwater.streams.tables import Head
 
+JUMPS = False
 DELIMITERS = (",", ";", "\t", "|", " ")
 LONGEST_LINE = 2**26
 MISSING = ["", "NA", "N/A", "NaN", "nan", "-nan", "-NaN", "null", "NULL", "None", "n/a", "#N/A", "<NA>", "?"]
@@ -22,17 +24,24 @@ def head(piece: Any, options: Options) -> Head:
         table = _parsed(found, names, headed, delimiter)
     if not table.num_rows:
         raise StreamError(f"{piece.name} has names of columns but no rows")
-    return Head(tuple(names), {name: table.schema.field(i).type for i, name in enumerate(names)}, _Sample(table, names))
+
+    def sample(name: str) -> Any:
+        return table.column(names.index(name)).combine_chunks()
+
+    return Head(tuple(names), {name: table.schema.field(i).type for i, name in enumerate(names)}, sample)
 
 
-def blocks(piece: Any, options: Options, recipe: Recipe, skip: int, meter: Meter) -> Iterator[Any]:
+def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
     """Yield record batches of the columns that are wanted."""
-    from pyarrow import csv
+    from pyarrow import bool_, csv
+    from pyarrow.types import is_boolean
 
     found, names, headed, delimiter = _looked(piece, options)
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise StreamError(f"{piece.name} has the column {twice[0]!r} more than once")
-    wanted = recipe.wanted(names, piece.name)
+    refuse_twice(names, piece.name)
+    wanted, types = recipe.wanted(names, piece.name), recipe.types()
+    with reading(piece.name):
+        first = _parsed(found, names, headed, delimiter)
+    types |= {name: bool_() for i, name in enumerate(names) if name in types and is_boolean(first.schema.field(i).type)}
     with reading(piece.name), piece.open(meter) as stream:
         try:
             yield from csv.open_csv(
@@ -41,7 +50,7 @@ def blocks(piece: Any, options: Options, recipe: Recipe, skip: int, meter: Meter
                     use_threads=False, column_names=names, skip_rows=int(headed), block_size=_block_size(found, piece.name)
                 ),
                 _parsing(delimiter),
-                csv.ConvertOptions(include_columns=wanted, column_types=recipe.types(), **_conversion()),
+                csv.ConvertOptions(include_columns=wanted, column_types=types, **_conversion()),
             )
         except ValueError as error:
             raise StreamError(_explained(piece.name, told(error), wanted)) from error
@@ -50,16 +59,6 @@ def blocks(piece: Any, options: Options, recipe: Recipe, skip: int, meter: Meter
 def count(piece: Any, options: Options) -> int | None:
     """Nobody knows before the end."""
     return None
-
-
-class _Sample:
-    """The first rows of a table, by names that were made up if it had none."""
-
-    def __init__(self, table: Any, names: list[str]) -> None:
-        self.table, self.names = table, names
-
-    def column(self, name: str) -> Any:
-        return self.table.column(self.names.index(name)).combine_chunks()
 
 
 def _looked(piece: Any, options: Options) -> tuple[bytes, list[str], bool, str]:

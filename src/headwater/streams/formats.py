@@ -11,13 +11,14 @@ from typing import Any
 
 from headwater.streams.sentences import StreamError
 
+ANY = "any"  # a format that holds one kind of rows or another
 COUNTS = re.compile(rb"\s*\d+\s*\n\s*\d+\s*\n\s*\d+\s*\n\s*\d+ \d+ \d+\s")
 PAIRS = re.compile(rb"[-+.\deE]+( qid:\d+)?( \d+:[-+.\deE]+)+\s*(#.*)?(\n|$)")
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files: `reader` names a module with `head`, `blocks` and `count`; `kind` one with `plan`."""
+    """A format of files: `reader` names a module with `head`, `blocks` and `count`."""
 
     name: str
     kind: str
@@ -29,10 +30,6 @@ class Format:
         """Return the module that reads it."""
         return import_module(f"headwater.streams.{self.reader}")
 
-    def plan(self) -> Any:
-        """Return the module that makes rows of it."""
-        return import_module(f"headwater.streams.{self.kind}")
-
 
 def _magic(*starts: bytes) -> Callable[[bytes], bool]:
     return lambda head: head.startswith(starts)
@@ -41,12 +38,23 @@ def _magic(*starts: bytes) -> Callable[[bytes], bool]:
 # Looked through in this order: what is told by its first bytes comes before what is told by its looks.
 FORMATS = (
     Format("parquet", "tables", "columnar", (".parquet", ".pq"), _magic(b"PAR1")),
-    Format("arrow", "tables", "columnar", (".arrow", ".feather", ".ipc", ".arrows"), _magic(b"ARROW1", b"\xff\xff\xff\xff")),
+    Format("arrow", "tables", "columnar", (".arrow", ".arrows", ".feather", ".ipc"), _magic(b"ARROW1", b"\xff\xff\xff\xff")),
     Format("npy", "tables", "arrays", (".npy",), _magic(b"\x93NUMPY")),
+    Format("npz", ANY, "archives", (".npz",), _magic(b"PK\x03\x04")),
+    Format("mtx", ANY, "matrix_market", (".mtx",), _magic(b"%%MatrixMarket")),
+    Format("jsonl", "tables", "json_lines", (".jsonl", ".ndjson", ".json"), lambda head: head.lstrip().startswith(b"{")),
+    Format("docword", "sparse", "docword", (), lambda head: COUNTS.match(head) is not None),
+    Format("svmlight", "sparse", "svmlight", (".svm", ".svmlight", ".libsvm"), lambda head: PAIRS.match(head) is not None),
     Format("csv", "tables", "delimited", (".csv",)),
     Format("tsv", "tables", "delimited", (".tsv", ".tab")),
+    Format("text", "documents", "lines", (".txt", ".text")),
+    Format("sequences", "sequences", "lines", (".seq",)),
 )
-MEMORY = Format("memory", "tables", "memory")
+MEMORY = Format("memory", ANY, "memory")
+IN_MEMORY = {
+    "text": Format("text", "documents", "memory_lines"),
+    "sequences": Format("sequences", "sequences", "memory_lines"),
+}
 
 
 def find_format(name: str) -> Format:

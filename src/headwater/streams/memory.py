@@ -7,42 +7,47 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 from headwater.streams.arrays import column_names, matrix_head
+from headwater.streams.kinds import refuse_kind
 from headwater.streams.options import Options
 from headwater.streams.pieces import Held, Meter
 from headwater.streams.sentences import StreamError, reading
-from headwater.streams.tables import Head, Recipe
+from headwater.streams.sparse import SparseHead, SparseRows, check_width, row_bytes
+from headwater.streams.tables import Head
 
+JUMPS = False
 ROWS = 65536  # of a record batch that is made of a frame
 
 
-def head(piece: Held, options: Options) -> Head:
+def head(piece: Held, options: Options) -> Head | SparseHead:
     """Look at the first rows."""
     first = next((rows for rows in _peeked(piece) if len_of(rows)), None)
     if first is None:
         raise StreamError(f"{piece.name} has no rows")
+    if isinstance(first, SparseRows):
+        return SparseHead(check_width(first.rows.shape[1], piece.name), row_bytes=row_bytes(first.rows))
     if isinstance(first, np.ndarray):
         return matrix_head(first.shape[0], first.shape[1], first.dtype, piece.name)
     schema = first.schema
-    return Head(tuple(schema.names), dict(zip(schema.names, schema.types, strict=True)), first)
+    return Head(tuple(schema.names), dict(zip(schema.names, schema.types, strict=True)), first.column)
 
 
-def blocks(piece: Held, options: Options, recipe: Recipe, skip: int, meter: Meter) -> Iterator[Any]:
+def blocks(piece: Held, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
     """Yield record batches or matrices."""
     with reading(piece.name):
         for rows in _batches(piece.items, piece.name):
+            refuse_kind(recipe, "sparse" if isinstance(rows, SparseRows) else "tables", piece.name)
+            if isinstance(rows, SparseRows):
+                yield rows
+                continue
             matrix = isinstance(rows, np.ndarray)
             wanted = recipe.wanted(column_names(rows.shape[1]) if matrix else rows.schema.names, piece.name)
             yield rows if matrix else rows.select(wanted)
 
 
 def count(piece: Held, options: Options) -> int | None:
-    """Return the number of rows, of what has one. Rows cannot be skipped at once, so that is for display alone."""
-    return None
-
-
-def length(piece: Held) -> int | None:
     """Return the number of rows of a table or matrix."""
     shape = getattr(piece.items, "shape", None)
     return int(shape[0]) if shape else None
@@ -50,7 +55,7 @@ def length(piece: Held) -> int | None:
 
 def len_of(rows: Any) -> int:
     """Return the number of rows of a batch or a matrix."""
-    return int(rows.shape[0])
+    return rows.num_rows if isinstance(rows, SparseRows) else int(rows.shape[0])
 
 
 def _peeked(piece: Held) -> Iterator[Any]:
@@ -90,6 +95,11 @@ def _batches_of(item: Any, name: str) -> Iterator[Any]:
     """Yield the record batches of a table, or a matrix."""
     import pyarrow as pa
 
+    if issparse(item):
+        if item.dtype.kind not in "biuf":
+            raise StreamError(f"{name} must hold real numbers, got a sparse matrix of {item.dtype}")
+        yield SparseRows(csr_array(item, dtype=np.float64))
+        return
     if hasattr(item, "iloc"):  # a frame of pandas, whose index is no column
         item = pa.Table.from_pandas(item.to_frame() if item.ndim == 1 else item, preserve_index=False)
     if isinstance(item, pa.RecordBatch):

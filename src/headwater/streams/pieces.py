@@ -132,6 +132,9 @@ class Pipe:
 
     def peek(self, size: int = HEAD) -> bytes:
         """Return the first bytes, and keep them."""
+        if self.spool:
+            with open(self.spool[0], "rb") as file:
+                return file.read(size)
         if len(self.kept) < size:
             self.kept.extend(exactly(self._stream(), size - len(self.kept)))
         return bytes(self.kept[:size])

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from headwater.streams import tables
+from headwater.streams import documents, sequences, sparse, tables
 from headwater.streams.columns import MOST_LEVELS
+from headwater.streams.companions import ROLES, Companions
 from headwater.streams.options import MISSING, Options
 
 MOST_COLUMNS = 1_000_000
 
 
 def schema_of(like: Any) -> Mapping[str, Any]:
-    """Return the schema of a model, of a stream, or itself."""
+    """Return the schema of a model, of a stream, or itself; with the words that a model with an open vocabulary knows."""
     found = like if isinstance(like, Mapping) else getattr(like, "schema_", getattr(like, "schema", None))
     if found is None:
         raise ValueError(f"like must be a model that learned from a stream, but {type(like).__name__} has no schema_")
     if not isinstance(found, Mapping):
         raise ValueError(f"like must have a schema, got {found!r:.80}")
     _check(found.get("kind") in KINDS, "kind", found.get("kind"))
+    words = getattr(like, "feature_names_in_", None)
+    if found.get("open") and words is not None:
+        return {**found, "vocabulary": [str(word) for word in words]}
     return found
 
 
@@ -30,26 +34,71 @@ def recipe_like(schema: Mapping[str, Any], options: Options) -> Any:
 
 def _table(schema: Mapping[str, Any], options: Options) -> tables.Recipe:
     inputs = schema.get("inputs")
-    _check(isinstance(inputs, list) and 0 < len(inputs) <= MOST_COLUMNS, "inputs", inputs)
-    assert isinstance(inputs, list)
+    _check(isinstance(inputs, list | tuple) and 0 < len(inputs) <= MOST_COLUMNS, "inputs", inputs)
     chosen = []
-    for one in inputs:
+    for one in inputs or ():
         _check(isinstance(one, Mapping) and isinstance(one.get("name"), str), "inputs", one)
         chosen.append(tables.Input(one["name"], _texts(one, "levels", MOST_LEVELS)))
+    names = [one.name for one in chosen]
+    _check(len(set(names)) == len(names), "inputs", names)
+    named = _bool(schema, "named", True)
+    _check(named or all(name[:1] == "c" and name[1:].isdecimal() and len(name) < 12 for name in names), "inputs", names)
     missing = schema.get("missing", "refuse")
     _check(missing in MISSING, "missing", missing)
+    missing = missing if options.missing == "refuse" else options.missing
+    return tables.Recipe(tuple(chosen), _companions(schema), missing, named, _bool(schema, "complex", False))
+
+
+def _sparse(schema: Mapping[str, Any], options: Options) -> sparse.Recipe:
+    width = _whole(schema, "width", 1, sparse.WIDEST)
+    vocabulary = _texts(schema, "vocabulary", documents.MOST_WORDS)
+    _check(vocabulary is None or len(vocabulary) == width, "vocabulary", vocabulary)
+    return sparse.Recipe(width, vocabulary, _companions(schema))
+
+
+def _text(schema: Mapping[str, Any], options: Options) -> documents.Recipe:
+    tokens = documents.Tokens(
+        _bool(schema, "lowercase", True),
+        _whole(schema, "shortest", 1, 10**6, 1),
+        frozenset(_texts(schema, "stop_words", documents.MOST_WORDS) or ()),
+    )
+    text = schema.get("text")
+    _check(text is None or isinstance(text, str), "text", text)
+    if options.text is not None and isinstance(options.text, str):
+        text = options.text
+    if "buckets" in schema:
+        buckets = _whole(schema, "buckets", 2, sparse.WIDEST)
+        return documents.Recipe(tokens, buckets=buckets, text=text, companions=_companions(schema))
+    vocabulary = _texts(schema, "vocabulary", documents.MOST_WORDS)
+    _check(bool(vocabulary), "vocabulary", vocabulary)
+    return documents.Recipe(tokens, vocabulary or (), text=text, companions=_companions(schema))
+
+
+def _sequences(schema: Mapping[str, Any], options: Options) -> sequences.Recipe:
+    symbols = _texts(schema, "symbols", sequences.MOST_SYMBOLS)
+    _check(bool(symbols), "symbols", symbols)
+    return sequences.Recipe(symbols or ())
+
+
+def _companions(schema: Mapping[str, Any]) -> Companions:
     roles: dict[str, Any] = {}
-    for role in tables.ROLES:
+    for role in ROLES:
         name = schema.get(role)
         _check(name is None or isinstance(name, str), role, name)
         roles[role] = name
-    for name in ("named", "complex"):
-        _check(isinstance(schema.get(name, True), bool), name, schema.get(name))
-    return tables.Recipe(
-        tuple(chosen), **roles, label_levels=_texts(schema, "label_levels", MOST_LEVELS),
-        missing=missing if options.missing == "refuse" else options.missing,
-        named=schema.get("named", True), complex=schema.get("complex", False), relaxed=True,
-    )  # fmt: skip
+    return Companions(**roles, label_levels=_texts(schema, "label_levels", MOST_LEVELS), relaxed=True)
+
+
+def _bool(schema: Mapping[str, Any], name: str, default: bool) -> bool:
+    found = schema.get(name, default)
+    _check(isinstance(found, bool), name, found)
+    return bool(found)
+
+
+def _whole(schema: Mapping[str, Any], name: str, least: int, most: int, default: int | None = None) -> int:
+    found = schema.get(name, default)
+    _check(isinstance(found, int) and not isinstance(found, bool) and least <= found <= most, name, found)
+    return int(found)
 
 
 def _texts(schema: Mapping[str, Any], name: str, most: int) -> tuple[str, ...] | None:
@@ -64,7 +113,12 @@ def _texts(schema: Mapping[str, Any], name: str, most: int) -> tuple[str, ...] |
 
 def _check(fine: bool, name: str, value: Any) -> None:
     if not fine:
-        raise ValueError(f"the schema of the model is damaged: {name} is {value!r:.80}")
+        raise ValueError(f"the schema that rows shall be read by is damaged: {name} is {value!r:.80}")
 
 
-KINDS: dict[str, Callable[[Mapping[str, Any], Options], Any]] = {"table": _table}
+KINDS: dict[str, Callable[[Mapping[str, Any], Options], Any]] = {
+    "table": _table,
+    "sparse": _sparse,
+    "text": _text,
+    "sequences": _sequences,
+}

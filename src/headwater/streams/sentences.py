@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 LONGEST = 240  # characters of what a library had to say
@@ -40,3 +40,14 @@ def reading(name: str) -> Iterator[None]:
         ValueError,
     ) as error:  # fmt: skip
         raise StreamError(f"{name} cannot be read: {told(error)}") from error
+
+
+def listed(names: Sequence[str], most: int = 10) -> str:
+    """Return names as a sentence lists them, the first ones of many."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def columns_called(names: Sequence[str]) -> str:
+    """Return "column 'a'", or "columns 'a', 'b'"."""
+    return f"column{'s' if len(names) > 1 else ''} {listed(names)}"

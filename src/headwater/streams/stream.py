@@ -10,10 +10,12 @@ from typing import Any
 from headwater.chunk import Chunk
 from headwater.streams.ahead import ahead
 from headwater.streams.blocks import Block, grouped
-from headwater.streams.formats import MEMORY, Format, find_format, sniffed, suffix_format
+from headwater.streams.formats import ANY, IN_MEMORY, MEMORY, Format, find_format, sniffed, suffix_format
+from headwater.streams.kinds import plan, refuse_kind
 from headwater.streams.options import Options, make_options
 from headwater.streams.pieces import Held, Meter, peeked
 from headwater.streams.schemas import recipe_like, schema_of
+from headwater.streams.sentences import StreamError
 from headwater.streams.shuffling import permuted
 from headwater.streams.sources import Piece, find_pieces
 
@@ -36,20 +38,24 @@ class Stream:
         if self._like is not None:
             return recipe_like(self._like, self._options)
         one = self._format(0)
-        return one.plan().plan(one.read().head(first, self._options), self._options, first.name)
+        return plan(one, one.read().head(first, self._said(0)), self._options, first.name)
 
     def _format(self, index: int) -> Format:
         """Return the format of a piece: as named, by its ending, or by its first bytes."""
         if index not in self._formats:
             piece, named = self._pieces[index], self._options.format
             if isinstance(piece, Held):
-                found = MEMORY
+                found = IN_MEMORY.get(named or "", MEMORY)
             elif named is not None:
                 found = find_format(named)
             else:
                 found = suffix_format(piece.bare) or sniffed(piece.name, peeked(piece, 4096))
             self._formats[index] = found
         return self._formats[index]
+
+    def _said(self, index: int) -> Options:
+        """Return the options with the format of a piece."""
+        return replace(self._options, format=self._format(index).name)
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -76,8 +82,7 @@ class Stream:
         return None if None in counts else sum(counts)  # type: ignore[arg-type]
 
     def _count(self, index: int) -> int | None:
-        piece, reader = self._pieces[index], self._format(index).read()
-        found: int | None = reader.length(piece) if isinstance(piece, Held) else reader.count(piece, self._options)
+        found: int | None = self._format(index).read().count(self._pieces[index], self._said(index))
         return found
 
     @property
@@ -140,13 +145,22 @@ class Stream:
             raise ValueError(f"{self._pieces[0].name} can be read only once, and has been: keep what it gave, or read a file")
         self._begun = True
         self._meter = meter = Meter()
-        made = self._made(start_row, meter)
+        made = self._some(self._made(start_row, meter), start_row)
         return ahead(made) if self._prefetch else made
 
     @staticmethod
     def position(chunk: Chunk) -> int:
         """Return the row after a chunk: where to go on from. Sequences are counted, not their symbols."""
         return chunk.start + (len(chunk) if chunk.lengths is None else len(chunk.lengths))
+
+    def _some(self, made: Iterator[Chunk], start: int) -> Generator[Chunk, None, None]:
+        """Refuse a pass without a single row."""
+        empty = start == 0
+        for chunk in made:
+            empty = False
+            yield chunk
+        if empty:
+            raise StreamError(f"{self._pieces[0].name} has no rows that could be used")
 
     def _made(self, start: int, meter: Meter) -> Generator[Chunk, None, None]:
         recipe, size = self._recipe, self.chunk_rows
@@ -173,18 +187,19 @@ class Stream:
 
     def _blocks(self, skip: int, meter: Meter) -> Iterator[Block]:
         """Yield what was read, after so many rows: files that know their rows are not read for it."""
-        recipe, options = self._recipe, self._options
+        recipe = self._recipe
         for index, piece in enumerate(self._pieces):
-            reader = self._format(index).read()
-            size = reader.count(piece, options) if skip and recipe.counted else None
+            form = self._format(index)
+            reader, options = form.read(), self._said(index)
+            if form.kind != ANY:
+                refuse_kind(recipe, form.kind, piece.name)
+            size = reader.count(piece, options) if skip and recipe.counted and reader.JUMPS else None
             if size is not None and skip >= size:
                 skip -= size
                 meter.finish(piece.size)
                 continue
             here = skip if size is not None else 0
-            found = self._numbered(
-                reader.blocks(piece, replace(options, format=self._format(index).name), recipe, here, meter), piece, here
-            )
+            found = self._numbered(reader.blocks(piece, options, recipe, here, meter), piece, here)
             skip -= here
             for block in found:
                 if skip >= len(block):

@@ -1,0 +1,84 @@
+"""Parameters of an estimator as trees, and back: numbers and arrays, tuples and lists, algorithms and schedules, random states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from headwater import algorithms, schedules
+from headwater.storage.trees import Damaged, Reader, Writer
+
+# Objects that a parameter may be, by the names of their classes.
+OBJECTS = {
+    kind.__name__: kind
+    for room in (algorithms, schedules)
+    for kind in vars(room).values()
+    if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == room.__name__
+}
+
+
+def write_parameter(writer: Writer, value: Any, name: str) -> Any:
+    """Return the tree of a parameter, in which tuples, lists, objects and functions are told apart."""
+    if isinstance(value, np.random.RandomState):
+        kind, keys, place, has_gauss, gauss = value.get_state()
+        return {
+            "random": [kind, writer.write(np.asarray(keys), f"parameters/{name}"), int(place), int(has_gauss), float(gauss)]
+        }
+    if isinstance(value, tuple | list):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {kind: [write_parameter(writer, one, f"{name}/{at}") for at, one in enumerate(value)]}
+    if is_dataclass(value) and type(value).__name__ in OBJECTS:
+        parts = {part.name: getattr(value, part.name) for part in fields(value)}
+        return {"object": type(value).__name__, **{one: write_parameter(writer, part, name) for one, part in parts.items()}}
+    if callable(value):
+        return {"function": name}
+    if value is None or isinstance(value, bool | str | int | float | np.generic | np.ndarray):
+        return writer.write(value, f"parameters/{name}")
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} is {type(value).__name__}, which no model file can hold")
+    return writer.write(array, f"parameters/{name}")
+
+
+def read_parameter(reader: Reader, tree: Any, name: str, functions: Mapping[str, Any]) -> Any:
+    """Return a parameter; the estimator checks whether it makes sense."""
+    if tree is None or isinstance(tree, bool | str | int | float):
+        return tree
+    record = reader.expect(tree, dict, name)
+    if set(record) == {"float"}:
+        return reader.number(record, name, finite=False)
+    if set(record) == {"tuple"} or set(record) == {"list"}:
+        ((kind, items),) = record.items()
+        values = [read_parameter(reader, one, name, functions) for one in reader.items(items, name)]
+        return tuple(values) if kind == "tuple" else values
+    if set(record) == {"function"}:
+        if name not in functions:
+            raise Damaged(f"it needs {name}, a function, which no file can hold: pass it on as load(path, {name}=...)")
+        return functions[name]
+    if "object" in record:
+        parts = dict(record)
+        kind = OBJECTS.get(str(parts.pop("object")))
+        if kind is None or not set(parts) <= {part.name for part in fields(kind)}:
+            raise Damaged(f"{name} is an object that is not known")
+        return kind(**{one: read_parameter(reader, part, name, functions) for one, part in parts.items()})
+    if set(record) == {"random"}:
+        kind, keys, place, has_gauss, gauss = reader.items(record["random"], name)
+        state = np.random.RandomState()
+        state.set_state((kind, reader.array(keys, name, np.uint32, (624,)), place, has_gauss, gauss))
+        return state
+    shape = shape_of(reader, record, name)
+    return reader.array(record, name, reader.arrays[record["array"]].dtype, shape, missing=True)
+
+
+def shape_of(reader: Reader, tree: Any, path: str) -> tuple[int, ...]:
+    """Return the shape of an array that a tree names."""
+    name = tree.get("array") if isinstance(tree, dict) else None
+    if not isinstance(name, str) or name not in reader.arrays:
+        raise Damaged(f"{path} names an array that is not there")
+    return tuple(reader.arrays[name].shape)

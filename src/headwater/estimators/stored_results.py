@@ -1,0 +1,130 @@
+"""Results that are kept beside the state, and how they are read from a file: each kind by a function of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from headwater.estimators.race import Race, Rival, Tally
+from headwater.estimators.stored_parameters import shape_of
+from headwater.history import History
+from headwater.matching import Match, MergeReport
+from headwater.storage.trees import Damaged, Reader
+
+# What is learned beside the state, and how it is read. A reader gets the reader of arrays, the tree, and a path.
+Read = Callable[[Reader, Any, str], Any]
+
+
+def _real(reader: Reader, tree: Any, path: str) -> float:
+    return reader.number(tree, path, finite=False)
+
+
+def _names(reader: Reader, tree: Any, path: str) -> Any:
+    return np.array([reader.expect(one, str, path) for one in reader.items(tree, path)], dtype=object)
+
+
+def _plain(reader: Reader, tree: Any, path: str) -> Any:
+    """What JSON knows, as it is; those who use it check it."""
+    return reader.expect(tree, dict, path)
+
+
+def _history(reader: Reader, tree: Any, path: str) -> History:
+    try:
+        return History.from_dict(reader.expect(tree, dict, path))
+    except ValueError as error:
+        raise Damaged(f"{path}: {error}") from error
+
+
+def _given(reader: Reader, tree: Any, path: str) -> dict[str, Any]:
+    pairs = [reader.items(pair, path) for pair in reader.items(tree, path)]
+    return {
+        reader.expect(name, str, path): reader.array(one, path, np.float64, shape_of(reader, one, path)) for name, one in pairs
+    }
+
+
+def _opened(reader: Reader, tree: Any, path: str) -> dict[Any, int]:
+    found: dict[Any, int] = {}
+    for pair in reader.items(tree, path):
+        key, number = reader.items(pair, path) if isinstance(pair, list) and len(pair) == 2 else (b"", 0)
+        if not (key is None or type(key) in (str, int)):
+            raise Damaged(f"{path} has a key that is no name and no number")
+        found[key] = reader.whole(number, path)
+    return found
+
+
+def _vector(reader: Reader, tree: Any, path: str, dtype: Any = np.float64) -> Any:
+    return reader.array(tree, path, dtype, (None,))
+
+
+def _merge_report(reader: Reader, tree: Any, path: str) -> MergeReport:
+    parts = reader.parts(tree, "MergeReport", {part.name for part in fields(MergeReport) if part.compare}, path)
+
+    def wholes(items: Any) -> tuple[int, ...]:
+        return tuple(reader.whole(one, path) for one in reader.items(items, path))
+
+    matches = []
+    for one in reader.items(parts["matches"], path):
+        match = reader.parts(one, "Match", {part.name for part in fields(Match) if part.compare}, path)
+        numbers = [_vector(reader, match[name], path) for name in ("divergence", "margin", "contrast")]
+        matches.append(Match(wholes(match["models"]), _vector(reader, match["components"], path, np.int64), *numbers))
+    held = frozenset(reader.expect(one, str, path) for one in reader.items(parts["held"], path))
+    models, rows, reference = (reader.whole(parts[name], path) for name in ("models", "rows", "reference"))
+    repaired, replayed = wholes(parts["repaired"]), wholes(parts["replayed"])
+    return MergeReport(models, rows, reference, tuple(matches), repaired, replayed, held)
+
+
+RESULTS: dict[str, Read] = {
+    "n_features_in_": lambda reader, tree, path: reader.whole(tree, path, 1),
+    "feature_names_in_": _names,
+    "converged_": lambda reader, tree, path: reader.expect(tree, bool, path),
+    "n_iter_": lambda reader, tree, path: reader.whole(tree, path, 0),
+    "lower_bound_": _real,
+    "lower_bounds_": lambda reader, tree, path: [_real(reader, one, path) for one in reader.items(tree, path)],
+    "merge_report_": _merge_report,
+    "schema_": _plain,
+    "history_": _history,
+    "_open": _opened,
+    "_given": _given,
+}
+AS_IT_IS = ("schema_", "history_")
+
+
+def read_race(reader: Reader, tree: Any, path: str) -> Race:
+    """Return a race; what its rivals have learned is kept apart."""
+    parts = reader.parts(tree, "Race", {part.name for part in fields(Race)}, path)
+    rivals = tuple(_rival(reader, one, path) for one in reader.items(parts["rivals"], path))
+    counts = {name: reader.whole(parts[name], f"{path}/{name}", 0) for name in ("leader", "warm_up", "judged", "until", "last")}
+    race = Race(rivals, **counts)  # type: ignore[arg-type]
+    numbers = [rival.n_components for rival in rivals]
+    if sorted(set(numbers)) != numbers or race.leader not in (numbers or [0]) or (race.until == 0 and not rivals):
+        raise Damaged(f"{path} is no race")
+    if parts["tally"] is None:
+        return race
+    if race.over or not rivals:
+        raise Damaged(f"{path} has a tally, and nobody runs")
+    return replace(race, tally=_tally(reader, parts["tally"], len(race.running), f"{path}/tally"))
+
+
+def _rival(reader: Reader, tree: Any, path: str) -> Rival:
+    parts = reader.parts(tree, "Rival", {part.name for part in fields(Rival)}, path)
+    dropped = parts["dropped_at"]
+    return Rival(
+        reader.whole(parts["n_components"], path, 1),
+        reader.number(parts["score"], path, finite=False),
+        reader.whole(parts["rows"], path, 0),
+        None if dropped is None else reader.whole(dropped, path, 0),
+    )
+
+
+def _tally(reader: Reader, tree: Any, rivals: int, path: str) -> Tally:
+    parts = reader.parts(tree, "Tally", {part.name for part in fields(Tally)}, path)
+    sums = reader.array(parts["sums"], path, np.float64, (rivals,))
+    products = reader.array(parts["products"], path, np.float64, (rivals, rivals))
+    waiting = reader.array(parts["waiting"], path, np.float64, (None, rivals))
+    weights = reader.array(parts["weights"], path, np.float64, (len(waiting),))
+    level, weight = reader.number(parts["level"], path), reader.number(parts["weight"], path, 0.0)
+    rows, blocks = reader.whole(parts["rows"], path, 0), reader.whole(parts["blocks"], path, 0)
+    return Tally(sums, products, level, weight, rows, blocks, waiting, weights)

@@ -1,0 +1,29 @@
+"""Pictures of what was learned, and of how it went. Each takes axes and returns them; matplotlib loads when one is drawn."""
+
+from headwater.plotting.arrivals import beam
+from headwater.plotting.beliefs import intervals
+from headwater.plotting.chains import transitions
+from headwater.plotting.gaussians import density, ellipses
+from headwater.plotting.images import images
+from headwater.plotting.regressions import regressions
+from headwater.plotting.shared import MOST_ROWS, PALETTE
+from headwater.plotting.spectra import spectra, spectrogram
+from headwater.plotting.streams import scores, weights
+from headwater.plotting.words import words
+
+__all__ = [
+    "MOST_ROWS",
+    "PALETTE",
+    "beam",
+    "density",
+    "ellipses",
+    "images",
+    "intervals",
+    "regressions",
+    "scores",
+    "spectra",
+    "spectrogram",
+    "transitions",
+    "weights",
+    "words",
+]

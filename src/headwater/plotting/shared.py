@@ -1,0 +1,105 @@
+"""What all pictures share: axes, colours, and the columns of a trace. matplotlib is imported when one is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headwater.statistics import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_ROWS = 5000
+# Told apart by those who see few colours, too (Okabe and Ito); then the same, lighter.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7A6FB0", "#8C8C00")
+
+
+def axes_of(ax: Axes | None) -> Axes:
+    """The axes given, or those of a new figure."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as missing:
+        raise ImportError("pictures need matplotlib: pip install 'headwater[plot]'") from missing
+    return pyplot.subplots()[1] if ax is None else ax
+
+
+def colors_of(color: Any, number: int) -> list[Any]:
+    """One color per component."""
+    from matplotlib.colors import is_color_like, to_rgb
+
+    if color is None:
+        light = [tuple(0.5 + 0.5 * part for part in to_rgb(one)) for one in PALETTE]
+        cycle = [*map(to_rgb, PALETTE), *light]
+        return [cycle[k % len(cycle)] for k in range(number)]
+    if is_color_like(color):
+        return [color] * number
+    return [color[k % len(color)] for k in range(number)]
+
+
+def matrices_of(covariances: Array, covariance_type: str, k: int, width: int) -> Array:
+    """Covariance matrices (K, d, d), whatever shape the covariance type gives them."""
+    if covariance_type == "full":
+        return covariances
+    if covariance_type == "tied":
+        return np.broadcast_to(covariances, (k, width, width))
+    variances = covariances if covariance_type == "diag" else np.broadcast_to(covariances[:, None], (k, width))
+    return variances[:, :, None] * np.eye(width)
+
+
+def draw_rows(axes: Axes, X: Any, columns: tuple[int, int]) -> None:
+    """Draw some of the rows as grey points, beneath all else."""
+    rows = np.asarray(X, dtype=float)
+    rows = rows[:: max(1, -(-len(rows) // MOST_ROWS))]
+    axes.scatter(rows[:, columns[0]], rows[:, columns[1]], s=3.0, color="0.6", alpha=0.5, linewidths=0.0, zorder=1)
+
+
+def column_of(trace: Any, name: str) -> Array:
+    """A column of a trace: of a mapping, or of a history."""
+    if not isinstance(trace, Mapping) and not hasattr(trace, "columns"):
+        return np.asarray(getattr(trace, name), dtype=float)
+    try:
+        return np.asarray(trace[name], dtype=float)
+    except KeyError:
+        raise ValueError(f"a trace must have {name!r}, got {', '.join(map(repr, trace))}") from None
+
+
+def described(model: Any) -> Any:
+    """What a model says of itself, if it is not a description already."""
+    return model.describe() if hasattr(model, "describe") else model
+
+
+def component_of(description: Any, index: int | None) -> Any:
+    """The component with this index, or the heaviest."""
+    for component in description.components:
+        if index is None or component.index == index:
+            return component
+    known = ", ".join(str(component.index) for component in description.components[:10])
+    raise ValueError(f"component must be one of those described ({known or 'none'}), got {index!r}")
+
+
+def bare(axes: Axes) -> Axes:
+    """Take away the frame, which says nothing."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return axes
+
+
+def shortened(name: Any, most: int = 28) -> str:
+    """A name that fits beside a picture; dollars are no mathematics."""
+    from matplotlib import rcParams
+
+    text = " ".join(str(name).split())
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return text.replace("$", r"\$") if rcParams["text.parse_math"] else text
+
+
+def against_rows(axes: Axes, rows: Array, what: str) -> Axes:
+    """Name the axes of what is drawn over rows, whose scale is logarithmic if they span much."""
+    if rows.size and rows.min() > 0.0 and rows.max() >= 100.0 * rows.min():
+        axes.set_xscale("log")
+    axes.set_xlabel("rows learned")
+    axes.set_ylabel(what)
+    return axes

@@ -1,0 +1,285 @@
+"""What a page shows, made of what a model says of itself."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from headwater import __version__, plotting
+from headwater.estimators.describing import rows_held, telling_columns
+from headwater.estimators.description import Component, Description
+from headwater.plotting.images import image_shape as shape_of
+from headwater.plotting.shared import colors_of, matrices_of
+from headwater.reports.drawings import graph, sparkline
+from headwater.reports.figures import figure, image
+from headwater.reports.reading import Reading, read
+
+LEAST_PIXELS = 36  # of columns that may be an image without being called one
+FARTHEST = 2.5  # standard deviations that fill a bar
+
+
+def context_of(
+    model: Any,
+    data: Any,
+    *,
+    title: str | None,
+    command: str | None,
+    source: str | None,
+    image_shape: Any,
+    components: int,
+    values: int,
+    odd_rows: int,
+    level: float,
+) -> dict[str, Any]:
+    """Return all that the template asks for."""
+    if isinstance(odd_rows, bool) or not isinstance(odd_rows, int) or odd_rows < 1:
+        raise ValueError(f"odd_rows must be a whole number of at least 1, got {odd_rows!r}")
+    found = model.describe(values=values, components=components, level=level)
+    reading = None if data is None else read(model, data, odd_rows)
+    shades = [_hex(color) for color in colors_of(None, 1 + max([one.index for one in found.components], default=0))]
+    return {
+        "title": title or found.model,
+        "description": found,
+        "facts": [(fact.name, number(fact.value), _range(fact.low, fact.high)) for fact in found.facts],
+        "cards": [_card(found, one, shades[one.index]) for one in found.components],
+        "pictures": _pictures(model, found, image_shape),
+        "curves": [(curve.title, _curve_figure(curve, at)) for at, curve in enumerate(found.curves) if curve.component is None],
+        "matrices": [_matrix(matrix) for matrix in found.matrices],
+        "pair": _pair(model, reading),
+        "course": _course(model),
+        "sure": _sure(found),
+        "reading": reading,
+        "odd": [] if reading is None else [_odd(one) for one in reading.odd],
+        "held": rows_held(model),
+        "reproduce": _reproduce(model, command, source),
+        "number": number,
+        "percent": percent,
+    }
+
+
+def number(value: float | None) -> str:
+    """A number that is read: four digits, no needless zeros."""
+    if value is None or not np.isfinite(value):
+        return "–"
+    text = f"{value:,.0f}" if abs(value) >= 1e4 and abs(value) < 1e9 else f"{value:.4g}"
+    return text.replace("-", "\u2212") if not re.search("e", text) else text
+
+
+def percent(share: float) -> str:
+    """A share that is read."""
+    return f"{share:.1%}" if share >= 0.0995 or share == 0.0 else f"{share:.2%}" if share >= 1e-4 else "< 0.01%"
+
+
+def _range(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{number(low)} to {number(high)}"
+
+
+def _hex(color: Any) -> str:
+    from matplotlib.colors import to_hex
+
+    return to_hex(color)
+
+
+# What was learned
+
+
+def _card(found: Description, component: Component, color: str) -> dict[str, Any]:
+    signed = found.value in ("mean", "coefficient")
+    largest = max([abs(value.value) for value in component.values], default=1.0) or 1.0
+    lines = []
+    for value in component.values:
+        bar = None
+        if signed and value.standing is not None:
+            reach = max(-1.0, min(1.0, value.standing / (FARTHEST if found.value == "mean" else 1.0)))
+            bar = {"left": 50.0 + 50.0 * min(reach, 0.0), "width": 50.0 * abs(reach)}
+        elif not signed:
+            bar = {"left": 0.0, "width": 100.0 * max(0.0, value.value) / largest}
+        spread = "" if value.spread is None else number(value.spread)
+        told = _range(value.low, value.high)
+        lines.append({"name": value.name, "value": number(value.value), "spread": spread, "bar": bar, "range": told})
+    curve = next((one for one in found.curves if one.component == component.index), None)
+    spark = None
+    if curve is not None:
+        loud = np.maximum(curve.values, max(curve.values) * 1e-8)
+        spark = sparkline((10.0 * np.log10(np.maximum(loud, 1e-300))).tolist(), f"{curve.title}, in decibels over bins")
+    return {
+        "index": component.index, "weight": component.weight, "range": _percents(component.low, component.high),
+        "remark": component.remark, "lines": lines, "color": color, "signed": signed, "spark": spark,
+    }  # fmt: skip
+
+
+def _percents(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None or low == high else f"{percent(low)} to {percent(high)}"
+
+
+def _pictures(model: Any, found: Description, shape: Any) -> dict[int, Markup]:
+    """Components as images, where columns are pixels."""
+    patterns = model._patterns()
+    if patterns is None or (shape is None and not _like_pixels(model, patterns.shape[1])):
+        return {}
+    size = shape_of(patterns.shape[1], shape)
+    return {
+        one.index: image(patterns[one.index], size, f"{found.component} {one.index} as an image") for one in found.components
+    }
+
+
+def _like_pixels(model: Any, width: int) -> bool:
+    """Whether columns make a square, and are named by nothing but one word and a number, if at all."""
+    side = round(float(np.sqrt(width)))
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    words = {re.sub(r"\d+", "", name) for name in names}
+    numbered = all(re.search(r"\d", name) for name in names)
+    return width >= LEAST_PIXELS and side * side == width and len(words) <= 1 and numbered
+
+
+def _matrix(matrix: Any) -> dict[str, Any]:
+    shades = [_hex(color) for color in colors_of(None, len(matrix.names))]
+    rows = [
+        (name, [(f"{value:.2f}".lstrip("0") if value >= 0.005 else "", round(100.0 * value)) for value in row])
+        for name, row in zip(matrix.names, matrix.values, strict=True)
+    ]
+    drawn = graph(matrix, shades, f"tip{matrix.component or 0}")
+    return {"title": matrix.title, "names": matrix.names, "rows": rows, "graph": drawn}
+
+
+def _curve_figure(curve: Any, at: int) -> Markup:
+    def draw(axes: Any) -> None:
+        axes.plot(curve.positions, curve.values, color=plotting.PALETTE[0], linewidth=1.6)
+        axes.set_xlabel(curve.along)
+        axes.set_ylabel(curve.what)
+
+    return figure(draw, curve.title, f"curve{at}")
+
+
+def _pair(model: Any, reading: Reading | None) -> tuple[Markup, str] | None:
+    """Rows and components in the two columns that tell most."""
+    sample = None if reading is None else reading.sample
+    if model._target_columns and sample is not None:
+        column = int(np.argmax(np.abs(model.weights_ @ np.abs(model.coef_)) * sample[:, :-1].std(axis=0)))
+        label = "The regressions over the input that tells most, with some of the rows"
+
+        def lines(axes: Any) -> None:
+            plotting.regressions(model, sample[:, :-1], sample[:, -1], column, axes)
+
+        return figure(lines, label, "pair", (5.6, 4.4)), label
+    gaussians = model._gaussians()
+    if gaussians is None or gaussians.means_.shape[1] < 2:
+        return None
+    weights, means = np.asarray(gaussians.weights_), np.asarray(gaussians.means_)
+    matrices = matrices_of(np.asarray(gaussians.covariances_), gaussians.covariance_type, *means.shape)
+    variances = np.diagonal(matrices, axis1=1, axis2=2)
+    columns, _, _ = telling_columns(weights, means, variances, 2)
+    heavy = np.flatnonzero(weights >= 0.002 * weights.max())
+    label = "Components as ellipses at one and two standard deviations, in the two columns that tell most"
+    label += ", with some of the rows" if sample is not None else ""
+
+    def ellipses(axes: Any) -> None:
+        shown = None if sample is None else sample[~np.isnan(sample).any(axis=1)]
+        plotting.ellipses(gaussians, shown, (int(columns[0]), int(columns[1])), axes, components=heavy.tolist())
+
+    return figure(ellipses, label, "pair", (5.6, 4.4)), label
+
+
+# How it went
+
+
+def _course(model: Any) -> dict[str, Any] | None:
+    history = getattr(model, "history_", None)
+    if history is not None and len(history.points) > 1 and np.isfinite(history.scores).sum() > 1:
+        return _course_of_stream(history)
+    bounds = list(getattr(model, "lower_bounds_", ()))
+    if len(bounds) > 1:
+
+        def draw(axes: Any) -> None:
+            axes.plot(range(1, len(bounds) + 1), bounds, color=plotting.PALETTE[0], linewidth=1.8)
+            axes.set_xlabel("pass over all rows")
+            axes.set_ylabel("objective per row")
+
+        label = f"The objective after each of {len(bounds)} passes over all rows"
+        return {"figures": [(figure(draw, label, "passes", (6.4, 2.6)), label)], "seconds": None, "last": float(bounds[-1])}
+    return None
+
+
+def _course_of_stream(history: Any) -> dict[str, Any]:
+    scored = np.isfinite(history.scores)
+    label = "Score of rows before they were learned, over the stream: higher is better"
+
+    def score(axes: Any) -> None:
+        low, high = np.quantile(history.scores[scored], [0.02, 1.0])
+        plotting.scores({"rows": history.rows[scored], "scores": history.scores[scored]}, axes, color=plotting.PALETTE[0])
+        if high > low:
+            axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+
+    figures = [(figure(score, label, "scores", (6.4, 2.6)), label)]
+    known = ~np.isnan(history.weights).any(axis=1)
+    if history.components and len(history.components) > 1 and known.sum() > 2:
+        label = "Weights of the components over the stream"
+
+        def weights(axes: Any) -> None:
+            shades = colors_of(None, max(history.components) + 1)
+            plotting.weights(history, axes, color=[shades[k] for k in history.components])
+
+        figures.append((figure(weights, label, "weights", (6.4, 2.6)), label))
+    return {"figures": figures, "seconds": history.seconds, "last": history.last_score, "rows": history.seen}
+
+
+# How sure it is
+
+
+def _sure(found: Description) -> list[tuple[Markup, str]]:
+    """Credible intervals of the weights, and of the values that tell most."""
+    figures = []
+    height = 0.9 + 0.24 * min(12, len(found.components))
+    several = len(found.components) > 1
+
+    def add(value: str | None, name: str, label: str) -> None:
+        draw: Callable[[Any], Any] = lambda axes: plotting.intervals(found, value, axes)  # noqa: E731
+        figures.append((figure(draw, label, name, (3.6, height)), label))
+
+    if several and found.components[0].low is not None:
+        add(None, "sure-weights", f"Credible intervals of the {found.weight}s")
+    if found.value in ("mean", "coefficient"):
+        totals: dict[str, float] = {}
+        for component in found.components:
+            for value in component.values:
+                if value.low is not None:
+                    telling = component.weight * (value.standing or 0.0) ** 2
+                    totals[value.name] = totals.get(value.name, 0.0) + telling
+        for at, name in enumerate(sorted(totals, key=lambda name: -totals[name])[:3]):
+            add(name, f"sure-{at}", f"Credible intervals of the {found.value}s of {name}")
+    return figures
+
+
+# What is odd
+
+
+def _odd(one: Any) -> dict[str, Any]:
+    why = [
+        {"name": value.name, "value": number(value.value), "far": "" if value.standing is None else f"{value.standing:+.1f}"}
+        for value in one.why
+    ]
+    return {"row": f"{one.row:,}", "score": number(one.score), "why": why, "values": one.values}
+
+
+# How to reproduce it
+
+
+def _reproduce(model: Any, command: str | None, source: str | None) -> dict[str, Any]:
+    defaults = type(model)().get_params(deep=False)
+    changed = {
+        name: " ".join(repr(value).split())[:200]
+        for name, value in model.get_params(deep=False).items()
+        if repr(value) != repr(defaults[name]) or name == "random_state"
+    }
+    schema = getattr(model, "schema_", None)
+    told = json.dumps(schema, indent=1, default=str)[:2000] if schema is not None else None
+    return {
+        "command": command, "source": source, "parameters": changed, "schema": told,
+        "versions": {"headwater": __version__, "NumPy": np.__version__, "Python": platform.python_version()},
+    }  # fmt: skip

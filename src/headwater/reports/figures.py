@@ -1,0 +1,79 @@
+"""Figures of a page: drawn by headwater.plotting, put into it as SVG whose colours follow the page."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup, escape
+
+from headwater.plotting.images import scaled
+from headwater.statistics import Array
+
+INK, FAINT = "#010203", "#040506"  # stand for colours of the page, which are not known yet
+STYLE = {
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "font.family": "sans-serif",
+    "font.size": 9.0,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "text.color": INK,
+    "text.parse_math": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "headwater",
+}
+
+
+def figure(draw: Callable[[Any], Any], label: str, name: str, size: tuple[float, float] = (6.4, 3.0)) -> Markup:
+    """Return what a function draws on axes, as SVG with a label for those who cannot see it."""
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    with rc_context(STYLE):  # type: ignore[arg-type]
+        picture = Figure(figsize=size, layout="constrained")
+        FigureCanvasSVG(picture)
+        axes = picture.add_subplot()
+        axes.set_rasterization_zorder(2)  # points of rows are many
+        draw(axes)
+        out = io.BytesIO()
+        picture.savefig(out, format="svg", dpi=160, metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
+    return _inlined(out.getvalue().decode(), label, name)
+
+
+def _inlined(svg: str, label: str, name: str) -> Markup:
+    """SVG as a part of a page: names of its own, no header, colours of the page."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = re.sub(r'(url\(|href=")#', rf"\g<1>#{name}-", svg)
+    svg = svg.replace(INK, "currentColor").replace(FAINT, "var(--faint)")
+    svg = re.sub(r'^<svg ([^>]*?)width="[^"]*"', r"<svg \1", svg, count=1)
+    svg = re.sub(r'^<svg ([^>]*?)height="[^"]*"', r"<svg \1", svg, count=1)
+    return Markup(svg.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1))
+
+
+def image(pattern: Array, shape: tuple[int, int], label: str) -> Markup:
+    """Return a component as a small image."""
+    from matplotlib.image import imsave
+
+    out = io.BytesIO()
+    imsave(out, 1.0 - scaled(np.asarray(pattern, dtype=float)).reshape(shape), cmap="gray", vmin=0.0, vmax=1.0, format="png")
+    data = base64.b64encode(out.getvalue()).decode()
+    return Markup('<img class="pixels" src="data:image/png;base64,{}" alt="{}" width="{}" height="{}">').format(
+        data, label, 8 * shape[1], 8 * shape[0]
+    )

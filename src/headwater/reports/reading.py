@@ -1,0 +1,134 @@
+"""One pass over rows, in bounded memory: those that are least explained, and some of all of them to draw."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headwater.chunk import Chunk
+from headwater.estimators.description import Value
+from headwater.statistics import Array
+
+MOST_DRAWN = 2000
+MOST_TOLD = 5  # values that make a row odd
+MOST_SHOWN = 12  # symbols of a sequence, or values of a row
+
+
+@dataclass(frozen=True, order=True)
+class Odd:
+    """A row that is badly explained: its place, score, what makes it odd, and how it looks."""
+
+    score: float
+    row: int
+    why: tuple[Value, ...] = field(default=(), compare=False)
+    values: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a pass over rows found: their number, mean score, the oddest, and evenly spaced ones with their targets."""
+
+    rows: int
+    score: float
+    odd: tuple[Odd, ...]
+    sample: Array | None
+
+
+def read(model: Any, data: Any, most: int) -> Reading:
+    """Score all rows, and keep the oddest of them."""
+    rows, total, scored = 0, 0.0, 0
+    worst: list[tuple[float, int, Any]] = []
+    sample = _Sample()
+    for chunk in chunks_of(data):
+        given = _given(model, chunk)
+        scores = model._row_scores(**given)
+        finite = np.isfinite(scores)
+        total, scored = total + float(scores[finite].sum()), scored + int(finite.sum())
+        start = chunk.start if isinstance(chunk, Chunk) and chunk.start else rows
+        look = _looker(model, given)
+        for at in np.argsort(np.where(finite, scores, np.inf), kind="stable")[:most]:
+            entry = (-float(scores[at]), -(start + int(at)))
+            if finite[at] and (len(worst) < most or entry > worst[0][:2]):
+                # Places differ, so rows are never compared.
+                (heapq.heappush if len(worst) < most else heapq.heapreplace)(worst, (*entry, look(int(at))))
+        if model._gaussians() is not None or model._target_columns:
+            sample.take(look, len(scores), rows)
+        rows += len(scores)
+    odd = sorted(Odd(-score, -place, model._oddities(row, MOST_TOLD), _shown(model, row)) for score, place, row in worst)
+    return Reading(rows, total / scored if scored else np.nan, tuple(odd), sample.rows())
+
+
+def chunks_of(data: Any) -> Iterator[Any]:
+    """Chunks of what was given: a path, one chunk, array, matrix or frame, or any of these one after the other."""
+    if isinstance(data, str | Path):
+        data = import_module("headwater").stream(data)
+    if isinstance(data, Chunk) or hasattr(data, "shape") or hasattr(data, "dtypes"):
+        yield data
+    elif isinstance(data, Iterable):
+        yield from data
+    else:
+        raise TypeError(f"data must be rows, or an iterable of chunks of them, got {type(data).__name__}")
+
+
+def _given(model: Any, chunk: Any) -> dict[str, Any]:
+    given = {**chunk} if isinstance(chunk, Chunk) else {"X": chunk}
+    wanted = {"X", "lengths", "key"} | ({"y"} if model._target_columns else set())
+    return {name: value for name, value in given.items() if name in wanted}
+
+
+def _looker(model: Any, given: dict[str, Any]) -> Any:
+    """A function that returns a row by its place in the chunk, as numbers; a target comes last."""
+    rows = given["X"].X if isinstance(given["X"], Chunk) else given["X"]
+    if model._takes_sequences:
+        if given.get("lengths") is None:
+            return lambda at: np.asarray(rows[at])
+        ends = np.concatenate([[0], np.cumsum(given["lengths"])])
+        return lambda at: np.ravel(rows)[ends[at] : ends[at + 1]]
+    if hasattr(rows, "tocsr"):
+        sparse = rows.tocsr()
+        return lambda at: sparse[[at]].toarray()[0]
+    table = np.asarray(rows)
+    table = table[:, None] if table.ndim == 1 else table
+    if "y" in given:
+        table = np.column_stack([table, np.asarray(given["y"])])
+    return lambda at: table[at]
+
+
+def _shown(model: Any, row: Any) -> tuple[str, ...]:
+    """How a row looks: numbers with the names of their columns, or symbols; only a few, and of counts those that are there."""
+    values = np.atleast_1d(row)
+    if model._takes_sequences:
+        names = (getattr(model, "schema_", None) or {}).get("symbols") or ()
+        told = [str(names[at]) if at < len(names) else str(at) for at in map(int, values[:MOST_SHOWN])]
+        return (" ".join(told) + (" …" if len(values) > MOST_SHOWN else ""),)
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    names += [f"x{at}" for at in range(len(names), len(values))]
+    if model._target_columns:
+        names[len(values) - 1] = "target"
+    places = np.arange(len(values)) if len(values) <= MOST_SHOWN else np.flatnonzero(values)
+    if len(places) > MOST_SHOWN:
+        places = np.sort(places[np.argsort(-np.abs(values[places]), kind="stable")[:MOST_SHOWN]])
+    return tuple(f"{names[at]} {values[at]:.4g}" for at in places)
+
+
+class _Sample:
+    """Rows at places that a stride divides, which doubles when there are too many."""
+
+    def __init__(self) -> None:
+        self.stride, self.kept = 1, dict[int, Any]()
+
+    def take(self, look: Any, number: int, before: int) -> None:
+        while (before + number) // self.stride > MOST_DRAWN:
+            self.stride *= 2
+            self.kept = {place: row for place, row in self.kept.items() if place % self.stride == 0}
+        for place in range(-(-before // self.stride) * self.stride, before + number, self.stride):
+            self.kept[place] = look(place - before)
+
+    def rows(self) -> Array | None:
+        return np.array(list(self.kept.values()), dtype=float) if self.kept else None
