@@ -42,7 +42,7 @@ def test_columns_are_chosen_by_name_or_place(tmp_path):
         assert np.array_equal(dense(hw.stream(path, exclude="b")), X[:, [0, 2]])
         assert np.array_equal(dense(hw.stream(path, exclude=1, target="a")), X[:, [2]])
     assert np.array_equal(dense(hw.stream(write(tmp_path, "npy", X), columns=[2, 1])), X[:, [2, 1]])
-    with pytest.raises(ValueError, match="columns names 'd', which .* does not have; it has 'a', 'b', 'c'"):
+    with pytest.raises(ValueError, match=r"columns names 'd', which .* does not have; it has 'a', 'b', 'c'"):
         list(hw.stream(path, columns=["d"]))
 
 
@@ -131,7 +131,7 @@ def test_types_of_csv_do_not_depend_on_the_first_block(tmp_path):
         ("wide.csv", "a,b\n1,2\n1,2,3\n", "has 3 values in line 3, where 2 are expected"),
         ("broken.csv", b"a,b\n1,2\n\xff\xfe,2\n", "UTF8|utf-8|which is no number|no numbers"),
         ("infinite.csv", "a\n1\ninf\n", "has an infinite value in column 'a', row 1"),
-        ("binary.csv", bytes(range(256)) * 8, "cannot be read|values in line|no numbers|UTF8"),
+        ("binary.csv", bytes(range(256)) * 8, "is no text: it holds binary data"),
         ("text.csv.gz", "a,b\n1,2\n", "cannot be read"),
         ("cut.parquet", b"PAR1 and no more", "cannot be read"),
         ("not.parquet", b"a,b\n1,2\n", "is neither Parquet nor Arrow"),
@@ -150,6 +150,25 @@ def test_types_of_csv_do_not_depend_on_the_first_block(tmp_path):
 )  # fmt: skip
 def test_what_cannot_be_read_is_said_in_a_sentence(name, content, sentence, tmp_path):
     refused(tmp_path / name, content, sentence)
+
+
+def test_lines_before_the_names(tmp_path):
+    path = tmp_path / "rows.csv"
+    for content in ("\n\na,b\n1,2\n", "\ufeffa,b\r\n1,2\r\n", "a,b\n1,2", '"a","b"\n\n"1",2\n', "a;b\n1;2\n"):
+        path.write_bytes(content.encode())
+        stream = hw.stream(path)
+        assert stream.columns == ["a", "b"]
+        assert dense(stream).tolist() == [[1, 2]]
+    path.write_text('"a\nside",b\n1,2\n')
+    assert hw.stream(path).columns == ["a\nside", "b"]
+    assert dense(hw.stream(path)).tolist() == [[1, 2]]
+    path.write_text("1,2\n3,4\n")
+    assert hw.stream(path).columns == ["c0", "c1"]
+    assert hw.stream(path, header=True).columns == ["1", "2"]
+    assert dense(hw.stream(path, header=True)).tolist() == [[3, 4]]
+    write(tmp_path, "csv", X, stem="a")
+    (tmp_path / "b.csv").write_text("a,b,c\n")  # a part without rows
+    assert np.array_equal(dense(hw.stream([tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "a.csv"])), np.vstack([X, X]))
 
 
 def test_files_that_are_not_there(tmp_path):
