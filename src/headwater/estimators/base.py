@@ -85,8 +85,12 @@ class StreamingEstimator(BaseEstimator, ABC):
     _scores_by_learning: ClassVar[bool] = True
     _scored_share: ClassVar[float] = 1.0
 
-    # What a row is called.
+    # What a row is called, and a column that has no name, before its number.
     _unit: ClassVar[str] = "rows"
+    _column_word: ClassVar[str] = "x"
+
+    # Whether rows are made of symbols.
+    _takes_symbols: ClassVar[bool] = False
 
     # Columns of a row that are no features: the target, if there is one, comes last.
     _target_columns: ClassVar[int] = 0

@@ -40,10 +40,10 @@ def number(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def column_names(model: Any, width: int, otherwise: str = "x") -> list[str]:
+def column_names(model: Any, width: int) -> list[str]:
     """Names of the columns, made up where they have none, as the last words of an open vocabulary may."""
     known = [str(name) for name in getattr(model, "feature_names_in_", ())][:width]
-    return known + [f"{otherwise}{place}" for place in range(len(known), width)]
+    return known + [f"{model._column_word}{place}" for place in range(len(known), width)]
 
 
 def symbol_names(model: Any, width: int) -> list[str]:
@@ -76,11 +76,12 @@ def telling_columns(weights: Array, means: Array, variances: Array, most: int) -
 
 
 def telling_words(probabilities: Array, overall: Array, most: int) -> NDArray[np.int64]:
-    """Words that a component is known by: probable, and more so than elsewhere."""
+    """Words that a component is known by, which are probable, and more so than elsewhere; the most probable first."""
     frequent = np.argsort(-probabilities, kind="stable")[: max(50, 10 * most)]
     own = np.log(np.maximum(probabilities[frequent], TINY))
     lift = own - np.log(np.maximum(overall[frequent], TINY))
-    return frequent[np.argsort(-(RELEVANCE * own + (1.0 - RELEVANCE) * lift), kind="stable")[:most]]
+    chosen = np.argsort(-(RELEVANCE * own + (1.0 - RELEVANCE) * lift), kind="stable")[:most]
+    return frequent[np.sort(chosen)]
 
 
 def dirichlet_interval(concentration: Array, total: float, limits: Limits) -> Array:
@@ -230,7 +231,7 @@ def notes_of(model: Any, found: Description) -> tuple[str, ...]:
     held = rows_held(model)
     if held:
         notes.append(f"The model holds {held:,} raw row{'s' * (held != 1)}, which wait to be learned and are saved with it.")
-    empty = [one.index for one in found.components if one.weight * max(state.rows, 1) < 1.0]
+    empty = np.flatnonzero(model._shares_now() * max(state.rows, 1) < 1.0).tolist()
     if empty and len(found.components) > 1:
         some = ", ".join(map(str, empty[:5])) + (" ..." if len(empty) > 5 else "")
         plural = "s" * (len(empty) != 1)

@@ -6,6 +6,7 @@ import json
 import platform
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,12 @@ from headwater.plotting.shared import colors_of, matrices_of
 from headwater.reports.drawings import graph, sparkline
 from headwater.reports.figures import figure, image
 from headwater.reports.reading import Reading, read
+from headwater.statistics import Array
 
 LEAST_PIXELS = 36  # of columns that may be an image without being called one
+MANY = 10  # states of a matrix whose numbers are no longer read
 FARTHEST = 2.5  # standard deviations that fill a bar
+ODD = 1.5  # standard deviations of a value that helps to make a row odd
 
 
 def context_of(
@@ -42,20 +46,24 @@ def context_of(
         raise ValueError(f"odd_rows must be a whole number of at least 1, got {odd_rows!r}")
     found = model.describe(values=values, components=components, level=level)
     reading = None if data is None else read(model, data, odd_rows)
+    size = _pixels(model, image_shape)
+    pictures = {} if size is None else _pictures(model, found, size)
     shades = [_hex(color) for color in colors_of(None, 1 + max([one.index for one in found.components], default=0))]
     return {
         "title": title or found.model,
         "description": found,
         "facts": [(fact.name, number(fact.value), _range(fact.low, fact.high)) for fact in found.facts],
         "cards": [_card(found, one, shades[one.index]) for one in found.components],
-        "pictures": _pictures(model, found, image_shape),
+        "pictures": pictures,
         "curves": [(curve.title, _curve_figure(curve, at)) for at, curve in enumerate(found.curves) if curve.component is None],
         "matrices": [_matrix(matrix) for matrix in found.matrices],
-        "pair": _pair(model, reading),
+        "pair": None if pictures else _pair(model, reading),
         "course": _course(model),
         "sure": _sure(found),
         "reading": reading,
-        "odd": [] if reading is None else [_odd(one) for one in reading.odd],
+        "odd": [] if reading is None else [_odd(one, size if pictures else None) for one in reading.odd],
+        "told": any(one.why for one in reading.odd) if reading else False,
+        "ranges": any(fact.low is not None for fact in found.facts),
         "held": rows_held(model),
         "reproduce": _reproduce(model, command, source),
         "number": number,
@@ -69,6 +77,20 @@ def number(value: float | None) -> str:
         return "–"
     text = f"{value:,.0f}" if abs(value) >= 1e4 and abs(value) < 1e9 else f"{value:.4g}"
     return text.replace("-", "\u2212") if not re.search("e", text) else text
+
+
+def with_spread(value: float, spread: float | None) -> tuple[str, str]:
+    """A number, and how much it varies, in as many digits as that says something about."""
+    if spread is None or not np.isfinite(spread) or not 1e-6 < spread < 1e5 or abs(value) >= 1e9:
+        return number(value), "" if spread is None else number(spread)
+    digits = max(0, 2 - int(np.floor(np.log10(spread))))
+    return f"{value + 0.0:,.{digits}f}".replace("-", "\u2212"), f"{spread:,.{digits}f}"
+
+
+def signed(value: float) -> str:
+    """How far something stands out, with its sign."""
+    text = f"{value:+.1f}" if abs(value) < 100.0 else f"{value:+,.0f}"
+    return text.replace("-", "\u2212")
 
 
 def percent(share: float) -> str:
@@ -100,9 +122,11 @@ def _card(found: Description, component: Component, color: str) -> dict[str, Any
             bar = {"left": 50.0 + 50.0 * min(reach, 0.0), "width": 50.0 * abs(reach)}
         elif not signed:
             bar = {"left": 0.0, "width": 100.0 * max(0.0, value.value) / largest}
-        spread = "" if value.spread is None else number(value.spread)
-        told = _range(value.low, value.high)
-        lines.append({"name": value.name, "value": number(value.value), "spread": spread, "bar": bar, "range": told})
+        if "probability" in found.value:
+            shown, spread, told = percent(value.value), "", _percents(value.low, value.high)
+        else:
+            (shown, spread), told = with_spread(value.value, value.spread), _range(value.low, value.high)
+        lines.append({"name": value.name, "value": shown, "spread": spread, "bar": bar, "range": told})
     curve = next((one for one in found.curves if one.component == component.index), None)
     spark = None
     if curve is not None:
@@ -118,12 +142,16 @@ def _percents(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None or low == high else f"{percent(low)} to {percent(high)}"
 
 
-def _pictures(model: Any, found: Description, shape: Any) -> dict[int, Markup]:
-    """Components as images, where columns are pixels."""
+def _pixels(model: Any, shape: Any) -> tuple[int, int] | None:
+    """Height and width of components as images, where columns are pixels."""
     patterns = model._patterns()
     if patterns is None or (shape is None and not _like_pixels(model, patterns.shape[1])):
-        return {}
-    size = shape_of(patterns.shape[1], shape)
+        return None
+    return shape_of(patterns.shape[1], shape)
+
+
+def _pictures(model: Any, found: Description, size: tuple[int, int]) -> dict[int, Markup]:
+    patterns = model._patterns()
     return {
         one.index: image(patterns[one.index], size, f"{found.component} {one.index} as an image") for one in found.components
     }
@@ -145,7 +173,7 @@ def _matrix(matrix: Any) -> dict[str, Any]:
         for name, row in zip(matrix.names, matrix.values, strict=True)
     ]
     drawn = graph(matrix, shades, f"tip{matrix.component or 0}")
-    return {"title": matrix.title, "names": matrix.names, "rows": rows, "graph": drawn}
+    return {"title": matrix.title, "names": matrix.names, "rows": rows, "graph": drawn, "many": len(rows) > MANY}
 
 
 def _curve_figure(curve: Any, at: int) -> Markup:
@@ -167,7 +195,7 @@ def _pair(model: Any, reading: Reading | None) -> tuple[Markup, str] | None:
         def lines(axes: Any) -> None:
             plotting.regressions(model, sample[:, :-1], sample[:, -1], column, axes)
 
-        return figure(lines, label, "pair", (5.6, 4.4)), label
+        return figure(lines, label, "pair", (6.4, 4.8)), label
     gaussians = model._gaussians()
     if gaussians is None or gaussians.means_.shape[1] < 2:
         return None
@@ -183,7 +211,7 @@ def _pair(model: Any, reading: Reading | None) -> tuple[Markup, str] | None:
         shown = None if sample is None else sample[~np.isnan(sample).any(axis=1)]
         plotting.ellipses(gaussians, shown, (int(columns[0]), int(columns[1])), axes, components=heavy.tolist())
 
-    return figure(ellipses, label, "pair", (5.6, 4.4)), label
+    return figure(ellipses, label, "pair", (6.4, 4.8)), label
 
 
 # How it went
@@ -198,6 +226,7 @@ def _course(model: Any) -> dict[str, Any] | None:
 
         def draw(axes: Any) -> None:
             axes.plot(range(1, len(bounds) + 1), bounds, color=plotting.PALETTE[0], linewidth=1.8)
+            axes.xaxis.get_major_locator().set_params(integer=True)
             axes.set_xlabel("pass over all rows")
             axes.set_ylabel("objective per row")
 
@@ -212,7 +241,9 @@ def _course_of_stream(history: Any) -> dict[str, Any]:
 
     def score(axes: Any) -> None:
         low, high = np.quantile(history.scores[scored], [0.02, 1.0])
-        plotting.scores({"rows": history.rows[scored], "scores": history.scores[scored]}, axes, color=plotting.PALETTE[0])
+        rows, values = history.rows[scored], history.scores[scored]
+        axes.plot(rows, values, color=plotting.PALETTE[0], linewidth=0.8, alpha=0.35)
+        plotting.scores({"rows": rows, "scores": _smoothed(values)}, axes, color=plotting.PALETTE[0])
         if high > low:
             axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
 
@@ -227,6 +258,15 @@ def _course_of_stream(history: Any) -> dict[str, Any]:
 
         figures.append((figure(weights, label, "weights", (6.4, 2.6)), label))
     return {"figures": figures, "seconds": history.seconds, "last": history.last_score, "rows": history.seen}
+
+
+def _smoothed(values: Array) -> Array:
+    """Means of neighbours, of which there are fewer at the ends."""
+    size = max(1, len(values) // 24)
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    places = np.arange(len(values))
+    reach = np.minimum(np.minimum(places, places[::-1]), size)
+    return np.asarray((sums[places + reach + 1] - sums[places - reach]) / (2 * reach + 1))
 
 
 # How sure it is
@@ -253,18 +293,25 @@ def _sure(found: Description) -> list[tuple[Markup, str]]:
                     totals[value.name] = totals.get(value.name, 0.0) + telling
         for at, name in enumerate(sorted(totals, key=lambda name: -totals[name])[:3]):
             add(name, f"sure-{at}", f"Credible intervals of the {found.value}s of {name}")
+    elif "probability" in found.value:
+        for component in [one for one in found.components if one.values and one.values[0].low is not None][:3]:
+            label = f"Probabilities in {found.component} {component.index}, with their credible intervals"
+            bars = partial(plotting.words, found, component.index)
+            figures.append((figure(bars, label, f"sure-{component.index}", (3.6, 2.6)), label))
     return figures
 
 
 # What is odd
 
 
-def _odd(one: Any) -> dict[str, Any]:
+def _odd(one: Any, size: tuple[int, int] | None) -> dict[str, Any]:
+    far = [value for value in one.why if value.standing is None or abs(value.standing) >= ODD]
     why = [
-        {"name": value.name, "value": number(value.value), "far": "" if value.standing is None else f"{value.standing:+.1f}"}
-        for value in one.why
+        {"name": value.name, "value": number(value.value), "far": "" if value.standing is None else signed(value.standing)}
+        for value in far or one.why[:1]
     ]
-    return {"row": f"{one.row:,}", "score": number(one.score), "why": why, "values": one.values}
+    picture = image(one.numbers, size, f"Row {one.row} as an image") if size else None
+    return {"row": f"{one.row:,}", "score": number(one.score), "why": why, "values": one.values, "picture": picture}
 
 
 # How to reproduce it

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from headwater.chunk import Chunk
+from headwater.estimators.describing import column_names, symbol_names
 from headwater.estimators.description import Value
 from headwater.statistics import Array
 
@@ -28,6 +29,7 @@ class Odd:
     row: int
     why: tuple[Value, ...] = field(default=(), compare=False)
     values: tuple[str, ...] = field(default=(), compare=False)
+    numbers: Any = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +62,7 @@ def read(model: Any, data: Any, most: int) -> Reading:
         if model._gaussians() is not None or model._target_columns:
             sample.take(look, len(scores), rows)
         rows += len(scores)
-    odd = sorted(Odd(-score, -place, model._oddities(row, MOST_TOLD), _shown(model, row)) for score, place, row in worst)
+    odd = sorted(Odd(-score, -place, model._oddities(row, MOST_TOLD), _shown(model, row), row) for score, place, row in worst)
     return Reading(rows, total / scored if scored else np.nan, tuple(odd), sample.rows())
 
 
@@ -103,18 +105,15 @@ def _looker(model: Any, given: dict[str, Any]) -> Any:
 def _shown(model: Any, row: Any) -> tuple[str, ...]:
     """How a row looks: numbers with the names of their columns, or symbols; only a few, and of counts those that are there."""
     values = np.atleast_1d(row)
-    if model._takes_sequences:
-        names = (getattr(model, "schema_", None) or {}).get("symbols") or ()
-        told = [str(names[at]) if at < len(names) else str(at) for at in map(int, values[:MOST_SHOWN])]
+    if model._takes_symbols:
+        names = symbol_names(model, model.describe(values=1, components=1).columns)
+        told = ["missing" if np.isnan(at) else names[int(at)] for at in values[:MOST_SHOWN]]
         return (" ".join(told) + (" …" if len(values) > MOST_SHOWN else ""),)
-    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
-    names += [f"x{at}" for at in range(len(names), len(values))]
-    if model._target_columns:
-        names[len(values) - 1] = "target"
+    names = column_names(model, len(values) - model._target_columns) + ["target"] * model._target_columns
     places = np.arange(len(values)) if len(values) <= MOST_SHOWN else np.flatnonzero(values)
     if len(places) > MOST_SHOWN:
         places = np.sort(places[np.argsort(-np.abs(values[places]), kind="stable")[:MOST_SHOWN]])
-    return tuple(f"{names[at]} {values[at]:.4g}" for at in places)
+    return tuple(f"{names[at]}: {'missing' if np.isnan(values[at]) else format(values[at], '.4g')}" for at in places)
 
 
 class _Sample:
