@@ -56,7 +56,7 @@ def test_every_kind_is_tried():
 
 @pytest.mark.parametrize("word", MODELS)
 def test_a_model_is_what_python_makes_of_the_same_rows(word, learned, capsys):
-    data, file = learned(word)
+    _, file = learned(word)
     model = hw.load(file)
     assert type(model).__name__ == MODELS[word].name
     assert model.n_samples_seen_ == (20 if word == "markov" else 120)
