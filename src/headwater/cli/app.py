@@ -14,6 +14,7 @@ import typer
 from headwater.cli import compare, convert, demo, fit, inspect, merge, report, sample, score
 from headwater.cli import version as versions
 from headwater.cli.failures import USAGE, failed, show_warnings_in_a_line, silence_output, tell
+from headwater.cli.provenance import remember
 
 HELP = """Learn the hidden sources of a stream: in one pass, in bounded memory, with results that merge.
 
@@ -65,6 +66,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
+    remember(arguments)
     with warnings.catch_warnings():
         show_warnings_in_a_line()
         before = _catch_termination()
