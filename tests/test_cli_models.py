@@ -88,7 +88,7 @@ def test_scores_do_not_depend_on_chunks(word, learned, capsys, tmp_path):
 def test_every_kind_draws(word, learned, capsys):
     data, file = learned(word)
     capsys.readouterr()
-    inputs = [data, "--columns", "c0,c1"] if word == "regression" else ["-n", "5"]
+    inputs = [data] if word == "regression" else ["-n", "5"]
     assert main(["sample", file, *inputs, "--seed", "3"]) == 0
     out, err = capsys.readouterr()
     assert err == ""

@@ -137,7 +137,7 @@ def test_types_of_csv_do_not_depend_on_the_first_block(tmp_path):
         ("not.parquet", b"a,b\n1,2\n", "is neither Parquet nor Arrow"),
         ("not.npy", b"a,b\n1,2\n", "cannot be read"),
         ("not.npz", b"a,b\n1,2\n", "cannot be read"),
-        ("not.mtx", b"a,b\n1,2\n", "cannot be read"),
+        ("not.mtx", b"a,b\n1,2\n", "is no Matrix Market file: it begins with"),
         ("not.svm", b"a,b\n1,2\n", "cannot be read"),
         ("docword.not.txt", b"a,b\n1,2\n", "its first three lines must be numbers"),
         ("docword.short.txt", b"2\n2\n2\n1 1 1\n", "holds 1 entries, where its head says 2"),

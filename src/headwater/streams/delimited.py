@@ -143,7 +143,7 @@ def _parsed(found: bytes, delimiter: str, raw: bool, names: list[str] | None = N
             autogenerate_column_names=places is None,
             skip_rows=skip,
             block_size=max(len(found), HEAD),
-        ),  # fmt: skip
+        ),
         _parsing(delimiter),
         csv.ConvertOptions(default_column_type=string()) if raw else csv.ConvertOptions(**_conversion()),
     )

@@ -37,7 +37,7 @@ def reading(name: str) -> Iterator[None]:
         raise StreamError(f"{name} cannot be read: it asks for more memory than there is") from None
     except (
         ArrowException, OSError, EOFError, zlib.error, zipfile.BadZipFile, struct.error, UnicodeError, OverflowError,
-        ValueError,
+        ValueError, NotImplementedError,
     ) as error:  # fmt: skip
         raise StreamError(f"{name} cannot be read: {told(error)}") from error
 
