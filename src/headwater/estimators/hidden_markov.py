@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
 from headwater.algorithms import AutoOnlineEM, BayesianOnlineEM, OnlineEM, OnlineVB, SatoEM, resolve
+from headwater.chunk import Chunk
 from headwater.estimators.chain_streams import ChainStreams
 from headwater.estimators.chains import (
     GivenChain,
@@ -304,7 +305,9 @@ class HiddenMarkovEstimator(ChainStreams):
         _, _, places = check_keys(key, len(rows))
         order = np.argsort(places, kind="stable")  # each sequence in one piece
         scores = np.empty(len(rows))
-        scores[order] = self.score_steps(rows[order], np.bincount(places))
+        given = chunk["X"]
+        sorted_rows = replace(given, X=rows[order]) if isinstance(given, Chunk) else rows[order]
+        scores[order] = self.score_steps(sorted_rows, np.bincount(places))
         return scores
 
     def _shares_of(self, state: State) -> Array:

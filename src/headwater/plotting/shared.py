@@ -53,7 +53,9 @@ def draw_rows(axes: Axes, X: Any, columns: tuple[int, int]) -> None:
     """Draw some of the rows as grey points, beneath all else."""
     rows = np.asarray(X, dtype=float)
     rows = rows[:: max(1, -(-len(rows) // MOST_ROWS))]
-    axes.scatter(rows[:, columns[0]], rows[:, columns[1]], s=3.0, color="0.6", alpha=0.5, linewidths=0.0, zorder=1)
+    axes.scatter(
+        rows[:, columns[0]], rows[:, columns[1]], s=3.0, color="0.6", alpha=0.5, linewidths=0.0, zorder=1, rasterized=True
+    )
 
 
 def column_of(trace: Any, name: str) -> Array:

@@ -18,7 +18,7 @@ from headwater.estimators.description import Component, Description
 from headwater.plotting.images import image_shape as shape_of
 from headwater.plotting.shared import colors_of, matrices_of
 from headwater.reports.drawings import graph, sparkline
-from headwater.reports.figures import figure, image
+from headwater.reports.figures import WATER, figure, image
 from headwater.reports.reading import Reading, read
 from headwater.statistics import Array
 
@@ -59,7 +59,7 @@ def context_of(
         "matrices": [_matrix(matrix) for matrix in found.matrices],
         "pair": None if pictures else _pair(model, reading),
         "course": _course(model),
-        "sure": _sure(found),
+        "sure": _sure(found, bool(pictures)),
         "reading": reading,
         "odd": [] if reading is None else [_odd(one, size if pictures else None) for one in reading.odd],
         "told": any(one.why for one in reading.odd) if reading else False,
@@ -178,7 +178,7 @@ def _matrix(matrix: Any) -> dict[str, Any]:
 
 def _curve_figure(curve: Any, at: int) -> Markup:
     def draw(axes: Any) -> None:
-        axes.plot(curve.positions, curve.values, color=plotting.PALETTE[0], linewidth=1.6)
+        axes.plot(curve.positions, curve.values, color=WATER, linewidth=1.6)
         axes.set_xlabel(curve.along)
         axes.set_ylabel(curve.what)
 
@@ -195,7 +195,7 @@ def _pair(model: Any, reading: Reading | None) -> tuple[Markup, str] | None:
         def lines(axes: Any) -> None:
             plotting.regressions(model, sample[:, :-1], sample[:, -1], column, axes)
 
-        return figure(lines, label, "pair", (6.4, 4.8)), label
+        return figure(lines, label, "pair", (5.0, 4.0)), label
     gaussians = model._gaussians()
     if gaussians is None or gaussians.means_.shape[1] < 2:
         return None
@@ -211,7 +211,7 @@ def _pair(model: Any, reading: Reading | None) -> tuple[Markup, str] | None:
         shown = None if sample is None else sample[~np.isnan(sample).any(axis=1)]
         plotting.ellipses(gaussians, shown, (int(columns[0]), int(columns[1])), axes, components=heavy.tolist())
 
-    return figure(ellipses, label, "pair", (6.4, 4.8)), label
+    return figure(ellipses, label, "pair", (5.0, 4.0)), label
 
 
 # How it went
@@ -225,13 +225,13 @@ def _course(model: Any) -> dict[str, Any] | None:
     if len(bounds) > 1:
 
         def draw(axes: Any) -> None:
-            axes.plot(range(1, len(bounds) + 1), bounds, color=plotting.PALETTE[0], linewidth=1.8)
+            axes.plot(range(1, len(bounds) + 1), bounds, color=WATER, linewidth=1.8)
             axes.xaxis.get_major_locator().set_params(integer=True)
             axes.set_xlabel("pass over all rows")
             axes.set_ylabel("objective per row")
 
         label = f"The objective after each of {len(bounds)} passes over all rows"
-        return {"figures": [(figure(draw, label, "passes", (6.4, 2.6)), label)], "seconds": None, "last": float(bounds[-1])}
+        return {"figures": [(figure(draw, label, "passes", (4.9, 2.3)), label)], "seconds": None, "last": float(bounds[-1])}
     return None
 
 
@@ -242,12 +242,12 @@ def _course_of_stream(history: Any) -> dict[str, Any]:
     def score(axes: Any) -> None:
         low, high = np.quantile(history.scores[scored], [0.02, 1.0])
         rows, values = history.rows[scored], history.scores[scored]
-        axes.plot(rows, values, color=plotting.PALETTE[0], linewidth=0.8, alpha=0.35)
-        plotting.scores({"rows": rows, "scores": _smoothed(values)}, axes, color=plotting.PALETTE[0])
+        axes.plot(rows, values, color=WATER, linewidth=0.8, alpha=0.35)
+        plotting.scores({"rows": rows, "scores": _smoothed(values)}, axes, color=WATER)
         if high > low:
             axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
 
-    figures = [(figure(score, label, "scores", (6.4, 2.6)), label)]
+    figures = [(figure(score, label, "scores", (4.9, 2.3)), label)]
     known = ~np.isnan(history.weights).any(axis=1)
     if history.components and len(history.components) > 1 and known.sum() > 2:
         label = "Weights of the components over the stream"
@@ -256,23 +256,22 @@ def _course_of_stream(history: Any) -> dict[str, Any]:
             shades = colors_of(None, max(history.components) + 1)
             plotting.weights(history, axes, color=[shades[k] for k in history.components])
 
-        figures.append((figure(weights, label, "weights", (6.4, 2.6)), label))
+        figures.append((figure(weights, label, "weights", (4.9, 2.3)), label))
     return {"figures": figures, "seconds": history.seconds, "last": history.last_score, "rows": history.seen}
 
 
 def _smoothed(values: Array) -> Array:
     """Means of neighbours, of which there are fewer at the ends."""
-    size = max(1, len(values) // 24)
+    size, places = max(1, len(values) // 24), np.arange(len(values))
     sums = np.concatenate([[0.0], np.cumsum(values)])
-    places = np.arange(len(values))
-    reach = np.minimum(np.minimum(places, places[::-1]), size)
-    return np.asarray((sums[places + reach + 1] - sums[places - reach]) / (2 * reach + 1))
+    start, stop = np.maximum(places - size, 0), np.minimum(places + size + 1, len(values))
+    return np.asarray((sums[stop] - sums[start]) / (stop - start))
 
 
 # How sure it is
 
 
-def _sure(found: Description) -> list[tuple[Markup, str]]:
+def _sure(found: Description, pixels: bool) -> list[tuple[Markup, str]]:
     """Credible intervals of the weights, and of the values that tell most."""
     figures = []
     height = 0.9 + 0.24 * min(12, len(found.components))
@@ -284,6 +283,8 @@ def _sure(found: Description) -> list[tuple[Markup, str]]:
 
     if several and found.components[0].low is not None:
         add(None, "sure-weights", f"Credible intervals of the {found.weight}s")
+    if pixels:
+        return figures
     if found.value in ("mean", "coefficient"):
         totals: dict[str, float] = {}
         for component in found.components:
