@@ -99,11 +99,38 @@ def test_models_merge(data, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["rows"] == 500
 
 
-def test_standard_input_is_learned(tmp_path):
+def test_standard_input_is_learned(monkeypatch, capsys):
     text = "\n".join(["a,b", *(f"{one:.4f},{other:.4f}" for one, other in rows(100))])
-    command = [sys.executable, "-m", "headwater", "fit", "gaussian", "-", "--format", "csv", "-k", "2", "--json"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main(["fit", "gaussian", "-", "--format", "csv", "-k", "2", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["rows"] == 100 and err == ""
+
+
+def test_standard_input_is_read_once(monkeypatch, capsys, tmp_path):
+    for asked in (["--passes", "2", "--algorithm", "online-em"], ["--checkpoint", str(tmp_path / "c")]):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a,b\n1,2\n3,4\n")))
+        assert main(["fit", "gaussian", "-", "--format", "csv", *asked]) == 2
+        assert "standard input cannot" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_process_of_its_own_does_without_pandas():
+    text = "\n".join(["a,b", *(f"{one:.4f},{other:.4f}" for one, other in rows(100))])
+    code = "import sys; from headwater.cli import main; code = main(); print('pandas' in sys.modules, code, file=sys.stderr)"
+    command = [sys.executable, "-c", code, "fit", "gaussian", "-", "--format", "csv", "-k", "2", "--json"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["rows"] == 100 and done.stderr == ""
+    assert json.loads(done.stdout)["rows"] == 100 and done.stderr.split() == ["False", "0"]
+
+
+def test_the_commands_that_made_a_model_are_kept(data, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "gaussian", "a.npy", "-k", "2", "-o", "m.hw", "-q", "--checkpoint=c"]) == 0
+    assert main(["fit", "m.hw", "a.npy", "-o", "n.hw", "--json"]) == 0
+    capsys.readouterr()
+    assert main(["inspect", "n.hw", "--json"]) == 0
+    wanted = ["headwater fit gaussian a.npy -k 2", "headwater fit m.hw a.npy"]
+    assert json.loads(capsys.readouterr().out)["commands"] == wanted
 
 
 # Parts

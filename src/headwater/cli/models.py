@@ -8,7 +8,6 @@ from typing import Any
 
 from headwater.cli import provenance
 from headwater.cli.failures import usage
-from headwater.cli.imports import load_estimators
 from headwater.registry import MODELS, companions_of, find, word_of
 
 
@@ -23,7 +22,6 @@ def load_with_commands(path: Path) -> tuple[Any, list[str]]:
         raise IsADirectoryError(f"a model is a file, and {path} is a directory")
     if not path.exists():
         raise FileNotFoundError(f"there is no model file {path}")
-    load_estimators()
     return provenance.read(path)
 
 

@@ -23,9 +23,7 @@ headwater report digits.hw --image-shape 8x8 --title Digits
 """
 
 Page = Annotated[Path, typer.Option("--output", "-o", help="Where to write the page.")]
-Rows = Annotated[
-    list[str] | None, typer.Argument(help="Data to look for odd rows in.", metavar="[DATA]", show_default=False)
-]
+Rows = Annotated[list[str] | None, typer.Argument(help="Data to look for odd rows in.", metavar="[DATA]", show_default=False)]
 Title = Annotated[str | None, typer.Option("--title", help="Its headline.", show_default=False)]
 Shape = Annotated[
     str | None, typer.Option("--image-shape", help="Rows x columns of images, if columns are pixels.", show_default=False)
