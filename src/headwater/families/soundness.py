@@ -35,8 +35,12 @@ def no_logs(*arrays: Array) -> bool:
 
 def indefinite(matrices: Array, sizes: Array) -> bool:
     """Whether some of these matrices, of which the lower triangle counts, have negative eigenvalues beside their sizes."""
-    whole = np.tril(matrices) + np.swapaxes(np.tril(matrices, -1), -1, -2)
-    return bool(np.any(np.linalg.eigvalsh(whole)[..., 0] < -TOLERANCE * np.maximum(sizes, 1e-300)))
+    sizes = np.maximum(np.asarray(sizes, dtype=float), 1e-300)[..., None, None]
+    try:
+        np.linalg.cholesky(np.tril(matrices) / sizes + TOLERANCE * np.eye(matrices.shape[-1]))  # which reads that triangle
+    except np.linalg.LinAlgError:
+        return True
+    return False
 
 
 def gaussian_statistics(record: GaussianStatistics, tied: bool) -> str:
