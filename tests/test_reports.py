@@ -7,11 +7,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from every_model import KINDS, NAMES, learned, stream_of
+from markupsafe import Markup
 from scipy.sparse import csr_array
 
 import headwater as hw
 from headwater.chunk import Chunk
-from headwater.reports import reading
+from headwater.reports import context, reading
 from headwater.reports.context import number, percent, with_spread
 
 pytest.importorskip("matplotlib")
@@ -19,6 +20,14 @@ pytest.importorskip("jinja2")
 
 SECTIONS = ["learned", "course", "sure", "odd", "reproduce"]
 VOID = {"meta", "link", "img", "br", "hr", "path", "use", "circle", "polyline", "polygon"}
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Pages without their figures, which take the time."""
+    monkeypatch.setattr(
+        context, "figure", lambda draw, label, name, size=None: Markup("<svg aria-label='{}'></svg>").format(label)
+    )
 
 
 class Page(HTMLParser):
@@ -95,7 +104,7 @@ def test_words_of_the_data_are_no_html(tmp_path):
     assert "alert(1)&lt;/script&gt;" in html and "{{ 7 * 7 }}" in html and "49" not in re.findall(r"\$a\$ &amp; (\S+)", html)
 
 
-def test_symbols_and_words_may_be_evil_too():
+def test_symbols_and_words_may_be_evil_too(undrawn):
     for kind, symbols in (("markov", ["<script>", "</svg><script>", "'\">"]), ("symbols", ["<u>"] * 4)):
         schema, model = {"symbols": symbols}, KINDS[kind][0]()
         chunks = [Chunk(one.X, lengths=one.lengths, schema=schema) for one in stream_of(kind)]
@@ -133,16 +142,17 @@ def test_rows_that_are_drawn_are_few_and_evenly_spaced(monkeypatch):
     np.testing.assert_array_equal(found, whole[::16])
 
 
-def test_rows_of_keyed_sequences_are_scored_in_their_sequence():
+def test_sequences_go_on_from_chunk_to_chunk():
     rows = stream_of("chain", (60,))[0]
     model = learned("chain")
-    key = np.tile(["a", "b"], 30)
-    scores = model._row_scores(X=rows, key=key)
-    np.testing.assert_allclose(scores[key == "a"], model.score_steps(Chunk(rows.X[key == "a"], rows.columns)))
-    assert model._row_scores(X=rows, key="a") == pytest.approx(model.score_steps(rows))
+    whole = model.score_steps(rows)
+    found = reading.read(model, [Chunk(rows.X[:25], rows.columns), Chunk(rows.X[25:], rows.columns)], 60)
+    np.testing.assert_allclose([one.score for one in found.odd], np.sort(whole))
+    keyed = Chunk(np.repeat(rows.X, 2, axis=0), rows.columns, key=np.tile(["a", "b"], 60))
+    np.testing.assert_allclose([one.score for one in reading.read(model, keyed, 120).odd][::2], np.sort(whole))
 
 
-def test_columns_that_look_like_pixels_are_images():
+def test_columns_that_look_like_pixels_are_images(undrawn):
     rng = np.random.default_rng(0)
     X = rng.poisson(3.0, size=(300, 36)).astype(float)
     model = hw.GaussianMixture(2, covariance_type="diag", random_state=0).partial_fit(X)
@@ -155,7 +165,7 @@ def test_columns_that_look_like_pixels_are_images():
         hw.report(model, image_shape=(5, 5))
 
 
-def test_a_page_says_what_is_not_there():
+def test_a_page_says_what_is_not_there(undrawn):
     model = hw.GaussianMixture(2, random_state=0).partial_fit(stream_of("gaussian")[0])
     html = hw.report(model)
     assert "holds 100 raw rows" in html and "Nobody watched" in html and "Give the report some data" in html
@@ -163,7 +173,7 @@ def test_a_page_says_what_is_not_there():
     assert "passes over all rows" in html and "holds no raw rows" in html
 
 
-def test_sparse_frames_and_single_arrays_are_data():
+def test_sparse_frames_and_single_arrays_are_data(undrawn):
     pandas = pytest.importorskip("pandas")
     X = stream_of("gaussian")[0].X
     frame = pandas.DataFrame(X, columns=list(NAMES))
@@ -205,3 +215,47 @@ def test_numbers_are_read():
     assert with_spread(1016.6999, 6.4971) == ("1,016.70", "6.50")
     assert with_spread(4.4e-16, 0.3162) == ("0.000", "0.316")
     assert with_spread(1.0, None) == ("1", "")
+
+
+def broad(kind):
+    """Models at the edges of what a page can hold, with rows for them."""
+    rng = np.random.default_rng(0)
+    if kind == "wide":
+        X = rng.normal(size=(60, 300))
+        return hw.GaussianMixture(2, covariance_type="diag", random_state=0, warm_up=50).partial_fit(X), X
+    if kind == "many":
+        X = rng.normal(size=(400, 2))
+        return hw.GaussianMixture(60, covariance_type="spherical", random_state=0, warm_up=400, max_iter=0).partial_fit(X), X
+    if kind == "single":
+        X = rng.normal(size=(50, 1))
+        return hw.GaussianMixture(1, random_state=0, warm_up=50).partial_fit(X), X
+    if kind == "constant":
+        X = np.column_stack([np.full(80, 7.0), rng.normal(size=80)])
+        return hw.GaussianMixture(2, random_state=0, warm_up=50).partial_fit(X), X
+    if kind == "words":
+        X = csr_array((rng.random((40, 20_000)) < 0.001).astype(float))
+        return hw.MultinomialMixture(2, random_state=0, warm_up=30).partial_fit(X), X
+    if kind == "missing":
+        X = stream_of("chain", (200,))[0].X
+        X[50:60] = np.nan
+        return hw.GaussianHMM(2, random_state=0, warm_up=60).partial_fit(X), X
+    X = stream_of("topics", (40,))[0].X
+    model = hw.LatentDirichletAllocation(2, vocabulary="open", random_state=0, warm_up=30)
+    model.partial_fit(Chunk(X[:, :4], ["a", "b", "c", "d"])).partial_fit(X)
+    return model, X
+
+
+@pytest.mark.parametrize("kind", ["wide", "many", "single", "constant", "words", "missing", "open"])
+def test_pages_at_the_edges(kind, undrawn):
+    model, X = broad(kind)
+    html = hw.report(model, X)
+    Page(html)
+    assert len(html) < 200_000
+    assert not re.search(r"\bnan\b", html, re.IGNORECASE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["wide", "many", "single", "constant", "words", "missing", "open"])
+def test_pages_at_the_edges_with_their_figures(kind):
+    model, X = broad(kind)
+    Page(hw.report(model, X))

@@ -173,7 +173,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         check_symbols(X, width, type(self).__name__)
 
     def _note_columns(self, X: Any, reset: bool) -> None:
-        self._note_schema(X.given, reset)
+        self._note_schema(getattr(X, "given", X), reset)
         if reset:
             self.n_features_in_ = self._width_of(X.rows)
 

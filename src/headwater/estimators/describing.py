@@ -237,6 +237,11 @@ def notes_of(model: Any, found: Description) -> tuple[str, ...]:
         plural = "s" * (len(empty) != 1)
         verb = "have" if len(empty) != 1 else "has"
         notes.append(f"{found.component.capitalize()}{plural} {some} {verb} almost no weight: less than one row's worth.")
+    race = getattr(model, "race_", None)
+    if race is not None and race.rivals:
+        others = ", ".join(str(one.n_components) for one in race.rivals)
+        verb = "won" if race.over else "leads"
+        notes.append(f"The number of components was not given: {race.leader} {verb} a race of {others}.")
     report = getattr(model, "merge_report_", None)
     if report is not None:
         notes.extend(str(report).splitlines())

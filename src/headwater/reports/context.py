@@ -23,6 +23,7 @@ from headwater.reports.reading import Reading, read
 from headwater.statistics import Array
 
 LEAST_PIXELS = 36  # of columns that may be an image without being called one
+LONGEST = 2000  # letters of how the data was read
 MANY = 10  # states of a matrix whose numbers are no longer read
 FARTHEST = 2.5  # standard deviations that fill a bar
 ODD = 1.5  # standard deviations of a value that helps to make a row odd
@@ -326,7 +327,8 @@ def _reproduce(model: Any, command: str | None, source: str | None) -> dict[str,
         if repr(value) != repr(defaults[name]) or name == "random_state"
     }
     schema = getattr(model, "schema_", None)
-    told = json.dumps(schema, indent=1, default=str)[:2000] if schema is not None else None
+    told = None if schema is None else json.dumps(schema, indent=1, default=str, ensure_ascii=False)
+    told = told if told is None or len(told) <= LONGEST else told[:LONGEST] + " …"
     return {
         "command": command, "source": source, "parameters": changed, "schema": told,
         "versions": {"headwater": __version__, "NumPy": np.__version__, "Python": platform.python_version()},

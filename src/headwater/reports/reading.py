@@ -46,10 +46,10 @@ def read(model: Any, data: Any, most: int) -> Reading:
     """Score all rows, and keep the oddest of them."""
     rows, total, scored = 0, 0.0, 0
     worst: list[tuple[float, int, Any]] = []
-    sample = _Sample()
+    sample, scorer = _Sample(), model._row_scorer()
     for chunk in chunks_of(data):
         given = _given(model, chunk)
-        scores = model._row_scores(**given)
+        scores = np.asarray(scorer(**given))
         finite = np.isfinite(scores)
         total, scored = total + float(scores[finite].sum()), scored + int(finite.sum())
         start = chunk.start if isinstance(chunk, Chunk) and chunk.start else rows
