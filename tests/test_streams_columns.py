@@ -76,6 +76,19 @@ def test_dictionaries_of_parquet_are_categories(tmp_path):
     assert dense(hw.stream(tmp_path / "k.parquet", categories="one-hot")).tolist() == [[1, 1, 0], [2, 0, 1]]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_only_the_columns_that_are_wanted_may_lack_values(kind, tmp_path):
+    frame = pa.table({"a.x": [1.0, 2.0], "b": [None, 1.0], "c": ["p", None]})
+    path = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        pq.write_table(frame, path)
+    else:
+        with pa.ipc.new_file(path, frame.schema) as writer:
+            writer.write_table(frame)
+    assert dense(hw.stream(path, columns=["a.x"], missing="drop")).tolist() == [[1], [2]]
+    assert dense(hw.stream(path, exclude="c", missing="drop")).tolist() == [[2, 1]]
+
+
 def test_numbers_of_all_types():
     frame = pa.table({
         "int": pa.array([1, None], pa.int32()), "flag": [True, False], "half": pa.array([1.5, 2.5], pa.float16()),
@@ -166,9 +179,16 @@ def test_lines_before_the_names(tmp_path):
     assert hw.stream(path).columns == ["c0", "c1"]
     assert hw.stream(path, header=True).columns == ["1", "2"]
     assert dense(hw.stream(path, header=True)).tolist() == [[3, 4]]
+    path.write_text("id,2019\n1,4\n")
+    assert hw.stream(path).columns == ["id", "2019"]
+    refused(
+        path, "5.1,iris\n4.9,iris\n", "may have names in its first row, or not, '5.1', 'iris': say header=True or header=False"
+    )
+    assert dense(hw.stream(path, header=False, categories="drop")).tolist() == [[5.1], [4.9]]
     write(tmp_path, "csv", X, stem="a")
     (tmp_path / "b.csv").write_text("a,b,c\n")  # a part without rows
-    assert np.array_equal(dense(hw.stream([tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "a.csv"])), np.vstack([X, X]))
+    for parts in ("aba", "baa"):
+        assert np.array_equal(dense(hw.stream([tmp_path / f"{part}.csv" for part in parts])), np.vstack([X, X]))
 
 
 def test_files_that_are_not_there(tmp_path):
@@ -179,6 +199,10 @@ def test_files_that_are_not_there(tmp_path):
         hw.stream(tmp_path)
     (tmp_path / "notes.md").touch()
     with pytest.raises(FileNotFoundError, match="only 1 with unknown endings: name their format="):
+        hw.stream(tmp_path)
+    write(tmp_path, "csv", X)
+    write(tmp_path, "parquet", X)
+    with pytest.raises(ValueError, match="holds files of several formats, csv and parquet: choose some by a glob"):
         hw.stream(tmp_path)
 
 
@@ -221,6 +245,12 @@ def test_like_reads_as_a_model_was_taught(tmp_path):
     assert chunk.X.tolist() == [[1, 1, 0]]
     assert chunk.y is None
     assert np.isfinite(model.predict(chunk)).all()
+    (chunk,) = hw.stream(new, like=model, target="h")
+    assert chunk.y.tolist() == [1]
+    with pytest.raises(ValueError, match=r"new.csv lacks the column 'y'"):
+        list(hw.stream(new, like=model, target="y"))
+    with pytest.raises(ValueError, match="columns are those of the model"):
+        list(hw.stream(new, like=model, columns=["h"]))
     for schema, sentence in (
         ({"kind": "table", "inputs": [{"name": 3}]}, "inputs is {'name': 3}"),
         ({"kind": "table", "inputs": [{"name": "a", "levels": ["x", "x"]}]}, "levels is"),

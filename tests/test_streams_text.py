@@ -31,11 +31,13 @@ def test_words_are_counted(text):
     assert chunk.X.has_sorted_indices
 
 
-def test_words_are_chosen(text):
+def test_words_are_chosen(text, tmp_path):
     (chunk,) = hw.stream(text, lowercase=False, shortest=3, stop_words=["sat"])
     assert chunk.columns == ("The", "cat", "Ein", "Bär", "ein", "cat_1", "the")
-    (chunk,) = hw.stream(text, vocabulary=["cat", "dog"])
-    assert chunk.X.toarray().tolist() == [[1, 0], [0, 0], [0, 0], [1, 0]]
+    (tmp_path / "words").write_text("cat\ndog\n")
+    for vocabulary in (["cat", "dog"], str(tmp_path / "words")):
+        (chunk,) = hw.stream(text, vocabulary=vocabulary)
+        assert chunk.X.toarray().tolist() == [[1, 0], [0, 0], [0, 0], [1, 0]]
 
 
 def test_words_are_hashed(text):
@@ -173,7 +175,13 @@ def test_svmlight_has_labels_and_a_width(tmp_path):
     assert chunk.y.tolist() == [i % 3 for i in range(10)]
     with pytest.raises(ValueError, match="has a column 3, beyond the 2 of the rows: say more by width="):
         list(hw.stream(path, width=2))
+    other = tmp_path / "wider.svm"
+    other.write_text("1 7:1\n")
+    assert [chunk.shape for chunk in hw.stream([path, other], chunk_rows=10)] == [(10, 7), (1, 7)]
+    with pytest.raises(ValueError, match="has a column 7, beyond the 3 of the rows"):
+        list(hw.stream(other, like=hw.stream(path)))
     path.write_text("1 0:5 2:1\n0 1:1\n")
+    assert [chunk.shape for chunk in hw.stream([path, other], chunk_rows=2)] == [(2, 8), (1, 8)]
     (chunk,) = hw.stream(path)
     assert chunk.X.toarray().tolist() == [[5, 0, 1], [0, 1, 0]]
 

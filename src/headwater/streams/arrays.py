@@ -13,7 +13,7 @@ from numpy.lib import format as npy
 
 from headwater.streams.options import Options
 from headwater.streams.pieces import Meter
-from headwater.streams.sentences import StreamError, reading, told
+from headwater.streams.sentences import NoRows, StreamError, reading, told
 from headwater.streams.tables import Head
 
 JUMPS = True
@@ -97,7 +97,7 @@ def layout_of_header(file: Any, name: str, kinds: str = "biufc") -> Layout:
 def matrix_head(rows: int, width: int, dtype: Any, name: str) -> Head:
     """Return what is known of a matrix: made-up names of its columns, and whether it is complex."""
     if rows == 0 or width == 0:
-        raise StreamError(f"{name} is empty: a matrix of {rows} rows and {width} columns")
+        raise NoRows(f"{name} is empty: a matrix of {rows} rows and {width} columns")
     return Head(tuple(column_names(width)), named=False, complex=dtype.kind == "c")
 
 

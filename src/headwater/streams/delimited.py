@@ -11,7 +11,7 @@ from typing import Any
 from headwater.streams.choosing import refuse_twice
 from headwater.streams.options import Options
 from headwater.streams.pieces import HEAD, Meter, peeked
-from headwater.streams.sentences import StreamError, reading, told
+from headwater.streams.sentences import NoRows, StreamError, listed, reading, told
 from headwater.streams.tables import Head
 
 JUMPS = False
@@ -43,7 +43,7 @@ def head(piece: Any, options: Options) -> Head:
     """Look at the first rows: names and types of the columns, as far as they go."""
     look = _looked(piece, options)
     if look.rows is None or not look.rows.num_rows:
-        raise StreamError(f"{piece.name} has names of columns but no rows")
+        raise NoRows(f"{piece.name} has names of columns but no rows")
     return Head(tuple(look.names), look.types(), look.column)
 
 
@@ -86,7 +86,7 @@ def _looked(piece: Any, options: Options) -> Look:
         first = found[begin:end]
         delimiter = options.delimiter or ("\t" if options.format == "tsv" else _sniffed(first))
         cells = [str(column[0].as_py()) for column in _parsed(first, delimiter, raw=True).columns]
-        headed = options.header if options.header is not None else not all(map(_is_number, cells))
+        headed = options.header if options.header is not None else _headed(cells, found[end:], delimiter, piece.name)
         # Lines are skipped rather than cut off, so that errors count from the first.
         skip = found.count(b"\n", 0, end) if headed else 0
         whole = found.rfind(b"\n") + 1 if len(found) >= HEAD else len(found)
@@ -110,6 +110,18 @@ def _sniffed(first: bytes) -> str:
     """Return the delimiter that makes most cells of the first row."""
     cells = {mark: _parsed(first, mark, raw=True).num_columns for mark in DELIMITERS if mark.encode() in first}
     return max(cells, key=lambda mark: cells[mark], default=",")
+
+
+def _headed(cells: list[str], rest: bytes, delimiter: str, name: str) -> bool:
+    """Whether the first row holds names: none of them is a number, or some stand above one."""
+    numbers = list(map(_is_number, cells))
+    if all(numbers) or not any(numbers):
+        return not all(numbers)
+    begin, end = _first_row(rest)
+    below = [str(column[0].as_py()) for column in _parsed(rest[begin:end], delimiter, raw=True).columns] if rest.strip() else []
+    if any(_is_number(value) and not number for number, value in zip(numbers, below, strict=False)):
+        return True
+    raise StreamError(f"{name} may have names in its first row, or not, {listed(cells, 4)}: say header=True or header=False")
 
 
 def _is_number(value: str) -> bool:

@@ -15,6 +15,10 @@ class StreamError(ValueError):
     """A sentence that is complete: nobody adds to it on the way."""
 
 
+class NoRows(StreamError):
+    """A file that is fine, but has no rows: another one may have some."""
+
+
 def told(error: BaseException) -> str:
     """Return what an error says, in one line of printable text."""
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
