@@ -15,7 +15,8 @@ Benchmark = Callable[[Scale], Iterator[Line]]
 # In the order of a run: what is short and tells much comes first.
 TOPICS = (
     "passes", "files", "counts", "choices", "topics", "spectra", "arrivals", "chains", "scoring", "threads", "one_row",
-    "small_fit", "row_sweep", "moment_matching", "startup", "memory", "converge",
+    "small_fit",
+    "row_sweep", "moment_matching", "startup", "memory", "converge",
 )  # fmt: skip
 
 _registered: dict[str, Benchmark] = {}

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from headwater.algorithms import Algorithm
 from headwater.estimators.chains import check_numbers, check_probabilities, check_symbols
 from headwater.estimators.describing import Limits, symbol_names, word_components
-from headwater.estimators.description import Description
+from headwater.estimators.description import Description, Value
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.families.categorical import Categorical
 from headwater.statistics import Array
@@ -28,7 +28,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of states. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of states. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     startprob_prior, transmat_prior, emissionprob_prior : float or array-like, optional
         Dirichlet parameters of the first state, of the passages and of the symbols of each state; 1 is flat. By default symbols
         have a tenth of a count, which keeps what was never seen from being impossible, and so have states and passages in a
@@ -63,6 +63,10 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     startprob_, transmat_, emissionprob_ : ndarray
         What was learned. They may be set before learning.
     n_features_in_, n_samples_seen_ : int
@@ -89,6 +93,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
     _letters = "ste"
     _concentrations = ("startprob_prior", "transmat_prior", "emissionprob_prior")
     _emission_names: ClassVar[dict[str, str]] = {"e": "emissionprob_"}
+    _takes_symbols = True
 
     _answers = ("startprob_", "transmat_", "emissionprob_")
 
@@ -172,7 +177,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         check_symbols(X, width, type(self).__name__)
 
     def _note_columns(self, X: Any, reset: bool) -> None:
-        self._note_schema(X.given, reset)
+        self._note_schema(getattr(X, "given", X), reset)
         if reset:
             self.n_features_in_ = self._width_of(X.rows)
 
@@ -256,6 +261,13 @@ class CategoricalHMM(HiddenMarkovEstimator):
         names = symbol_names(self, self.n_features_in_)
         found = word_components(names, self.get_stationary_distribution(), self.emissionprob_, limits)
         return Description(width="symbols", **self._chain_parts(found))
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        if np.isnan(row).any():
+            return ()
+        symbol = int(np.ravel(row)[0])
+        often = float(self.get_stationary_distribution() @ self.emissionprob_[:, symbol])
+        return (Value(symbol_names(self, self.n_features_in_)[symbol], often),)
 
     def _columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         tops = [np.argsort(-row, kind="stable")[:6] for row in self.emissionprob_[states]]

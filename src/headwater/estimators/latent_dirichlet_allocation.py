@@ -40,7 +40,7 @@ class LatentDirichletAllocation(FactorEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=10
-        Number of topics. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of topics. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     doc_topic_prior : float, array-like of shape (n_components,) or 'learn', optional
         Dirichlet parameter of the proportions of a document: one for all topics, one for each, or learned on the way
         (Minka's fixed point, as a statistic of the stream). Default 1 / n_components.
@@ -76,6 +76,10 @@ class LatentDirichletAllocation(FactorEstimator):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     components_ : ndarray of shape (n_components, n_features)
         The belief about the topics: Dirichlet parameters, which are pseudo-counts of words as in scikit-learn.
     topics_ : ndarray of shape (n_components, n_features)
@@ -121,6 +125,7 @@ class LatentDirichletAllocation(FactorEstimator):
     """
 
     _unit = "documents"
+    _column_word = "word "
     _merge_parameters = ("n_components", "half_life", "doc_topic_prior", "topic_word_prior", "vocabulary")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FactorEstimator._parameter_constraints,
@@ -447,7 +452,7 @@ class LatentDirichletAllocation(FactorEstimator):
         return float(model.word_prior)
 
     def _describe(self, limits: Limits) -> Description:
-        names = column_names(self, self.n_features_in_, "word ")
+        names = column_names(self, self.n_features_in_)
         return Description(width="words",
             component="topic", weight="share of words",
             **word_components(names, self._shares(), self.topics_, limits, self.components_),
@@ -457,7 +462,7 @@ class LatentDirichletAllocation(FactorEstimator):
         return self.topics_
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
-        names = column_names(self, self.n_features_in_, "word ")
+        names = column_names(self, self.n_features_in_)
         return count_oddities(names, row, self.transform_one(row) @ self.topics_, most)
 
     def _shares_of(self, state: State) -> Array:

@@ -20,6 +20,7 @@ from headwater.families.gaussian import Gaussian
 from headwater.families.regression import Regression
 from headwater.families.regression_records import RegressionBelief
 from headwater.learner import Learner
+from headwater.state import Batch
 from headwater.statistics import Array
 
 POSITIVE = Interval(numbers.Real, 0.0, None, closed="neither")
@@ -36,7 +37,7 @@ class RegressionMixture(TargetMixture):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of regressions. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of regressions. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     fit_intercept : bool, default=True
         Whether the regressions have an intercept. Without one, inputs should not lie far from zero in units of their spread.
     gating : {'fixed', 'input'}, default='fixed'
@@ -91,6 +92,10 @@ class RegressionMixture(TargetMixture):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     weights_ : ndarray of shape (n_components,)
         Weight of each component.
     coef_ : ndarray of shape (n_components, n_features)
@@ -391,8 +396,9 @@ class RegressionMixture(TargetMixture):
         )
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
-        inputs, y = np.asarray(row[:-1], dtype=float), float(row[-1])
-        k = int(self.predict_components(inputs[None], [y])[0])
+        pair = np.ascontiguousarray(row, dtype=float)
+        inputs, y = pair[:-1], float(pair[-1])
+        k = int(np.argmax(self._model.posterior(self._reading()[1], Batch(pair[None]))[0]))
         expected = float(inputs @ self.coef_[k] + self.intercept_[k])
         return (Value("target", y, standing=(y - expected) / float(np.sqrt(self.noise_variance_[k]))),)
 

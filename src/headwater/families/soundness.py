@@ -35,8 +35,12 @@ def no_logs(*arrays: Array) -> bool:
 
 def indefinite(matrices: Array, sizes: Array) -> bool:
     """Whether some of these matrices, of which the lower triangle counts, have negative eigenvalues beside their sizes."""
-    whole = np.tril(matrices) + np.swapaxes(np.tril(matrices, -1), -1, -2)
-    return bool(np.any(np.linalg.eigvalsh(whole)[..., 0] < -TOLERANCE * np.maximum(sizes, 1e-300)))
+    sizes = np.maximum(np.asarray(sizes, dtype=float), 1e-300)[..., None, None]
+    try:
+        np.linalg.cholesky(np.tril(matrices) / sizes + TOLERANCE * np.eye(matrices.shape[-1]))  # which reads that triangle
+    except np.linalg.LinAlgError:
+        return True
+    return False
 
 
 def gaussian_statistics(record: GaussianStatistics, tied: bool) -> str:
@@ -68,7 +72,8 @@ def gaussian_prior(record: GaussianPrior) -> str:
 def gaussian_parameters(record: GaussianParameters, matrix: bool) -> str:
     """Factors of precisions have a positive diagonal, tails a positive stretch."""
     diagonal = np.diagonal(record.factor, axis1=-2, axis2=-1) if matrix else record.factor
-    return NO_PARAMETERS if np.any(diagonal <= 0.0) or below_zero(record.power, record.stretch) else ""
+    unsound = np.any(diagonal <= 0.0) or below_zero(record.power, record.stretch) or np.any(record.units <= 0.0)
+    return NO_PARAMETERS if unsound else ""
 
 
 def regression_prior(record: RegressionPrior) -> str:
