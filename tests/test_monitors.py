@@ -197,3 +197,27 @@ def test_names_of_symbols_come_from_the_stream():
     found = learned("markov").describe()
     assert set(found.matrices[0].names) == {"home", "shop", "pay"}
     assert {value.name for value in found.components[0].values} <= {"home", "shop", "pay"}
+
+
+def test_the_number_of_components_may_change_on_the_way():
+    history = History().after(np.full(128, -1.0), 0, 128).with_weights(np.array([0.5, 0.5]), 128.0, 1.0)
+    history = history.after(np.full(64, -1.0), 128, 192).with_weights(np.array([0.2, 0.3, 0.5]), 192.0, 1.0)
+    assert history.components == (0, 1, 2)
+    np.testing.assert_array_equal(np.isnan(history.weights).any(axis=1), [True, True, False])
+    history = history.after(np.full(64, -1.0), 192, 256).with_weights(np.array([1.0]), 256.0, 1.0)
+    assert history.components == (0,)
+    many = history.after(np.full(64, -1.0), 256, 320).with_weights(np.full(100, 0.01), 320.0, 1.0)
+    assert len(many.components) == histories.MOST_WEIGHTS
+    more = many.after(np.full(64, -1.0), 320, 384).with_weights(np.full(100, 0.01), 384.0, 1.0)
+    assert [len(point.weights) for point in more.points[-2:]] == [histories.MOST_WEIGHTS] * 2
+
+
+def test_a_race_can_be_watched():
+    plain, monitor = (hw.GaussianMixture("auto", warm_up=60, random_state=0) for _ in range(2))
+    monitor = hw.Monitor(monitor)
+    for chunk in stream_of("gaussian", (100,) * 6):
+        plain.partial_fit(**chunk)
+        monitor.learn(chunk)
+    assert content(monitor.model) == content(plain)
+    assert monitor.model.describe().to_dict() == plain.describe().to_dict()
+    assert math.isfinite(monitor.history.last_score)

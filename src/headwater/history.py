@@ -177,13 +177,15 @@ class History:
         )  # fmt: skip
 
     def with_weights(self, shares: Array, effective_rows: float, seconds: float) -> History:
-        """Return the history with what is known at its last point."""
-        components = self.components
+        """Return the history with what is known at its last point; weights of another number of components are forgotten."""
+        components, points = self.components, self.points
+        if components and len(shares) and _number(components, len(shares)) != len(components):
+            components, points = (), tuple(replace(point, weights=()) for point in points)
         if not components and len(shares):
             components = tuple(sorted(np.argsort(-shares, kind="stable")[:MOST_WEIGHTS].tolist()))
         weights = tuple(float(shares[k]) for k in components) if len(shares) else ()
-        point = replace(self.points[-1], weights=weights, effective_rows=effective_rows, seconds=seconds)
-        return replace(self, points=(*self.points[:-1], point), components=components)
+        point = replace(points[-1], weights=weights, effective_rows=effective_rows, seconds=seconds)
+        return replace(self, points=(*points[:-1], point), components=components)
 
     # In words that JSON knows
 
@@ -217,6 +219,11 @@ class History:
             raise ValueError(f"this is no history of a stream that can be read: {error}") from error
 
 
+def _number(components: tuple[int, ...], known: int) -> int:
+    """Weights that are kept of so many components, if these are among them."""
+    return min(known, MOST_WEIGHTS) if max(components) < known else 0
+
+
 def _followed(before: Window, now: Window, scores: Array) -> tuple[Window, Window]:
     """The last windows after these scores."""
     while len(scores):
@@ -232,14 +239,18 @@ def thinned(points: tuple[Point, ...], every: int) -> tuple[Point, ...]:
     kept: list[Point] = []
     for point in points:
         if kept and (kept[-1].rows - 1) // every == (point.rows - 1) // every:
-            last = kept.pop()
-            scored = last.scored + point.scored
-            parts = [one.score * one.scored for one in (last, point) if one.scored]
-            point = replace(point, score=sum(parts) / scored if scored else math.nan, scored=scored)
-            if math.isnan(point.seconds):
-                point = replace(point, weights=last.weights, effective_rows=last.effective_rows, seconds=last.seconds)
+            point = _joined(kept.pop(), point)
         kept.append(point)
     return tuple(kept)
+
+
+def _joined(one: Point, other: Point) -> Point:
+    """A point where the later one is, of the scores of both, with what was known last."""
+    scored = one.scored + other.scored
+    total = (one.score * one.scored if one.scored else 0.0) + (other.score * other.scored if other.scored else 0.0)
+    known = one if math.isnan(other.effective_rows) else other
+    score = total / scored if scored else math.nan
+    return Point(other.rows, score, scored, known.weights, known.effective_rows, known.seconds)
 
 
 def _known(value: float) -> float | None:

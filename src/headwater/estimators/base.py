@@ -6,7 +6,7 @@ import numbers
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -81,8 +81,12 @@ class StreamingEstimator(Choosing, BaseEstimator, ABC):
     _scores_by_learning: ClassVar[bool] = True
     _scored_share: ClassVar[float] = 1.0
 
-    # What a row is called.
+    # What a row is called, and a column that has no name, before its number.
     _unit: ClassVar[str] = "rows"
+    _column_word: ClassVar[str] = "x"
+
+    # Whether rows are made of symbols.
+    _takes_symbols: ClassVar[bool] = False
 
     # Columns of a row that are no features: the target, if there is one, comes last.
     _target_columns: ClassVar[int] = 0
@@ -296,6 +300,8 @@ class StreamingEstimator(Choosing, BaseEstimator, ABC):
         return self._update(X, sample_weight)
 
     def _update(self, X: Any, sample_weight: Any, labels: Any = None) -> Array:
+        if sample_weight is None:
+            return self._learn_chunk(X, None, labels, scored=True)
         rows = self._checked(X)
         kept = check_weights(sample_weight, len(rows)) != 0.0
         scores = np.full(len(rows), np.nan)
@@ -562,9 +568,9 @@ class StreamingEstimator(Choosing, BaseEstimator, ABC):
         """What has `weights_`, `means_`, `covariances_` and `covariance_type`, if components are Gaussians over the columns."""
         return None
 
-    def _row_scores(self, **chunk: Any) -> Array:
-        """Score each row by what is known now."""
-        return np.asarray(self.score_samples(**chunk))
+    def _row_scorer(self) -> Callable[..., Array]:
+        """Return what scores the rows of one chunk after the other, by what is known now."""
+        return self.score_samples
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         """Say what makes a row odd: some of its values, how far each stands out, the farthest first."""

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from headwater.algorithms import Algorithm
 from headwater.estimators.chains import check_numbers, check_probabilities, check_symbols
 from headwater.estimators.describing import Limits, symbol_names, word_components
-from headwater.estimators.description import Description
+from headwater.estimators.description import Description, Value
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.families.categorical import Categorical
 from headwater.statistics import Array
@@ -93,6 +93,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
     _letters = "ste"
     _concentrations = ("startprob_prior", "transmat_prior", "emissionprob_prior")
     _emission_names: ClassVar[dict[str, str]] = {"e": "emissionprob_"}
+    _takes_symbols = True
 
     _answers = ("startprob_", "transmat_", "emissionprob_")
 
@@ -176,7 +177,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         check_symbols(X, width, type(self).__name__)
 
     def _note_columns(self, X: Any, reset: bool) -> None:
-        self._note_schema(X.given, reset)
+        self._note_schema(getattr(X, "given", X), reset)
         if reset:
             self.n_features_in_ = self._width_of(X.rows)
 
@@ -260,6 +261,13 @@ class CategoricalHMM(HiddenMarkovEstimator):
         names = symbol_names(self, self.n_features_in_)
         found = word_components(names, self.get_stationary_distribution(), self.emissionprob_, limits)
         return Description(width="symbols", **self._chain_parts(found))
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        if np.isnan(row).any():
+            return ()
+        symbol = int(np.ravel(row)[0])
+        often = float(self.get_stationary_distribution() @ self.emissionprob_[:, symbol])
+        return (Value(symbol_names(self, self.n_features_in_)[symbol], often),)
 
     def _columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         tops = [np.argsort(-row, kind="stable")[:6] for row in self.emissionprob_[states]]

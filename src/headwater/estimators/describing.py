@@ -40,10 +40,10 @@ def number(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def column_names(model: Any, width: int, otherwise: str = "x") -> list[str]:
+def column_names(model: Any, width: int) -> list[str]:
     """Names of the columns, made up where they have none, as the last words of an open vocabulary may."""
     known = [str(name) for name in getattr(model, "feature_names_in_", ())][:width]
-    return known + [f"{otherwise}{place}" for place in range(len(known), width)]
+    return known + [f"{model._column_word}{place}" for place in range(len(known), width)]
 
 
 def symbol_names(model: Any, width: int) -> list[str]:
@@ -69,18 +69,19 @@ def telling_columns(weights: Array, means: Array, variances: Array, most: int) -
     """Columns in which components differ most, in their order; with mean and standard deviation of all rows by column."""
     share = np.asarray(weights) / np.sum(weights)
     middle = share @ means
-    between = share @ (means - middle) ** 2
-    total = np.maximum(share @ variances + between, TINY)
-    chosen = np.sort(np.argsort(-between / total, kind="stable")[:most])
-    return chosen, middle, np.sqrt(total)
+    spread = np.sqrt(np.maximum(share @ (variances + (means - middle) ** 2), TINY))
+    # Not squared: a column that but a few rows make out would come first.
+    apart = share @ np.abs(means - middle) / spread
+    return np.sort(np.argsort(-apart, kind="stable")[:most]), middle, spread
 
 
 def telling_words(probabilities: Array, overall: Array, most: int) -> NDArray[np.int64]:
-    """Words that a component is known by: probable, and more so than elsewhere."""
+    """Words that a component is known by, which are probable, and more so than elsewhere; the most probable first."""
     frequent = np.argsort(-probabilities, kind="stable")[: max(50, 10 * most)]
     own = np.log(np.maximum(probabilities[frequent], TINY))
     lift = own - np.log(np.maximum(overall[frequent], TINY))
-    return frequent[np.argsort(-(RELEVANCE * own + (1.0 - RELEVANCE) * lift), kind="stable")[:most]]
+    chosen = np.argsort(-(RELEVANCE * own + (1.0 - RELEVANCE) * lift), kind="stable")[:most]
+    return frequent[np.sort(chosen)]
 
 
 def dirichlet_interval(concentration: Array, total: float, limits: Limits) -> Array:
@@ -231,12 +232,21 @@ def notes_of(model: Any, found: Description) -> tuple[str, ...]:
     held = rows_held(model)
     if held:
         notes.append(f"The model holds {held:,} raw row{'s' * (held != 1)}, which wait to be learned and are saved with it.")
-    empty = [one.index for one in found.components if one.weight * max(state.rows, 1) < 1.0]
+    shares = model._shares_now()
+    if not len(shares) and found.weight == "weight":
+        shares = np.full(len(found.components) + found.left_out, np.inf)
+        shares[[one.index for one in found.components]] = [one.weight for one in found.components]
+    empty = np.flatnonzero(shares * max(state.rows, 1) < 1.0).tolist()
     if empty and len(found.components) > 1:
         some = ", ".join(map(str, empty[:5])) + (" ..." if len(empty) > 5 else "")
         plural = "s" * (len(empty) != 1)
         verb = "have" if len(empty) != 1 else "has"
         notes.append(f"{found.component.capitalize()}{plural} {some} {verb} almost no weight: less than one row's worth.")
+    race = getattr(model, "race_", None)
+    if race is not None and race.rivals:
+        others = ", ".join(str(one.n_components) for one in race.rivals)
+        verb = "won" if race.over else "leads"
+        notes.append(f"The number of components was not given: {race.leader} {verb} a race of {others}.")
     report = getattr(model, "merge_report_", None)
     if report is not None:
         notes.extend(str(report).splitlines())

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headwater.algorithms import Algorithm, Auto, resolve
 from headwater.estimators.base import StreamingEstimator
-from headwater.estimators.describing import Limits, curve_of, number
+from headwater.estimators.describing import Limits, column_names, curve_of, number
 from headwater.estimators.description import Description, Value
 from headwater.estimators.display import html_table, text_table
 from headwater.estimators.mixture import CONSTRAINTS
@@ -132,6 +132,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
     """
 
     _unit = "snapshots"
+    _column_word = "sensor "
     _shape_parameters = ("steering", "spacing")
     _merge_parameters = ("steering", "spacing", "angles", "half_life")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -424,6 +425,12 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
             ),
             curves=(curve_of("Power by angle", unit * places, power - power.max(), name, "power, dB of the highest"),),
         )
+
+    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        amplitudes, names = np.abs(np.asarray(row)), column_names(self, self.n_features_in_)
+        standing = np.nan_to_num(amplitudes / np.sqrt(np.real(np.diagonal(self.covariance_))), nan=0.0)
+        loud = np.argsort(-standing, kind="stable")[:most]
+        return tuple(Value(names[at], float(amplitudes[at]), standing=float(standing[at])) for at in loud)
 
     def _summary(self) -> tuple[str, list[str], list[list[str]]]:
         warming = " (warming up)" if self._state.base is None else ""

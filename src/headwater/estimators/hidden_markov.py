@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -17,12 +18,12 @@ from headwater.estimators.chain_streams import ChainStreams
 from headwater.estimators.chains import (
     GivenChain,
     Hold,
-    check_keys,
     check_numbers,
     check_probabilities,
 )
 from headwater.estimators.describing import MOST_SYMBOLS, heaviest, matrix_of
 from headwater.estimators.display import html_table, text_table
+from headwater.estimators.following import Follower
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.learner import Learner, belief
 from headwater.models.chain_records import ChainParameters
@@ -296,16 +297,9 @@ class HiddenMarkovEstimator(ChainStreams):
         matrices = (matrix_of("Passages between states", names, transitions, often, shown),) if len(often) > 1 else ()
         return {**found, "component": "state", "weight": "how often", "components": components, "matrices": matrices}
 
-    def _row_scores(self, **chunk: Any) -> Array:
-        key = chunk.pop("key", None)
-        if key is None or np.isscalar(key):
-            return self.score_steps(**chunk)
-        rows = self._checked(chunk["X"])
-        _, _, places = check_keys(key, len(rows))
-        order = np.argsort(places, kind="stable")  # each sequence in one piece
-        scores = np.empty(len(rows))
-        scores[order] = self.score_steps(rows[order], np.bincount(places))
-        return scores
+    def _row_scorer(self) -> Callable[..., Array]:
+        follower = Follower(self)  # sequences go on from chunk to chunk
+        return lambda **chunk: follower.follow(**chunk)[0]
 
     def _shares_of(self, state: State) -> Array:
         statistics: Any = state.statistics if state.average is None else state.average

@@ -128,6 +128,7 @@ class ItakuraSaitoNMF(FactorEstimator):
     """
 
     _unit = "frames"
+    _column_word = "bin "
     _merge_parameters = ("n_components", "half_life", "weight_shape", "weight_scale", "component_prior")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FactorEstimator._parameter_constraints,
@@ -400,7 +401,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         return float(self._reading()[1].shape[0])
 
     def _describe(self, limits: Limits) -> Description:
-        names, shares, spectra = column_names(self, self.n_features_in_, "bin "), self._shares(), self.components_
+        names, shares, spectra = column_names(self, self.n_features_in_), self._shares(), self.components_
         shown, bins = heaviest(shares, limits.components), np.arange(float(self.n_features_in_))
         overall = shares @ spectra
         components, curves = [], []
@@ -422,7 +423,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         frame, expected = np.asarray(row, dtype=float), self.transform_one(row) @ self.components_
         decibels = 10.0 * np.log10(np.maximum(frame, 1e-300) / np.maximum(expected, 1e-300))
         loud = np.argsort(-decibels, kind="stable")[:most]
-        names = column_names(self, self.n_features_in_, "bin ")
+        names = column_names(self, self.n_features_in_)
         return tuple(Value(names[at], float(frame[at]), standing=float(decibels[at] / 3.0)) for at in loud)
 
     def _shares_of(self, state: State) -> Array:

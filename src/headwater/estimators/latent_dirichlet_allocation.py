@@ -125,6 +125,7 @@ class LatentDirichletAllocation(FactorEstimator):
     """
 
     _unit = "documents"
+    _column_word = "word "
     _merge_parameters = ("n_components", "half_life", "doc_topic_prior", "topic_word_prior", "vocabulary")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FactorEstimator._parameter_constraints,
@@ -451,7 +452,7 @@ class LatentDirichletAllocation(FactorEstimator):
         return float(model.word_prior)
 
     def _describe(self, limits: Limits) -> Description:
-        names = column_names(self, self.n_features_in_, "word ")
+        names = column_names(self, self.n_features_in_)
         return Description(width="words",
             component="topic", weight="share of words",
             **word_components(names, self._shares(), self.topics_, limits, self.components_),
@@ -461,7 +462,7 @@ class LatentDirichletAllocation(FactorEstimator):
         return self.topics_
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
-        names = column_names(self, self.n_features_in_, "word ")
+        names = column_names(self, self.n_features_in_)
         return count_oddities(names, row, self.transform_one(row) @ self.topics_, most)
 
     def _shares_of(self, state: State) -> Array:

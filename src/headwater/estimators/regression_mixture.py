@@ -20,6 +20,7 @@ from headwater.families.gaussian import Gaussian
 from headwater.families.regression import Regression
 from headwater.families.regression_records import RegressionBelief
 from headwater.learner import Learner
+from headwater.state import Batch
 from headwater.statistics import Array
 
 POSITIVE = Interval(numbers.Real, 0.0, None, closed="neither")
@@ -395,8 +396,9 @@ class RegressionMixture(TargetMixture):
         )
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
-        inputs, y = np.asarray(row[:-1], dtype=float), float(row[-1])
-        k = int(self.predict_components(inputs[None], [y])[0])
+        pair = np.ascontiguousarray(row, dtype=float)
+        inputs, y = pair[:-1], float(pair[-1])
+        k = int(np.argmax(self._model.posterior(self._reading()[1], Batch(pair[None]))[0]))
         expected = float(inputs @ self.coef_[k] + self.intercept_[k])
         return (Value("target", y, standing=(y - expected) / float(np.sqrt(self.noise_variance_[k]))),)
 

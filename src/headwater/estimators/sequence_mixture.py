@@ -20,6 +20,7 @@ class SequenceMixture(CountMixture):
     """Base of the mixtures over sequences, which a subclass turns into rows of counts."""
 
     _takes_sequences = True
+    _takes_symbols = True
 
     @abstractmethod
     def _counted(self, X: Any, lengths: Any, y: Any = None, anew: bool = False) -> SparseRows:

@@ -57,5 +57,6 @@ def intervals(model: Any, value: str | None = None, ax: Axes | None = None, *, m
     axes.set_yticks(range(len(shown)), [f"{found.component} {index}" for index, *_ in shown])
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
+    axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel(found.weight if value is None else shortened(value))
     return bare(axes)

@@ -53,7 +53,9 @@ def draw_rows(axes: Axes, X: Any, columns: tuple[int, int]) -> None:
     """Draw some of the rows as grey points, beneath all else."""
     rows = np.asarray(X, dtype=float)
     rows = rows[:: max(1, -(-len(rows) // MOST_ROWS))]
-    axes.scatter(rows[:, columns[0]], rows[:, columns[1]], s=3.0, color="0.6", alpha=0.5, linewidths=0.0, zorder=1)
+    axes.scatter(
+        rows[:, columns[0]], rows[:, columns[1]], s=3.0, color="0.6", alpha=0.5, linewidths=0.0, zorder=1, rasterized=True
+    )
 
 
 def column_of(trace: Any, name: str) -> Array:
@@ -98,8 +100,12 @@ def shortened(name: Any, most: int = 28) -> str:
 
 def against_rows(axes: Axes, rows: Array, what: str) -> Axes:
     """Name the axes of what is drawn over rows, whose scale is logarithmic if they span much."""
+    from matplotlib.ticker import NullFormatter, StrMethodFormatter
+
     if rows.size and rows.min() > 0.0 and rows.max() >= 100.0 * rows.min():
         axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("rows learned")
     axes.set_ylabel(what)
     return axes

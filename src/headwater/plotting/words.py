@@ -53,6 +53,7 @@ def words(model: Any, component: int | None = None, ax: Axes | None = None, *, m
     axes.set_yticks(places, [shortened(value.name) for value in values])
     axes.invert_yaxis()
     axes.tick_params(axis="y", length=0)
+    axes.locator_params(axis="x", nbins=4)
     axes.set_xlabel(found.value)
     axes.set_title(f"{found.component} {chosen.index}, {found.weight} {chosen.weight:.1%}", loc="left", fontsize="medium")
     return bare(axes)

@@ -6,6 +6,7 @@ import json
 import platform
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,16 @@ from headwater.estimators.description import Component, Description
 from headwater.plotting.images import image_shape as shape_of
 from headwater.plotting.shared import colors_of, matrices_of
 from headwater.reports.drawings import graph, sparkline
-from headwater.reports.figures import figure, image
+from headwater.reports.figures import WATER, figure, image
+from headwater.reports.numbers import number, percent, signed, with_spread
 from headwater.reports.reading import Reading, read
+from headwater.statistics import Array
 
 LEAST_PIXELS = 36  # of columns that may be an image without being called one
+LONGEST = 2000  # letters of how the data was read
+MANY = 10  # states of a matrix whose numbers are no longer read
 FARTHEST = 2.5  # standard deviations that fill a bar
+ODD = 1.5  # standard deviations of a value that helps to make a row odd
 
 
 def context_of(
@@ -42,38 +48,30 @@ def context_of(
         raise ValueError(f"odd_rows must be a whole number of at least 1, got {odd_rows!r}")
     found = model.describe(values=values, components=components, level=level)
     reading = None if data is None else read(model, data, odd_rows)
+    size = _pixels(model, image_shape)
+    pictures = {} if size is None else _pictures(model, found, size)
     shades = [_hex(color) for color in colors_of(None, 1 + max([one.index for one in found.components], default=0))]
     return {
         "title": title or found.model,
         "description": found,
         "facts": [(fact.name, number(fact.value), _range(fact.low, fact.high)) for fact in found.facts],
         "cards": [_card(found, one, shades[one.index]) for one in found.components],
-        "pictures": _pictures(model, found, image_shape),
+        "pictures": pictures,
         "curves": [(curve.title, _curve_figure(curve, at)) for at, curve in enumerate(found.curves) if curve.component is None],
         "matrices": [_matrix(matrix) for matrix in found.matrices],
-        "pair": _pair(model, reading),
+        "pair": None if pictures else _pair(model, reading),
         "course": _course(model),
-        "sure": _sure(found),
+        "sure": _sure(found, bool(pictures)),
         "reading": reading,
-        "odd": [] if reading is None else [_odd(one) for one in reading.odd],
+        "odd": [] if reading is None else [_odd(one, size if pictures else None) for one in reading.odd],
+        "told": any(one.why for one in reading.odd) if reading else False,
+        "ranges": any(fact.low is not None for fact in found.facts),
+        "warming": model._state.base is None,
         "held": rows_held(model),
         "reproduce": _reproduce(model, command, source),
         "number": number,
         "percent": percent,
     }
-
-
-def number(value: float | None) -> str:
-    """A number that is read: four digits, no needless zeros."""
-    if value is None or not np.isfinite(value):
-        return "–"
-    text = f"{value:,.0f}" if abs(value) >= 1e4 and abs(value) < 1e9 else f"{value:.4g}"
-    return text.replace("-", "\u2212") if not re.search("e", text) else text
-
-
-def percent(share: float) -> str:
-    """A share that is read."""
-    return f"{share:.1%}" if share >= 0.0995 or share == 0.0 else f"{share:.2%}" if share >= 1e-4 else "< 0.01%"
 
 
 def _range(low: float | None, high: float | None) -> str:
@@ -100,9 +98,11 @@ def _card(found: Description, component: Component, color: str) -> dict[str, Any
             bar = {"left": 50.0 + 50.0 * min(reach, 0.0), "width": 50.0 * abs(reach)}
         elif not signed:
             bar = {"left": 0.0, "width": 100.0 * max(0.0, value.value) / largest}
-        spread = "" if value.spread is None else number(value.spread)
-        told = _range(value.low, value.high)
-        lines.append({"name": value.name, "value": number(value.value), "spread": spread, "bar": bar, "range": told})
+        if "probability" in found.value:
+            shown, spread, told = percent(value.value), "", _percents(value.low, value.high)
+        else:
+            (shown, spread), told = with_spread(value.value, value.spread), _range(value.low, value.high)
+        lines.append({"name": value.name, "value": shown, "spread": spread, "bar": bar, "range": told})
     curve = next((one for one in found.curves if one.component == component.index), None)
     spark = None
     if curve is not None:
@@ -118,12 +118,16 @@ def _percents(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None or low == high else f"{percent(low)} to {percent(high)}"
 
 
-def _pictures(model: Any, found: Description, shape: Any) -> dict[int, Markup]:
-    """Components as images, where columns are pixels."""
+def _pixels(model: Any, shape: Any) -> tuple[int, int] | None:
+    """Height and width of components as images, where columns are pixels."""
     patterns = model._patterns()
     if patterns is None or (shape is None and not _like_pixels(model, patterns.shape[1])):
-        return {}
-    size = shape_of(patterns.shape[1], shape)
+        return None
+    return shape_of(patterns.shape[1], shape)
+
+
+def _pictures(model: Any, found: Description, size: tuple[int, int]) -> dict[int, Markup]:
+    patterns = model._patterns()
     return {
         one.index: image(patterns[one.index], size, f"{found.component} {one.index} as an image") for one in found.components
     }
@@ -145,12 +149,12 @@ def _matrix(matrix: Any) -> dict[str, Any]:
         for name, row in zip(matrix.names, matrix.values, strict=True)
     ]
     drawn = graph(matrix, shades, f"tip{matrix.component or 0}")
-    return {"title": matrix.title, "names": matrix.names, "rows": rows, "graph": drawn}
+    return {"title": matrix.title, "names": matrix.names, "rows": rows, "graph": drawn, "many": len(rows) > MANY}
 
 
 def _curve_figure(curve: Any, at: int) -> Markup:
     def draw(axes: Any) -> None:
-        axes.plot(curve.positions, curve.values, color=plotting.PALETTE[0], linewidth=1.6)
+        axes.plot(curve.positions, curve.values, color=WATER, linewidth=1.6)
         axes.set_xlabel(curve.along)
         axes.set_ylabel(curve.what)
 
@@ -167,7 +171,7 @@ def _pair(model: Any, reading: Reading | None) -> tuple[Markup, str] | None:
         def lines(axes: Any) -> None:
             plotting.regressions(model, sample[:, :-1], sample[:, -1], column, axes)
 
-        return figure(lines, label, "pair", (5.6, 4.4)), label
+        return figure(lines, label, "pair", (5.0, 4.0)), label
     gaussians = model._gaussians()
     if gaussians is None or gaussians.means_.shape[1] < 2:
         return None
@@ -183,7 +187,7 @@ def _pair(model: Any, reading: Reading | None) -> tuple[Markup, str] | None:
         shown = None if sample is None else sample[~np.isnan(sample).any(axis=1)]
         plotting.ellipses(gaussians, shown, (int(columns[0]), int(columns[1])), axes, components=heavy.tolist())
 
-    return figure(ellipses, label, "pair", (5.6, 4.4)), label
+    return figure(ellipses, label, "pair", (5.0, 4.0)), label
 
 
 # How it went
@@ -197,12 +201,13 @@ def _course(model: Any) -> dict[str, Any] | None:
     if len(bounds) > 1:
 
         def draw(axes: Any) -> None:
-            axes.plot(range(1, len(bounds) + 1), bounds, color=plotting.PALETTE[0], linewidth=1.8)
+            axes.plot(range(1, len(bounds) + 1), bounds, color=WATER, linewidth=1.8)
+            axes.xaxis.get_major_locator().set_params(integer=True)
             axes.set_xlabel("pass over all rows")
             axes.set_ylabel("objective per row")
 
         label = f"The objective after each of {len(bounds)} passes over all rows"
-        return {"figures": [(figure(draw, label, "passes", (6.4, 2.6)), label)], "seconds": None, "last": float(bounds[-1])}
+        return {"figures": [(figure(draw, label, "passes", (4.9, 2.3)), label)], "seconds": None, "last": float(bounds[-1])}
     return None
 
 
@@ -212,11 +217,13 @@ def _course_of_stream(history: Any) -> dict[str, Any]:
 
     def score(axes: Any) -> None:
         low, high = np.quantile(history.scores[scored], [0.02, 1.0])
-        plotting.scores({"rows": history.rows[scored], "scores": history.scores[scored]}, axes, color=plotting.PALETTE[0])
+        rows, values = history.rows[scored], history.scores[scored]
+        axes.plot(rows, values, color=WATER, linewidth=0.8, alpha=0.35)
+        plotting.scores({"rows": rows, "scores": _smoothed(values)}, axes, color=WATER)
         if high > low:
             axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
 
-    figures = [(figure(score, label, "scores", (6.4, 2.6)), label)]
+    figures = [(figure(score, label, "scores", (4.9, 2.3)), label)]
     known = ~np.isnan(history.weights).any(axis=1)
     if history.components and len(history.components) > 1 and known.sum() > 2:
         label = "Weights of the components over the stream"
@@ -225,14 +232,20 @@ def _course_of_stream(history: Any) -> dict[str, Any]:
             shades = colors_of(None, max(history.components) + 1)
             plotting.weights(history, axes, color=[shades[k] for k in history.components])
 
-        figures.append((figure(weights, label, "weights", (6.4, 2.6)), label))
+        figures.append((figure(weights, label, "weights", (4.9, 2.3)), label))
     return {"figures": figures, "seconds": history.seconds, "last": history.last_score, "rows": history.seen}
+
+
+def _smoothed(values: Array) -> Array:
+    """Medians of neighbours, of which there are fewer at the ends."""
+    size = max(1, len(values) // 24)
+    return np.array([np.median(values[max(0, at - size) : at + size + 1]) for at in range(len(values))])
 
 
 # How sure it is
 
 
-def _sure(found: Description) -> list[tuple[Markup, str]]:
+def _sure(found: Description, pixels: bool) -> list[tuple[Markup, str]]:
     """Credible intervals of the weights, and of the values that tell most."""
     figures = []
     height = 0.9 + 0.24 * min(12, len(found.components))
@@ -244,6 +257,8 @@ def _sure(found: Description) -> list[tuple[Markup, str]]:
 
     if several and found.components[0].low is not None:
         add(None, "sure-weights", f"Credible intervals of the {found.weight}s")
+    if pixels:
+        return figures
     if found.value in ("mean", "coefficient"):
         totals: dict[str, float] = {}
         for component in found.components:
@@ -253,18 +268,25 @@ def _sure(found: Description) -> list[tuple[Markup, str]]:
                     totals[value.name] = totals.get(value.name, 0.0) + telling
         for at, name in enumerate(sorted(totals, key=lambda name: -totals[name])[:3]):
             add(name, f"sure-{at}", f"Credible intervals of the {found.value}s of {name}")
+    elif "probability" in found.value:
+        for component in [one for one in found.components if one.values and one.values[0].low is not None][:3]:
+            label = f"Probabilities in {found.component} {component.index}, with their credible intervals"
+            bars = partial(plotting.words, found, component.index)
+            figures.append((figure(bars, label, f"sure-{component.index}", (3.6, 2.6)), label))
     return figures
 
 
 # What is odd
 
 
-def _odd(one: Any) -> dict[str, Any]:
+def _odd(one: Any, size: tuple[int, int] | None) -> dict[str, Any]:
+    far = [value for value in one.why if value.standing is None or abs(value.standing) >= ODD]
     why = [
-        {"name": value.name, "value": number(value.value), "far": "" if value.standing is None else f"{value.standing:+.1f}"}
-        for value in one.why
+        {"name": value.name, "value": number(value.value), "far": "" if value.standing is None else signed(value.standing)}
+        for value in far or one.why[:1]
     ]
-    return {"row": f"{one.row:,}", "score": number(one.score), "why": why, "values": one.values}
+    picture = image(one.numbers, size, f"Row {one.row} as an image") if size else None
+    return {"row": f"{one.row:,}", "score": number(one.score), "why": why, "values": one.values, "picture": picture}
 
 
 # How to reproduce it
@@ -278,7 +300,8 @@ def _reproduce(model: Any, command: str | None, source: str | None) -> dict[str,
         if repr(value) != repr(defaults[name]) or name == "random_state"
     }
     schema = getattr(model, "schema_", None)
-    told = json.dumps(schema, indent=1, default=str)[:2000] if schema is not None else None
+    told = None if schema is None else json.dumps(schema, indent=1, default=str, ensure_ascii=False)
+    told = told if told is None or len(told) <= LONGEST else told[:LONGEST] + " …"
     return {
         "command": command, "source": source, "parameters": changed, "schema": told,
         "versions": {"headwater": __version__, "NumPy": np.__version__, "Python": platform.python_version()},

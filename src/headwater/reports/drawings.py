@@ -52,10 +52,19 @@ def graph(matrix: Matrix, colors: Sequence[str], tip: str = "tip") -> Markup | N
         f"{matrix.names[at]} is there {share:.0%} of the time" for at, share in enumerate(often)
     )
     return Markup(
-        '<svg class="graph" viewBox="0 0 440 380" role="img" aria-label="{}"><defs><marker id="{}" viewBox="0 0 10 10" '
+        '<svg class="graph" viewBox="{:.0f} {:.0f} {:.0f} {:.0f}" role="img" aria-label="{}">'
+        '<defs><marker id="{}" viewBox="0 0 10 10" '
         'refX="8" refY="5" markerWidth="9" markerHeight="9" markerUnits="userSpaceOnUse" orient="auto">'
         '<path d="M0,1 L10,5 L0,9 z"/></marker></defs>{}</svg>'
-    ).format(label, tip, Markup("").join(marks))
+    ).format(*_frame(places, radii), label, tip, Markup("").join(marks))
+
+
+def _frame(places: Sequence[Place], radii: Sequence[float]) -> tuple[float, float, float, float]:
+    """Left, top, width and height of what is drawn, with room for loops."""
+    boxes = [(x, y, radius + 42.0) for (x, y), radius in zip(places, radii, strict=True)]
+    left, right = min(x - far for x, _, far in boxes), max(x + far for x, _, far in boxes)
+    top, bottom = min(y - far for _, y, far in boxes), max(y + far for _, y, far in boxes)
+    return left, top, right - left, bottom - top
 
 
 def _short(name: str) -> str:

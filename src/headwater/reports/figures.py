@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from headwater.plotting.images import scaled
 from headwater.statistics import Array
 
-INK, FAINT = "#010203", "#040506"  # stand for colours of the page, which are not known yet
+INK, FAINT, WATER = "#010203", "#040506", "#070809"  # stand for colours of the page, which are not known yet
 STYLE = {
     "figure.facecolor": "none",
     "axes.facecolor": "none",
@@ -24,6 +24,7 @@ STYLE = {
     "axes.edgecolor": FAINT,
     "axes.labelcolor": INK,
     "axes.linewidth": 0.8,
+    "axes.formatter.useoffset": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "xtick.color": FAINT,
@@ -37,7 +38,7 @@ STYLE = {
 }
 
 
-def figure(draw: Callable[[Any], Any], label: str, name: str, size: tuple[float, float] = (6.4, 3.0)) -> Markup:
+def figure(draw: Callable[[Any], Any], label: str, name: str, size: tuple[float, float] = (5.4, 2.7)) -> Markup:
     """Return what a function draws on axes, as SVG with a label for those who cannot see it."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -47,7 +48,6 @@ def figure(draw: Callable[[Any], Any], label: str, name: str, size: tuple[float,
         picture = Figure(figsize=size, layout="constrained")
         FigureCanvasSVG(picture)
         axes = picture.add_subplot()
-        axes.set_rasterization_zorder(2)  # points of rows are many
         draw(axes)
         out = io.BytesIO()
         picture.savefig(out, format="svg", dpi=160, metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
@@ -61,7 +61,7 @@ def _inlined(svg: str, label: str, name: str) -> Markup:
     svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r'(url\(|href=")#', rf"\g<1>#{name}-", svg)
-    svg = svg.replace(INK, "currentColor").replace(FAINT, "var(--faint)")
+    svg = svg.replace(INK, "currentColor").replace(FAINT, "var(--faint)").replace(WATER, "var(--water)")
     svg = re.sub(r'^<svg ([^>]*?)width="[^"]*"', r"<svg \1", svg, count=1)
     svg = re.sub(r'^<svg ([^>]*?)height="[^"]*"', r"<svg \1", svg, count=1)
     return Markup(svg.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1))

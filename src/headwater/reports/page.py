@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def report(
     if not isinstance(model, StreamingEstimator):
         raise TypeError(f"model must be a headwater model, got {type(model).__name__}")
     try:
-        import jinja2
+        import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
     except ImportError as missing:
         raise ImportError(MISSING) from missing
@@ -76,14 +77,20 @@ def report(
         model, data, title=title, command=command, source=source, image_shape=image_shape, components=components,
         values=values, odd_rows=odd_rows, level=level,
     )  # fmt: skip
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("headwater.reports", "."), autoescape=True, trim_blocks=True, lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )  # fmt: skip
-    html = environment.get_template("page.html").render(found)
+    html = _template().render(found)
     if path is not None:
         _write(Path(path), html)
     return html
+
+
+@cache
+def _template() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("headwater.reports", ".")
+    return Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    ).get_template("page.html")  # fmt: skip
 
 
 def _write(path: Path, text: str) -> None:

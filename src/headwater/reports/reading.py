@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from headwater.chunk import Chunk
+from headwater.estimators.describing import column_names, symbol_names
 from headwater.estimators.description import Value
+from headwater.reports.numbers import number
 from headwater.statistics import Array
 
 MOST_DRAWN = 2000
@@ -28,6 +30,7 @@ class Odd:
     row: int
     why: tuple[Value, ...] = field(default=(), compare=False)
     values: tuple[str, ...] = field(default=(), compare=False)
+    numbers: Any = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +47,10 @@ def read(model: Any, data: Any, most: int) -> Reading:
     """Score all rows, and keep the oddest of them."""
     rows, total, scored = 0, 0.0, 0
     worst: list[tuple[float, int, Any]] = []
-    sample = _Sample()
+    sample, scorer = _Sample(), model._row_scorer()
     for chunk in chunks_of(data):
         given = _given(model, chunk)
-        scores = model._row_scores(**given)
+        scores = np.asarray(scorer(**given))
         finite = np.isfinite(scores)
         total, scored = total + float(scores[finite].sum()), scored + int(finite.sum())
         start = chunk.start if isinstance(chunk, Chunk) and chunk.start else rows
@@ -60,7 +63,7 @@ def read(model: Any, data: Any, most: int) -> Reading:
         if model._gaussians() is not None or model._target_columns:
             sample.take(look, len(scores), rows)
         rows += len(scores)
-    odd = sorted(Odd(-score, -place, model._oddities(row, MOST_TOLD), _shown(model, row)) for score, place, row in worst)
+    odd = sorted(Odd(-score, -place, model._oddities(row, MOST_TOLD), _shown(model, row), row) for score, place, row in worst)
     return Reading(rows, total / scored if scored else np.nan, tuple(odd), sample.rows())
 
 
@@ -103,18 +106,21 @@ def _looker(model: Any, given: dict[str, Any]) -> Any:
 def _shown(model: Any, row: Any) -> tuple[str, ...]:
     """How a row looks: numbers with the names of their columns, or symbols; only a few, and of counts those that are there."""
     values = np.atleast_1d(row)
-    if model._takes_sequences:
-        names = (getattr(model, "schema_", None) or {}).get("symbols") or ()
-        told = [str(names[at]) if at < len(names) else str(at) for at in map(int, values[:MOST_SHOWN])]
+    if model._takes_symbols:
+        names = symbol_names(model, model.describe(values=1, components=1).columns)
+        told = ["missing" if np.isnan(at) else names[int(at)] for at in values[:MOST_SHOWN]]
         return (" ".join(told) + (" …" if len(values) > MOST_SHOWN else ""),)
-    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
-    names += [f"x{at}" for at in range(len(names), len(values))]
-    if model._target_columns:
-        names[len(values) - 1] = "target"
+    names = column_names(model, len(values) - model._target_columns) + ["target"] * model._target_columns
     places = np.arange(len(values)) if len(values) <= MOST_SHOWN else np.flatnonzero(values)
     if len(places) > MOST_SHOWN:
         places = np.sort(places[np.argsort(-np.abs(values[places]), kind="stable")[:MOST_SHOWN]])
-    return tuple(f"{names[at]} {values[at]:.4g}" for at in places)
+    return tuple(f"{names[at]}: {_told(values[at])}" for at in places)
+
+
+def _told(value: Any) -> str:
+    if np.isnan(value):
+        return "missing"
+    return f"{value:.3g}" if np.iscomplexobj(value) else number(float(value))
 
 
 class _Sample:
