@@ -20,10 +20,10 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 
 from headwater.chunk import Chunk
 from headwater.estimators import racing
+from headwater.estimators.choosing import Choosing
 from headwater.estimators.describing import Limits, notes_of
 from headwater.estimators.description import Description, Value
-from headwater.estimators.race import Race
-from headwater.learner import Learner, advance, branch, milestone_parameters, planted, report, settle, widened
+from headwater.learner import Learner, advance, milestone_parameters, planted, report, settle, widened
 from headwater.passes import learn
 from headwater.state import Batch, SparseRows, State
 from headwater.statistics import Array
@@ -56,17 +56,13 @@ class _Cache:
         return (_Cache, ())
 
 
-class StreamingEstimator(BaseEstimator, ABC):
+class StreamingEstimator(Choosing, BaseEstimator, ABC):
     """Base of the estimators. A subclass says how its parameters make a `Learner`, and names what was learned.
 
     The learned state is `_state`. Reading settles it (ends the warm-up, folds the partial batch) into a cached copy and
     never changes it.
     """
 
-    # Parameters that hold something for every component, and mean nothing once there are others of them.
-    _given_start: ClassVar[tuple[str, ...]] = ()
-    # The smallest number of components that n_components="auto" thinks of.
-    _least_components: ClassVar[int] = 1
     # Parameters that decide the shape of what is learned.
     _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components",)
     # Parameters in which models must agree to be merged.
@@ -98,21 +94,12 @@ class StreamingEstimator(BaseEstimator, ABC):
     # What was learned, as users read it: the arrays that a model file shows to readers without headwater.
     _answers: ClassVar[tuple[str, ...]] = ()
 
-    n_components: Any  # a number, or "auto"; not all models have it
-
     _state: State
-    _own_learner: Learner
     _cache: _Cache
-    _race: Race
-    _rivals: tuple[Any, ...]
     _parameters: tuple[int, list[Any]]
     _scores_start: bool
 
     # What a subclass says
-
-    @abstractmethod
-    def _described(self, width: int) -> Learner:
-        """Check the parameters and return the learner they describe; the number of components is a number."""
 
     def _chunk(self, X: Any, y: Any = None) -> Any:
         """Return what is learned from: the rows, with their target if the model has one."""
@@ -432,14 +419,6 @@ class StreamingEstimator(BaseEstimator, ABC):
         branched._branch()
         return branched
 
-    def _branch(self) -> None:
-        """Call all that was learned the base; a race that has not begun is over."""
-        if self._waits:
-            learner = self._learner
-            self._race, self._rivals = self._race.decided(self._state.rows, learner.model.n_components), ()
-            self._own_learner = learner
-        racing.each_state(self, branch)
-
     # One row
 
     def learn_one(self, x: Any) -> Self:
@@ -614,65 +593,6 @@ class StreamingEstimator(BaseEstimator, ABC):
         rows = self._aligned(self._checked(X))
         self._note_columns(X, reset=False)
         return Batch(rows)
-
-    # The number of components
-
-    @property
-    def _auto(self) -> bool:
-        """Whether the number of components is found by a race."""
-        n_components = getattr(self, "n_components", None)
-        return isinstance(n_components, str) and n_components == racing.AUTO
-
-    @property
-    def n_components_(self) -> int:
-        """Number of components: as asked for, or that of the leader of a race."""
-        check_is_fitted(self)
-        return int(self._learner.model.n_components if self._has_state() else self.n_components)
-
-    @property
-    def race_(self) -> Race | None:
-        """How the numbers of components that "auto" tries compare; None if there was nothing to try."""
-        self._fitted_state()
-        return self.__dict__.get("_race")
-
-    @property
-    def _waits(self) -> bool:
-        """Whether rows wait for a race to begin."""
-        return "_race" in self.__dict__ and self._has_state() and self._state.base is None and not self._race.over
-
-    @property
-    def _learner(self) -> Learner:
-        """The learner of what was learned. In the warm-up of a race it depends on the rows that wait."""
-        if not self._waits:
-            return self._own_learner
-        if self._cache.learner is None:
-            self._cache.learner = racing.provisional(self, self._state, self._own_learner.width, self._race)
-        return self._cache.learner
-
-    @_learner.setter
-    def _learner(self, learner: Learner) -> None:
-        self._own_learner = learner
-
-    def _make_learner(self, width: int) -> Learner:
-        """Check the parameters and return the learner they describe; of a race, that of its leader."""
-        return racing.learner_of(self, width) if self._auto else self._described(width)
-
-    def _chosen(self, batch: Batch, learner: Learner, key: int, going_on: bool) -> tuple[Race | None, Learner]:
-        """Choose the number of components for rows at hand, if nobody did, and return the learner that has it."""
-        if not self._auto:
-            return None, learner
-        if going_on:
-            learner = self._learner if self._waits else learner
-            return self._race.decided(self._state.rows, learner.model.n_components), learner
-        race = racing.at_hand(self, batch, key, learner.width)
-        return race, racing.rival_of(self, race.leader)._make_learner(learner.width)
-
-    def _win(self, race: Race | None) -> None:
-        """Take note of a race that is over."""
-        for name in ("_race", "_rivals"):
-            self.__dict__.pop(name, None)
-        if race is not None:
-            self._race, self._rivals = race, ()
 
     # The machinery
 
