@@ -170,10 +170,10 @@ def gaussian_oddities(names: Sequence[str], row: Any, mean: Array, covariance: A
     """Columns that are far from the mean of a component; if none is, those that do not fit the other columns."""
     values = np.asarray(row, dtype=float)
     apart = values - mean
-    matrix = covariance if np.ndim(covariance) == 2 else np.diag(np.broadcast_to(covariance, apart.shape))
-    standing = apart / np.sqrt(np.diagonal(matrix))
-    if np.abs(standing).max() < FAR and len(apart) > 1:
-        precision = np.linalg.pinv(matrix, hermitian=True)
+    matrix = np.ndim(covariance) == 2
+    standing = apart / np.sqrt(np.maximum(np.diagonal(covariance) if matrix else covariance, TINY))
+    if matrix and np.abs(standing).max() < FAR and len(apart) > 1:
+        precision = np.linalg.pinv(covariance, hermitian=True)
         standing = precision @ apart / np.sqrt(np.maximum(np.diagonal(precision), TINY))
     columns = np.argsort(-np.abs(standing), kind="stable")[:most]
     return tuple(Value(names[at], float(values[at]), standing=float(standing[at])) for at in columns)
