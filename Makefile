@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(PY) -m pytest -n 2
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all lint bench papers examples pictures clean clean-kernels
+.PHONY: help venv demo test test-all lint bench papers examples guide pictures clean clean-kernels
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ examples: $(STAMP)  ## real data, with tables and pictures (about 20 minutes; da
 	$(PY) -m examples.regimes
 	$(PY) -m examples.letters
 	$(PY) -m examples.chorales
+
+guide: $(STAMP)  ## the walk of docs/guide.md, its commands run again
+	$(PY) -m examples.guide
 
 pictures: $(STAMP)  ## the picture of the README, made by the demo
 	$(PY) -m headwater.demo --picture docs/demo.png

@@ -14,7 +14,8 @@ Benchmark = Callable[[Scale], Iterator[Line]]
 
 # In the order of a run: what is short and tells much comes first.
 TOPICS = (
-    "passes", "counts", "choices", "topics", "spectra", "arrivals", "chains", "scoring", "threads", "one_row", "small_fit",
+    "passes", "files", "counts", "choices", "topics", "spectra", "arrivals", "chains", "scoring", "threads", "one_row",
+    "small_fit",
     "row_sweep", "moment_matching", "startup", "memory", "converge",
 )  # fmt: skip
 

@@ -96,7 +96,6 @@ KINDS = {
     "npz by columns": Kind(".npz", lambda X: written(lambda X, out: np.savez(out, np.asfortranarray(X)), X), named=False),
     "sparse npz": Kind(".npz", lambda X: written(lambda X, out: save_npz(out, csr_array(X)), X), named=False, sparse=True),
     "mtx": Kind(".mtx", lambda X: written(lambda X, out: mmwrite(out, csr_array(X)), X), named=False, sparse=True),
-    "dense mtx": Kind(".mtx", lambda X: written(lambda X, out: mmwrite(out, X), X), named=False),
     "svmlight": Kind(".svm", svmlight, named=False, sparse=True),
     "docword": Kind(".docword", docword, named=False, sparse=True),
     "text": Kind(".txt", text, sparse=True),

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("benchmarks", reason="run from the root of the repository")
 
 from benchmarks import __main__ as command
-from benchmarks import chain_data, chains, converge, memory, passes, report, startup
+from benchmarks import chain_data, chains, converge, files, large_file, memory, passes, report, startup
 from benchmarks.data import PRECISIONS, make_truth
 from benchmarks.line import Line, at_least, at_most, rates, times
 from benchmarks.registry import TOPICS, find, run
@@ -18,7 +18,7 @@ from benchmarks.scale import FULL, QUICK, Scale
 from benchmarks.timing import Timing, interleave
 
 TINY = Scale("tiny", divide=10_000, repeats=1, seeds=1)
-NEW_PROCESSES = {"startup", "memory"}
+NEW_PROCESSES = {"startup", "memory", "files"}
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def small_cases(monkeypatch):
     monkeypatch.setattr(converge, "CASES", (replace(converge.CASES[0], width=3),))
 
 
-LONG = ("moment_matching", "counts", "topics")  # seconds, even where rows are few
+LONG = ("moment_matching", "counts", "choices", "topics")  # seconds, even where rows are few
 
 
 @pytest.mark.parametrize(
@@ -167,3 +167,18 @@ def test_only_the_full_scale_is_judged():
     assert not_judged["benchmarks"]["a"]["lines"][0]["met"] is None
     assert "yes" in report.cells(line, FULL)[7]
     assert report.cells(line, QUICK)[7] == ""
+
+
+@pytest.mark.slow
+def test_a_long_file_needs_no_more_memory_than_a_short_one(tmp_path):
+    lines = list(run("files", replace(TINY, divide=10)))
+    assert [line.name[:7] for line in lines] == ["CSV to ", "Parquet", "peak me"]
+    assert all(line.ours > 0.0 for line in lines)
+    block = tmp_path / "block.csv"
+    files.write_csv(np.random.default_rng(0).normal(size=(50_000, 10)), block)
+    peaks = []
+    for size in (2**25, 2**28):
+        assert large_file.appended(block, tmp_path / "long.csv", size) >= size
+        peaks.append(large_file.streamed(tmp_path / "long.csv"))
+    assert peaks[1] < 1.1 * peaks[0]
+    assert peaks[1] < large_file.MOST

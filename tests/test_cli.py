@@ -1,7 +1,9 @@
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 
 import headwater as hw
 from headwater import datasets, registry
-from headwater.cli import main
+from headwater.cli import main, tables
 from headwater.estimators.base import StreamingEstimator
 
 COMMANDS = ("fit", "score", "inspect", "sample", "merge", "compare", "report", "convert", "demo", "version")
@@ -230,8 +232,38 @@ def test_an_interrupted_command_leaves_no_half_file(there, tmp_path, capsys, mon
     assert not list(tmp_path.iterdir())
 
 
-def test_whoever_stops_reading_is_not_told_off(there, monkeypatch):
+def test_whoever_stops_reading_is_not_told_off(there, capsys, monkeypatch):
+    def gone(self, columns):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(tables._Arrow, "write", gone)
+    assert main(["score", "m.hw", "a.csv"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+def test_a_pipe_that_ends_early(there, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(hw.__file__).parent.parent))
     command = f"{sys.executable} -m headwater score m.hw a.csv --chunk-rows 8 | head -n 2"
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stderr == "" and done.stdout.startswith("row,score,cluster\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_no_half_file(number, code, there, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(hw.__file__).parent.parent))
+    os.mkfifo(tmp_path / "endless.csv")
+    arguments = ["score", "m.hw", str(tmp_path / "endless.csv"), "-o", str(tmp_path / "s.csv"), "--format", "csv"]
+    command = [sys.executable, "-m", "headwater", *arguments]
+    with subprocess.Popen(command) as running, open(tmp_path / "endless.csv", "w") as pipe:
+        pipe.write("a,b\n" + "1.0,2.0\n" * 200_000)
+        pipe.flush()
+        for _ in range(600):
+            if list(tmp_path.glob(".s.csv.*")):
+                break
+            time.sleep(0.1)
+        assert list(tmp_path.glob(".s.csv.*")), "it never began to write"
+        running.send_signal(number)
+        assert running.wait(timeout=60) == code
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["endless.csv"]

@@ -1,8 +1,10 @@
 """Streams: the same rows out of every format, cut in the same places, again and again."""
 
+import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +15,7 @@ from scipy.sparse import csr_array, issparse
 from stream_files import KINDS, NAMES, PACKED, dense, matrix, table, write
 
 import headwater as hw
+from headwater.streams.formats import FORMATS
 
 X = matrix()
 
@@ -215,9 +218,48 @@ def test_an_error_arrives_where_its_chunk_would():
         next(chunks)
 
 
+@pytest.mark.slow
+def test_a_process_ends_in_the_middle_of_a_pass():
+    code = "import headwater as hw, numpy as np; chunks = iter(hw.stream(np.ones((10**5, 3)), chunk_rows=10)); next(chunks)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_formats_are_documented():
+    page = Path(__file__).parents[1] / "docs" / "streams.md"
+    if not page.exists():
+        pytest.skip("run from the root of the repository")
+    text = page.read_text()
+    for one in FORMATS:
+        assert f"`{one.name}`" in text
+        assert all(suffix in text for suffix in one.suffixes)
+
+
 def test_chunks_are_as_large_as_their_width_allows():
     sizes = {width: hw.stream(np.ones((2, width))).chunk_rows for width in (1, 8, 10, 50, 500, 20_000)}
     assert sizes == {1: 65536, 8: 65536, 10: 32768, 50: 8192, 500: 1024, 20_000: 16}
+
+
+@pytest.mark.parametrize("options", [{"missing": "drop"}, {"categories": "one-hot", "missing": "zero", "shuffle": 30}])
+def test_a_pass_goes_on_where_rows_are_changed(options, tmp_path):
+    path = tmp_path / "gaps.csv"
+    path.write_text("x,kind\n" + "".join(f"{'' if n % 3 else n},{'ab'[n % 2]}\n" for n in range(100)))
+    stream = hw.stream(path, chunk_rows=8, **{"categories": "drop", **options})
+    whole = list(stream)
+    assert sum(map(len, whole)) == (34 if options["missing"] == "drop" else 100)
+    for place, chunk in enumerate(whole):
+        rest = list(stream.chunks(chunk.start))
+        assert [one.start for one in rest] == [one.start for one in whole[place:]]
+        assert np.array_equal(dense(rest), dense(whole[place:]))
+
+
+def test_a_pipe_with_a_name(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_bytes(KINDS["csv"].write(X)))
+    writer.start()
+    assert np.array_equal(dense(hw.stream(path, chunk_rows=10)), X)
+    writer.join()
 
 
 def test_rows_of_parquet_are_skipped_unread(tmp_path, monkeypatch):
@@ -232,6 +274,18 @@ def test_rows_of_parquet_are_skipped_unread(tmp_path, monkeypatch):
     )
     assert np.array_equal(dense(stream.chunks(60)), X[60:])
     assert read[-1] == [3, 4]
+
+
+@pytest.mark.slow
+def test_a_large_row_group_is_read_bit_by_bit(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(2_000_000, 10))
+    pq.write_table(
+        pa.table({f"x{place}": rows[:, place] for place in range(10)}), tmp_path / "rows.parquet", row_group_size=len(rows)
+    )
+    stream = hw.stream(tmp_path / "rows.parquet", chunk_rows=1024, prefetch=False)
+    before = pa.total_allocated_bytes()
+    most = max(pa.total_allocated_bytes() - before for _ in stream)
+    assert 0 < most < rows.nbytes / 3
 
 
 def test_a_fingerprint_changes_with_file_and_options(tmp_path):

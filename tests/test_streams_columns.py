@@ -1,6 +1,7 @@
 """Columns of streams: which are learned from, what becomes of categories and of missing values, and what is refused."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +43,7 @@ def test_columns_are_chosen_by_name_or_place(tmp_path):
         assert np.array_equal(dense(hw.stream(path, exclude="b")), X[:, [0, 2]])
         assert np.array_equal(dense(hw.stream(path, exclude=1, target="a")), X[:, [2]])
     assert np.array_equal(dense(hw.stream(write(tmp_path, "npy", X), columns=[2, 1])), X[:, [2, 1]])
-    with pytest.raises(ValueError, match="columns names 'd', which .* does not have; it has 'a', 'b', 'c'"):
+    with pytest.raises(ValueError, match=r"columns names 'd', which .* does not have; it has 'a', 'b', 'c'"):
         list(hw.stream(path, columns=["d"]))
 
 
@@ -74,6 +75,19 @@ def test_dictionaries_of_parquet_are_categories(tmp_path):
     pq.write_table(frame, tmp_path / "k.parquet")
     refused(tmp_path / "k.parquet", None, "holds no numbers in column 'k'")
     assert dense(hw.stream(tmp_path / "k.parquet", categories="one-hot")).tolist() == [[1, 1, 0], [2, 0, 1]]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_only_the_columns_that_are_wanted_may_lack_values(kind, tmp_path):
+    frame = pa.table({"a.x": [1.0, 2.0], "b": [None, 1.0], "c": ["p", None]})
+    path = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        pq.write_table(frame, path)
+    else:
+        with pa.ipc.new_file(path, frame.schema) as writer:
+            writer.write_table(frame)
+    assert dense(hw.stream(path, columns=["a.x"], missing="drop")).tolist() == [[1], [2]]
+    assert dense(hw.stream(path, exclude="c", missing="drop")).tolist() == [[2, 1]]
 
 
 def test_numbers_of_all_types():
@@ -131,13 +145,13 @@ def test_types_of_csv_do_not_depend_on_the_first_block(tmp_path):
         ("wide.csv", "a,b\n1,2\n1,2,3\n", "has 3 values in line 3, where 2 are expected"),
         ("broken.csv", b"a,b\n1,2\n\xff\xfe,2\n", "UTF8|utf-8|which is no number|no numbers"),
         ("infinite.csv", "a\n1\ninf\n", "has an infinite value in column 'a', row 1"),
-        ("binary.csv", bytes(range(256)) * 8, "cannot be read|values in line|no numbers|UTF8"),
+        ("binary.csv", bytes(range(256)) * 8, "is no text: it holds binary data"),
         ("text.csv.gz", "a,b\n1,2\n", "cannot be read"),
         ("cut.parquet", b"PAR1 and no more", "cannot be read"),
         ("not.parquet", b"a,b\n1,2\n", "is neither Parquet nor Arrow"),
         ("not.npy", b"a,b\n1,2\n", "cannot be read"),
         ("not.npz", b"a,b\n1,2\n", "cannot be read"),
-        ("not.mtx", b"a,b\n1,2\n", "cannot be read"),
+        ("not.mtx", b"a,b\n1,2\n", "is no Matrix Market file: it begins with"),
         ("not.svm", b"a,b\n1,2\n", "cannot be read"),
         ("docword.not.txt", b"a,b\n1,2\n", "its first three lines must be numbers"),
         ("docword.short.txt", b"2\n2\n2\n1 1 1\n", "holds 1 entries, where its head says 2"),
@@ -152,6 +166,32 @@ def test_what_cannot_be_read_is_said_in_a_sentence(name, content, sentence, tmp_
     refused(tmp_path / name, content, sentence)
 
 
+def test_lines_before_the_names(tmp_path):
+    path = tmp_path / "rows.csv"
+    for content in ("\n\na,b\n1,2\n", "\ufeffa,b\r\n1,2\r\n", "a,b\n1,2", '"a","b"\n\n"1",2\n', "a;b\n1;2\n"):
+        path.write_bytes(content.encode())
+        stream = hw.stream(path)
+        assert stream.columns == ["a", "b"]
+        assert dense(stream).tolist() == [[1, 2]]
+    path.write_text('"a\nside",b\n1,2\n')
+    assert hw.stream(path).columns == ["a\nside", "b"]
+    assert dense(hw.stream(path)).tolist() == [[1, 2]]
+    path.write_text("1,2\n3,4\n")
+    assert hw.stream(path).columns == ["c0", "c1"]
+    assert hw.stream(path, header=True).columns == ["1", "2"]
+    assert dense(hw.stream(path, header=True)).tolist() == [[3, 4]]
+    path.write_text("id,2019\n1,4\n")
+    assert hw.stream(path).columns == ["id", "2019"]
+    refused(
+        path, "5.1,iris\n4.9,iris\n", "may have names in its first row, or not, '5.1', 'iris': say header=True or header=False"
+    )
+    assert dense(hw.stream(path, header=False, categories="drop")).tolist() == [[5.1], [4.9]]
+    write(tmp_path, "csv", X, stem="a")
+    (tmp_path / "b.csv").write_text("a,b,c\n")  # a part without rows
+    for parts in ("aba", "baa"):
+        assert np.array_equal(dense(hw.stream([tmp_path / f"{part}.csv" for part in parts])), np.vstack([X, X]))
+
+
 def test_files_that_are_not_there(tmp_path):
     refused(tmp_path / "none.csv", None, "cannot be read: No such file or directory", FileNotFoundError)
     with pytest.raises(FileNotFoundError, match="matches no file"):
@@ -160,6 +200,10 @@ def test_files_that_are_not_there(tmp_path):
         hw.stream(tmp_path)
     (tmp_path / "notes.md").touch()
     with pytest.raises(FileNotFoundError, match="only 1 with unknown endings: name their format="):
+        hw.stream(tmp_path)
+    write(tmp_path, "csv", X)
+    write(tmp_path, "parquet", X)
+    with pytest.raises(ValueError, match="holds files of several formats, csv and parquet: choose some by a glob"):
         hw.stream(tmp_path)
 
 
@@ -188,20 +232,36 @@ def test_files_must_fit_together(tmp_path):
         list(hw.stream([first, text]))
 
 
-def test_like_reads_as_a_model_was_taught(tmp_path):
+@pytest.mark.slow
+def test_a_model_keeps_how_it_was_taught(tmp_path):
     path = tmp_path / "trees.csv"
     path.write_text("h,kind,y\n" + "".join(f"{i % 7},{'oak' if i % 2 else 'ash'},{i % 5}\n" for i in range(60)))
     stream = hw.stream(path, categories="one-hot", target="y")
     model = hw.RegressionMixture(1, random_state=0)
     for chunk in stream:
         model.partial_fit(**chunk)
+    assert model.schema_ == stream.schema
+    (chunk,) = hw.stream(pa.table({"kind": ["ash"], "h": [1]}), like=model)
+    assert np.isfinite(model.predict(chunk)).all()
+
+
+def test_like_reads_as_a_model_was_taught(tmp_path):
+    path = tmp_path / "trees.csv"
+    path.write_text("h,kind,y\n" + "".join(f"{i % 7},{'oak' if i % 2 else 'ash'},{i % 5}\n" for i in range(60)))
+    stream = hw.stream(path, categories="one-hot", target="y")
+    model = SimpleNamespace(schema_=next(iter(stream)).schema)
     assert json.loads(json.dumps(model.schema_)) == stream.schema
     new = tmp_path / "new.csv"
     new.write_text("kind,h\nash,1\n")
     (chunk,) = hw.stream(new, like=model)
     assert chunk.X.tolist() == [[1, 1, 0]]
     assert chunk.y is None
-    assert np.isfinite(model.predict(chunk)).all()
+    (chunk,) = hw.stream(new, like=model, target="h")
+    assert chunk.y.tolist() == [1]
+    with pytest.raises(ValueError, match=r"new.csv lacks the column 'y'"):
+        list(hw.stream(new, like=model, target="y"))
+    with pytest.raises(ValueError, match="columns are those of the model"):
+        list(hw.stream(new, like=model, columns=["h"]))
     for schema, sentence in (
         ({"kind": "table", "inputs": [{"name": 3}]}, "inputs is {'name': 3}"),
         ({"kind": "table", "inputs": [{"name": "a", "levels": ["x", "x"]}]}, "levels is"),

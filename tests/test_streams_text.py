@@ -6,6 +6,7 @@ import pytest
 from stream_files import docword, matrix, svmlight, write
 
 import headwater as hw
+from headwater.streams import lines
 
 DOCUMENTS = ["The cat sat.", "", "Ein Bär, ein Bär!", "cat_1 sat on it; the cat"]
 
@@ -30,11 +31,13 @@ def test_words_are_counted(text):
     assert chunk.X.has_sorted_indices
 
 
-def test_words_are_chosen(text):
+def test_words_are_chosen(text, tmp_path):
     (chunk,) = hw.stream(text, lowercase=False, shortest=3, stop_words=["sat"])
     assert chunk.columns == ("The", "cat", "Ein", "Bär", "ein", "cat_1", "the")
-    (chunk,) = hw.stream(text, vocabulary=["cat", "dog"])
-    assert chunk.X.toarray().tolist() == [[1, 0], [0, 0], [0, 0], [1, 0]]
+    (tmp_path / "words").write_text("cat\ndog\n")
+    for vocabulary in (["cat", "dog"], str(tmp_path / "words")):
+        (chunk,) = hw.stream(text, vocabulary=vocabulary)
+        assert chunk.X.toarray().tolist() == [[1, 0], [0, 0], [0, 0], [1, 0]]
 
 
 def test_words_are_hashed(text):
@@ -46,13 +49,14 @@ def test_words_are_hashed(text):
     assert np.array_equal(again.X.toarray(), chunk.X.toarray())
 
 
-def test_a_vocabulary_is_fixed_by_the_first_documents_or_grows(tmp_path):
+def test_a_vocabulary_is_fixed_by_the_first_documents_or_grows(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "SAMPLE", 1000)
     path = tmp_path / "long.txt"
-    path.write_text("river stream\n" * 700_000 + "river delta\n")  # more than the first megabytes
-    last = list(hw.stream(path))[-1]
+    path.write_text("river stream\n" * 5000 + "river delta\n")
+    last = list(hw.stream(path, chunk_rows=1000))[-1]
     assert last.columns == ("river", "stream")
     assert last.X[[-1]].toarray().tolist() == [[1, 0]]
-    stream = hw.stream(path, vocabulary="open")
+    stream = hw.stream(path, vocabulary="open", chunk_rows=1000)
     first, *_, last = stream
     assert first.columns == ("river", "stream")
     assert last.columns == ("river", "stream", "delta")
@@ -120,7 +124,7 @@ def test_sequences_of_symbols(tmp_path):
     (chunk,) = hw.stream(new, like=stream)
     assert chunk.X.tolist() == [2, 0]
     new.write_text("3\n")
-    with pytest.raises(ValueError, match="new.txt has the symbol '3', which is not among the known ones"):
+    with pytest.raises(ValueError, match=r"new.txt has the symbol '3', which is not among the known ones"):
         list(hw.stream(new, like=stream))
     model = hw.MarkovMixture(1, random_state=0)
     for chunk in hw.stream(path, chunk_rows=2):
@@ -171,14 +175,20 @@ def test_svmlight_has_labels_and_a_width(tmp_path):
     assert chunk.y.tolist() == [i % 3 for i in range(10)]
     with pytest.raises(ValueError, match="has a column 3, beyond the 2 of the rows: say more by width="):
         list(hw.stream(path, width=2))
+    other = tmp_path / "wider.svm"
+    other.write_text("1 7:1\n")
+    assert [chunk.shape for chunk in hw.stream([path, other], chunk_rows=10)] == [(10, 7), (1, 7)]
+    with pytest.raises(ValueError, match="has a column 7, beyond the 3 of the rows"):
+        list(hw.stream(other, like=hw.stream(path)))
     path.write_text("1 0:5 2:1\n0 1:1\n")
+    assert [chunk.shape for chunk in hw.stream([path, other], chunk_rows=2)] == [(2, 8), (1, 8)]
     (chunk,) = hw.stream(path)
     assert chunk.X.toarray().tolist() == [[5, 0, 1], [0, 1, 0]]
 
 
 def test_archives_of_several_arrays(tmp_path):
     np.savez(tmp_path / "two.npz", one=np.ones((2, 2)), two=np.zeros((3, 1)))
-    with pytest.raises(ValueError, match="two.npz holds the arrays 'one', 'two': name one by array="):
+    with pytest.raises(ValueError, match=r"two.npz holds the arrays 'one', 'two': name one by array="):
         list(hw.stream(tmp_path / "two.npz"))
     assert next(iter(hw.stream(tmp_path / "two.npz", array="two"))).shape == (3, 1)
     np.savez(tmp_path / "object.npz", X=np.array([[{}]]))

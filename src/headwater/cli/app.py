@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import typer
 
 from headwater.cli import compare, convert, demo, fit, inspect, merge, report, sample, score
 from headwater.cli import version as versions
-from headwater.cli.failures import USAGE, failed, show_warnings_in_a_line, silence_output, tell
+from headwater.cli.failures import (
+    USAGE,
+    CommandError,
+    failed,
+    output_is_silenced,
+    show_warnings_in_a_line,
+    silence_output,
+    tell,
+)
+from headwater.cli.imports import leave_out_pandas
+from headwater.cli.provenance import remember
 
 HELP = """Learn the hidden sources of a stream: in one pass, in bounded memory, with results that merge.
 
@@ -40,9 +52,6 @@ app = typer.Typer(
 for module in COMMANDS:
     module.add_to(app)
 
-# typer has click within, or beside it, depending on its age; these are its errors either way.
-UsageErrors: tuple[type[Any], ...] = tuple(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
-
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -62,16 +71,31 @@ def _headwater(
 
 
 def run(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; in a process of its own, end that if the command came to an early end."""
+    if argv is not None:
+        return run_command(list(argv))
+    leave_out_pandas()
+    code = run_command(sys.argv[1:])
+    if code != 0 or output_is_silenced():
+        # Threads may wait for a pipe that nobody writes to any more, and Python would wait for them.
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    return code
+
+
+def run_command(arguments: list[str]) -> int:
     """Run a command and return its exit code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
+    remember(arguments)
     with warnings.catch_warnings():
         show_warnings_in_a_line()
         before = _catch_termination()
         try:
             code = app(args=arguments, prog_name="headwater", standalone_mode=False)
             sys.stdout.flush()
-        except UsageErrors as error:
+        except CommandError as error:
             if type(error).__name__ == "NoArgsIsHelpError":
                 print(error.format_message(), file=sys.stderr)
                 return USAGE

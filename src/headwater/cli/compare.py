@@ -55,7 +55,7 @@ def compare(
 ) -> None:
     """Learn the same data by every algorithm that can, and tell which is best.
 
-    One row in ten is held out (of sequences, one in ten; of a single sequence, its last tenth), and scored when all others
+    One row in ten is held out (of sequences, one in ten; of few long ones, the last tenth), and scored when all others
     are learned. Each algorithm has a process of its own, in which memory is measured; seconds are those of learning, with
     kernels compiled before.
     """

@@ -8,7 +8,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from headwater.cli.gathering import by_sequence, gathered, taken
 from headwater.cli.models import check_companions, entry_of
 from headwater.cli.options import Reading
 from headwater.cli.scoring import scorer
+from headwater.cli.sequences import whole_sequences
 from headwater.cli.settings import make_model
 
 # One row in so many is held out.
@@ -73,17 +74,29 @@ def run_contender(contest: Contest, algorithm: str) -> dict[str, Any]:
         return {"algorithm": algorithm, "error": said, "score": None, "seconds": None, "rows": 0, "held_out": 0, "memory": None}
 
 
+class _Whole:
+    """A stream whose chunks hold whole sequences, if the model wants such."""
+
+    def __init__(self, model: Any, stream: Any) -> None:
+        self.model, self.stream, self.total_rows = model, stream, stream.total_rows
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return whole_sequences(self.model, self.stream)
+
+
 class Split:
     """Which rows of a stream are held out: the same ones in every pass."""
 
-    def __init__(self, stream: Any, chained: bool) -> None:
+    def __init__(self, model: Any, source: Any, chained: bool) -> None:
+        stream = _Whole(model, source)
         first = next(iter(stream), None)
         if first is None:
             raise ValueError("the data has no rows")
         self.first: Chunk = first
         self.stream = stream
         self.last = None
-        if chained and first.key is None and first.lengths is None:
+        few = first.key is None or len(np.unique(np.asarray(first.key))) < SHARE
+        if chained and few and first.lengths is None:
             total = stream.total_rows
             self.last = (sum(map(len, stream)) if total is None else total) * (SHARE - 1) // SHARE
 
@@ -119,8 +132,6 @@ class Split:
 
 
 def _sequences(chunk: Chunk, chosen: Any) -> Chunk:
-    from dataclasses import replace
-
     rows = np.repeat(chosen, chunk.lengths)
     return replace(chunk, X=chunk.X[rows], lengths=np.asarray(chunk.lengths)[chosen])
 
@@ -130,7 +141,7 @@ def contend(contest: Contest, algorithm: str) -> dict[str, Any]:
     model = make_model(entry_of(contest.model), contest.k, algorithm, contest.half_life, contest.seed, contest.given)
     learner = model._make_learner(2 + type(model)._target_columns)
     reading = Reading(**{**contest.reading, "read": list(contest.reading["read"])})
-    split = Split(reading.stream(list(contest.data), seed=contest.seed), learner.model.chained)
+    split = Split(model, reading.stream(list(contest.data), seed=contest.seed), learner.model.chained)
     check_companions(model, split.first)
     _warm(model, split.first, learner.algorithm.online)
     before = peak_memory()

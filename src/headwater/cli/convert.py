@@ -87,7 +87,7 @@ def _columns(chunk: Any, reading: Reading) -> dict[str, Any]:
     import numpy as np
 
     dense = np.asarray(chunk)
-    names = chunk.columns or [f"x{place}" for place in range(dense.shape[1])]
+    names = chunk.columns or [f"c{place}" for place in range(dense.shape[1])]
     columns = {str(name): np.ascontiguousarray(dense[:, place]) for place, name in enumerate(names)}
     belonging = {"y": reading.target, "sample_weight": reading.weight, "labels": reading.label, "key": reading.key}
     for name, called in belonging.items():

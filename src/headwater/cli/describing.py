@@ -7,7 +7,7 @@ from typing import Any
 from headwater.cli.display import print_table
 
 # Components, and values of each, that a terminal has room for.
-COMPONENTS, VALUES = 12, 6
+COMPONENTS, VALUES = 12, 4
 
 
 def print_description(model: Any) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 WIDEST = 10_000
+NUMBER = re.compile(r"-?[\d.,]*(e[-+]?\d+)?|nan|-?inf")
 
 
 def plain(value: Any) -> Any:
@@ -47,7 +49,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
     table = Table(title=escape(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, title_style="")
     for place, column in enumerate(columns):
-        left = place == 0 or any(_is_words(row[place]) for row in rows)
+        left = place == 0 or not all(NUMBER.fullmatch(row[place]) for row in rows)
         table.add_column(escape(column), justify="left" if left else "right")
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
@@ -56,7 +58,3 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         console = Console(file=sys.stdout, highlight=False, width=WIDEST)
         console.width = console.measure(table).maximum
     console.print(table)
-
-
-def _is_words(cell: str) -> bool:
-    return any(letter.isalpha() for letter in cell.replace("e", "").replace("nan", ""))

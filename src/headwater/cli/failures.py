@@ -36,9 +36,15 @@ def tell(text: str) -> None:
     print(f"headwater: {line}", file=sys.stderr)
 
 
-def usage(text: str) -> typer.BadParameter:
+# typer has click within, or beside it, depending on its age; these are its errors either way.
+_CLICK = {kind.__name__: kind for kind in typer.BadParameter.__mro__}
+CommandError: Any = _CLICK["ClickException"]
+
+
+def usage(text: str) -> Exception:
     """Return the error of a command that makes no sense as it was given."""
-    return typer.BadParameter(text)
+    error: Exception = _CLICK["UsageError"](text)
+    return error
 
 
 def failed(error: BaseException, debug: bool) -> int:
@@ -58,6 +64,8 @@ def failed(error: BaseException, debug: bool) -> int:
 
 def silence_output() -> None:
     """Point standard output nowhere: who read it has gone, and Python would complain when it flushes at exit."""
+    global _silenced
+    _silenced = True
     try:
         number = sys.stdout.fileno()
     except (OSError, ValueError):
@@ -65,6 +73,14 @@ def silence_output() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)
     os.close(nowhere)
+
+
+def output_is_silenced() -> bool:
+    """Whether whoever read standard output has gone."""
+    return _silenced
+
+
+_silenced = False
 
 
 def show_warnings_in_a_line() -> None:

@@ -11,8 +11,9 @@ from headwater.cli.command import command
 from headwater.cli.describing import print_description
 from headwater.cli.display import print_json
 from headwater.cli.failures import usage
-from headwater.cli.models import entry_of, fingerprint, load, names_a_file
+from headwater.cli.models import entry_of, fingerprint, load_with_commands, names_a_file
 from headwater.cli.options import Data, Output, Reading, Seed, Talk
+from headwater.cli.provenance import this_command, write
 from headwater.cli.report import write_report
 from headwater.cli.settings import make_model
 from headwater.cli.writing import check_output
@@ -55,8 +56,12 @@ Passes = Annotated[
 ]
 Given = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Any parameter of the model as name=value, or of its algorithm as algorithm.name=value.", show_default=False),
-]  # fmt: skip
+    typer.Option(
+        "--set",
+        help="Any parameter of the model as name=value, or of its algorithm as algorithm.name=value.",
+        show_default=False,
+    ),
+]
 CheckpointFile = Annotated[
     Path | None, typer.Option("--checkpoint", help="Keep model and place in the data here, to go on from.", show_default=False)
 ]
@@ -96,9 +101,9 @@ def fit(
         asked = {"-k": k, "--algorithm": algorithm, "--half-life": half_life, "--set": given or None}
         for name in (name for name, value in asked.items() if value is not None):
             raise usage(f"{name} cannot be given to a model that goes on learning: it keeps its parameters")
-        start = load(Path(model))
+        start, commands = load_with_commands(Path(model))
     else:
-        start = make_model(entry_of(model), k, algorithm, half_life, seed, given or ())
+        start, commands = make_model(entry_of(model), k, algorithm, half_life, seed, given or ()), []
     stream = reading.stream(data, seed=seed, like=start if going_on else None)
     effort = Effort(_passes(passes), checkpoint, checkpoint_rows, checkpoint_seconds)
     identity = {
@@ -112,10 +117,11 @@ def fit(
         "seed": seed,
     }
     learned = learn(start, stream, effort, talk, identity)
+    commands = [*commands, this_command()]
     if output is not None:
-        learned.save(output, raw_rows=raw_rows)
+        write(learned, output, commands, raw_rows)
     if report is not None:
-        write_report(learned, stream, report)
+        write_report(learned, None if stream.once else stream, report, commands, data)
     _tell(learned, output, report, talk)
 
 

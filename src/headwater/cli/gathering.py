@@ -57,7 +57,7 @@ def joined(chunks: list[Chunk]) -> Chunk:
     """Return chunks one after the other, as one."""
     if len(chunks) == 1:
         return chunks[0]
-    last = max(chunks, key=lambda chunk: chunk.shape[1] if len(chunk.shape) > 1 else 0)
+    last = max(chunks, key=lambda chunk: chunk.shape[1] if len(chunk.shape) > 1 else 0)  # a vocabulary may grow
     together: dict[str, Any] = {"X": stacked([chunk.X for chunk in chunks])}
     for name in COMPANIONS:
         values = [getattr(chunk, name) for chunk in chunks]

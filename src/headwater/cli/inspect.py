@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from headwater.cli.command import command
+from headwater.cli.command import command as add_command
 from headwater.cli.describing import print_description
 from headwater.cli.display import print_json
-from headwater.cli.models import load
+from headwater.cli.models import load_with_commands
 from headwater.cli.options import ModelFile, Talk
 
 EXAMPLES = """
@@ -18,13 +18,15 @@ headwater inspect trades.hw --json | jq '.components[0]'
 
 def inspect(model: ModelFile, talk: Talk) -> None:
     """Show what a model has learned: its components, how heavy they are, what stands out in each, and how sure it is."""
-    learned = load(model)
+    learned, commands = load_with_commands(model)
     if talk.json:
-        print_json(learned.describe().to_dict())
-    else:
-        print_description(learned)
+        print_json({**learned.describe().to_dict(), "commands": commands})
+        return
+    print_description(learned)
+    for command in commands:
+        print(f"Made by: {command}")
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    command(app, inspect, examples=EXAMPLES)
+    add_command(app, inspect, examples=EXAMPLES)

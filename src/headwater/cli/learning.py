@@ -14,6 +14,7 @@ from headwater.cli.gathering import by_sequence, gathered
 from headwater.cli.models import check_companions
 from headwater.cli.options import Talk
 from headwater.cli.progress import Watch, progress, share_read
+from headwater.cli.sequences import whole_sequences
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ def learn(model: Any, stream: Any, effort: Effort, talk: Talk, identity: Mapping
     if effort.checkpoint is not None:
         if stream.once:
             raise usage("--checkpoint needs data that can be read again, and standard input cannot")
+        if type(model)._takes_sequences and next(iter(stream)).key is not None:
+            raise usage("--checkpoint cannot keep sequences that chunks cut in two: write one sequence a line")
         checkpoint = Checkpoint(
             effort.checkpoint,
             {**identity, "data": stream.fingerprint()},
@@ -76,11 +79,11 @@ def learn_at_once(model: Any, stream: Any, passes: int | str | None, talk: Talk)
 
 
 def _watched(model: Any, stream: Any, watch: Watch) -> Iterator[Chunk]:
-    for chunk in stream:
+    for chunk in whole_sequences(model, stream):
         if not chunk.start:
             check_companions(model, chunk)
         yield chunk
-        watch(stream.position(chunk), share=share_read(stream))
+        watch(chunk.start + len(chunk), share=share_read(stream))
 
 
 def learn_stream(model: Any, stream: Any, passes: int, checkpoint: Checkpoint | None, talk: Talk) -> Any:
@@ -100,7 +103,7 @@ def learn_stream(model: Any, stream: Any, passes: int, checkpoint: Checkpoint | 
     while position.passes < passes:
         title = "learning" if passes == 1 else f"pass {position.passes + 1} of {passes}"
         with progress(talk, title, stream.total_rows, position.rows) as watch:
-            for chunk in stream.chunks(start_row=position.rows):
+            for chunk in whole_sequences(model, stream.chunks(start_row=position.rows)):
                 if not chunk.start:
                     check_companions(model, chunk)
                 monitor.learn(chunk)

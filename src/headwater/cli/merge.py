@@ -10,8 +10,9 @@ import typer
 from headwater.cli.command import command
 from headwater.cli.describing import print_description
 from headwater.cli.display import print_json
-from headwater.cli.models import load
+from headwater.cli.models import load_with_commands
 from headwater.cli.options import Output, Talk
+from headwater.cli.provenance import this_command, write
 from headwater.cli.writing import check_output
 
 EXAMPLES = """
@@ -23,13 +24,17 @@ Models = Annotated[list[Path], typer.Argument(help="Model files.", metavar="MODE
 
 
 def merge(models: Models, talk: Talk, output: Output = None) -> None:
-    """Put models together that learned apart. What they share is counted once, and components of models with no common start are matched."""
+    """Put models together that learned apart.
+
+    What they share is counted once, and components of models that have no common start are matched.
+    """
     import headwater
 
     check_output(output)
-    merged = headwater.merge([load(path) for path in models])
+    parts = [load_with_commands(path) for path in models]
+    merged = headwater.merge([model for model, _ in parts])
     if output is not None:
-        merged.save(output)
+        write(merged, output, [*(command for _, commands in parts for command in commands), this_command()])
     report = str(merged.merge_report_)
     if talk.json:
         written = None if output is None else str(output)

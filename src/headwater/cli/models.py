@@ -6,21 +6,23 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from headwater.cli import provenance
 from headwater.cli.failures import usage
-from headwater.cli.imports import load_estimators
 from headwater.registry import MODELS, companions_of, find, word_of
 
 
 def load(path: Path) -> Any:
     """Return the model that a file holds."""
-    import headwater
+    return load_with_commands(path)[0]
 
+
+def load_with_commands(path: Path) -> tuple[Any, list[str]]:
+    """Return the model that a file holds, and the commands that learned it."""
     if path.is_dir():
         raise IsADirectoryError(f"a model is a file, and {path} is a directory")
     if not path.exists():
         raise FileNotFoundError(f"there is no model file {path}")
-    load_estimators()
-    return headwater.load(path)
+    return provenance.read(path)
 
 
 def names_a_file(text: str) -> bool:

@@ -13,6 +13,9 @@ import typer
 from headwater.cli.failures import usage
 from headwater.cli.settings import assignments
 
+# What a model that learned from a stream remembers of it.
+KNOWN_TO_MODELS = ("columns", "exclude", "target", "weight", "label", "key", "categories", "vocabulary")
+
 
 def _reading(flag: str, text: str, **more: Any) -> Any:
     return typer.Option(flag, help=text, rich_help_panel="Reading data", show_default=False, **more)
@@ -65,14 +68,19 @@ class Reading:
         import headwater
 
         asked = {**more, **self.arguments()}
+        if like is not None and getattr(like, "schema_", None) is not None:
+            for name in KNOWN_TO_MODELS:
+                if name in asked:
+                    raise usage(f"the model knows what it was learned from: leave out --{name}")
+            asked["like"] = like
+        elif like is not None and hasattr(like, "feature_names_in_"):
+            asked.setdefault("columns", list(like.feature_names_in_))
         known = list(signature(headwater.stream).parameters)[1:]
         for name in asked:
             if name not in known:
                 raise usage(f"--read takes what headwater.stream does, which has no {name!r}; it has {', '.join(known)}")
         if "shuffle" in asked:
             asked.setdefault("seed", seed)
-        if like is not None:
-            asked["like"] = like
         return headwater.stream(sources[0] if len(sources) == 1 else list(sources), **asked)
 
 

@@ -15,7 +15,7 @@ KEPT = 2**20
 
 @dataclass(frozen=True)
 class Reference:
-    """Scores to compare with, sorted, each standing for some rows; a word for where they come from, and the history, if it is one."""
+    """Scores to compare with, sorted, each standing for some rows; where they come from, and the history, if it is one."""
 
     scores: NDArray[np.float64]
     rows: NDArray[np.float64]

@@ -2,48 +2,76 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from headwater.cli.command import command
 from headwater.cli.display import print_json
-from headwater.cli.models import load
+from headwater.cli.failures import usage
+from headwater.cli.models import load_with_commands
 from headwater.cli.options import ModelFile, Reading, Talk
 from headwater.cli.writing import atomically, check_output
 
 EXAMPLES = """
 headwater report trades.hw -o trades.html                   # what was learned, and how it went
 headwater report trades.hw trades.parquet -o trades.html    # and which rows are odd
+headwater report digits.hw --image-shape 8x8 --title Digits
 """
 
 Page = Annotated[Path, typer.Option("--output", "-o", help="Where to write the page.")]
-Rows = Annotated[
-    list[str] | None, typer.Argument(help="Data to look for odd rows in.", metavar="[DATA]...", show_default=False)
+Rows = Annotated[list[str] | None, typer.Argument(help="Data to look for odd rows in.", metavar="[DATA]", show_default=False)]
+Title = Annotated[str | None, typer.Option("--title", help="Its headline.", show_default=False)]
+Shape = Annotated[
+    str | None, typer.Option("--image-shape", help="Rows x columns of images, if columns are pixels.", show_default=False)
 ]
 
 
-def report(model: ModelFile, reading: Reading, talk: Talk, data: Rows = None, output: Page = Path("report.html")) -> None:
+def report(
+    model: ModelFile,
+    reading: Reading,
+    talk: Talk,
+    data: Rows = None,
+    output: Page = Path("report.html"),
+    title: Title = None,
+    image_shape: Shape = None,
+) -> None:
     """Write a page about a model: what was learned, how it went, how sure it is, what is odd.
 
     It is one file, and needs no network.
     """
     check_output(output)
-    learned = load(model)
-    write_report(learned, reading.stream(data, like=learned) if data else None, output)
+    shape = _shape(image_shape)
+    learned, commands = load_with_commands(model)
+    rows = reading.stream(data, like=learned) if data else None
+    write_report(learned, rows, output, commands, data or (), title=title, image_shape=shape)
     if talk.json:
         print_json({"output": str(output), "bytes": output.stat().st_size})
     else:
         print(f"Report: {output}")
 
 
-def write_report(model: object, rows: object, output: Path) -> None:
+def _shape(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+)x(\d+)", text)
+    if found is None:
+        raise usage(f"--image-shape must be rows x columns, such as 8x8, got {text!r}")
+    return int(found[1]), int(found[2])
+
+
+def write_report(
+    model: Any, rows: Any, output: Path, commands: Sequence[str] = (), data: Sequence[str] = (), **options: Any
+) -> None:
     """Write the page of a model, in one piece."""
     import headwater
 
+    known = {"command": " && ".join(commands), "source": ", ".join(data), **options}
     with atomically(output) as place:
-        headwater.report(model, rows, path=place)
+        headwater.report(model, rows, path=place, **{name: value for name, value in known.items() if value})
 
 
 def add_to(app: typer.Typer) -> None:

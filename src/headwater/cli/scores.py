@@ -19,6 +19,7 @@ from headwater.cli.options import Reading, Talk
 from headwater.cli.progress import progress, share_read
 from headwater.cli.reference import Reference, collected, learned
 from headwater.cli.scoring import Answers, scorer
+from headwater.cli.sequences import whole_sequences
 from headwater.cli.tables import format_of, table_writer
 from headwater.cli.writing import check_output
 
@@ -53,7 +54,7 @@ def write_scores(
     rows, odd, total = 0, 0, 0.0
     answer = scorer(model, asked.probabilities)
     with table_writer(output, form) as write, progress(talk, "scoring", stream.total_rows) as watch:
-        for chunk in stream:
+        for chunk in whole_sequences(model, stream):
             answers = answer(chunk)
             columns = {**_place(chunk, answers, rows), **getattr(chunk, "kept", {})}
             columns |= _said(answers, asked, reference, threshold)
@@ -65,7 +66,7 @@ def write_scores(
             rows += len(answers)
             if answers.scores is not None:
                 total += float(answers.scores[np.isfinite(answers.scores)].sum())
-            watch(stream.position(chunk), share=share_read(stream))
+            watch(chunk.start + len(chunk), share=share_read(stream))
     if talk.json and output is not None:
         print_json(
             {
@@ -95,12 +96,12 @@ def _reference(model: Any, stream: Any, asked: Asked, talk: Talk, data: Sequence
 
     def scores() -> Iterator[Any]:
         with progress(talk, "looking for what is usual", stream.total_rows) as watch:
-            for chunk in stream:
+            for chunk in whole_sequences(model, stream):
                 found = answer(chunk).scores
                 if found is None:
                     raise ValueError("rows can be ranked only with the target, whose density is the score")
                 yield found
-                watch(stream.position(chunk), share=share_read(stream))
+                watch(chunk.start + len(chunk), share=share_read(stream))
 
     return collected(scores(), "data")
 

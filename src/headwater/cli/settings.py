@@ -10,7 +10,6 @@ from inspect import signature
 from typing import Any
 
 from headwater.cli.failures import usage
-from headwater.cli.imports import load_estimators
 from headwater.registry import Entry
 
 
@@ -55,7 +54,6 @@ def make_model(
     entry: Entry, k: str | None, algorithm: str | None, half_life: float | None, seed: int, given: Sequence[str]
 ) -> Any:
     """Return an unfitted model with these parameters."""
-    load_estimators()
     values = assignments(given)
     own = {name: value for name, value in values.items() if "." not in name}
     inner = {name.partition(".")[2]: value for name, value in values.items() if name.startswith("algorithm.")}

@@ -171,10 +171,11 @@ def gaussian_oddities(names: Sequence[str], row: Any, mean: Array, covariance: A
     values = np.asarray(row, dtype=float)
     apart = values - mean
     matrix = np.ndim(covariance) == 2
-    standing = apart / np.sqrt(np.maximum(np.diagonal(covariance) if matrix else covariance, TINY))
+    scale = np.sqrt(np.maximum(np.diagonal(covariance) if matrix else covariance, TINY))
+    standing = apart / scale
     if matrix and np.abs(standing).max() < FAR and len(apart) > 1:
-        precision = np.linalg.pinv(covariance, hermitian=True)
-        standing = precision @ apart / np.sqrt(np.maximum(np.diagonal(precision), TINY))
+        precision = np.linalg.pinv(covariance / scale / scale[:, None], hermitian=True)  # columns may be in any units
+        standing = precision @ standing / np.sqrt(np.maximum(np.diagonal(precision), TINY))
     columns = np.argsort(-np.abs(standing), kind="stable")[:most]
     return tuple(Value(names[at], float(values[at]), standing=float(standing[at])) for at in columns)
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from headwater.estimators.chain_streams import ChainStreams
-from headwater.estimators.chains import check_keys, check_lengths
-from headwater.state import Batch
+from headwater.estimators.chains import Chunk, check_keys, check_lengths
+from headwater.state import NO_SEQUENCES, Batch
 from headwater.statistics import Array
 
 
@@ -62,9 +62,9 @@ class Follower:
         chain = self._chain
         rows = chain._aligned(chain._checked(X))
         if chain._has_state():
-            chain._note_columns(X, reset=False)
+            chain._note_columns(Chunk(rows, NO_SEQUENCES, X, {}), reset=False)
         batch = Batch(rows, sequences=self._sequences(len(rows), lengths, key))
-        scores, states = np.empty(len(rows)), np.empty((len(rows), chain.n_components))
+        scores, states = np.empty(len(rows)), np.empty((len(rows), chain._model.n_components))
         if len(rows):
             self._carry = chain._model.follow(self._parameters, batch, self._carry, scores, states, chain.n_threads)
         return scores, states

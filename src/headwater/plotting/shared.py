@@ -43,8 +43,8 @@ def variances_of(model: Any) -> Array:
     """Variances of the columns of each component (K, d), whatever shape the covariance type gives them."""
     covariances, shape = np.asarray(model.covariances_), np.shape(model.means_)
     if model.covariance_type in ("full", "tied"):
-        covariances = np.diagonal(covariances, axis1=-2, axis2=-1)
-    return np.broadcast_to(covariances[:, None] if model.covariance_type == "spherical" else covariances, shape)
+        return np.broadcast_to(np.diagonal(covariances, axis1=-2, axis2=-1), shape)
+    return np.broadcast_to(covariances[:, None] if covariances.ndim == 1 else covariances, shape)
 
 
 def covariances_of(model: Any, columns: tuple[int, int]) -> Array:

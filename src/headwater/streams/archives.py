@@ -15,7 +15,7 @@ from headwater.streams.arrays import Layout, column_names, layout_of_header, mat
 from headwater.streams.kinds import refuse_kind
 from headwater.streams.options import Options
 from headwater.streams.pieces import Meter, peeked
-from headwater.streams.sentences import StreamError, listed, reading
+from headwater.streams.sentences import StreamError, listed, reading, told
 from headwater.streams.sparse import SparseHead, SparseRows, check_width
 from headwater.streams.tables import Head
 
@@ -91,7 +91,7 @@ def count(piece: Any, options: Options) -> int | None:
 
 
 def _names(archive: zipfile.ZipFile) -> list[str]:
-    return [name.removesuffix(".npy") for name in archive.namelist()]
+    return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
 
 
 def _chosen(archive: zipfile.ZipFile, options: Options, name: str) -> str:
@@ -104,7 +104,7 @@ def _chosen(archive: zipfile.ZipFile, options: Options, name: str) -> str:
 
 
 def _member(archive: zipfile.ZipFile, array: str, name: str, stack: ExitStack) -> Member:
-    file = stack.enter_context(archive.open(f"{array}.npy"))
+    file = stack.enter_context(_opened(archive, array, name))
     return Member(file, layout_of_header(file, name), name)
 
 
@@ -123,11 +123,18 @@ def _sparse_sizes(archive: zipfile.ZipFile, name: str, stack: ExitStack) -> tupl
 
 
 def _member_values(archive: zipfile.ZipFile, array: str, name: str) -> Any:
-    with archive.open(f"{array}.npy") as file:
-        found = np.lib.format.read_array(file, allow_pickle=False)
-    if found.ndim or found.dtype.kind not in "SU":
-        raise StreamError(f"{name} holds a sparse matrix whose {array} is no word")
-    return found.item()
+    with _opened(archive, array, name) as file:
+        layout = layout_of_header(file, name, kinds="SU")
+        if layout.shape or layout.dtype.itemsize > 64:
+            raise StreamError(f"{name} holds a sparse matrix whose {array} is no word")
+        return np.frombuffer(file.read(layout.dtype.itemsize), layout.dtype)[0].item()
+
+
+def _opened(archive: zipfile.ZipFile, array: str, name: str) -> Any:
+    try:
+        return archive.open(f"{array}.npy")
+    except (KeyError, RuntimeError) as error:  # not there, encrypted, or packed in a way that is not known
+        raise StreamError(f"{name} cannot be read: {told(error)}") from error
 
 
 def _sparse_blocks(archive: zipfile.ZipFile, name: str, stack: ExitStack) -> Iterator[SparseRows]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from numpy.lib import format as npy
 
 from headwater.streams.options import Options
 from headwater.streams.pieces import Meter
-from headwater.streams.sentences import StreamError, reading
+from headwater.streams.sentences import NoRows, StreamError, reading, told
 from headwater.streams.tables import Head
 
 JUMPS = True
@@ -73,16 +75,21 @@ def layout_of(path: str, name: str) -> Layout:
     return layout
 
 
-def layout_of_header(file: Any, name: str) -> Layout:
+def layout_of_header(file: Any, name: str, kinds: str = "biufc") -> Layout:
     """Read and check the header of a .npy file: a vector or a matrix of numbers."""
     version = npy.read_magic(file)
     if version not in HEADERS:
         raise StreamError(f"{name} has version {version} of the .npy format, which is for structured arrays")
-    shape, fortran, dtype = HEADERS[version](file)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            shape, fortran, dtype = HEADERS[version](file)
+    except (TokenError, SyntaxError, KeyError, TypeError, AttributeError, RecursionError, Warning) as error:
+        raise StreamError(f"{name} has a damaged header: {told(error)}") from error
     layout = Layout(tuple(shape), fortran, dtype, file.tell())
-    if dtype.hasobject or dtype.kind not in "biufc":
+    if dtype.hasobject or dtype.kind not in kinds:
         raise StreamError(f"{name} must hold numbers, got an array of {dtype}")
-    if len(shape) not in (1, 2) or min(shape) < 0:
+    if min(shape, default=0) < 0 or (len(shape) not in (1, 2) and kinds == "biufc"):
         raise StreamError(f"{name} must hold a matrix, got an array of shape {tuple(shape)}")
     return layout
 
@@ -90,7 +97,7 @@ def layout_of_header(file: Any, name: str) -> Layout:
 def matrix_head(rows: int, width: int, dtype: Any, name: str) -> Head:
     """Return what is known of a matrix: made-up names of its columns, and whether it is complex."""
     if rows == 0 or width == 0:
-        raise StreamError(f"{name} is empty: a matrix of {rows} rows and {width} columns")
+        raise NoRows(f"{name} is empty: a matrix of {rows} rows and {width} columns")
     return Head(tuple(column_names(width)), named=False, complex=dtype.kind == "c")
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from headwater.streams.choosing import refuse_twice
 from headwater.streams.options import Options
 from headwater.streams.pieces import Meter, peeked
-from headwater.streams.sentences import StreamError, reading
+from headwater.streams.sentences import NoRows, StreamError, reading
 from headwater.streams.tables import Head, chunk_rows_of
 
+END = b"\xff\xff\xff\xff\0\0\0\0"
 FILE, STREAM, PARQUET = b"ARROW1", b"\xff\xff\xff\xff", b"PAR1"
 JUMPS = True
+BUFFER = 2**18
 SAMPLE_ROWS = 65536
 
 
@@ -26,7 +28,7 @@ def head(piece: Any, options: Options) -> Head:
         rows = min(SAMPLE_ROWS, chunk_rows_of(8 * len(schema.names)))
         batch = next((batch for batch in file.batches(None, 0, rows) if batch.num_rows), None)
         if batch is None:
-            raise StreamError(f"{piece.name} has columns but no rows")
+            raise NoRows(f"{piece.name} has columns but no rows")
         sample = pa.Table.from_batches([batch])
         return Head(
             tuple(schema.names), dict(zip(schema.names, schema.types, strict=True)),
@@ -45,8 +47,8 @@ def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -
 def count(piece: Any, options: Options) -> int | None:
     """Return the number of rows, where the file says it."""
     with reading(piece.name), _opened(piece) as file:
-        rows: int | None = file.rows
-        return rows
+        found: int | None = file.count()
+        return found
 
 
 @contextmanager
@@ -55,25 +57,23 @@ def _opened(piece: Any) -> Iterator[Any]:
     if beginning.startswith(PARQUET):
         from pyarrow.parquet import ParquetFile
 
-        with piece.seekable() as source, ParquetFile(source) as file:
+        # A row group may be as large as the file, so that it is read bit by bit, and not at once.
+        bounded = {"pre_buffer": False, "buffer_size": BUFFER, "page_checksum_verification": True}
+        with piece.seekable() as source, ParquetFile(source, **bounded) as file:
             yield _Parquet(file)
-    elif beginning.startswith(FILE):
-        from pyarrow import ipc
-
-        with piece.seekable() as source, ipc.open_file(source) as reader:
-            yield _Records(reader)
-    elif beginning.startswith(STREAM):
-        from pyarrow import ipc
-
-        with piece.seekable() as source, ipc.open_stream(source) as stream:
-            yield _RecordStream(stream)
+    elif beginning.startswith((FILE, STREAM)):
+        with piece.seekable() as source:
+            yield _Records(source, beginning.startswith(FILE), piece.name)
     else:
         raise StreamError(f"{piece.name} is neither Parquet nor Arrow: it begins with {beginning!r}")
 
 
 class _Parquet:
     def __init__(self, file: Any) -> None:
-        self.file, self.schema, self.rows = file, file.schema_arrow, int(file.metadata.num_rows)
+        self.file, self.schema = file, file.schema_arrow
+
+    def count(self) -> int:
+        return int(self.file.metadata.num_rows)
 
     def batches(self, columns: list[str] | None, skip: int, rows: int) -> Iterator[Any]:
         """Row groups are skipped as a whole. Columns whose names hold dots would be taken for nested ones, hence all."""
@@ -81,36 +81,53 @@ class _Parquet:
         while groups and skip >= (size := self.file.metadata.row_group(groups[0]).num_rows):
             skip -= size
             groups = groups[1:]
-        chosen = None if columns is None or any("." in name for name in columns) else columns
+        dotted = columns is not None and any("." in name for name in columns)
+        chosen = None if dotted else columns
         found = self.file.iter_batches(rows, row_groups=groups, columns=chosen, use_threads=False) if groups else ()
-        for batch in found:
-            if skip >= batch.num_rows:
-                skip -= batch.num_rows
-                continue
-            yield batch.slice(skip)
-            skip = 0
+        for batch in _after(skip, found):
+            yield batch.select(columns) if dotted else batch
 
 
 class _Records:
-    def __init__(self, reader: Any) -> None:
-        self.reader, self.schema = reader, reader.schema
-        self.rows = sum(reader.get_batch(index).num_rows for index in range(reader.num_record_batches))
+    """Record batches of a file or a stream of Arrow, which are looked through: they are taken as they are, and may lie."""
+
+    def __init__(self, source: Any, random: bool, name: str) -> None:
+        self.source, self.random = source, random
+        if not random:
+            source.seek(max(0, source.size() - len(END)))
+            if source.read(len(END)) != END:
+                raise StreamError(f"{name} is cut short: it lacks the mark that ends a stream of Arrow")
+        self.schema = self._open(None).schema
+
+    def _open(self, places: list[int] | None) -> Any:
+        from pyarrow import ipc
+
+        options = ipc.IpcReadOptions(use_threads=False, included_fields=places or [])
+        self.source.seek(0)
+        return ipc.open_file(self.source, options=options) if self.random else ipc.open_stream(self.source, options=options)
+
+    def count(self) -> int | None:
+        """Only a file can be asked, batch by batch; one column is enough."""
+        if not self.random:
+            return None
+        reader = self._open([0])
+        return sum(reader.get_batch(index).num_rows for index in range(reader.num_record_batches))
 
     def batches(self, columns: list[str] | None, skip: int, rows: int) -> Iterator[Any]:
-        for index in range(self.reader.num_record_batches):
-            batch = self.reader.get_batch(index)
-            if skip >= batch.num_rows:
-                skip -= batch.num_rows
-                continue
+        places = None if columns is None else sorted(self.schema.names.index(name) for name in columns)
+        reader = self._open(places)
+        found = (reader.get_batch(index) for index in range(reader.num_record_batches)) if self.random else reader
+        yield from _after(skip, (_valid(batch) for batch in found))
+
+
+def _after(skip: int, batches: Iterable[Any]) -> Iterator[Any]:
+    """Leave out the first rows."""
+    for batch in batches:
+        if skip < batch.num_rows:
             yield batch.slice(skip)
-            skip = 0
+        skip = max(0, skip - batch.num_rows)
 
 
-class _RecordStream:
-    rows = None
-
-    def __init__(self, reader: Any) -> None:
-        self.reader, self.schema = reader, reader.schema
-
-    def batches(self, columns: list[str] | None, skip: int, rows: int) -> Iterator[Any]:
-        yield from self.reader
+def _valid(batch: Any) -> Any:
+    batch.validate(full=True)
+    return batch

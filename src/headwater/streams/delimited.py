@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from headwater.streams.choosing import refuse_twice
 from headwater.streams.options import Options
 from headwater.streams.pieces import HEAD, Meter, peeked
-from headwater.streams.sentences import StreamError, reading, told
+from headwater.streams.sentences import NoRows, StreamError, listed, reading, told
 from headwater.streams.tables import Head
 
 JUMPS = False
@@ -17,18 +20,31 @@ LONGEST_LINE = 2**26
 MISSING = ["", "NA", "N/A", "NaN", "nan", "-nan", "-NaN", "null", "NULL", "None", "n/a", "#N/A", "<NA>", "?"]
 
 
+@dataclass(frozen=True)
+class Look:
+    """What the first bytes of a file tell: names of columns, lines before the first row, the delimiter, and a few rows."""
+
+    names: list[str]
+    skip: int
+    delimiter: str
+    block_size: int
+    rows: Any  # a table whose columns have no names, or None
+
+    def column(self, name: str) -> Any:
+        """Return the first values of a column."""
+        return self.rows.column(self.names.index(name)).combine_chunks()
+
+    def types(self) -> dict[str, Any]:
+        """Return the types that the first values have."""
+        return {} if self.rows is None else dict(zip(self.names, self.rows.schema.types, strict=True))
+
+
 def head(piece: Any, options: Options) -> Head:
     """Look at the first rows: names and types of the columns, as far as they go."""
-    found, names, headed, delimiter = _looked(piece, options)
-    with reading(piece.name):
-        table = _parsed(found, names, headed, delimiter)
-    if not table.num_rows:
-        raise StreamError(f"{piece.name} has names of columns but no rows")
-
-    def sample(name: str) -> Any:
-        return table.column(names.index(name)).combine_chunks()
-
-    return Head(tuple(names), {name: table.schema.field(i).type for i, name in enumerate(names)}, sample)
+    look = _looked(piece, options)
+    if look.rows is None or not look.rows.num_rows:
+        raise NoRows(f"{piece.name} has names of columns but no rows")
+    return Head(tuple(look.names), look.types(), look.column)
 
 
 def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
@@ -36,24 +52,19 @@ def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -
     from pyarrow import bool_, csv
     from pyarrow.types import is_boolean
 
-    found, names, headed, delimiter = _looked(piece, options)
-    refuse_twice(names, piece.name)
-    wanted, types = recipe.wanted(names, piece.name), recipe.types()
-    with reading(piece.name):
-        first = _parsed(found, names, headed, delimiter)
-    types |= {name: bool_() for i, name in enumerate(names) if name in types and is_boolean(first.schema.field(i).type)}
-    with reading(piece.name), piece.open(meter) as stream:
-        try:
-            yield from csv.open_csv(
-                stream,
-                csv.ReadOptions(
-                    use_threads=False, column_names=names, skip_rows=int(headed), block_size=_block_size(found, piece.name)
-                ),
-                _parsing(delimiter),
-                csv.ConvertOptions(include_columns=wanted, column_types=types, **_conversion()),
-            )
-        except ValueError as error:
-            raise StreamError(_explained(piece.name, told(error), wanted)) from error
+    look = _looked(piece, options)
+    refuse_twice(look.names, piece.name)
+    wanted, types = recipe.wanted(look.names, piece.name), recipe.types()
+    types |= {name: bool_() for name, kind in look.types().items() if name in types and is_boolean(kind)}
+    if look.rows is None:
+        return
+    with reading(piece.name), piece.open(meter) as stream, _explaining(piece.name, wanted):
+        yield from csv.open_csv(
+            stream,
+            csv.ReadOptions(use_threads=False, column_names=look.names, skip_rows=look.skip, block_size=look.block_size),
+            _parsing(look.delimiter),
+            csv.ConvertOptions(include_columns=wanted, column_types=types, **_conversion()),
+        )
 
 
 def count(piece: Any, options: Options) -> int | None:
@@ -61,36 +72,56 @@ def count(piece: Any, options: Options) -> int | None:
     return None
 
 
-def _looked(piece: Any, options: Options) -> tuple[bytes, list[str], bool, str]:
-    """Return the first bytes, the names of the columns, whether the first row holds them, and the delimiter."""
+def _looked(piece: Any, options: Options) -> Look:
     found = peeked(piece)
     while b"\n" not in found.strip() and HEAD <= len(found) < LONGEST_LINE:
         longer = peeked(piece, 2 * len(found))
         if len(longer) == len(found):
             break
         found = longer
-    with reading(piece.name):
-        first = _first_row(found)
-        delimiter = options.delimiter or ("\t" if options.format == "tsv" else _sniffed(first, found))
-        cells = _parsed(first, None, False, delimiter)
-        values = [str(column[0].as_py()) for column in cells.columns]
-    headed = options.header if options.header is not None else not all(map(_is_number, values))
-    return found, values if headed else [f"c{index}" for index in range(len(values))], headed, delimiter
+    if b"\0" in found:
+        raise StreamError(f"{piece.name} is no text: it holds binary data")
+    begin, end = _first_row(found)
+    with reading(piece.name), _explaining(piece.name, []):
+        first = found[begin:end]
+        delimiter = options.delimiter or ("\t" if options.format == "tsv" else _sniffed(first))
+        cells = [str(column[0].as_py()) for column in _parsed(first, delimiter, raw=True).columns]
+        headed = options.header if options.header is not None else _headed(cells, found[end:], delimiter, piece.name)
+        # Lines are skipped rather than cut off, so that errors count from the first.
+        skip = found.count(b"\n", 0, end) if headed else 0
+        whole = found.rfind(b"\n") + 1 if len(found) >= HEAD else len(found)
+        names = cells if headed else [f"c{index}" for index in range(len(cells))]
+        some = found[end if headed else begin : whole].strip(b"\r\n")
+        table = _parsed(found[:whole], delimiter, False, names, skip) if some else None
+    return Look(names, skip, delimiter, _block_size(found, piece.name), table)
 
 
-def _first_row(found: bytes) -> bytes:
-    """Return the lines up to the end of the first row."""
-    body = found.lstrip(b"\xef\xbb\xbf").lstrip(b"\r\n")
-    end = body.find(b"\n")
-    while end >= 0 and body[:end].count(b'"') % 2:  # a name may go on in the next line
-        end = body.find(b"\n", end + 1)
-    return body if end < 0 else body[: end + 1]
+def _first_row(found: bytes) -> tuple[int, int]:
+    """Return where the first row begins and ends, after the mark of UTF-8 and empty lines."""
+    body = found.removeprefix(b"\xef\xbb\xbf")
+    begin = len(found) - len(body.lstrip(b"\r\n"))
+    end = found.find(b"\n", begin)
+    while end >= 0 and found.count(b'"', begin, end) % 2:  # a name may go on in the next line
+        end = found.find(b"\n", end + 1)
+    return begin, len(found) if end < 0 else end + 1
 
 
-def _sniffed(first: bytes, found: bytes) -> str:
+def _sniffed(first: bytes) -> str:
     """Return the delimiter that makes most cells of the first row."""
-    cells = {mark: _parsed(first, None, False, mark).num_columns for mark in DELIMITERS if mark.encode() in first}
+    cells = {mark: _parsed(first, mark, raw=True).num_columns for mark in DELIMITERS if mark.encode() in first}
     return max(cells, key=lambda mark: cells[mark], default=",")
+
+
+def _headed(cells: list[str], rest: bytes, delimiter: str, name: str) -> bool:
+    """Whether the first row holds names: none of them is a number, or some stand above one."""
+    numbers = list(map(_is_number, cells))
+    if all(numbers) or not any(numbers):
+        return not all(numbers)
+    begin, end = _first_row(rest)
+    below = [str(column[0].as_py()) for column in _parsed(rest[begin:end], delimiter, raw=True).columns] if rest.strip() else []
+    if any(_is_number(value) and not number for number, value in zip(numbers, below, strict=False)):
+        return True
+    raise StreamError(f"{name} may have names in its first row, or not, {listed(cells, 4)}: say header=True or header=False")
 
 
 def _is_number(value: str) -> bool:
@@ -111,17 +142,19 @@ def _conversion() -> dict[str, Any]:
     return {"null_values": MISSING, "strings_can_be_null": True}
 
 
-def _parsed(found: bytes, names: list[str] | None, headed: bool, delimiter: str) -> Any:
-    """Return the table of whole rows among some bytes, its columns named by their places."""
+def _parsed(found: bytes, delimiter: str, raw: bool, names: list[str] | None = None, skip: int = 0) -> Any:
+    """Return the table of some rows; `raw`, as text."""
     from pyarrow import BufferReader, csv, string
 
-    raw = names is None
-    if not raw and len(found) >= HEAD:  # the last row may be cut
-        found = found[: found.rfind(b"\n") + 1]
+    places = None if names is None else [str(place) for place in range(len(names))]  # names may come twice
     return csv.read_csv(
         BufferReader(found),
         csv.ReadOptions(
-            use_threads=False, autogenerate_column_names=True, skip_rows=int(headed), block_size=max(len(found), HEAD)
+            use_threads=False,
+            column_names=places,
+            autogenerate_column_names=places is None,
+            skip_rows=skip,
+            block_size=max(len(found), HEAD),
         ),
         _parsing(delimiter),
         csv.ConvertOptions(default_column_type=string()) if raw else csv.ConvertOptions(**_conversion()),
@@ -136,19 +169,27 @@ def _block_size(found: bytes, name: str) -> int:
     return max(HEAD, 4 * line)
 
 
-def _explained(name: str, message: str, wanted: list[str]) -> str:
+@contextmanager
+def _explaining(name: str, wanted: list[str]) -> Iterator[None]:
     """Put what pyarrow says of a cell or a row into our words."""
-    import re
+    try:
+        yield
+    except StreamError:
+        raise
+    except ValueError as error:
+        raise StreamError(_explained(name, told(error), wanted)) from error
 
+
+def _explained(name: str, message: str, wanted: list[str]) -> str:
     if found := re.search(r"column #(\d+): Row #(\d+): CSV conversion error to (\w+): (.*)", message):
         place, line, kind, what = found.groups()
-        column = wanted[int(place)] if int(place) < len(wanted) else place
+        column = repr(wanted[int(place)]) if int(place) < len(wanted) else f"number {place}"
         value = what.removeprefix("invalid value ")
         said = f"{value}, which is no number" if kind == "double" else what
-        return f"{name} has in column {column!r}, line {line}: {said}"
-    if found := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message):
+        return f"{name} has in column {column}, line {line}: {said}"
+    if found := re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message):
         line, expected, got = found.groups()
-        return f"{name} has {got} values in line {line}, where {expected} are expected"
+        return f"{name} has {got} values in {f'line {line}' if line else 'a line'}, where {expected} are expected"
     if "straddling" in message:
         return f"{name} has a row that is too long, or a quotation mark that is never closed"
     return f"{name} cannot be read: {message}"

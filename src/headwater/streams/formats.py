@@ -41,7 +41,7 @@ FORMATS = (
     Format("arrow", "tables", "columnar", (".arrow", ".arrows", ".feather", ".ipc"), _magic(b"ARROW1", b"\xff\xff\xff\xff")),
     Format("npy", "tables", "arrays", (".npy",), _magic(b"\x93NUMPY")),
     Format("npz", ANY, "archives", (".npz",), _magic(b"PK\x03\x04")),
-    Format("mtx", ANY, "matrix_market", (".mtx",), _magic(b"%%MatrixMarket")),
+    Format("mtx", "sparse", "matrix_market", (".mtx",), _magic(b"%%MatrixMarket")),
     Format("jsonl", "tables", "json_lines", (".jsonl", ".ndjson", ".json"), lambda head: head.lstrip().startswith(b"{")),
     Format("docword", "sparse", "docword", (), lambda head: COUNTS.match(head) is not None),
     Format("svmlight", "sparse", "svmlight", (".svm", ".svmlight", ".libsvm"), lambda head: PAIRS.match(head) is not None),

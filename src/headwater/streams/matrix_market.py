@@ -1,40 +1,45 @@
-"""Matrix Market files, sorted by columns as often as not: they are read whole, by SciPy, if they are not too large."""
+"""Sparse matrices in Matrix Market files: entries come in any order, so they are read whole, if they are not too many."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
 
-from headwater.streams.arrays import column_names, matrix_head
-from headwater.streams.kinds import refuse_kind
+from headwater.streams.entries import read_entries, rows_of
 from headwater.streams.options import Options
-from headwater.streams.pieces import Meter, peeked
+from headwater.streams.pieces import HEAD, Meter, peeked
 from headwater.streams.sentences import StreamError, reading
-from headwater.streams.sparse import SparseHead, SparseRows, check_width, row_bytes
-from headwater.streams.tables import Head
+from headwater.streams.sparse import SparseHead, SparseRows, check_width
 
 JUMPS = False
-MOST_ENTRIES = 2**26  # a gigabyte, once it is sparse
+MOST_ENTRIES = 2**25
+FIELDS = {b"real": 3, b"integer": 3, b"pattern": 2}
+START = re.compile(rb"%%MatrixMarket[ \t]+matrix[ \t]+(\w+)[ \t]+(\w+)[ \t]+(\S+)[ \t\r]*\n", re.IGNORECASE)
+SIZES = re.compile(rb"(?:[ \t\r]*(?:%[^\n]*)?\n)*[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*(?:\n|$)")
 
 
-def head(piece: Any, options: Options) -> Head | SparseHead:
-    """Read the matrix for its shape and density."""
-    found = _read(piece)
-    if issparse(found):
-        return SparseHead(check_width(found.shape[1], piece.name), row_bytes=row_bytes(found))
-    return matrix_head(found.shape[0], found.shape[1], found.dtype, piece.name)
+def head(piece: Any, options: Options) -> SparseHead:
+    """Look at the sizes."""
+    rows, width, entries, _, _ = _sizes(piece)
+    return SparseHead(width, row_bytes=max(16, 16 * entries // rows))
 
 
-def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
+def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[SparseRows]:
     """Yield the matrix."""
-    found = _read(piece)
-    refuse_kind(recipe, "sparse" if issparse(found) else "tables", piece.name)
-    if not issparse(found):
-        recipe.wanted(column_names(found.shape[1]), piece.name)
-    yield SparseRows(found) if issparse(found) else found
+    rows, width, entries, before, fields = _sizes(piece)
+    parts, seen = [np.empty((0, 3))], 0
+    with reading(piece.name), piece.open(meter) as stream:
+        for found in read_entries(stream, rows, width, piece.name, before, fields):
+            parts.append(found)
+            seen += len(found)
+            if seen > entries:
+                break
+        if seen != entries:
+            raise StreamError(f"{piece.name} holds {'more' if seen > entries else seen} entries, where its head says {entries}")
+    yield rows_of(np.concatenate(parts), 0, rows, width)
 
 
 def count(piece: Any, options: Options) -> int | None:
@@ -42,23 +47,20 @@ def count(piece: Any, options: Options) -> int | None:
     return _sizes(piece)[0]
 
 
-def _sizes(piece: Any) -> tuple[int, int, int]:
-    from scipy.io import mminfo
-
-    peeked(piece, 64)
-    with reading(piece.name):
-        rows, width, entries, layout, values, _ = mminfo(piece.local())
-    if values == "complex" or min(rows, width) < 1:
-        raise StreamError(f"{piece.name} must hold a matrix of real numbers, got {values} ones, {rows} x {width}")
-    if entries > MOST_ENTRIES or (layout == "coordinate" and rows > 10 * entries + 1000):
+def _sizes(piece: Any) -> tuple[int, int, int, int, int]:
+    """Return rows, columns and entries, the bytes that stand before the entries, and the fields that each has."""
+    found = peeked(piece, HEAD)
+    start = START.match(found)
+    if start is None:
+        raise StreamError(f"{piece.name} is no Matrix Market file: it begins with {found[:40]!r}")
+    layout, values, form = (word.lower() for word in start.groups())
+    if layout != b"coordinate" or values not in FIELDS or form != b"general":
+        said = b" ".join((layout, values, form)).decode(errors="replace")
+        raise StreamError(f"{piece.name} holds a matrix that is {said:.60}, where 'coordinate real general' is read")
+    sizes = SIZES.match(found, start.end())
+    if sizes is None:
+        raise StreamError(f"{piece.name} does not say how many rows, columns and entries it has")
+    rows, width, entries = map(int, sizes.groups())
+    if rows < 1 or entries > MOST_ENTRIES or rows > 10 * entries + 1000:
         raise StreamError(f"{piece.name} speaks of {rows} rows and {entries} entries, too many for a format that is read whole")
-    return int(rows), int(width), int(entries)
-
-
-def _read(piece: Any) -> Any:
-    from scipy.io import mmread
-
-    _sizes(piece)
-    with reading(piece.name):
-        found = mmread(piece.local())
-    return csr_array(found, dtype=np.float64) if issparse(found) else np.asarray(found)
+    return rows, check_width(width, piece.name), entries, sizes.end(), FIELDS[values]

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import numbers
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from pathlib import PurePath
 from typing import Any
+
+from headwater.streams.sentences import reading
 
 CATEGORIES = ("refuse", "one-hot", "drop")
 MISSING = ("refuse", "drop", "keep", "blank", "zero")
@@ -96,17 +100,23 @@ def _names(name: str, value: Any) -> tuple[str | int, ...]:
 
 
 def _words(name: str, value: Any) -> list[str]:
+    if isinstance(value, str | PurePath) and os.path.isfile(value):
+        with reading(str(value)), open(value, encoding="utf8") as file:
+            value = file.read().split()
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ValueError(f"{name} must be a list of words, got {value!r:.80}")
+        raise ValueError(f"{name} must be a list of words, or a file of them, got {value!r:.80}")
     words = [str(word) for word in value]
     if len(set(words)) != len(words):
-        raise ValueError(f"{name} must hold each word once, got {next(w for w in words if words.count(w) > 1)!r} twice")
+        seen: set[str] = set()
+        twice = next(word for word in words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
+        raise ValueError(f"{name} must hold each word once, got {twice!r} twice")
     return words
 
 
 def _vocabulary(value: Any) -> str | int | tuple[str, ...]:
-    if isinstance(value, str):
+    if isinstance(value, str) and not os.path.isfile(value):
         _choose("vocabulary", value, GROWTH)
+    if isinstance(value, str) and value in GROWTH:
         return value
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return _whole("vocabulary", value, 2)

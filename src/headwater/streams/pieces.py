@@ -55,8 +55,7 @@ class File:
     @property
     def bare(self) -> str:
         """The name without the ending of its compression."""
-        stem, ending = os.path.splitext(self.name)
-        return stem if ending in CODECS else self.name
+        return uncompressed(self.name)
 
     def _codec(self) -> str | None:
         ending = os.path.splitext(self.name)[1]
@@ -205,7 +204,24 @@ class _Replayed:
 
 def standard_input() -> Pipe:
     """Return the piece that standard input is."""
+    if sys.stdin is None:
+        raise StreamError("standard input cannot be read: there is none")
     return Pipe("standard input", sys.stdin.buffer)
+
+
+def piped(path: str) -> Pipe:
+    """Return the piece that a pipe with a name is."""
+    with reading(path):
+        file = open(path, "rb")  # noqa: SIM115
+    piece = Pipe(path, file)
+    weakref.finalize(piece, file.close)
+    return piece
+
+
+def uncompressed(name: str) -> str:
+    """Return a name without the ending of a compression."""
+    stem, ending = os.path.splitext(name)
+    return stem if ending in CODECS else name
 
 
 def codec_of(beginning: bytes) -> str | None:
@@ -228,13 +244,12 @@ def spooled(piece: File | Pipe) -> str:
     Some formats are read from their end, or from several places at once.
     """
     if not piece.spool:
-        file = tempfile.NamedTemporaryFile(prefix="headwater-")  # noqa: SIM115
-        weakref.finalize(piece, file.close)
-        with piece.open() as stream:
+        handle, path = tempfile.mkstemp(prefix="headwater-")
+        weakref.finalize(piece, os.unlink, path)
+        with os.fdopen(handle, "wb") as file, piece.open() as stream:
             while part := stream.read(HEAD):
                 file.write(part)
-        file.flush()
-        piece.spool.append(file.name)
+        piece.spool.append(path)
     return piece.spool[0]
 
 

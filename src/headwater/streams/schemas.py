@@ -20,7 +20,8 @@ def schema_of(like: Any) -> Mapping[str, Any]:
         raise ValueError(f"like must be a model that learned from a stream, but {type(like).__name__} has no schema_")
     if not isinstance(found, Mapping):
         raise ValueError(f"like must have a schema, got {found!r:.80}")
-    _check(found.get("kind") in KINDS, "kind", found.get("kind"))
+    kind = found.get("kind")
+    _check(isinstance(kind, str) and kind in KINDS, "kind", kind)
     words = getattr(like, "feature_names_in_", None)
     if found.get("open") and words is not None:
         return {**found, "vocabulary": [str(word) for word in words]}
@@ -29,6 +30,8 @@ def schema_of(like: Any) -> Mapping[str, Any]:
 
 def recipe_like(schema: Mapping[str, Any], options: Options) -> Any:
     """Return the recipe that a schema speaks of, or refuse it."""
+    if options.columns is not None:
+        raise ValueError("columns are those of the model where rows are read like others: leave columns= out, or like=")
     return KINDS[schema["kind"]](schema, options)
 
 
@@ -46,14 +49,14 @@ def _table(schema: Mapping[str, Any], options: Options) -> tables.Recipe:
     missing = schema.get("missing", "refuse")
     _check(missing in MISSING, "missing", missing)
     missing = missing if options.missing == "refuse" else options.missing
-    return tables.Recipe(tuple(chosen), _companions(schema), missing, named, _bool(schema, "complex", False))
+    return tables.Recipe(tuple(chosen), _companions(schema, options), missing, named, _bool(schema, "complex", False))
 
 
 def _sparse(schema: Mapping[str, Any], options: Options) -> sparse.Recipe:
     width = _whole(schema, "width", 1, sparse.WIDEST)
     vocabulary = _texts(schema, "vocabulary", documents.MOST_WORDS)
     _check(vocabulary is None or len(vocabulary) == width, "vocabulary", vocabulary)
-    return sparse.Recipe(width, vocabulary, _companions(schema))
+    return sparse.Recipe(width, vocabulary, _companions(schema, options), base=_whole(schema, "base", 0, 1, 1))
 
 
 def _text(schema: Mapping[str, Any], options: Options) -> documents.Recipe:
@@ -68,10 +71,10 @@ def _text(schema: Mapping[str, Any], options: Options) -> documents.Recipe:
         text = options.text
     if "buckets" in schema:
         buckets = _whole(schema, "buckets", 2, sparse.WIDEST)
-        return documents.Recipe(tokens, buckets=buckets, text=text, companions=_companions(schema))
+        return documents.Recipe(tokens, buckets=buckets, text=text, companions=_companions(schema, options))
     vocabulary = _texts(schema, "vocabulary", documents.MOST_WORDS)
     _check(bool(vocabulary), "vocabulary", vocabulary)
-    return documents.Recipe(tokens, vocabulary or (), text=text, companions=_companions(schema))
+    return documents.Recipe(tokens, vocabulary or (), text=text, companions=_companions(schema, options))
 
 
 def _sequences(schema: Mapping[str, Any], options: Options) -> sequences.Recipe:
@@ -80,13 +83,21 @@ def _sequences(schema: Mapping[str, Any], options: Options) -> sequences.Recipe:
     return sequences.Recipe(symbols or ())
 
 
-def _companions(schema: Mapping[str, Any]) -> Companions:
+def _companions(schema: Mapping[str, Any], options: Options) -> Companions:
+    """Return the companions of the schema, which may be absent, or those that were named now, which may not."""
     roles: dict[str, Any] = {}
     for role in ROLES:
         name = schema.get(role)
         _check(name is None or isinstance(name, str), role, name)
         roles[role] = name
-    return Companions(**roles, label_levels=_texts(schema, "label_levels", MOST_LEVELS), relaxed=True)
+    levels = _texts(schema, "label_levels", MOST_LEVELS)
+    named = {role: getattr(options, role) for role in ROLES if getattr(options, role) is not None}
+    if any(not isinstance(name, str) for name in named.values()):
+        raise ValueError(f"{next(iter(named))} must be the name of a column where rows are read like others, got {named}")
+    if not named:
+        return Companions(**roles, label_levels=levels, relaxed=True)
+    nobody = dict.fromkeys(ROLES)
+    return Companions(**{**nobody, **named}, label_levels=levels if named.get("label") == roles["label"] else None)
 
 
 def _bool(schema: Mapping[str, Any], name: str, default: bool) -> bool:

@@ -15,6 +15,10 @@ class StreamError(ValueError):
     """A sentence that is complete: nobody adds to it on the way."""
 
 
+class NoRows(StreamError):
+    """A file that is fine, but has no rows: another one may have some."""
+
+
 def told(error: BaseException) -> str:
     """Return what an error says, in one line of printable text."""
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
@@ -37,7 +41,7 @@ def reading(name: str) -> Iterator[None]:
         raise StreamError(f"{name} cannot be read: it asks for more memory than there is") from None
     except (
         ArrowException, OSError, EOFError, zlib.error, zipfile.BadZipFile, struct.error, UnicodeError, OverflowError,
-        ValueError,
+        ValueError, NotImplementedError,
     ) as error:  # fmt: skip
         raise StreamError(f"{name} cannot be read: {told(error)}") from error
 

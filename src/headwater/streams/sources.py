@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from headwater.streams.formats import suffix_format
-from headwater.streams.pieces import STANDARD_INPUT, File, Held, Pipe, standard_input
+from headwater.streams.pieces import STANDARD_INPUT, File, Held, Pipe, piped, standard_input, uncompressed
 from headwater.streams.sentences import StreamError, reading, told
 
 ADDRESS = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
@@ -51,8 +51,8 @@ def _named(name: str, any_suffix: bool) -> list[Piece]:
     if ADDRESS.match(name):
         return _remote(name, any_suffix)
     if os.path.isdir(name):
-        found = [os.path.join(folder, one) for folder, _, names in os.walk(name) for one in names]
-        return _chosen(name, found, [_local(path) for path in sorted(found)], any_suffix)
+        found = sorted(os.path.join(folder, one) for folder, _, names in os.walk(name) for one in names)
+        return [_local(path) for path in _chosen(name, found, name, any_suffix)]
     if WILD.search(name) and not os.path.exists(name):
         found = sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
         if not found:
@@ -67,17 +67,23 @@ def _local(path: str) -> Piece:
     with reading(path):
         about = os.stat(path)
     if not stat.S_ISREG(about.st_mode):
-        return Pipe(path, open(path, "rb"))
+        return piped(path)
     return File(path, path, LocalFileSystem(), about.st_size, about.st_mtime_ns)
 
 
-def _chosen(folder: str, names: list[str], pieces: list[Any], any_suffix: bool) -> list[Piece]:
-    """Leave out hidden files and, where no format was named, those without a known ending."""
-    shown = [piece for piece in pieces if not _hidden(piece.name[len(folder) :])]
-    chosen = [piece for piece in shown if any_suffix or suffix_format(piece.bare) is not None]
+def _chosen(folder: str, paths: list[str], base: str, any_suffix: bool) -> list[str]:
+    """Leave out hidden files and, where no format was named, those without a known ending; refuse several formats."""
+    shown = [path for path in paths if not _hidden(path[len(base) :])]
+    formats = {path: suffix_format(uncompressed(path)) for path in shown}
+    chosen = shown if any_suffix else [path for path in shown if formats[path] is not None]
     if not chosen:
         among = f", only {len(shown)} with unknown endings: name their format=" if shown else ""
         raise FileNotFoundError(f"{folder} is a folder without files to read{among}")
+    several = sorted({found.name for path in chosen if (found := formats[path]) is not None})
+    if len(several) > 1:
+        raise StreamError(
+            f"{folder} holds files of several formats, {' and '.join(several)}: choose some by a glob, {folder}/*..."
+        )
     return chosen
 
 
@@ -86,33 +92,24 @@ def _hidden(path: str) -> bool:
 
 
 def _remote(address: str, any_suffix: bool) -> list[Piece]:
+    from pyarrow.fs import FileSelector, FileType
+
     filesystem, path = _filesystem(address)
     scheme = address.split("://", 1)[0]
     with reading(address):
-        from pyarrow.fs import FileSelector, FileType
-
-        if WILD.search(path):
-            base = re.split(WILD, path, maxsplit=1)[0].rsplit("/", 1)[0]
-            found = [
-                info
-                for info in filesystem.get_file_info(FileSelector(base, recursive=True))
-                if info.type == FileType.File and fnmatch.fnmatch(info.path, path)
-            ]
-            if not found:
-                raise FileNotFoundError(2, "it matches no file")
-        else:
-            info = filesystem.get_file_info(path)
-            if info.type == FileType.NotFound:
-                raise FileNotFoundError(2, "there is no such file")
-            folder = info.type == FileType.Directory
-            found = filesystem.get_file_info(FileSelector(path, recursive=True)) if folder else [info]
-        pieces = [
-            File(f"{scheme}://{info.path.lstrip('/')}", info.path, filesystem, info.size, info.mtime_ns)
-            for info in sorted(found, key=lambda info: info.path)
-            if info.type != FileType.Directory
-        ]
-    several = len(pieces) != 1 or pieces[0].path != path
-    return _chosen(address, [], pieces, any_suffix) if several and not WILD.search(path) else list(pieces)
+        info = filesystem.get_file_info(path)
+        if info.type == FileType.File:
+            return [File(address, path, filesystem, info.size, info.mtime_ns)]
+        wild = info.type == FileType.NotFound and "*" in path
+        if info.type == FileType.NotFound and not wild:
+            raise FileNotFoundError(2, "there is no such file")
+        base = path.split("*", 1)[0].rsplit("/", 1)[0] if wild else path
+        infos = {one.path: one for one in filesystem.get_file_info(FileSelector(base, recursive=True)) if one.is_file}
+        found = sorted(one for one in infos if not wild or fnmatch.fnmatch(one, path))
+        if not found and wild:
+            raise FileNotFoundError(2, "it matches no file")
+    chosen = found if wild else _chosen(address, found, path, any_suffix)
+    return [File(f"{scheme}://{one.lstrip('/')}", one, filesystem, infos[one].size, infos[one].mtime_ns) for one in chosen]
 
 
 def _filesystem(address: str) -> tuple[Any, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ class SparseHead:
     names: tuple[str, ...] | None = None
     beside: tuple[str, ...] = ()
     row_bytes: int = GUESS
+    base: int = 1  # the number of the first column, in formats that number them
+    open: bool = False  # other files may be wider
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,7 @@ class Recipe:
     vocabulary: tuple[str, ...] | None = None
     companions: Companions = Companions()
     chunk_rows: int = chunk_rows_of(GUESS)
+    base: int = 1
 
     kinds = ("sparse",)
     remembers = False
@@ -75,7 +78,7 @@ class Recipe:
 
     def schema(self) -> dict[str, Any]:
         """Return the recipe in words that JSON knows."""
-        found = {"kind": "sparse", "width": self.width, **self.companions.schema()}
+        found = {"kind": "sparse", "width": self.width, "base": self.base, **self.companions.schema()}
         return found if self.vocabulary is None else {**found, "vocabulary": list(self.vocabulary)}
 
     def filtered(self, block: Block) -> Block:
@@ -116,7 +119,14 @@ def plan(head: SparseHead, options: Options, place: str) -> Recipe:
     if options.columns is not None or options.exclude:
         raise StreamError(f"{place} holds sparse rows, of which columns= and exclude= choose none")
     roles: dict[str, Any] = {role: resolved(getattr(options, role), head.beside, place, role) for role in ROLES}
-    return Recipe(head.width, head.names, Companions(**roles), chunk_rows_of(head.row_bytes))
+    return Recipe(head.width, head.names, Companions(**roles), chunk_rows_of(head.row_bytes), head.base)
+
+
+def widest(heads: Sequence[SparseHead]) -> SparseHead:
+    """Return what holds for all files together: the width of the widest, and columns from 0 if one has a column 0."""
+    base = min(head.base for head in heads)
+    last = max(head.width + head.base for head in heads)
+    return replace(heads[0], width=last - base, base=base)
 
 
 def check_width(width: int, place: str) -> int:

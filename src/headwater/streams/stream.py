@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -15,9 +17,10 @@ from headwater.streams.kinds import plan, refuse_kind
 from headwater.streams.options import Options, make_options
 from headwater.streams.pieces import Held, Meter, peeked
 from headwater.streams.schemas import recipe_like, schema_of
-from headwater.streams.sentences import StreamError
+from headwater.streams.sentences import NoRows, StreamError
 from headwater.streams.shuffling import permuted
 from headwater.streams.sources import Piece, find_pieces
+from headwater.streams.sparse import widest
 
 
 class Stream:
@@ -34,11 +37,23 @@ class Stream:
     @cached_property
     def _recipe(self) -> Any:
         """How chunks are made, which a look at the first rows tells."""
-        first = self._pieces[0]
         if self._like is not None:
             return recipe_like(self._like, self._options)
-        one = self._format(0)
-        return plan(one, one.read().head(first, self._said(0)), self._options, first.name)
+        at, head = self._first_head()
+        one, first = self._format(at), self._pieces[at]
+        if getattr(head, "open", False) and len(self._pieces) > 1:
+            head = widest([self._format(at).read().head(piece, self._said(at)) for at, piece in enumerate(self._pieces)])
+        return plan(one, head, self._options, first.name)
+
+    def _first_head(self) -> tuple[int, Any]:
+        """Look at the first piece that has rows."""
+        for at, piece in enumerate(self._pieces):
+            try:
+                return at, self._format(at).read().head(piece, self._said(at))
+            except NoRows:
+                if at + 1 == len(self._pieces):
+                    raise
+        raise AssertionError("a stream has at least one piece")
 
     def _format(self, index: int) -> Format:
         """Return the format of a piece: as named, by its ending, or by its first bytes."""
@@ -104,11 +119,8 @@ class Stream:
     def fingerprint(self) -> dict[str, Any]:
         """Return what must be the same for a pass to be the same: names, sizes and times of files, and the options."""
         pieces = [[piece.name, piece.size, piece.changed] for piece in self._pieces]
-        return {
-            "sources": pieces,
-            "options": self._options.said(),
-            "like": self._like if self._like is None else dict(self._like),
-        }
+        said = {name: _digest(value) for name, value in self._options.said().items()}
+        return {"sources": pieces, "options": said, "like": None if self._like is None else _digest(dict(self._like))}
 
     def describe(self) -> str:
         """Return one line about it."""
@@ -143,6 +155,7 @@ class Stream:
             )
         if self.once and self._begun:
             raise ValueError(f"{self._pieces[0].name} can be read only once, and has been: keep what it gave, or read a file")
+        self._recipe  # noqa: B018, what is wrong with the first rows is said at once
         self._begun = True
         self._meter = meter = Meter()
         made = self._some(self._made(start_row, meter), start_row)
@@ -216,6 +229,12 @@ class Stream:
             yield self._recipe.filtered(block)
 
 
+def _digest(value: Any) -> Any:
+    """Return a short value as it is, and what stands for a long one."""
+    text = json.dumps(value, sort_keys=True)
+    return value if len(text) <= 200 else hashlib.sha256(text.encode()).hexdigest()
+
+
 def stream(
     source: Any,
     *,
@@ -274,7 +293,7 @@ def stream(
         Read in the way of the stream that a model learned from: its columns, levels and words. Unknown words are left out,
         and companions may be absent.
     header : bool, optional
-        Whether the first row of a CSV file holds names; found out by default.
+        Whether the first row of a CSV file holds names; found out by default: names are no numbers.
     delimiter : str, optional
         What stands between the values of a CSV file; found out by default.
     array : str, optional
@@ -284,8 +303,8 @@ def stream(
     text : str or int, optional
         Column of a table that holds documents, to be counted like those of a text file.
     vocabulary : {"first", "open"}, int or list of str, default="first"
-        Words of documents: those of the first megabyte, all of them as they come (for a model with an open
-        vocabulary), a number of columns that words are hashed to, or the words.
+        Words of documents: those of the first documents (8 MB of them), all of them as they come (for a model with an open
+        vocabulary), a number of columns that words are hashed to, or the words, in a list or a file.
     lowercase : bool, default=True
         Whether words are made lower-case.
     shortest : int, default=1
@@ -293,7 +312,7 @@ def stream(
     stop_words : list of str, optional
         Words to leave out.
     symbols : list of str, optional
-        Symbols of sequences; those of the first megabyte by default.
+        Symbols of sequences; those of the first sequences (8 MB of them) by default.
     prefetch : bool, default=True
         Whether a thread reads ahead.
 

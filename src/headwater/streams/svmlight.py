@@ -25,25 +25,21 @@ def head(piece: Any, options: Options) -> SparseHead:
     sample = _parsed(found if len(found) < SAMPLE else found[: found.rfind(b"\n") + 1], piece.name)
     if not sample.num_rows:
         raise StreamError(f"{piece.name} has no rows")
-    width = options.width
-    if width is None:
-        last = _last(sample)
-        if not piece.once and len(found) == SAMPLE:
-            with reading(piece.name), piece.open() as stream:
-                last = max(_last(_parsed(part, piece.name)) for part in whole_lines(stream, piece.name))
-        width = last + (1 if _zero_based(sample) else 0)
-    return SparseHead(check_width(width, piece.name), None, BESIDE, row_bytes(sample.rows))
+    first, last = _ends(sample)
+    if options.width is None and not piece.once and len(found) == SAMPLE:
+        with reading(piece.name), piece.open() as stream:
+            ends = [_ends(_parsed(part, piece.name)) for part in whole_lines(stream, piece.name)]
+        first, last = min(first for first, _ in ends), max(last for _, last in ends)
+    base = min(first, 1)
+    width = options.width or last + 1 - base
+    return SparseHead(check_width(width, piece.name), None, BESIDE, row_bytes(sample.rows), base, open=options.width is None)
 
 
 def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[SparseRows]:
     """Yield sparse rows with their label and the number of their query."""
-    zero_based: bool | None = None
     with reading(piece.name), piece.open(meter) as stream:
         for part in whole_lines(stream, piece.name):
-            found = _parsed(part, piece.name)
-            if zero_based is None:
-                zero_based = _zero_based(found)
-            yield _shifted(found, recipe.width, zero_based, piece.name)
+            yield _shifted(_parsed(part, piece.name), recipe, piece.name)
 
 
 def count(piece: Any, options: Options) -> int | None:
@@ -65,20 +61,17 @@ def _parsed(part: bytes, name: str) -> SparseRows:
     return SparseRows(rows, beside)
 
 
-def _last(found: SparseRows) -> int:
-    return int(found.rows.indices.max()) if found.rows.nnz else 0
+def _ends(found: SparseRows) -> tuple[int, int]:
+    """Return the numbers of the first and the last column that have a value. The format counts from 1, unless there is a 0."""
+    indices = found.rows.indices
+    return (int(indices.min()), int(indices.max())) if len(indices) else (1, 0)
 
 
-def _zero_based(found: SparseRows) -> bool:
-    """Whether columns are counted from 0: the format counts from 1, and says nothing if it does not."""
-    return bool((found.rows.indices == 0).any())
-
-
-def _shifted(found: SparseRows, width: int, zero_based: bool, name: str) -> SparseRows:
-    rows = found.rows
-    indices = rows.indices if zero_based else rows.indices - 1
+def _shifted(found: SparseRows, recipe: Any, name: str) -> SparseRows:
+    rows, width = found.rows, recipe.width
+    indices = rows.indices - recipe.base
     if rows.nnz and indices.min() < 0:
-        raise StreamError(f"{name} counts columns from 1 in its first rows, and has a column 0 in a later one")
+        raise StreamError(f"{name} has a column 0, where columns are counted from 1")
     if rows.nnz and indices.max() >= width:
         raise StreamError(f"{name} has a column {rows.indices.max()}, beyond the {width} of the rows: say more by width=")
     return SparseRows(csr_array((rows.data, indices, rows.indptr), shape=(rows.shape[0], width)), found.beside)

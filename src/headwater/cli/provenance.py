@@ -1,0 +1,50 @@
+"""Where a model comes from: the commands that learned it, kept in its file."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+RECORD = "commands"
+# Options that say where things go and how a command talks, and change nothing in the model; those with a value, and those without.
+ELSEWHERE = {"-o", "--output", "--checkpoint", "--checkpoint-rows", "--checkpoint-seconds", "--report"}
+MANNERS = {"--json", "--quiet", "-q", "--debug"}
+
+_arguments: list[str] = []
+
+
+def remember(arguments: Sequence[str]) -> None:
+    """Take note of the command that runs now."""
+    _arguments[:] = arguments
+
+
+def this_command() -> str:
+    """Return the command that runs now, without what changes nothing in a model."""
+    kept: list[str] = []
+    skip = False
+    for argument in _arguments:
+        if skip:
+            skip = False
+        elif argument in ELSEWHERE:
+            skip = True
+        elif argument not in MANNERS and argument.split("=")[0] not in ELSEWHERE:
+            kept.append(argument)
+    return shlex.join(["headwater", *kept])
+
+
+def read(path: Path) -> tuple[Any, list[str]]:
+    """Return the model of a file, and the commands that learned it."""
+    from headwater.estimators.saving import read as read_file
+
+    model, extra = read_file(path)
+    known = extra.get(RECORD) if isinstance(extra, dict) else None
+    return model, [str(command) for command in known] if isinstance(known, list) else []
+
+
+def write(model: Any, path: Path, commands: Sequence[str], raw_rows: bool = True) -> None:
+    """Write a model to a file, with the commands that learned it."""
+    from headwater.estimators.saving import save
+
+    save(model, path, raw_rows=raw_rows, extra={RECORD: list(commands)})

@@ -1,0 +1,188 @@
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import headwater as hw
+from headwater.chunk import Chunk
+from headwater.cli import gathering, main, progress
+from headwater.cli.options import Talk
+from headwater.cli.sequences import whole_sequences
+
+
+def rows(number, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(number, 2)) + 6.0 * rng.integers(2, size=(number, 1))
+
+
+@pytest.fixture
+def data(tmp_path):
+    np.save(tmp_path / "a.npy", rows(300))
+    return str(tmp_path / "a.npy")
+
+
+def fitted(arguments, tmp_path, capsys):
+    capsys.readouterr()
+    assert main(["fit", *arguments, "-o", str(tmp_path / "m.hw")]) == 0
+    capsys.readouterr()
+    return hw.load(tmp_path / "m.hw")
+
+
+def test_a_stream_is_what_partial_fit_makes_of_it(data, tmp_path, capsys):
+    found = fitted(["gaussian", data, "-k", "2", "--seed", "5", "--chunk-rows", "64"], tmp_path, capsys)
+    wanted = hw.GaussianMixture(2, random_state=5).partial_fit(rows(300))
+    np.testing.assert_array_equal(found.means_, wanted.means_)
+
+
+def test_parameters_come_from_options_and_from_set(data, tmp_path, capsys):
+    asked = ["--algorithm", "online-em", "--half-life", "1e4", "--set", "covariance_type=diag", "--set", "warm_up=50"]
+    found = fitted(["gaussian", data, "-k", "2", *asked, "--set", "algorithm.decay=0.7"], tmp_path, capsys)
+    assert found.covariance_type == "diag" and found.warm_up == 50 and found.half_life == 1e4
+    assert found.algorithm == hw.OnlineEM(decay=0.7)
+
+
+@pytest.mark.parametrize("asked", [["--passes", "auto"], ["--algorithm", "em"], ["--passes", "3"]])
+def test_more_passes_are_what_fit_makes_of_it(asked, data, tmp_path, capsys):
+    found = fitted(["gaussian", data, "-k", "2", *asked], tmp_path, capsys)
+    algorithm = "em" if "em" in asked else "auto"
+    wanted = hw.GaussianMixture(2, random_state=0, algorithm=algorithm, max_iter=3 if "3" in asked else 100).fit(rows(300))
+    np.testing.assert_array_equal(found.means_, wanted.means_)
+    assert found.n_samples_seen_ == 300
+
+
+def test_passes_of_a_named_online_algorithm_stream_again(data, tmp_path, capsys):
+    found = fitted(["gaussian", data, "-k", "2", "--algorithm", "online-em", "--passes", "2"], tmp_path, capsys)
+    wanted = hw.GaussianMixture(2, random_state=0, algorithm="online-em").partial_fit(rows(300)).partial_fit(rows(300))
+    np.testing.assert_array_equal(found.means_, wanted.means_)
+
+
+def test_what_does_not_fit_in_memory_is_refused(data, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(gathering, "available_memory", lambda: 1000)
+    assert main(["fit", "gaussian", data, "-k", "2", "--passes", "auto", "--chunk-rows", "64"]) == 1
+    said = capsys.readouterr().err
+    assert "does not fit in memory" in said and "--passes 1 learns from a stream" in said and said.count("\n") == 1
+
+
+def test_without_output_the_model_is_shown(data, tmp_path, capsys):
+    assert main(["fit", "gaussian", data, "-k", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert "2 components: 300 rows of 2 columns seen" in out and "Saved" not in out and err == ""
+    assert main(["fit", "gaussian", data, "-k", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["output"] is None
+
+
+def test_the_same_command_writes_the_same_file(data, tmp_path, capsys):
+    for name in ("a.hw", "b.hw"):
+        assert main(["fit", "gaussian", data, "-k", "2", "--set", "warm_up=50", "-o", str(tmp_path / name)]) == 0
+    assert (tmp_path / "a.hw").read_bytes() == (tmp_path / "b.hw").read_bytes()
+
+
+def test_raw_rows_may_be_left_out(data, tmp_path, capsys):
+    assert fitted(["gaussian", data, "-k", "2"], tmp_path, capsys).holds_rows_
+    assert not fitted(["gaussian", data, "-k", "2", "--no-raw-rows"], tmp_path, capsys).holds_rows_
+
+
+def test_models_merge(data, tmp_path, capsys):
+    np.save(tmp_path / "b.npy", rows(200, seed=1))
+    parts = []
+    for name in ("a", "b"):
+        parts.append(str(tmp_path / f"{name}.hw"))
+        assert main(["fit", "gaussian", str(tmp_path / f"{name}.npy"), "-k", "2", "-o", parts[-1]]) == 0
+    capsys.readouterr()
+    assert main(["merge", *parts, "-o", str(tmp_path / "both.hw")]) == 0
+    assert "2 models merged, 500 rows in all" in capsys.readouterr().out
+    assert hw.load(tmp_path / "both.hw").n_samples_seen_ == 500
+    assert main(["merge", *parts, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 500
+
+
+def test_standard_input_is_learned(monkeypatch, capsys):
+    text = "\n".join(["a,b", *(f"{one:.4f},{other:.4f}" for one, other in rows(100))])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main(["fit", "gaussian", "-", "--format", "csv", "-k", "2", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["rows"] == 100 and err == ""
+
+
+def test_standard_input_is_read_once(monkeypatch, capsys, tmp_path):
+    for asked in (["--passes", "2", "--algorithm", "online-em"], ["--checkpoint", str(tmp_path / "c")]):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a,b\n1,2\n3,4\n")))
+        assert main(["fit", "gaussian", "-", "--format", "csv", *asked]) == 2
+        assert "standard input cannot" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_process_of_its_own_does_without_pandas():
+    text = "\n".join(["a,b", *(f"{one:.4f},{other:.4f}" for one, other in rows(100))])
+    code = "import sys; from headwater.cli import main; code = main(); print('pandas' in sys.modules, code, file=sys.stderr)"
+    command = [sys.executable, "-c", code, "fit", "gaussian", "-", "--format", "csv", "-k", "2", "--json"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["rows"] == 100 and done.stderr.split() == ["False", "0"]
+
+
+def test_the_commands_that_made_a_model_are_kept(data, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "gaussian", "a.npy", "-k", "2", "-o", "m.hw", "-q", "--checkpoint=c"]) == 0
+    assert main(["fit", "m.hw", "a.npy", "-o", "n.hw", "--json"]) == 0
+    capsys.readouterr()
+    assert main(["inspect", "n.hw", "--json"]) == 0
+    wanted = ["headwater fit gaussian a.npy -k 2", "headwater fit m.hw a.npy"]
+    assert json.loads(capsys.readouterr().out)["commands"] == wanted
+
+
+# Parts
+
+
+def test_rows_with_keys_become_sequences():
+    chunk = Chunk(np.arange(5.0)[:, None], key=np.array(["b", "a", "b", "a", "b"]))
+    sorted_ = gathering.by_sequence(chunk)
+    assert sorted_.X.ravel().tolist() == [0, 2, 4, 1, 3] and sorted_.lengths.tolist() == [3, 2] and sorted_.key is None
+
+
+def test_sequences_are_whole_however_they_are_cut():
+    X, key = np.arange(12.0)[:, None], np.repeat(["a", "b", "c", "d"], [1, 6, 2, 3])
+    for size in range(1, 13):
+        cut = [Chunk(X[at : at + size], key=key[at : at + size], start=at) for at in range(0, 12, size)]
+        whole = list(whole_sequences(hw.MarkovMixture(), cut))
+        assert np.concatenate([chunk.X for chunk in whole]).ravel().tolist() == list(range(12))
+        assert np.concatenate([chunk.lengths for chunk in whole]).tolist() == [1, 6, 2, 3]
+        assert np.concatenate([chunk.kept["key"] for chunk in whole]).tolist() == ["a", "b", "c", "d"]
+
+
+def test_sequences_that_come_apart_are_refused():
+    chunk = Chunk(np.zeros((3, 1)), key=np.array(["a", "b", "a"]))
+    with pytest.raises(ValueError, match="rows of the sequence 'a' are not together"):
+        list(whole_sequences(hw.MarkovMixture(), [chunk]))
+
+
+def test_chunks_are_put_together_with_what_belongs_to_them():
+    from scipy import sparse
+
+    one = Chunk(sparse.csr_array([[1.0, 0.0]]), sample_weight=np.array([2.0]))
+    wider = Chunk(sparse.csr_array([[0.0, 0.0, 3.0]]), sample_weight=np.array([1.0]), start=1)
+    both = gathering.joined([one, wider])
+    assert both.X.toarray().tolist() == [[1, 0, 0], [0, 0, 3]] and both.sample_weight.tolist() == [2, 1] and both.start == 0
+
+
+def test_progress_is_for_terminals(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    with progress.progress(Talk(), "learning", 1000) as watch:
+        watch(500, -2.5)
+    told = shown.getvalue()
+    assert "learning" in told and "500 rows" in told and "rows/s" in told and "score -2.500" in told and "left" in told
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with progress.progress(Talk(), "learning", 1000) as watch:
+        watch(500)
+    assert sys.stderr.getvalue() == ""
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with progress.progress(Talk(quiet=True), "learning", 1000) as watch:
+        watch(500)
+    assert sys.stderr.getvalue() == ""

@@ -1,0 +1,122 @@
+"""Every kind of model from a file to an answer."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import headwater as hw
+from headwater.cli import main
+from headwater.registry import MODELS
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(120, 3)) + 5.0 * RNG.integers(2, size=(120, 1))
+SYMBOLS = RNG.integers(3, size=120).astype(float)
+KEYS = np.arange(120) // 6
+
+# The data of each kind, as columns of a matrix, and what else its command needs.
+DATA = {
+    "gaussian": (ROWS, ["-k", "2"]),
+    "multinomial": (np.abs(ROWS).round(), ["-k", "2"]),
+    "markov": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "c0", "--set", "n_symbols=3"]),
+    "regression": (ROWS, ["-k", "2", "--target", "c2"]),
+    "lda": (np.abs(ROWS).round(), ["-k", "2"]),
+    "nmf": (ROWS**2, ["-k", "2"]),
+    "hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "c0"]),
+    "categorical-hmm": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "c0", "--set", "n_features=3"]),
+    "arrival": (ROWS + 1j * ROWS[::-1], []),
+}
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A function that gives a data file and a model of each kind, made when they are first asked for."""
+    place, made = tmp_path_factory.mktemp("models"), {}
+
+    def get(word):
+        if word not in made:
+            data, options = DATA[word]
+            np.save(place / f"{word}.npy", data)
+            files = [str(place / f"{word}.npy"), str(place / f"{word}.hw")]
+            assert main(["fit", word, files[0], *options, "-o", files[1], "--chunk-rows", "32", "--json"]) == 0
+            made[word] = files
+        return made[word]
+
+    return get
+
+
+def table(text):
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_every_kind_is_tried():
+    assert set(DATA) == set(MODELS)
+
+
+@pytest.mark.parametrize("word", MODELS)
+def test_a_model_is_what_python_makes_of_the_same_rows(word, learned, capsys):
+    _, file = learned(word)
+    model = hw.load(file)
+    assert type(model).__name__ == MODELS[word].name
+    assert model.n_samples_seen_ == (20 if word == "markov" else 120)
+    assert main(["inspect", file, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out[out.rindex('{\n  "title"') :])["rows"] == model.n_samples_seen_ and err == ""
+
+
+@pytest.mark.parametrize("word", MODELS)
+def test_scores_do_not_depend_on_chunks(word, learned, capsys, tmp_path):
+    data, file = learned(word)
+    found = []
+    for rows in ("16", "64"):
+        capsys.readouterr()
+        assert main(["score", file, data, "--chunk-rows", rows, "--rate", "0.1", "--rank"]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        found.append(table(out))
+    assert len(found[0]) == len(found[1]) == (20 if word == "markov" else 120)
+    for name in found[0][0]:
+        one, other = ([row[name] for row in rows] for rows in found)
+        if name in ("score", "prediction", "rank"):
+            np.testing.assert_allclose(np.array(one, float), np.array(other, float), rtol=1e-9, atol=1e-12)
+        else:
+            assert one == other
+
+
+@pytest.mark.parametrize("word", MODELS)
+def test_every_kind_draws(word, learned, capsys):
+    data, file = learned(word)
+    capsys.readouterr()
+    inputs = [data] if word == "regression" else ["-n", "5"]
+    assert main(["sample", file, *inputs, "--seed", "3"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    rows = table(out)
+    assert rows and all(np.isfinite(float(value)) for row in rows for value in row.values())
+    assert main(["sample", file, *inputs, "--seed", "3"]) == 0
+    assert capsys.readouterr().out == out
+
+
+@pytest.mark.parametrize("word", MODELS)
+def test_every_kind_is_written_as_json(word, learned, capsys):
+    _, file = learned(word)
+    capsys.readouterr()
+    assert main(["convert", file]) == 0
+    told = json.loads(capsys.readouterr().out)
+    model = hw.load(file)
+    assert told["word"] == word and set(told["learned"]) == set(type(model)._answers)
+    for name, value in told["learned"].items():
+        np.testing.assert_array_equal(np.asarray(value), np.asarray(getattr(model, name)))
+
+
+@pytest.mark.parametrize("word", MODELS)
+def test_every_kind_goes_on_learning(word, learned, capsys, tmp_path):
+    data, file = learned(word)
+    again = tmp_path / "again.hw"
+    if word == "markov":
+        more = DATA[word][0].copy()
+        np.save(tmp_path / "more.npy", more)
+        data = str(tmp_path / "more.npy")
+    assert main(["fit", file, data, "-o", str(again), "--json"]) == 0
+    assert hw.load(again).n_samples_seen_ == 2 * hw.load(file).n_samples_seen_

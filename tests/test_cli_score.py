@@ -1,0 +1,182 @@
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import headwater as hw
+from headwater.cli import main, reference
+from headwater.cli.contenders import Contest, Split, contend, legal_algorithms
+from headwater.cli.options import Reading
+from headwater.estimators.following import Follower
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(300, 2)) + 6.0 * RNG.integers(2, size=(300, 1))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    place = tmp_path_factory.mktemp("score")
+    lines = [f'{one:.6f},{other:.6f},"row, {number}"' for number, (one, other) in enumerate(ROWS)]
+    (place / "a.csv").write_text("\n".join(["a,b,name", *lines]) + "\n")
+    lines[7] = ',1.0,"row, 7"'
+    (place / "gaps.csv").write_text("\n".join(["a,b,name", *lines]) + "\n")
+    common = ["fit", "gaussian", str(place / "a.csv"), "--exclude", "name", "-k", "2", "--json"]
+    assert main([*common, "-o", str(place / "m.hw")]) == 0
+    assert main([*common, "--set", "warm_up=100", "-o", str(place / "late.hw")]) == 0
+    return place
+
+
+@pytest.fixture
+def scores(place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+
+    def run(*arguments, data="a.csv", model="m.hw"):
+        capsys.readouterr()
+        assert main(["score", model, data, *arguments]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out
+
+    return run
+
+
+def read(text):
+    rows = list(csv.DictReader(text.splitlines()))
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def test_scores_are_those_of_python(scores, place):
+    found, model = read(scores("--probabilities")), hw.load(place / "m.hw")
+    stream = next(iter(hw.stream(place / "a.csv", like=model)))
+    np.testing.assert_array_equal(np.array(found["score"], float), model.score_samples(stream))
+    np.testing.assert_array_equal(np.array([found["p0"], found["p1"]], float).T, model.predict_proba(stream))
+    assert [*map(int, found["cluster"])] == model.predict(stream).tolist()
+    assert [*map(int, found["row"])] == list(range(300))
+
+
+def test_a_rate_is_a_share_of_the_data(scores):
+    found = read(scores("--rate", "0.1", "--rank", "--against", "data"))
+    odd, score, rank = np.array(found["odd"]) == "true", np.array(found["score"], float), np.array(found["rank"], float)
+    assert odd.sum() == 30 and score[odd].max() < score[~odd].min()
+    np.testing.assert_allclose(rank, np.argsort(np.argsort(score)) / 300)
+
+
+def test_a_rate_is_that_of_rows_that_were_learned_if_they_are_known(scores, place, capsys):
+    model = hw.load(place / "late.hw")
+    asked = json.loads(scores("--rate", "0.1", "-o", "s.parquet", "--json", model="late.hw"))
+    assert asked["against"] == "learned" and asked["threshold"] == model.history_.threshold(0.1) and asked["rows"] == 300
+    assert main(["score", "m.hw", "a.csv", "--rate", "0.1", "--against", "learned"]) == 1
+    assert "use --against data" in capsys.readouterr().err
+
+
+def test_only_odd_rows_with_what_names_them(scores):
+    found = read(scores("--threshold", "-6", "--only-odd", "--keep", "name"))
+    assert 0 < len(found["row"]) < 100 and found["name"] == [f"row, {row}" for row in found["row"]]
+    assert set(found["odd"]) == {"true"} and max(map(float, found["score"])) < -6.0
+
+
+def test_kept_columns_follow_rows_that_are_left_out(scores):
+    found = read(scores("--keep", "name", "--missing", "drop", data="gaps.csv"))
+    assert len(found["row"]) == 299 and "row, 7" not in found["name"] and found["name"][7] == "row, 8"
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "arrow"])
+def test_what_is_written_can_be_read(ending, scores, place):
+    wanted = np.array(read(scores())["score"], float)
+    assert scores("-o", f"s.{ending}", "--chunk-rows", "64") == ""
+    if ending == "jsonl":
+        found = np.array([json.loads(line)["score"] for line in (place / "s.jsonl").read_text().splitlines()])
+    else:
+        found = np.concatenate([chunk.X[:, 0] for chunk in hw.stream(place / f"s.{ending}", columns=["score"])])
+    np.testing.assert_array_equal(found, wanted)
+    assert not list(place.glob(".*.part"))
+
+
+def test_json_alone_goes_to_standard_output(scores):
+    lines = [json.loads(line) for line in scores("--json").splitlines()]
+    assert len(lines) == 300 and set(lines[0]) == {"row", "score", "cluster"}
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "npy", "npz"])
+def test_data_is_converted(ending, place, tmp_path, capsys):
+    path = tmp_path / f"b.{ending}"
+    capsys.readouterr()
+    assert main(["convert", str(place / "a.csv"), "--exclude", "name", "-o", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 300
+    found = np.load(path)["X"] if ending == "npz" else next(iter(hw.stream(path))).X
+    np.testing.assert_array_equal(found, next(iter(hw.stream(place / "a.csv", exclude=["name"]))).X)
+
+
+# Parts
+
+
+def test_a_sample_of_many_scores_is_even(monkeypatch):
+    monkeypatch.setattr(reference, "KEPT", 500)
+    scores = np.random.default_rng(0).permutation(20_000).astype(float)
+    found = reference.collected(np.array_split(scores, 37), "data")
+    assert len(found.scores) == 500 and len(set(found.scores)) == 500
+    for rate in (0.1, 0.5, 0.9):  # standard errors of a share of 500
+        assert abs(found.threshold(rate) / 20_000 - rate) < 4.0 * np.sqrt(rate * (1.0 - rate) / 500)
+    assert found.ranks(np.array([-1.0, 1e9])).tolist() == [0.0, 1.0]
+
+
+def test_a_follower_goes_on_where_a_sequence_was_cut():
+    model = hw.GaussianHMM(2, random_state=0).fit(ROWS)
+    keys = np.arange(300) % 3
+    follower = Follower(model)
+    parts = [follower.follow(ROWS[at : at + 70], key=keys[at : at + 70]) for at in range(0, 300, 70)]
+    scores = np.concatenate([part[0] for part in parts])
+    for key in range(3):
+        np.testing.assert_allclose(scores[keys == key], model.score_steps(ROWS[keys == key]))
+    scores, states = Follower(model).follow(ROWS, lengths=[100, 200])
+    np.testing.assert_allclose(scores, model.score_steps(ROWS, [100, 200]))
+    np.testing.assert_allclose(states.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("given", [{}, {"key": "key"}])
+def test_what_is_held_out_is_not_learned(given):
+    import pandas as pd
+
+    table = pd.DataFrame(ROWS, columns=["a", "b"]).assign(key=np.arange(300) // 3)
+    stream = hw.stream(table[["a", "b", *given.values()]], chunk_rows=64, **given)
+    split = Split(hw.GaussianMixture(), stream, chained=False)
+    learned, held = (np.concatenate([chunk.X for chunk in part()]) for part in (split.learned, split.held_out))
+    assert len(learned) + len(held) == 300 and 10 <= len(held) <= 60
+    assert not {tuple(row) for row in learned} & {tuple(row) for row in held}
+
+
+def test_the_last_part_of_one_sequence_is_held_out():
+    split = Split(hw.GaussianHMM(), hw.stream(ROWS, chunk_rows=64), chained=True)
+    np.testing.assert_array_equal(np.concatenate([chunk.X for chunk in split.held_out()]), ROWS[270:])
+
+
+def test_legal_algorithms_are_asked_for():
+    assert "moment-matching" in legal_algorithms(hw.GaussianMixture(2))
+    assert "moment-matching" not in legal_algorithms(hw.GaussianMixture(2, covariance_type="tied"))
+    assert set(legal_algorithms(hw.LatentDirichletAllocation(2))) == {"auto", "simulated-em", "online-vb", "scvb0"}
+    with pytest.raises(ValueError, match="covariance_type"):
+        legal_algorithms(hw.GaussianMixture(2, covariance_type="odd"))
+
+
+def test_a_contender_is_scored_on_what_it_has_not_seen(place):
+    reading = Reading(exclude="name").__dict__
+    found = contend(Contest("gaussian", "2", None, 0, (), (str(place / "a.csv"),), reading), "em")
+    X, out = next(iter(hw.stream(place / "a.csv", exclude=["name"]))).X, np.arange(300) % 10 == 9
+    wanted = hw.GaussianMixture(2, algorithm="em", random_state=0).fit(X[~out]).score(X[out])
+    assert found["score"] == pytest.approx(wanted, abs=1e-12)
+    assert found["rows"] == 270 and found["held_out"] == 30 and found["error"] is None and found["memory"] >= 0
+
+
+@pytest.mark.slow
+def test_algorithms_are_compared(place, tmp_path, capsys):
+    asked = ["compare", "gaussian", str(place / "a.csv"), "--exclude", "name", "-k", "2", "--json"]
+    capsys.readouterr()
+    assert main([*asked, "--picture", str(tmp_path / "c.png")]) == 0
+    out, err = capsys.readouterr()
+    results = json.loads(out)["results"]
+    assert {one["algorithm"] for one in results} == set(legal_algorithms(hw.GaussianMixture(2))) and err == ""
+    assert all(one["error"] is None and one["rows"] == 270 and one["held_out"] == 30 for one in results)
+    scores = [one["score"] for one in results]
+    assert scores == sorted(scores, reverse=True) and all(one["memory"] >= 0 for one in results)
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
