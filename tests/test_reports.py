@@ -65,9 +65,7 @@ def watched(kind):
     return monitor.model
 
 
-@pytest.mark.parametrize(
-    "kind", [kind if kind == "gaussian" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
-)
+@pytest.mark.parametrize("kind", [kind if kind == "gaussian" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS])
 def test_a_page_stands_alone(kind):
     model = watched(kind)
     before = model._state
