@@ -231,7 +231,13 @@ def _course_of_stream(history: Any) -> dict[str, Any]:
             plotting.weights(history, axes, color=[shades[k] for k in history.components])
 
         figures.append((figure(weights, label, "weights", (4.9, 2.3)), label))
-    return {"figures": figures, "seconds": history.seconds, "last": history.last_score, "rows": history.seen}
+    return {
+        "figures": figures,
+        "seconds": history.seconds,
+        "last": history.last_score,
+        "rows": history.seen,
+        "scored": history.all_scored,
+    }
 
 
 def _smoothed(values: Array) -> Array:
