@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from headwater.chunk import Chunk
@@ -542,7 +542,10 @@ class StreamingEstimator(Choosing, BaseEstimator, ABC):
                 raise ValueError(f"{name} must be a whole number of at least 1, got {one_line(wanted)}")
         if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, got {one_line(level)}")
-        state = self._fitted_state()
+        check_is_fitted(self)
+        if not self._has_state():
+            raise NotFittedError(f"this {type(self).__name__} has learned nothing that could be described")
+        state = self._state
         limits = Limits(int(values), int(components), float(level))
         found = self._describe(limits)
         return replace(
