@@ -29,7 +29,7 @@ def small_cases(monkeypatch):
     monkeypatch.setattr(converge, "CASES", (replace(converge.CASES[0], width=3),))
 
 
-LONG = ("moment_matching", "counts", "topics")  # seconds, even where rows are few
+LONG = ("moment_matching", "counts", "choices", "topics")  # seconds, even where rows are few
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ MODELS = [
 ] + [
     hw.GaussianMixture(3, covariance_type=kind, algorithm=algorithm, scale_columns=True, warm_up=120, random_state=0)
     for kind, algorithm in (("spherical", "auto"), ("diag", "moment-matching"), ("full", "online-em"))
-]  # fmt: skip
+] + [hw.GaussianMixture("auto", covariance_type="diag", warm_up=120, random_state=0)]  # fmt: skip
 
 
 class SparseFed(hw.MultinomialMixture):

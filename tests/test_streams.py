@@ -218,6 +218,7 @@ def test_an_error_arrives_where_its_chunk_would():
         next(chunks)
 
 
+@pytest.mark.slow
 def test_a_process_ends_in_the_middle_of_a_pass():
     code = "import headwater as hw, numpy as np; chunks = iter(hw.stream(np.ones((10**5, 3)), chunk_rows=10)); next(chunks)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)

@@ -111,6 +111,44 @@ def test_many_damaged_files(kind, tmp_path):
     assert fuzz(kind, range(1000, 1060), tmp_path)[True] > 0
 
 
+WRONG = [
+    None,
+    -1,
+    3,
+    10**30,
+    1.5,
+    True,
+    "",
+    "x",
+    [],
+    [[]],
+    ["x"],
+    ["x", "x"],
+    [1],
+    {},
+    {"name": []},
+    [{"name": "a", "levels": "b"}],
+]
+
+
+@pytest.mark.parametrize("kind", ["csv", "npy", "svmlight", "text", "sequences"])
+def test_damaged_schemas(kind, tmp_path):
+    if kind == "sequences":
+        path = tmp_path / "rows.seq"
+        path.write_text("x y x\n")
+    else:
+        path = write(tmp_path, kind, X)
+    schema = hw.stream(path).schema
+    for name in {*schema, "target", "weight", "label", "key", "label_levels", "buckets", "open", "complex", "base"}:
+        for value in WRONG:
+            try:
+                chunks = list(hw.stream(path, like={**schema, name: value}, prefetch=False))
+            except ValueError as error:
+                assert "\n" not in str(error)
+            else:
+                assert sum(map(len, chunks)) in (len(X), 3)
+
+
 @pytest.mark.parametrize("kind", COMPLETE)
 def test_no_file_is_shorter_than_it_says(kind, tmp_path):
     path = write(tmp_path, kind, X)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headwater.estimators.markov_mixture import MarkovMixture
     from headwater.estimators.merging import merge
     from headwater.estimators.multinomial_mixture import MultinomialMixture
+    from headwater.estimators.race import Race, Rival
     from headwater.estimators.regression_mixture import RegressionMixture
     from headwater.estimators.saving import load
     from headwater.history import History
@@ -53,6 +54,7 @@ _HOMES = {
     "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
     "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.merging": ["merge"],
+    "headwater.estimators.race": ["Race", "Rival"],
     "headwater.estimators.saving": ["load"],
     "headwater.estimators.description": ["Description"],
     "headwater.history": ["History"],
@@ -94,7 +96,9 @@ __all__ = [
     "OnlineEM",
     "OnlineVB",
     "QuasiBayes",
+    "Race",
     "RegressionMixture",
+    "Rival",
     "SatoEM",
     "SimulatedEM",
     "Stream",

@@ -638,7 +638,7 @@ class StreamingEstimator(BaseEstimator, ABC):
     @property
     def _waits(self) -> bool:
         """Whether rows wait for a race to begin."""
-        return self._has_state() and self._state.base is None and "_race" in self.__dict__ and not self._race.over
+        return "_race" in self.__dict__ and self._has_state() and self._state.base is None and not self._race.over
 
     @property
     def _learner(self) -> Learner:

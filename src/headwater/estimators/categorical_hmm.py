@@ -28,7 +28,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of states. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of states. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     startprob_prior, transmat_prior, emissionprob_prior : float or array-like, optional
         Dirichlet parameters of the first state, of the passages and of the symbols of each state; 1 is flat. By default symbols
         have a tenth of a count, which keeps what was never seen from being impossible, and so have states and passages in a
@@ -63,6 +63,10 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     startprob_, transmat_, emissionprob_ : ndarray
         What was learned. They may be set before learning.
     n_features_in_, n_samples_seen_ : int

@@ -69,10 +69,10 @@ def telling_columns(weights: Array, means: Array, variances: Array, most: int) -
     """Columns in which components differ most, in their order; with mean and standard deviation of all rows by column."""
     share = np.asarray(weights) / np.sum(weights)
     middle = share @ means
-    between = share @ (means - middle) ** 2
-    total = np.maximum(share @ variances + between, TINY)
-    chosen = np.sort(np.argsort(-between / total, kind="stable")[:most])
-    return chosen, middle, np.sqrt(total)
+    spread = np.sqrt(np.maximum(share @ (variances + (means - middle) ** 2), TINY))
+    # Not squared: a column that but a few rows make out would come first.
+    apart = share @ np.abs(means - middle) / spread
+    return np.sort(np.argsort(-apart, kind="stable")[:most]), middle, spread
 
 
 def telling_words(probabilities: Array, overall: Array, most: int) -> NDArray[np.int64]:
@@ -171,10 +171,11 @@ def gaussian_oddities(names: Sequence[str], row: Any, mean: Array, covariance: A
     values = np.asarray(row, dtype=float)
     apart = values - mean
     matrix = covariance if np.ndim(covariance) == 2 else np.diag(np.broadcast_to(covariance, apart.shape))
-    standing = apart / np.sqrt(np.diagonal(matrix))
+    scale = np.sqrt(np.diagonal(matrix))
+    standing = apart / scale
     if np.abs(standing).max() < FAR and len(apart) > 1:
-        precision = np.linalg.pinv(matrix, hermitian=True)
-        standing = precision @ apart / np.sqrt(np.maximum(np.diagonal(precision), TINY))
+        precision = np.linalg.pinv(matrix / scale / scale[:, None], hermitian=True)  # columns may be in any units
+        standing = precision @ standing / np.sqrt(np.maximum(np.diagonal(precision), TINY))
     columns = np.argsort(-np.abs(standing), kind="stable")[:most]
     return tuple(Value(names[at], float(values[at]), standing=float(standing[at])) for at in columns)
 
@@ -231,7 +232,11 @@ def notes_of(model: Any, found: Description) -> tuple[str, ...]:
     held = rows_held(model)
     if held:
         notes.append(f"The model holds {held:,} raw row{'s' * (held != 1)}, which wait to be learned and are saved with it.")
-    empty = np.flatnonzero(model._shares_now() * max(state.rows, 1) < 1.0).tolist()
+    shares = model._shares_now()
+    if not len(shares) and found.weight == "weight":
+        shares = np.full(len(found.components) + found.left_out, np.inf)
+        shares[[one.index for one in found.components]] = [one.weight for one in found.components]
+    empty = np.flatnonzero(shares * max(state.rows, 1) < 1.0).tolist()
     if empty and len(found.components) > 1:
         some = ", ".join(map(str, empty[:5])) + (" ..." if len(empty) > 5 else "")
         plural = "s" * (len(empty) != 1)

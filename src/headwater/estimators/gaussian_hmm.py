@@ -33,7 +33,7 @@ class GaussianHMM(HiddenMarkovEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of states. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of states. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     covariance_type : {'spherical', 'diag', 'full', 'tied'}, default='diag'
         The kind of covariance.
     min_covar : float, default=1e-6
@@ -75,6 +75,10 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     startprob_, transmat_, means_, covars_ : ndarray
         What was learned. They may be set before learning.
     n_features_in_, n_samples_seen_ : int

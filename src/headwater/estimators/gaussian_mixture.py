@@ -32,7 +32,7 @@ class GaussianMixture(MixtureEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of components. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of components. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
         Each component its own matrix, all the same matrix, each its own diagonal, each its own single variance.
     tol : float, default=1e-3
@@ -89,6 +89,10 @@ class GaussianMixture(MixtureEstimator):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     weights_ : ndarray of shape (n_components,)
         Weight of each component.
     means_ : ndarray of shape (n_components, n_features)
@@ -124,6 +128,13 @@ class GaussianMixture(MixtureEstimator):
     [0.3, 0.7]
     >>> model.n_samples_seen_
     5000
+
+    The number of components need not be known:
+
+    >>> rows = rng.normal(size=(4000, 2)) + 8.0 * rng.integers(3, size=(4000, 1))
+    >>> model = GaussianMixture("auto", random_state=0).partial_fit(rows)
+    >>> model.n_components_
+    3
     """
 
     _shape_parameters = ("n_components", "covariance_type", "scale_columns")
@@ -309,7 +320,7 @@ class GaussianMixture(MixtureEstimator):
         covariances, shape = self.covariances_, self.means_.shape
         if self._family.kind.matrix:
             return np.broadcast_to(np.diagonal(covariances, axis1=-2, axis2=-1), shape)
-        return np.broadcast_to(covariances[:, None], shape) if self._family.spherical else covariances
+        return np.broadcast_to(covariances[:, None], shape) if covariances.ndim == 1 else covariances
 
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         names = getattr(self, "feature_names_in_", [f"x{index}" for index in range(self.n_features_in_)])

@@ -40,7 +40,7 @@ class ItakuraSaitoNMF(FactorEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=10
-        Number of spectra. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of spectra. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     weight_shape : float or 'learn', default='learn'
         Shape of the inverse Gamma prior of the weights, from 0.1 to 50: the smaller, the more do frames differ in them.
         Learned, it is one for all components. One that is much smaller than the truth lets components die out.
@@ -80,6 +80,10 @@ class ItakuraSaitoNMF(FactorEstimator):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     components_ : ndarray of shape (n_components, n_features)
         The spectra.
     weight_scale_ : ndarray of shape (n_components,)

@@ -40,7 +40,7 @@ class LatentDirichletAllocation(FactorEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=10
-        Number of topics. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of topics. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     doc_topic_prior : float, array-like of shape (n_components,) or 'learn', optional
         Dirichlet parameter of the proportions of a document: one for all topics, one for each, or learned on the way
         (Minka's fixed point, as a statistic of the stream). Default 1 / n_components.
@@ -76,6 +76,10 @@ class LatentDirichletAllocation(FactorEstimator):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     components_ : ndarray of shape (n_components, n_features)
         The belief about the topics: Dirichlet parameters, which are pseudo-counts of words as in scikit-learn.
     topics_ : ndarray of shape (n_components, n_features)

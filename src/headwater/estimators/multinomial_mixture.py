@@ -32,7 +32,7 @@ class MultinomialMixture(CountMixture):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of components. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of components. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     tol : float, default=1e-3
         Passes of `fit` end when the objective per row gains less.
     max_iter : int, default=100
@@ -74,6 +74,10 @@ class MultinomialMixture(CountMixture):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     weights_ : ndarray of shape (n_components,)
         Weight of each component.
     probabilities_ : ndarray of shape (n_components, n_features)

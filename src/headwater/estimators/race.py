@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,7 +14,23 @@ BLOCK = 32  # rows whose scores are added up first, since those of neighbours ma
 DOUBT = 2.0  # standard errors by which a larger number of components has to be better than a smaller one
 WORSE = 3.0  # standard errors behind the best with which a rival drops out
 NEGLIGIBLE = 5e-4  # nats a row that are not worth another component
-PATIENCE = 3  # rivals in a row that are larger than the best and no better, after which no larger ones enter
+PATIENCE = 3  # rivals in a row that are larger than the leader and no better, after which no larger ones enter
+
+
+@dataclass(frozen=True)
+class Rival:
+    """One number of components in a race.
+
+    `score` is the mean log-density of the last `rows` rows that it was judged on, each before it was learned, and `behind` by
+    how much that is less than the leader's on the same rows; `dropped_at` are the rows of the stream after which it dropped
+    out, None as long as it stays.
+    """
+
+    n_components: int
+    score: float = np.nan
+    behind: float = np.nan
+    rows: int = 0
+    dropped_at: int | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +85,12 @@ class Tally:
         spread = np.maximum(squares - gap**2 / self.blocks, 0.0) * self.blocks / max(self.blocks - 1, 1)
         return gap / self.weight, np.sqrt(spread) / self.weight
 
+    def told(self, numbers: Sequence[int]) -> tuple[Rival, ...]:
+        """Return how rivals with these numbers of components did."""
+        behind, _ = self.lead(self.leader)
+        rows = self.rows
+        return tuple(Rival(k, float(mean), float(gap), rows) for k, mean, gap in zip(numbers, self.means, behind, strict=True))
+
     @property
     def best(self) -> int:
         """The rival with the highest score."""
@@ -91,24 +114,11 @@ class Tally:
         return kept
 
     def exhausted(self) -> bool:
-        """Whether the last rivals are larger than the best and none of them any better: larger ones need not enter."""
-        best, number = self.best, len(self.sums)
-        lead, error = self.lead(best)
-        return number - best > PATIENCE and bool((lead[-PATIENCE:] >= error[-PATIENCE:]).all())
-
-
-@dataclass(frozen=True)
-class Rival:
-    """One number of components in a race.
-
-    `score` is the mean log-density of the last `rows` rows that it was judged on, each before it was learned; `dropped_at` the
-    rows of the stream after which it dropped out, None as long as it stays.
-    """
-
-    n_components: int
-    score: float
-    rows: int
-    dropped_at: int | None = None
+        """Whether the last rivals are larger than the leader and none of them any better: larger ones need not enter."""
+        leader = self.leader
+        behind, error = self.lead(leader)
+        last = slice(max(leader + 1, len(self.sums) - PATIENCE), None)
+        return len(self.sums) - leader > PATIENCE and bool((-behind[last] <= np.maximum(error[last], NEGLIGIBLE)).all())
 
 
 @dataclass(frozen=True)
@@ -164,13 +174,9 @@ class Race:
         kept = {k for k, stays in zip(running, tally.kept(), strict=True) if stays}
         if self.judged >= self.last or len(kept) == 1:
             kept = {leader}
-        means = dict(zip(running, tally.means.tolist(), strict=True))
-        rivals = tuple(
-            Rival(one.n_components, means[one.n_components], tally.rows, None if one.n_components in kept else rows)
-            if one.n_components in means
-            else one
-            for one in self.rivals
-        )
+        told = {one.n_components: one for one in tally.told(running)}
+        rivals = tuple(told.get(one.n_components, one) for one in self.rivals)
+        rivals = tuple(replace(one, dropped_at=rows) if one.n_components in set(told) - kept else one for one in rivals)
         if len(kept) == 1:
             return replace(self, rivals=rivals, leader=leader, until=0, tally=None)
         return replace(self, rivals=rivals, leader=leader, until=2 * self.judged, tally=Tally.of(len(kept)))
@@ -181,11 +187,13 @@ class Race:
             replace(one, dropped_at=rows) if one.dropped_at is None and one.n_components != winner else one
             for one in self.rivals
         )
-        return replace(self, rivals=rivals or (Rival(winner, np.nan, 0),), leader=winner, until=0, tally=None)
+        return replace(self, rivals=rivals or (Rival(winner),), leader=winner, until=0, tally=None)
 
     def __str__(self) -> str:
-        lines = ["   K      score      rows  dropped at"]
-        lines += [f"{one.n_components:4d}  {one.score:9.4f}  {one.rows:8,}  {self._place(one):>10}" for one in self.rivals]
+        lines = ["   K      score     behind      rows  dropped at"]
+        for one in self.rivals:
+            told = f"{one.score:9.4f}  {one.behind:9.4f}  {one.rows:8,}"
+            lines.append(f"{one.n_components:4d}  {told}  {self._place(one):>10}")
         return "\n".join(lines)
 
     def _place(self, one: Rival) -> str:

@@ -24,7 +24,7 @@ ROWS_EACH = 20  # rows of a start for each component, at least
 JUDGES = 256  # rows of the first comparison, at least
 DOUBLINGS = 6  # of the rows judged, until the leader wins
 FOLDS = 4
-FEW = 1000  # rows to start on; if there are fewer at hand, all are judged in folds
+FEW = 1000  # rows at hand to start on, at least; if there are not twice as many, all are judged in folds
 STRETCHES = 64  # that sequences at hand are cut into
 
 
@@ -61,7 +61,6 @@ def learned(model: Any, batch: Batch, learner: Learner, scored: bool) -> Array:
     state = model._state if model._has_state() else State(model._new_key())
     race, rivals = model.__dict__.get("_race") or planned(model, learner.width), model.__dict__.get("_rivals", ())
     scores = np.full(len(batch) if scored else 0, np.nan)
-    at = 0
     if not race.rivals:
         buffer = state.buffer or Buffer()
         before, state = buffer.rows, replace(state, buffer=buffer)
@@ -70,14 +69,16 @@ def learned(model: Any, batch: Batch, learner: Learner, scored: bool) -> Array:
             _wait(model, state, learner, batch[:at], scores[:at], race)
             if over:
                 race, rivals = _begun(model, race, buffer.batch(), state.key, learner.width)
+                race, rivals = _run(model, race, rivals, batch[at:], scores[at:], learner.width)
         except BaseException:
             buffer.cut(before)
             raise
         if not over:
-            model._race = race
+            model._race, model._rivals = race, ()
             model._set(state, learner)
             return scores
-    race, rivals = _run(model, race, rivals, batch[at:], scores[at:], learner.width)
+    else:
+        race, rivals = _run(model, race, rivals, batch, scores, learner.width)
     follow(model, race, rivals)
     return scores
 
@@ -98,10 +99,10 @@ def at_hand(model: Any, batch: Batch, key: int, width: int) -> Race:
     sprinter = model if rival_of(model, model._least_components)._make_learner(width).algorithm.online else copy(model)
     if sprinter is not model:
         sprinter.algorithm = AUTO
-    n, warm_up = len(batch), planned(sprinter, width).warm_up
-    warm_up = min(warm_up, n // 2)
-    if warm_up < FEW:
+    n = len(batch)
+    if n < 2 * FEW:
         return folded(sprinter, batch, key, width)
+    warm_up = min(max(FEW, planned(sprinter, width).warm_up), n // 2)
     batch = _mixed(batch, key, warm_up + (_judges(warm_up) << DOUBLINGS))
     cut, _ = rows_to_wait(replace(learner_of(sprinter, width), warm_up=warm_up), Buffer(), batch)
     doublings = int(np.log2(max((len(batch) - cut) / _judges(warm_up), 1.0)))
@@ -115,16 +116,14 @@ def at_hand(model: Any, batch: Batch, key: int, width: int) -> Race:
 def folded(model: Any, batch: Batch, key: int, width: int) -> Race:
     """Return a race on few rows: each is scored by a start on the rows of other folds. The leader has won."""
     n, least = len(batch), model._least_components
-    numbers = [k for k in COMPONENTS if least <= k <= n * (FOLDS - 1) // FOLDS // ROWS_EACH] or [least]
-    alone = Race((Rival(numbers[0], np.nan, 0),), numbers[0])
-    if len(numbers) == 1:
-        return alone
     batch = _mixed(batch, key, n)
     chained = batch.sequences.size > 0
     pieces = np.concatenate([[0], np.cumsum(np.diff(batch.sequences) != 0)]) if chained else np.arange(n)
-    folds = pieces % FOLDS
-    if folds[-1] < FOLDS - 1 and pieces[-1] < FOLDS - 1:  # too few sequences to learn from some and judge by others
-        folds = np.arange(n) * FOLDS // n
+    folds = pieces % FOLDS if pieces[-1] >= FOLDS else np.arange(n) * FOLDS // n
+    tells = np.bincount(folds[~np.isnan(batch.X[:, 0])] if chained else folds, minlength=FOLDS)  # rows may be missing
+    numbers = [k for k in COMPONENTS if least <= k <= (tells.sum() - tells.max()) // ROWS_EACH] or [least]
+    if len(numbers) == 1:
+        return Race((Rival(numbers[0]),), numbers[0])
     tally = Tally.of(0)
     columns: list[Array] = []
     for k in numbers:
@@ -139,13 +138,9 @@ def folded(model: Any, batch: Batch, key: int, width: int) -> Race:
         tally = Tally.of(len(columns)).after(np.stack(columns, axis=1), batch.row_weights, BLOCK if chained else 1)
         if tally.exhausted():
             break
-    leader = numbers[tally.leader] if tally.blocks else numbers[0]
-    means = tally.means if tally.blocks else np.full(len(columns), np.nan)
-    entered = numbers[: len(columns)]
-    rivals = tuple(
-        Rival(k, float(mean), tally.rows, None if k == leader else n) for k, mean in zip(entered, means, strict=True)
-    )
-    return Race(rivals, leader)
+    if not tally.blocks:
+        return Race((Rival(least),), least)
+    return Race(tally.told(numbers[: len(columns)])).decided(n, numbers[tally.leader])
 
 
 def each_state(model: Any, change: Any) -> None:
@@ -215,7 +210,7 @@ def _begun(model: Any, race: Race, batch: Batch, key: int, width: int) -> tuple[
             continue
         rival = rival_of(model, k, race.warm_up)
         learner = rival._make_learner(width)
-        if rivals and learner.model.rows_to_learn(width) > race.warm_up:
+        if rivals and learner.model.rows_to_learn(width) > max(race.warm_up, rivals[0]._learner.model.rows_to_learn(width)):
             break
         cut, _ = rows_to_wait(learner, Buffer(), batch)
         state, _ = advance(learner, State(key), batch[:cut])
@@ -228,7 +223,7 @@ def _begun(model: Any, race: Race, batch: Batch, key: int, width: int) -> tuple[
         tally = Tally.of(len(rivals)).after(np.stack(columns, axis=1), batch[cut:].row_weights)
         if tally.exhausted():
             break
-    entered = tuple(Rival(rival.n_components, np.nan, 0) for rival in rivals)
+    entered = tuple(Rival(rival.n_components) for rival in rivals)
     race = replace(race, rivals=entered, tally=tally, judged=len(columns[0]))
     return _compared(race, rivals, len(batch))
 

@@ -37,7 +37,7 @@ class RegressionMixture(TargetMixture):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of regressions. With 'auto' models with several numbers of them race for the rows (see `race_`).
+        Number of regressions. With 'auto' models with up to 32 of them race for the rows (see `race_`).
     fit_intercept : bool, default=True
         Whether the regressions have an intercept. Without one, inputs should not lie far from zero in units of their spread.
     gating : {'fixed', 'input'}, default='fixed'
@@ -92,6 +92,10 @@ class RegressionMixture(TargetMixture):
 
     Attributes
     ----------
+    n_components_ : int
+        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+    race_ : Race
+        How the numbers that 'auto' tries compare; None if n_components is a number.
     weights_ : ndarray of shape (n_components,)
         Weight of each component.
     coef_ : ndarray of shape (n_components, n_features)

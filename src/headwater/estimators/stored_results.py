@@ -114,6 +114,7 @@ def _rival(reader: Reader, tree: Any, path: str) -> Rival:
     return Rival(
         reader.whole(parts["n_components"], path, 1),
         reader.number(parts["score"], path, finite=False),
+        reader.number(parts["behind"], path, finite=False),
         reader.whole(parts["rows"], path, 0),
         None if dropped is None else reader.whole(dropped, path, 0),
     )

@@ -72,7 +72,8 @@ def gaussian_prior(record: GaussianPrior) -> str:
 def gaussian_parameters(record: GaussianParameters, matrix: bool) -> str:
     """Factors of precisions have a positive diagonal, tails a positive stretch."""
     diagonal = np.diagonal(record.factor, axis1=-2, axis2=-1) if matrix else record.factor
-    return NO_PARAMETERS if np.any(diagonal <= 0.0) or below_zero(record.power, record.stretch) else ""
+    unsound = np.any(diagonal <= 0.0) or below_zero(record.power, record.stretch) or np.any(record.units <= 0.0)
+    return NO_PARAMETERS if unsound else ""
 
 
 def regression_prior(record: RegressionPrior) -> str:

@@ -45,7 +45,7 @@ def matrices_of(covariances: Array, covariance_type: str, k: int, width: int) ->
         return covariances
     if covariance_type == "tied":
         return np.broadcast_to(covariances, (k, width, width))
-    variances = covariances if covariance_type == "diag" else np.broadcast_to(covariances[:, None], (k, width))
+    variances = covariances if covariances.ndim == 2 else np.broadcast_to(covariances[:, None], (k, width))
     return variances[:, :, None] * np.eye(width)
 
 
@@ -100,8 +100,12 @@ def shortened(name: Any, most: int = 28) -> str:
 
 def against_rows(axes: Axes, rows: Array, what: str) -> Axes:
     """Name the axes of what is drawn over rows, whose scale is logarithmic if they span much."""
+    from matplotlib.ticker import NullFormatter, StrMethodFormatter
+
     if rows.size and rows.min() > 0.0 and rows.max() >= 100.0 * rows.min():
         axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("rows learned")
     axes.set_ylabel(what)
     return axes

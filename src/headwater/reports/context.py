@@ -19,6 +19,7 @@ from headwater.plotting.images import image_shape as shape_of
 from headwater.plotting.shared import colors_of, matrices_of
 from headwater.reports.drawings import graph, sparkline
 from headwater.reports.figures import WATER, figure, image
+from headwater.reports.numbers import number, percent, signed, with_spread
 from headwater.reports.reading import Reading, read
 from headwater.statistics import Array
 
@@ -65,38 +66,12 @@ def context_of(
         "odd": [] if reading is None else [_odd(one, size if pictures else None) for one in reading.odd],
         "told": any(one.why for one in reading.odd) if reading else False,
         "ranges": any(fact.low is not None for fact in found.facts),
+        "warming": model._state.base is None,
         "held": rows_held(model),
         "reproduce": _reproduce(model, command, source),
         "number": number,
         "percent": percent,
     }
-
-
-def number(value: float | None) -> str:
-    """A number that is read: four digits, no needless zeros."""
-    if value is None or not np.isfinite(value):
-        return "–"
-    text = f"{value:,.0f}" if abs(value) >= 1e4 and abs(value) < 1e9 else f"{value:.4g}"
-    return text.replace("-", "\u2212") if not re.search("e", text) else text
-
-
-def with_spread(value: float, spread: float | None) -> tuple[str, str]:
-    """A number, and how much it varies, in as many digits as that says something about."""
-    if spread is None or not np.isfinite(spread) or not 1e-6 < spread < 1e5 or abs(value) >= 1e9:
-        return number(value), "" if spread is None else number(spread)
-    digits = max(0, 2 - int(np.floor(np.log10(spread))))
-    return f"{value + 0.0:,.{digits}f}".replace("-", "\u2212"), f"{spread:,.{digits}f}"
-
-
-def signed(value: float) -> str:
-    """How far something stands out, with its sign."""
-    text = f"{value:+.1f}" if abs(value) < 100.0 else f"{value:+,.0f}"
-    return text.replace("-", "\u2212")
-
-
-def percent(share: float) -> str:
-    """A share that is read."""
-    return f"{share:.1%}" if share >= 0.0995 or share == 0.0 else f"{share:.2%}" if share >= 1e-4 else "< 0.01%"
 
 
 def _range(low: float | None, high: float | None) -> str:
@@ -262,11 +237,9 @@ def _course_of_stream(history: Any) -> dict[str, Any]:
 
 
 def _smoothed(values: Array) -> Array:
-    """Means of neighbours, of which there are fewer at the ends."""
-    size, places = max(1, len(values) // 24), np.arange(len(values))
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    start, stop = np.maximum(places - size, 0), np.minimum(places + size + 1, len(values))
-    return np.asarray((sums[stop] - sums[start]) / (stop - start))
+    """Medians of neighbours, of which there are fewer at the ends."""
+    size = max(1, len(values) // 24)
+    return np.array([np.median(values[max(0, at - size) : at + size + 1]) for at in range(len(values))])
 
 
 # How sure it is

@@ -14,6 +14,7 @@ import numpy as np
 from headwater.chunk import Chunk
 from headwater.estimators.describing import column_names, symbol_names
 from headwater.estimators.description import Value
+from headwater.reports.numbers import number
 from headwater.statistics import Array
 
 MOST_DRAWN = 2000
@@ -113,7 +114,13 @@ def _shown(model: Any, row: Any) -> tuple[str, ...]:
     places = np.arange(len(values)) if len(values) <= MOST_SHOWN else np.flatnonzero(values)
     if len(places) > MOST_SHOWN:
         places = np.sort(places[np.argsort(-np.abs(values[places]), kind="stable")[:MOST_SHOWN]])
-    return tuple(f"{names[at]}: {'missing' if np.isnan(values[at]) else format(values[at], '.4g')}" for at in places)
+    return tuple(f"{names[at]}: {_told(values[at])}" for at in places)
+
+
+def _told(value: Any) -> str:
+    if np.isnan(value):
+        return "missing"
+    return f"{value:.3g}" if np.iscomplexobj(value) else number(float(value))
 
 
 class _Sample:

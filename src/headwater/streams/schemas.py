@@ -20,7 +20,8 @@ def schema_of(like: Any) -> Mapping[str, Any]:
         raise ValueError(f"like must be a model that learned from a stream, but {type(like).__name__} has no schema_")
     if not isinstance(found, Mapping):
         raise ValueError(f"like must have a schema, got {found!r:.80}")
-    _check(found.get("kind") in KINDS, "kind", found.get("kind"))
+    kind = found.get("kind")
+    _check(isinstance(kind, str) and kind in KINDS, "kind", kind)
     words = getattr(like, "feature_names_in_", None)
     if found.get("open") and words is not None:
         return {**found, "vocabulary": [str(word) for word in words]}
