@@ -103,6 +103,7 @@ def test_killed_at_any_instant_it_ends_with_the_same_bits(tmp_path):
 CASES = {
     "gaussian, moment matching": (["gaussian", "-k", "3", "--algorithm", "moment-matching"], None),
     "gaussian, two passes": (["gaussian", "-k", "3", "--algorithm", "online-em", "--passes", "2"], None),
+    "gaussian, auto": (["gaussian", "-k", "auto", "--set", "warm_up=2000"], None),
     "gaussian, shuffled": (["gaussian", "-k", "3", "--shuffle", "1000"], None),
     "multinomial": (["multinomial", "-k", "3"], np.abs),
     "lda": (["lda", "-k", "3", "--set", "warm_up=300"], lambda X: np.abs(X).round()),
