@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "guide.md"
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
-LONGEST = 120
+LONGEST = 160
 
 Run = Callable[[str], tuple[int, str]]
 
@@ -71,6 +71,7 @@ def shell(folder: str) -> Run:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Run the commands of the page, and write it."""
     parser = argparse.ArgumentParser(prog="python -m examples.guide", description="Run the commands of docs/guide.md.")
     parser.add_argument("--check", action="store_true", help="write nothing")
     options = parser.parse_args(argv)

@@ -1,6 +1,7 @@
-"""Runs a command undisturbed, and then in children that are killed at random instants, until one of them ends by itself.
+"""Runs a command undisturbed, and then again and again in children that are killed at random instants.
 
-Children are forked from a process that has everything loaded, so that kills come while they learn and write.
+A round begins without a checkpoint, and goes on until a child ends by itself. Children are forked from a process that has
+everything loaded, so that kills come while they learn and write.
 """
 
 import json
@@ -9,6 +10,7 @@ import random
 import signal
 import sys
 import time
+from pathlib import Path
 
 from headwater.cli import main
 
@@ -21,31 +23,46 @@ def child(arguments):
     return pid
 
 
-def run(arguments, kills, longest, seed):
-    """Return how many children were killed before one ended, how many of them had got on by then, and its exit code."""
-    chance = random.Random(seed)
-    checkpoint = arguments[arguments.index("--checkpoint") + 1]
+def round_of(arguments, checkpoint, longest, chance):
+    """Return how many children were killed before one ended, how many had got on by then, and its exit code."""
     killed, moments = 0, set()
     while True:
         pid = child(arguments)
-        if killed < kills:
-            time.sleep(chance.uniform(0.0, longest))
-            os.kill(pid, signal.SIGKILL)
+        time.sleep(chance.uniform(0.0, longest))
+        os.kill(pid, signal.SIGKILL)  # one that has ended meanwhile waits to be asked, and feels nothing
         _, status = os.waitpid(pid, 0)
-        if os.WIFSIGNALED(status):
-            killed += 1
-            if os.path.exists(checkpoint):
-                moments.add(os.stat(checkpoint).st_mtime_ns)
-            continue
-        return killed, len(moments), os.waitstatus_to_exitcode(status)
+        if not os.WIFSIGNALED(status):
+            return killed, len(moments), os.waitstatus_to_exitcode(status)
+        killed += 1
+        longest *= 1.02  # so that it ends, whatever the machine
+        if checkpoint.exists():
+            moments.add(checkpoint.stat().st_mtime_ns)
+
+
+def run(common, folder, every, rounds, seed):
+    """Return kills, kills after a new checkpoint, exit codes, and whether all files are those of an undisturbed run."""
+    chance = random.Random(seed)
+
+    def arguments(name):
+        files = ["-o", str(folder / f"{name}.hw"), "--checkpoint", str(folder / f"{name}.ckpt"), "--checkpoint-rows", every]
+        return [*common, *files]
+
+    codes = [main([*common, "-o", str(folder / "calm.hw")])]
+    began = time.monotonic()
+    codes.append(main(arguments("timed")))
+    longest = 0.4 * (time.monotonic() - began)
+    kills = got_on = 0
+    for number in range(rounds):
+        name = f"restless{number}"
+        killed, moved, code = round_of(arguments(name), folder / f"{name}.ckpt", longest, chance)
+        kills, got_on = kills + killed, got_on + moved
+        codes.append(code)
+    names = ["timed", *(f"restless{number}" for number in range(rounds))]
+    wanted = (folder / "calm.hw").read_bytes()
+    return kills, got_on, codes, all((folder / f"{name}.hw").read_bytes() == wanted for name in names)
 
 
 if __name__ == "__main__":
     asked = json.loads(sys.argv[1])
     shown, sys.stdout = sys.stdout, open(os.devnull, "w")  # noqa: SIM115
-    for _ in range(2):  # the first loads all there is to load
-        began = time.monotonic()
-        if main(asked["calm"]) != 0:
-            sys.exit(1)
-    calm = time.monotonic() - began
-    print(json.dumps(run(asked["restless"], asked["kills"], calm, asked["seed"])), file=shown)
+    print(json.dumps(run(asked["common"], Path(asked["folder"]), asked["every"], asked["rounds"], asked["seed"])), file=shown)

@@ -19,12 +19,13 @@ def rows(number, width=2, seed=0):
     return rng.normal(size=(number, width)) + 6.0 * rng.integers(2, size=(number, 1))
 
 
-def killed_again_and_again(common, tmp_path, every, kills, seed=0):
-    """Learn undisturbed and with many kills; return the kills, those that came after a new checkpoint, and the exit code."""
-    restless = [*common, "-o", str(tmp_path / "restless.hw"), "--checkpoint", str(tmp_path / "c"), "--checkpoint-rows", every]
-    asked = {"calm": [*common, "-o", str(tmp_path / "calm.hw")], "restless": restless, "kills": kills, "seed": seed}
+def killed_again_and_again(common, folder, every, rounds, seed=0):
+    """Learn undisturbed and with many kills, see that all is the same, and return the kills and those that lost little."""
+    asked = {"common": common, "folder": str(folder), "every": every, "rounds": rounds, "seed": seed}
     done = subprocess.run([sys.executable, str(SERVER), json.dumps(asked)], stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout)
+    kills, got_on, codes, same = json.loads(done.stdout)
+    assert not any(codes) and same
+    return kills, got_on
 
 
 def test_a_checkpoint_is_resumed_where_it_was_written(tmp_path):
@@ -95,14 +96,14 @@ def test_checkpoints_need_a_stream_that_can_be_read_again(tmp_path, capsys):
 def test_killed_at_any_instant_it_ends_with_the_same_bits(tmp_path):
     np.save(tmp_path / "a.npy", rows(4000))
     common = ["fit", "gaussian", str(tmp_path / "a.npy"), "-k", "2", "--chunk-rows", "128", "--set", "warm_up=300", "-q"]
-    killed, got_on, code = killed_again_and_again(common, tmp_path, "128", kills=12)
-    assert code == 0 and killed >= got_on >= 1
-    assert (tmp_path / "restless.hw").read_bytes() == (tmp_path / "calm.hw").read_bytes()
+    kills, got_on = killed_again_and_again(common, tmp_path, "128", rounds=2)
+    assert kills >= got_on >= 1
 
 
 CASES = {
     "gaussian, moment matching": (["gaussian", "-k", "3", "--algorithm", "moment-matching"], None),
     "gaussian, two passes": (["gaussian", "-k", "3", "--algorithm", "online-em", "--passes", "2"], None),
+    "gaussian, auto": (["gaussian", "-k", "auto", "--set", "warm_up=2000"], None),
     "gaussian, shuffled": (["gaussian", "-k", "3", "--shuffle", "1000"], None),
     "multinomial": (["multinomial", "-k", "3"], np.abs),
     "lda": (["lda", "-k", "3", "--set", "warm_up=300"], lambda X: np.abs(X).round()),
@@ -120,7 +121,6 @@ def test_every_kind_survives_many_kills(name, tmp_path):
     data = rows(20_000, 3)
     np.save(tmp_path / "a.npy", data if change is None else change(data))
     common = ["fit", words[0], str(tmp_path / "a.npy"), *words[1:], "--chunk-rows", "512", "-q"]
-    killed, got_on, code = killed_again_and_again(common, tmp_path, "512", kills=60, seed=1)
-    print(f"{name}: {killed} kills, {got_on} of them after a new checkpoint")
-    assert code == 0 and killed >= got_on >= 2
-    assert (tmp_path / "restless.hw").read_bytes() == (tmp_path / "calm.hw").read_bytes()
+    kills, got_on = killed_again_and_again(common, tmp_path, "512", rounds=10, seed=1)
+    print(f"{name}: {kills} kills, {got_on} of them after a new checkpoint")
+    assert kills >= got_on >= 10

@@ -1,5 +1,6 @@
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pytest
 import headwater as hw
 from headwater import datasets, registry
 from headwater.cli import main, tables
+from headwater.cli.app import app
+from headwater.cli.command import EXAMPLES
 from headwater.estimators.base import StreamingEstimator
 
 COMMANDS = ("fit", "score", "inspect", "sample", "merge", "compare", "report", "convert", "demo", "version")
@@ -39,6 +42,8 @@ def place(tmp_path_factory):
     (place / "other.csv").write_text("c,d\n1,2\n3,4\n")
     (place / "text.hw").write_text("this is no model\n")
     assert main(["fit", "gaussian", str(place / "a.csv"), "--exclude", "id", "-k", "2", "-o", str(place / "m.hw"), "-q"]) == 0
+    batch = ["fit", "gaussian", str(place / "a.csv"), "--exclude", "id", "--algorithm", "em", "-o", str(place / "batch.hw")]
+    assert main(batch) == 0
     return place
 
 
@@ -66,6 +71,21 @@ def test_help_names_every_command_and_every_model(capsys):
     assert main(["fit", "--help"]) == 0
     out = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert all(word in out for word in registry.MODELS)
+
+
+def test_examples_are_commands_that_make_sense():
+    from typer.main import get_command
+
+    known = get_command(app).commands
+    assert set(EXAMPLES) == set(COMMANDS) == set(known)
+    for lines in EXAMPLES.values():
+        for line in lines:
+            assert len(line) <= 76, line
+            commands = line.split(" # ")[0].strip()
+            if commands.startswith("#"):
+                continue
+            _, *words = shlex.split(commands[commands.index("headwater") :].split(" | ")[0])
+            known[words[0]].make_context(words[0], words[1:])  # which parses, and runs nothing
 
 
 def test_help_loads_nothing_that_takes_long():
@@ -116,6 +136,13 @@ def test_demo_tells_where_the_file_is(capsys):
     assert capsys.readouterr().out == f"{datasets.path('digits')}\n"
 
 
+def test_a_report_is_a_page(there, tmp_path, capsys):
+    assert main(["report", "m.hw", "a.csv", "-o", str(tmp_path / "r.html"), "--title", "Odd & even", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bytes"] == (tmp_path / "r.html").stat().st_size
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Odd &amp; even" in page and "headwater fit gaussian" in page
+
+
 def test_inspect_shows_what_was_learned(there, capsys):
     assert main(["inspect", "m.hw"]) == 0
     assert "2 components: 400 rows of 2 columns" in capsys.readouterr().out
@@ -158,6 +185,10 @@ NONSENSE = {
     "no target": (["fit", "regression", "a.csv", "--exclude", "id"], 2, "regression needs --target"),
     "no directory": (["fit", "gaussian", "a.csv", "-o", "nowhere/m.hw"], 1, "there is no directory"),
     "output is a directory": (["fit", "gaussian", "a.csv", "-o", "."], 1, "is a directory"),
+    "output is a device": (["fit", "gaussian", "a.csv", "--exclude", "id", "-o", "/dev/null"], 1, "is no regular file"),
+    "a batch goes on": (["fit", "batch.hw", "a.csv"], 1, "cannot go on: learn it anew"),
+    "columns of a model": (["score", "m.hw", "a.csv", "--columns", "a"], 2, "leave out --columns"),
+    "image shape": (["report", "m.hw", "--image-shape", "square"], 2, "got 'square'"),
     "text as model": (["inspect", "text.hw"], 1, "text.hw"),
     "table as model": (["inspect", "a.csv"], 1, "a.csv"),
     "missing model": (["inspect", "nowhere.hw"], 1, "nowhere.hw"),

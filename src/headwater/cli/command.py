@@ -12,6 +12,9 @@ import typer
 
 from headwater.cli.failures import failed
 
+# What is shown in the help of each command.
+EXAMPLES: dict[str, tuple[str, ...]] = {}
+
 
 def command(app: typer.Typer, function: Callable[..., None], *, examples: str, name: str | None = None) -> None:
     """Add a function to the commands. A parameter whose type is a record stands for all the options that the record lists."""
@@ -44,6 +47,7 @@ def command(app: typer.Typer, function: Callable[..., None], *, examples: str, n
     del run.__wrapped__
     shown = "\n".join(f"  {line}" for line in examples.strip().splitlines())
     words = "\n\n".join(" ".join(part.split()) for part in (function.__doc__ or "").split("\n\n"))
+    EXAMPLES[name or function.__name__] = tuple(examples.strip().splitlines())
     app.command(name or function.__name__, help=f"{words}\n\n\b\nExamples:\n{shown}")(run)
 
 

@@ -20,7 +20,7 @@ from headwater.registry import MODELS
 EXAMPLES = """
 headwater compare gaussian trades.parquet -k 8
 headwater compare lda news.txt -k 50 --picture news.png
-headwater compare hmm sensors.csv --key machine -k 4 --algorithms auto,em,online-em --json
+headwater compare hmm sensors.csv --key machine -k 4 --algorithms auto,em
 """
 
 Word = Annotated[
@@ -37,7 +37,9 @@ Algorithms = Annotated[
     str | None, typer.Option("--algorithms", help="Some of them, separated by commas.", show_default="all that are legal")
 ]
 HalfLife = Annotated[float | None, typer.Option("--half-life", help="Rows after which a row counts half.", show_default=False)]
-Given = Annotated[list[str] | None, typer.Option("--set", help="Any parameter as name=value.", show_default=False)]
+Given = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any parameter as name=value.", show_default=False)
+]
 Picture = Annotated[Path | None, typer.Option("--picture", help="Draw score and time here.", show_default=False)]
 
 

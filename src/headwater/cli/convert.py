@@ -22,8 +22,8 @@ from headwater.registry import word_of
 EXAMPLES = """
 headwater convert trades.csv -o trades.parquet --exclude id
 headwater convert 'days/*.csv.gz' -o days.npy --missing drop
-headwater convert docword.kos.txt -o kos.npz                 # sparse, as scipy stores it
-headwater convert trades.hw -o trades.json                   # what a model has learned, for other programs
+headwater convert docword.kos.txt -o kos.npz  # sparse, as scipy stores it
+headwater convert trades.hw -o trades.json    # what a model has learned
 """
 
 Format = Annotated[

@@ -12,9 +12,9 @@ from headwater.cli.display import print_json
 from headwater.cli.options import Seed, Talk
 
 EXAMPLES = """
-headwater demo                      # learn a million rows while you watch
-headwater demo --quick              # the same with few rows
-headwater demo --file               # where the data file is that comes with headwater
+headwater demo            # learn a million rows while you watch
+headwater demo --quick    # the same with few rows
+headwater demo --file     # where the data file is that comes with headwater
 headwater fit gaussian "$(headwater demo --file)" --exclude digit -k 10
 """
 

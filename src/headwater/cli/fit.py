@@ -21,14 +21,15 @@ from headwater.registry import MODELS
 
 EXAMPLES = """
 headwater fit gaussian trades.parquet -k 8 -o trades.hw
-headwater fit gaussian 'days/*.csv' -k auto --exclude id,time --report trades.html
+headwater fit gaussian 'days/*.csv' -k auto --exclude id --report r.html
 headwater fit regression flats.csv --target rent -k 3 --set gating=input
 headwater fit lda news.txt -k 50 -o news.hw
-headwater fit hmm sensors.csv --key machine -k 4 --half-life 1e6 -o machines.hw
-headwater fit gaussian big.csv -k 20 -o big.hw --checkpoint big.ckpt  # killed? the same command goes on
-headwater fit gaussian small.csv -k 3 --passes auto    # pass after pass, until it converges
-headwater fit trades.hw more.parquet -o trades.hw      # goes on learning
-zcat log.csv.gz | headwater fit gaussian - --format csv -k 5 -o log.hw
+headwater fit hmm sensors.csv --key machine -k 4 --half-life 1e6 -o hmm.hw
+headwater fit gaussian small.csv -k 3 --passes auto  # until it converges
+headwater fit trades.hw more.parquet -o trades.hw    # goes on learning
+# killed on the way? the same command goes on:
+headwater fit gaussian big.csv -k 20 -o big.hw --checkpoint big.ckpt
+tail -f log.csv | headwater fit gaussian - --format csv -k 5 -o log.hw
 """
 
 _WORDS = ", ".join(MODELS)
@@ -58,6 +59,7 @@ Given = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
+        metavar="NAME=VALUE",
         help="Any parameter of the model as name=value, or of its algorithm as algorithm.name=value.",
         show_default=False,
     ),
@@ -94,7 +96,7 @@ def fit(
     """Learn a model from data of any size. Without -o it is shown and not kept."""
     from headwater.cli.learning import Effort, learn
 
-    for path in (output, report, checkpoint):
+    for path in (output, report, checkpoint):  # before any work is done
         check_output(path)
     going_on = names_a_file(model)
     if going_on:

@@ -67,9 +67,15 @@ def algorithm_of(model: Any) -> Any:
 
 def learn_at_once(model: Any, stream: Any, passes: int | str | None, talk: Talk) -> Any:
     """Return a model that was fitted to all rows."""
+    algorithm = algorithm_of(model)
     if model._has_state():
-        raise usage("a model that goes on learning reads a stream: leave out --passes")
-    instead = "; --passes 1 learns from a stream" if algorithm_of(model).online else ""
+        if algorithm.online:
+            raise usage("a model that goes on learning reads a stream: leave out --passes")
+        raise ValueError(
+            f"the model was learned by {algorithm.word!r}, which needs all rows at once and cannot go on: learn it anew, or by "
+            f"{algorithm.twin!r}"
+        )
+    instead = "; --passes 1 learns from a stream" if algorithm.online else ""
     with progress(talk, "reading", stream.total_rows) as watch:
         together = by_sequence(gathered(_watched(model, stream, watch), instead=instead))
     if isinstance(passes, int):

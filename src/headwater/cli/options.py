@@ -51,7 +51,7 @@ class Reading:
     vocabulary: Annotated[str | None, _reading("--vocabulary", "Words of texts: first, open, or a number to hash to.")] = None
     chunk_rows: Annotated[int | None, _reading("--chunk-rows", "Rows to read at a time.", min=1)] = None
     shuffle: Annotated[int | None, _reading("--shuffle", "Shuffle in a buffer of so many rows.", min=0)] = None
-    read: Annotated[list[str], _reading("--read", "Any other name=value that headwater.stream takes.")] = ()  # type: ignore[assignment]
+    read: Annotated[list[str], _reading("--read", "Anything else that headwater.stream takes.", metavar="NAME=VALUE")] = ()  # type: ignore[assignment]
 
     def arguments(self) -> dict[str, Any]:
         """Return what was asked for, as `headwater.stream` wants it."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 RECORD = "commands"
-# Options that say where things go and how a command talks, and change nothing in the model; those with a value, and those without.
+# Options that say where things go, with a value, and how a command talks, without one; they change nothing in the model.
 ELSEWHERE = {"-o", "--output", "--checkpoint", "--checkpoint-rows", "--checkpoint-seconds", "--report"}
 MANNERS = {"--json", "--quiet", "-q", "--debug"}
 

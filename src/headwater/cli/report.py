@@ -17,8 +17,8 @@ from headwater.cli.options import ModelFile, Reading, Talk
 from headwater.cli.writing import atomically, check_output
 
 EXAMPLES = """
-headwater report trades.hw -o trades.html                   # what was learned, and how it went
-headwater report trades.hw trades.parquet -o trades.html    # and which rows are odd
+headwater report trades.hw -o trades.html
+headwater report trades.hw trades.parquet -o trades.html   # with odd rows
 headwater report digits.hw --image-shape 8x8 --title Digits
 """
 

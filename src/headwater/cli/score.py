@@ -11,8 +11,9 @@ from headwater.cli.failures import usage
 from headwater.cli.options import Data, ModelFile, Output, Reading, Talk, listed
 
 EXAMPLES = """
-headwater score trades.hw new.csv | head                         # row, score and cluster, as CSV
-headwater score trades.hw new.csv --rate 0.01 -o scores.parquet  # and whether it is among the oddest 1 percent
+headwater score trades.hw new.csv | head           # row, score and cluster
+# and whether it is among the oddest 1 percent:
+headwater score trades.hw new.csv --rate 0.01 -o scores.parquet
 headwater score trades.hw new.csv --rate 0.001 --only-odd --keep id
 headwater score trades.hw new.csv --probabilities --rank -o scores.jsonl
 """

@@ -3,8 +3,8 @@
 digits
     1,797 images of handwritten digits, 8 x 8 pixels from 0 to 16 in 64 columns (r0c0 is the upper left corner), and the
     digit that was written, in the column "digit". By E. Alpaydin and C. Kaynak: the test part of "Optical Recognition of
-    Handwritten Digits" of the UCI Machine Learning Repository. The file was made of the copy that scikit-learn distributes under
-    the BSD 3-Clause licence, whose text is in LICENSE-digits.txt beside it; nothing but the names of the columns was added.
+    Handwritten Digits" of the UCI Machine Learning Repository. The file was made of the copy that scikit-learn distributes
+    under the BSD 3-Clause licence, whose text is in LICENSE-digits.txt beside it; only names of columns were added.
 """
 
 from __future__ import annotations

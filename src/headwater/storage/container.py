@@ -47,14 +47,15 @@ def write(path: Path, header: Mapping[str, Any], arrays: Arrays) -> None:
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a directory, and should be a file")
+    if target.exists() and not target.is_file():  # a device must not be replaced
+        raise OSError(f"{path} is no regular file, and cannot be replaced by one")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no directory {target.parent} to write {target.name} to")
     packed = pack(header, arrays)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:
         save_file(packed[0], str(beside), packed[1])
-        if target.exists():
-            os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
+        os.chmod(beside, stat.S_IMODE(target.stat().st_mode) if target.exists() else _usual_mode())
         _flush(beside, os.O_RDWR)
         os.replace(beside, target)
         _flush(target.parent, os.O_RDONLY)
@@ -64,6 +65,13 @@ def write(path: Path, header: Mapping[str, Any], arrays: Arrays) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def _usual_mode() -> int:
+    """Return the rights of a new file, which safetensors does not ask for."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def _flush(path: Path, flags: int) -> None:
