@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +33,9 @@ def merge(models: Models, talk: Talk, output: Output = None) -> None:
 
     check_output(output)
     parts = [load_with_commands(path) for path in models]
-    merged = headwater.merge([model for model, _ in parts])
+    with warnings.catch_warnings():  # what they say is in the report
+        warnings.simplefilter("ignore", UserWarning)
+        merged = headwater.merge([model for model, _ in parts])
     if output is not None:
         write(merged, output, [*(command for _, commands in parts for command in commands), this_command()])
     report = str(merged.merge_report_)
