@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Generator
 from queue import Empty, Full, Queue
@@ -12,6 +13,16 @@ Item = TypeVar("Item")
 WAIT = 0.05  # seconds after which a thread that cannot go on looks whether it is still wanted
 PATIENCE = 1.0  # seconds that a thread has to end; one that waits for a pipe may not
 _END = object()
+_running: set[tuple[threading.Thread, threading.Event]] = set()
+
+
+@atexit.register
+def _end_all() -> None:
+    """End the threads that still run at exit: one that is cut off while it reads takes the process down with it."""
+    for _, stop in list(_running):
+        stop.set()
+    for thread, _ in list(_running):
+        thread.join(PATIENCE)
 
 
 def ahead(work: Generator[Item, None, None], depth: int = 2) -> Generator[Item, None, None]:
@@ -42,8 +53,10 @@ def ahead(work: Generator[Item, None, None], depth: int = 2) -> Generator[Item, 
             put(_END)
         finally:
             work.close()
+            _running.discard((thread, stop))
 
     thread = threading.Thread(target=run, name="headwater-stream", daemon=True)
+    _running.add((thread, stop))
     thread.start()
     try:
         while True:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from headwater.streams.tables import Head
 JUMPS = False
 DELIMITERS = (",", ";", "\t", "|", " ")
 LONGEST_LINE = 2**26
+PATIENCE = 0.5  # seconds
 MISSING = ["", "NA", "N/A", "NaN", "nan", "-nan", "-NaN", "null", "NULL", "None", "n/a", "#N/A", "<NA>", "?"]
 
 
@@ -59,13 +62,27 @@ def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -
     if look.rows is None:
         return
     with reading(piece.name), piece.open(meter) as stream, _explaining(piece.name, wanted):
+        followed = Followed(stream, _last_row(look))
+        held = weakref.ref(followed)
         found = csv.open_csv(
-            PythonFile(Followed(stream, _last_row(look)), mode="r"),
+            PythonFile(followed, mode="r"),
             csv.ReadOptions(use_threads=False, column_names=look.names, skip_rows=look.skip, block_size=look.block_size),
             _parsing(look.delimiter),
             csv.ConvertOptions(include_columns=wanted, column_types=types, **_conversion()),
         )
-        yield from _without_last_row(found, piece.name)
+        del followed
+        try:
+            yield from _without_last_row(found, piece.name)
+        finally:
+            del found
+            _let_go(held)
+
+
+def _let_go(held: weakref.ref[Any]) -> None:
+    """Wait until pyarrow's own threads have let go of a file of ours: they would take a process down that ends meanwhile."""
+    until = time.monotonic() + PATIENCE
+    while held() is not None and time.monotonic() < until:
+        time.sleep(0.001)
 
 
 def _last_row(look: Look) -> bytes:
