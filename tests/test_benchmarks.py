@@ -29,12 +29,12 @@ def small_cases(monkeypatch):
     monkeypatch.setattr(converge, "CASES", (replace(converge.CASES[0], width=3),))
 
 
-LONG = ("moment_matching", "counts", "choices", "topics")  # seconds, even where rows are few
+SHORT = ("spectra", "scoring", "small_fit")  # the others take seconds, even where rows are few
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in TOPICS if name not in NEW_PROCESSES],
+    [name if name in SHORT else pytest.param(name, marks=pytest.mark.slow) for name in TOPICS if name not in NEW_PROCESSES],
 )
 @pytest.mark.usefixtures("small_cases")
 def test_benchmark_yields_lines(name):
@@ -53,6 +53,7 @@ def test_every_topic_is_registered():
         find("pases")
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_a_new_process():
     ballast = np.ones(2**26)  # 512 MB that the child must not be charged with
     peaks = memory.streamed("gaussian", 2_000)

@@ -296,6 +296,7 @@ def test_the_page_says_what_the_figures_of_newsgroups_say():
 # The commands
 
 
+@pytest.mark.slow
 def test_commands_from_end_to_end(directory, tmp_path, monkeypatch):
     monkeypatch.setattr(newsgroups, "QUICK", newsgroups.Scale(2, (0, 10, 100)))
     options = ["--quick", "--data", str(directory), "--out", str(tmp_path)]

@@ -232,6 +232,7 @@ def test_a_page_of_nothing_says_so(tmp_path):
     assert "A reduced run" in told and "**Not complete yet**: shrinkage." in told and "left out**: Gutenberg." in told
 
 
+@pytest.mark.slow
 def test_rendering_needs_only_the_figures(tmp_path, capsys):
     with pytest.raises(SystemExit):
         command.main(["--render", "--out", str(tmp_path)])
@@ -248,6 +249,7 @@ def test_rendering_needs_only_the_figures(tmp_path, capsys):
 # The command
 
 
+@pytest.mark.slow
 def test_a_tiny_run_of_every_part(tmp_path, monkeypatch):
     monkeypatch.setattr(command.Scale, "of", classmethod(lambda cls, starts, documents: TINY))
     write_corpus(tmp_path)

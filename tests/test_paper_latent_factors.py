@@ -189,6 +189,7 @@ def test_a_page_of_nothing_says_so(tmp_path):
     assert "A reduced run" in told and "**Not complete yet**: topics." in told and "left out**: gensim." in told
 
 
+@pytest.mark.slow
 def test_a_tiny_run_of_every_part(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command.Scale, "of", classmethod(lambda cls, *_: TINY))
     write_data(tmp_path)

@@ -314,6 +314,7 @@ def sketched(path, height):
     path.write_bytes(b"sketch")
 
 
+@pytest.mark.slow
 def test_a_tiny_run_of_every_part(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "QUICK", TINY)
     for module in (pictures, pictures_chains):

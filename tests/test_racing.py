@@ -199,6 +199,14 @@ def test_updates_score_as_the_leader_does():
     assert abs(scores[-100:].mean() - model.score(X[-100:])) < 0.1
 
 
+def test_rows_that_wait_need_not_be_scored():
+    X, model = groups(700, 2), auto()
+    scores = model._update_after_start(X=X)
+    assert np.isnan(scores[:376]).all()
+    assert np.isfinite(scores[376:]).all()
+    same(model, auto().partial_fit(X), 1e-9)
+
+
 def test_weights_are_judged_by():
     X = groups(700, 2)
     heavy = auto().partial_fit(X, sample_weight=np.full(700, 2.0))

@@ -225,6 +225,12 @@ class PoissonFactors(LatentFactors):
     def zeros(self, width):
         return PoissonStatistics(np.zeros(1), np.zeros(self.n_factors), np.zeros((width, self.n_factors)))
 
+    def blank_prior(self, width):
+        return 0.0
+
+    def problem(self, record, width):
+        return ""
+
     def first(self, batch, rng):
         mean = batch.X.mean(axis=0)[:, None] + 0.1
         return 0.01, mean * rng.gamma(5.0, 0.2, (batch.X.shape[1], self.n_factors)) / self.n_factors

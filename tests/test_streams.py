@@ -135,6 +135,7 @@ def in_memory():
         "rows": X.tolist(),
         "sparse": csr_array(X),
         "list of matrices": [X[:10], X[10:]],
+        "list of vectors": list(X),
     }
 
 

@@ -192,6 +192,14 @@ def test_lines_before_the_names(tmp_path):
         assert np.array_equal(dense(hw.stream([tmp_path / f"{part}.csv" for part in parts])), np.vstack([X, X]))
 
 
+def test_a_quotation_mark_that_is_never_closed_swallows_nothing(tmp_path):
+    path = tmp_path / "quotes.csv"
+    for content in ('a,b\n1,"x\n2,y\n3,z\n', '1,2\n"3,4\n5,6\n', 'b,a\n"x,1\ny,2\n', 'a\n1\n"2\n3'):
+        refused(path, content, "quotation mark|values in line|no value|no number|no column", categories="drop")
+    path.write_text('a,b\n1,5" pipe\n2,"a ""b"" c"\n,"two\nlines"')
+    assert dense(hw.stream(path, columns=["a"], missing="zero")).tolist() == [[1], [2], [0]]
+
+
 def test_files_that_are_not_there(tmp_path):
     refused(tmp_path / "none.csv", None, "cannot be read: No such file or directory", FileNotFoundError)
     with pytest.raises(FileNotFoundError, match="matches no file"):

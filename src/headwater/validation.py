@@ -372,3 +372,8 @@ def check_finite(array: Array, name: str, row: int | None = None) -> None:
     raise ValueError(
         f"{name} contains a value of size {np.abs(array).max():.3g}, but squares of more than {LARGEST:g} overflow: rescale it"
     )
+
+
+def one_line(value: Any) -> str:
+    """What a value looks like, in one line however it is printed."""
+    return " ".join(repr(value).split())

@@ -170,11 +170,11 @@ def gaussian_oddities(names: Sequence[str], row: Any, mean: Array, covariance: A
     """Columns that are far from the mean of a component; if none is, those that do not fit the other columns."""
     values = np.asarray(row, dtype=float)
     apart = values - mean
-    matrix = covariance if np.ndim(covariance) == 2 else np.diag(np.broadcast_to(covariance, apart.shape))
-    scale = np.sqrt(np.diagonal(matrix))
+    matrix = np.ndim(covariance) == 2
+    scale = np.sqrt(np.maximum(np.diagonal(covariance) if matrix else covariance, TINY))
     standing = apart / scale
-    if np.abs(standing).max() < FAR and len(apart) > 1:
-        precision = np.linalg.pinv(matrix / scale / scale[:, None], hermitian=True)  # columns may be in any units
+    if matrix and np.abs(standing).max() < FAR and len(apart) > 1:
+        precision = np.linalg.pinv(covariance / scale / scale[:, None], hermitian=True)  # columns may be in any units
         standing = precision @ standing / np.sqrt(np.maximum(np.diagonal(precision), TINY))
     columns = np.argsort(-np.abs(standing), kind="stable")[:most]
     return tuple(Value(names[at], float(values[at]), standing=float(standing[at])) for at in columns)

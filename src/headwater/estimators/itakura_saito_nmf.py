@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm, SimulatedEM, SurrogateEM, resolve
-from headwater.estimators.base import one_line
 from headwater.estimators.describing import Limits, column_names, curve_of, heaviest, hidden
 from headwater.estimators.description import Component, Description, Value
 from headwater.estimators.factors import FactorEstimator
@@ -18,7 +17,7 @@ from headwater.models.protocol import StartSettings
 from headwater.models.spectra import SHAPES, Spectra
 from headwater.state import Batch, State
 from headwater.statistics import Array
-from headwater.validation import check_row, check_rows
+from headwater.validation import check_row, check_rows, one_line
 
 Weights = Literal["mean", "map", "ml"]
 

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
-from headwater.estimators.base import one_line
 from headwater.estimators.describing import Limits, column_names, count_oddities, word_components
 from headwater.estimators.description import Description, Value
 from headwater.estimators.factors import FactorEstimator
@@ -22,7 +21,7 @@ from headwater.models.protocol import StartSettings
 from headwater.models.topics import Topics
 from headwater.state import Batch, SparseRows, State, sparse_rows
 from headwater.statistics import Array
-from headwater.validation import check_count_items, check_count_row, check_counts, check_width, numeric
+from headwater.validation import check_count_items, check_count_row, check_counts, check_width, numeric, one_line
 
 # What words mean for topics where they mean something else for mixtures.
 ALGORITHMS = {"auto": AutoSimulatedEM(), "online-vb": OnlineVB("auto", 0.7, 10.0)}

@@ -11,9 +11,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.estimators import racing
-from headwater.estimators.base import RESULTS, StreamingEstimator, one_line
+from headwater.estimators.base import RESULTS, StreamingEstimator
 from headwater.matching import MergeReport, merge_any
 from headwater.state import State
+from headwater.validation import one_line
 
 Estimator = TypeVar("Estimator", bound=StreamingEstimator)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from headwater.estimators.race import BLOCK, Race, Rival, Tally
 from headwater.learner import Learner, advance, report, rooted, rows_to_wait, started
+from headwater.models.protocol import NO_SCORES
 from headwater.state import Batch, Buffer, State
 from headwater.statistics import Array
 
@@ -66,7 +67,8 @@ def learned(model: Any, batch: Batch, learner: Learner, scored: bool) -> Array:
         before, state = buffer.rows, replace(state, buffer=buffer)
         at, over = rows_to_wait(replace(learner, warm_up=race.warm_up + race.until), buffer, batch)
         try:
-            _wait(model, state, learner, batch[:at], scores[:at], race)
+            told = scores[:at] if model.__dict__.get("_scores_start", True) else NO_SCORES
+            _wait(model, state, learner, batch[:at], told, race)
             if over:
                 race, rivals = _begun(model, race, buffer.batch(), state.key, learner.width)
                 race, rivals = _run(model, race, rivals, batch[at:], scores[at:], learner.width)

@@ -1,4 +1,4 @@
-"""Parameters of an estimator as trees, and back: numbers and arrays, tuples and lists, algorithms and schedules, random states."""
+"""Parameters of an estimator as trees, and back: numbers, arrays, tuples, lists, algorithms, schedules and random states."""
 
 from __future__ import annotations
 

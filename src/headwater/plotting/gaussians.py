@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.plotting.shared import axes_of, colors_of, draw_rows, matrices_of
+from headwater.plotting.shared import axes_of, colors_of, covariances_of, draw_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,14 +66,14 @@ def ellipses(
 
     columns = (int(columns[0]), int(columns[1]))
     weights, means = np.asarray(model.weights_), np.asarray(model.means_)
-    covariances = matrices_of(np.asarray(model.covariances_), model.covariance_type, *means.shape)
+    covariances = covariances_of(model, columns)
     chosen = np.arange(len(weights)) if components is None else np.asarray(components, dtype=int)
     if X is not None:
         draw_rows(axes, X, columns)
     colors = colors_of(color, len(weights))
     heaviest = max(float(weights[chosen].max(initial=0.0)), 1e-300)
     for number, k in enumerate(chosen):
-        values, vectors = np.linalg.eigh(covariances[k][np.ix_(columns, columns)])
+        values, vectors = np.linalg.eigh(covariances[k])
         angle = float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])))
         across, along = np.sqrt(np.maximum(values, 0.0))
         share = float(weights[k]) / heaviest
@@ -145,8 +145,7 @@ def density(
     axes = axes_of(ax)
     columns = (int(columns[0]), int(columns[1]))
     weights, means = np.asarray(model.weights_), np.asarray(model.means_)
-    covariances = matrices_of(np.asarray(model.covariances_), model.covariance_type, *means.shape)
-    pair, parts = means[:, columns], covariances[:, columns][:, :, columns]
+    pair, parts = means[:, columns], covariances_of(model, columns)
     spread = 3.0 * np.sqrt(np.diagonal(parts, axis1=1, axis2=2))
     heavy = weights >= 1e-3 * weights.max()
     (left, bottom), (right, top) = (pair - spread)[heavy].min(axis=0), (pair + spread)[heavy].max(axis=0)

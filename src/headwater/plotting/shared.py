@@ -39,14 +39,20 @@ def colors_of(color: Any, number: int) -> list[Any]:
     return [color[k % len(color)] for k in range(number)]
 
 
-def matrices_of(covariances: Array, covariance_type: str, k: int, width: int) -> Array:
-    """Covariance matrices (K, d, d), whatever shape the covariance type gives them."""
-    if covariance_type == "full":
-        return covariances
-    if covariance_type == "tied":
-        return np.broadcast_to(covariances, (k, width, width))
-    variances = covariances if covariances.ndim == 2 else np.broadcast_to(covariances[:, None], (k, width))
-    return variances[:, :, None] * np.eye(width)
+def variances_of(model: Any) -> Array:
+    """Variances of the columns of each component (K, d), whatever shape the covariance type gives them."""
+    covariances, shape = np.asarray(model.covariances_), np.shape(model.means_)
+    if model.covariance_type in ("full", "tied"):
+        return np.broadcast_to(np.diagonal(covariances, axis1=-2, axis2=-1), shape)
+    return np.broadcast_to(covariances[:, None] if covariances.ndim == 1 else covariances, shape)
+
+
+def covariances_of(model: Any, columns: tuple[int, int]) -> Array:
+    """Covariance matrices of two columns of each component (K, 2, 2); no others are made of what has none."""
+    if model.covariance_type in ("full", "tied"):
+        pair = np.asarray(model.covariances_)[..., columns, :][..., columns]
+        return np.broadcast_to(pair, (len(model.means_), 2, 2))
+    return variances_of(model)[:, columns][:, :, None] * np.eye(2)
 
 
 def draw_rows(axes: Axes, X: Any, columns: tuple[int, int]) -> None:

@@ -16,7 +16,7 @@ from headwater import __version__, plotting
 from headwater.estimators.describing import rows_held, telling_columns
 from headwater.estimators.description import Component, Description
 from headwater.plotting.images import image_shape as shape_of
-from headwater.plotting.shared import colors_of, matrices_of
+from headwater.plotting.shared import colors_of, variances_of
 from headwater.reports.drawings import graph, sparkline
 from headwater.reports.figures import WATER, figure, image
 from headwater.reports.numbers import number, percent, signed, with_spread
@@ -176,9 +176,7 @@ def _pair(model: Any, reading: Reading | None) -> tuple[Markup, str] | None:
     if gaussians is None or gaussians.means_.shape[1] < 2:
         return None
     weights, means = np.asarray(gaussians.weights_), np.asarray(gaussians.means_)
-    matrices = matrices_of(np.asarray(gaussians.covariances_), gaussians.covariance_type, *means.shape)
-    variances = np.diagonal(matrices, axis1=1, axis2=2)
-    columns, _, _ = telling_columns(weights, means, variances, 2)
+    columns, _, _ = telling_columns(weights, means, variances_of(gaussians), 2)
     heavy = np.flatnonzero(weights >= 0.002 * weights.max())
     label = "Components as ellipses at one and two standard deviations, in the two columns that tell most"
     label += ", with some of the rows" if sample is not None else ""
@@ -233,7 +231,13 @@ def _course_of_stream(history: Any) -> dict[str, Any]:
             plotting.weights(history, axes, color=[shades[k] for k in history.components])
 
         figures.append((figure(weights, label, "weights", (4.9, 2.3)), label))
-    return {"figures": figures, "seconds": history.seconds, "last": history.last_score, "rows": history.seen}
+    return {
+        "figures": figures,
+        "seconds": history.seconds,
+        "last": history.last_score,
+        "rows": history.seen,
+        "scored": history.all_scored,
+    }
 
 
 def _smoothed(values: Array) -> Array:

@@ -48,7 +48,7 @@ def read(model: Any, data: Any, most: int) -> Reading:
     rows, total, scored = 0, 0.0, 0
     worst: list[tuple[float, int, Any]] = []
     sample, scorer = _Sample(), model._row_scorer()
-    for chunk in chunks_of(data):
+    for chunk in chunks_of(model, data):
         given = _given(model, chunk)
         scores = np.asarray(scorer(**given))
         finite = np.isfinite(scores)
@@ -67,10 +67,10 @@ def read(model: Any, data: Any, most: int) -> Reading:
     return Reading(rows, total / scored if scored else np.nan, tuple(odd), sample.rows())
 
 
-def chunks_of(data: Any) -> Iterator[Any]:
+def chunks_of(model: Any, data: Any) -> Iterator[Any]:
     """Chunks of what was given: a path, one chunk, array, matrix or frame, or any of these one after the other."""
     if isinstance(data, str | Path):
-        data = import_module("headwater").stream(data)
+        data = import_module("headwater").stream(data, like=model)
     if isinstance(data, Chunk) or hasattr(data, "shape") or hasattr(data, "dtypes"):
         yield data
     elif isinstance(data, Iterable):

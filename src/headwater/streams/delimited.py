@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from headwater.streams.choosing import refuse_twice
 from headwater.streams.options import Options
-from headwater.streams.pieces import HEAD, Meter, peeked
+from headwater.streams.pieces import HEAD, Followed, Meter, peeked
 from headwater.streams.sentences import NoRows, StreamError, listed, reading, told
 from headwater.streams.tables import Head
 
@@ -49,7 +49,7 @@ def head(piece: Any, options: Options) -> Head:
 
 def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
     """Yield record batches of the columns that are wanted."""
-    from pyarrow import bool_, csv
+    from pyarrow import PythonFile, bool_, csv
     from pyarrow.types import is_boolean
 
     look = _looked(piece, options)
@@ -59,12 +59,31 @@ def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -
     if look.rows is None:
         return
     with reading(piece.name), piece.open(meter) as stream, _explaining(piece.name, wanted):
-        yield from csv.open_csv(
-            stream,
+        found = csv.open_csv(
+            PythonFile(Followed(stream, _last_row(look)), mode="r"),
             csv.ReadOptions(use_threads=False, column_names=look.names, skip_rows=look.skip, block_size=look.block_size),
             _parsing(look.delimiter),
             csv.ConvertOptions(include_columns=wanted, column_types=types, **_conversion()),
         )
+        yield from _without_last_row(found, piece.name)
+
+
+def _last_row(look: Look) -> bytes:
+    """Return a row of missing values. A file whose last quotation mark is never closed would swallow it."""
+    return b"\n" + look.delimiter.join(["NA"] * len(look.names)).encode() + b"\n"
+
+
+def _without_last_row(batches: Iterable[Any], name: str) -> Iterator[Any]:
+    waiting = None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        if waiting is not None:
+            yield waiting
+        waiting = batch
+    if waiting is None or any(column[-1].is_valid for column in waiting.columns):
+        raise StreamError(f"{name} has a quotation mark that is never closed")
+    yield waiting.slice(0, waiting.num_rows - 1)
 
 
 def count(piece: Any, options: Options) -> int | None:

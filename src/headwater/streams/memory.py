@@ -68,7 +68,7 @@ def _peeked(piece: Held) -> Iterator[Any]:
         seen = []
         for item in rest:
             seen.append(item)
-            found = list(_batches_of(item, piece.name))
+            found = list(_batches_of(item, piece.name, alone=True))
             if any(map(len_of, found)):
                 break
         else:
@@ -84,15 +84,15 @@ def _batches(items: Any, name: str) -> Iterator[Any]:
         yield from _batches_of(np.asarray(items), name)
     else:
         for item in items:
-            yield from _batches_of(item, name)
+            yield from _batches_of(item, name, alone=True)
 
 
 def _is_table(item: Any) -> bool:
     return any(hasattr(item, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "shape"))
 
 
-def _batches_of(item: Any, name: str) -> Iterator[Any]:
-    """Yield the record batches of a table, or a matrix."""
+def _batches_of(item: Any, name: str, alone: bool = False) -> Iterator[Any]:
+    """Yield the record batches of a table, or a matrix. A vector is a column, or a row if it is one item of many."""
     import pyarrow as pa
 
     if issparse(item):
@@ -116,6 +116,6 @@ def _batches_of(item: Any, name: str) -> Iterator[Any]:
             raise StreamError(f"{name} must hold numbers, got an array of {matrix.dtype}")
         if matrix.ndim not in (1, 2):
             raise StreamError(f"{name} must hold matrices, got an array of shape {matrix.shape}")
-        yield matrix[:, None] if matrix.ndim == 1 else matrix
+        yield matrix if matrix.ndim == 2 else matrix[None, :] if alone else matrix[:, None]
     else:
         raise StreamError(f"{name} must hold tables or matrices, got {item!r:.80}")

@@ -171,20 +171,10 @@ class Held:
     bare: str = ""
 
 
-class _Replayed:
-    """Bytes that were kept, followed by those of a stream; a file to pyarrow."""
+class _File:
+    """What pyarrow asks of a file of Python that is read from its beginning to its end."""
 
-    def __init__(self, kept: bytearray, rest: Any) -> None:
-        self.kept, self.rest, self.closed = kept, rest, False
-
-    def read(self, size: int = -1) -> bytes:
-        if not self.kept:
-            return bytes(self.rest.read(size) if size >= 0 else self.rest.read())
-        if size < 0:
-            size = len(self.kept)
-        found = bytes(self.kept[:size])
-        del self.kept[:size]
-        return found
+    closed = False
 
     def readable(self) -> bool:
         return True
@@ -200,6 +190,37 @@ class _Replayed:
 
     def close(self) -> None:
         self.closed = True
+
+
+class _Replayed(_File):
+    """Bytes that were kept, followed by those of a stream."""
+
+    def __init__(self, kept: bytearray, rest: Any) -> None:
+        self.kept, self.rest = kept, rest
+
+    def read(self, size: int = -1) -> bytes:
+        if not self.kept:
+            return bytes(self.rest.read(size) if size >= 0 else self.rest.read())
+        if size < 0:
+            size = len(self.kept)
+        found = bytes(self.kept[:size])
+        del self.kept[:size]
+        return found
+
+
+class Followed(_File):
+    """The bytes of a stream, followed by others."""
+
+    def __init__(self, stream: Any, end: bytes) -> None:
+        self.stream, self.end = stream, end
+
+    def read(self, size: int = -1) -> Any:
+        """Return the next bytes."""
+        found = self.stream.read(size)
+        if found:
+            return found
+        found, self.end = self.end, b""
+        return found
 
 
 def standard_input() -> Pipe:

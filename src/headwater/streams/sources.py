@@ -81,9 +81,7 @@ def _chosen(folder: str, paths: list[str], base: str, any_suffix: bool) -> list[
         raise FileNotFoundError(f"{folder} is a folder without files to read{among}")
     several = sorted({found.name for path in chosen if (found := formats[path]) is not None})
     if len(several) > 1:
-        raise StreamError(
-            f"{folder} holds files of several formats, {' and '.join(several)}: choose some by a glob, {folder}/*..."
-        )
+        raise StreamError(f"{folder} holds files of several formats, {' and '.join(several)}: choose some by a glob")
     return chosen
 
 
@@ -120,6 +118,8 @@ def _filesystem(address: str) -> tuple[Any, str]:
     try:
         filesystem, path = fs.FileSystem.from_uri(address)
         return filesystem, path
+    except OSError as error:
+        raise StreamError(f"{address} cannot be read: {told(error)}") from error
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as first:
         scheme = address.split("://", 1)[0]
         try:

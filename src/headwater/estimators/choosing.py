@@ -1,0 +1,103 @@
+"""The number of components of an estimator: one that was asked for, or the one that leads a race."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from sklearn.utils.validation import check_is_fitted
+
+from headwater.estimators import racing
+from headwater.estimators.race import Race
+from headwater.learner import Learner, branch
+from headwater.state import Batch, State
+
+
+class Choosing(ABC):
+    """The half of every estimator that knows of races; of the other half it uses the state and what is made of it."""
+
+    # Parameters that hold something for every component, and mean nothing once there are others of them.
+    _given_start: ClassVar[tuple[str, ...]] = ()
+    # The smallest number of components that n_components="auto" thinks of.
+    _least_components: ClassVar[int] = 1
+
+    n_components: Any  # a number, or "auto"; not all models have it
+
+    _state: State
+    _own_learner: Learner
+    _cache: Any
+    _race: Race
+    _rivals: tuple[Any, ...]
+
+    @abstractmethod
+    def _described(self, width: int) -> Learner:
+        """Check the parameters and return the learner they describe; the number of components is a number."""
+
+    @abstractmethod
+    def _has_state(self) -> bool:
+        """Whether anything was learned."""
+
+    @property
+    def _auto(self) -> bool:
+        """Whether the number of components is found by a race."""
+        n_components = getattr(self, "n_components", None)
+        return isinstance(n_components, str) and n_components == racing.AUTO
+
+    @property
+    def n_components_(self) -> int:
+        """Number of components: as asked for, or that of the leader of a race."""
+        check_is_fitted(self)
+        return int(self._learner.model.n_components if self._has_state() else self.n_components)
+
+    @property
+    def race_(self) -> Race | None:
+        """How the numbers of components that "auto" tries compare; None if there was nothing to try."""
+        check_is_fitted(self)
+        return self.__dict__.get("_race")
+
+    @property
+    def _waits(self) -> bool:
+        """Whether rows wait for a race to begin."""
+        return "_race" in self.__dict__ and self._has_state() and self._state.base is None and not self._race.over
+
+    @property
+    def _learner(self) -> Learner:
+        """The learner of what was learned. In the warm-up of a race it depends on the rows that wait."""
+        if not self._waits:
+            return self._own_learner
+        if self._cache.learner is None:
+            self._cache.learner = racing.provisional(self, self._state, self._own_learner.width, self._race)
+        return self._cache.learner
+
+    @_learner.setter
+    def _learner(self, learner: Learner) -> None:
+        self._own_learner = learner
+
+    def _make_learner(self, width: int) -> Learner:
+        """Check the parameters and return the learner they describe; of a race, that of its leader."""
+        return racing.learner_of(self, width) if self._auto else self._described(width)
+
+    def _chosen(self, batch: Batch, learner: Learner, key: int, going_on: bool) -> tuple[Race | None, Learner]:
+        """Choose the number of components for rows at hand, if nobody did, and return the learner that has it."""
+        if not self._auto:
+            return None, learner
+        if going_on:
+            learner = self._learner if self._waits else learner
+            return self._race.decided(self._state.rows, learner.model.n_components), learner
+        race = racing.at_hand(self, batch, key, learner.width)
+        return race, racing.rival_of(self, race.leader)._make_learner(learner.width)
+
+    def _win(self, race: Race | None) -> None:
+        """Take note of a race that is over."""
+        for name in ("_race", "_rivals"):
+            self.__dict__.pop(name, None)
+        if race is not None:
+            self._race, self._rivals = race, ()
+
+    def _branch(self) -> None:
+        """Call all that was learned the base; a race that has not begun is over."""
+        if self._waits:
+            learner = self._learner
+            self._race, self._rivals = self._race.decided(self._state.rows, learner.model.n_components), ()
+            self._own_learner = learner
+        racing.each_state(self, branch)
