@@ -278,6 +278,10 @@ def test_a_pipe_that_ends_early(there, monkeypatch):
     command = f"{sys.executable} -m headwater score m.hw a.csv --chunk-rows 8 | head -n 2"
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stderr == "" and done.stdout.startswith("row,score,cluster\n")
+    for arguments in ("inspect m.hw", "fit --help"):
+        command = f"set -o pipefail; {sys.executable} -u -m headwater {arguments} | head -c 1"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and done.stderr == ""
 
 
 @pytest.mark.slow

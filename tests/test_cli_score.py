@@ -108,6 +108,15 @@ def test_data_is_converted(ending, place, tmp_path, capsys):
     np.testing.assert_array_equal(found, next(iter(hw.stream(place / "a.csv", exclude=["name"]))).X)
 
 
+def test_sequences_and_snapshots_are_converted(tmp_path, capsys):
+    (tmp_path / "a.seq").write_text("home news home\npay\n")
+    assert main(["convert", str(tmp_path / "a.seq"), "--chunk-rows", "1"]) == 0
+    assert read(capsys.readouterr().out) == {"sequence": ["0", "0", "0", "1"], "symbol": ["home", "news", "home", "pay"]}
+    np.save(tmp_path / "a.npy", np.array([[1.0 + 2.0j], [3.0 - 1.0j]]))
+    assert main(["convert", str(tmp_path / "a.npy")]) == 0
+    assert read(capsys.readouterr().out) == {"c0_real": ["1", "3"], "c0_imag": ["2", "-1"]}
+
+
 # Parts
 
 

@@ -104,7 +104,10 @@ def run_command(arguments: list[str]) -> int:
         except typer.Abort:
             return failed(KeyboardInterrupt(), debug)
         except SystemExit as stop:
-            return stop.code if isinstance(stop.code, int) else 1
+            if stop.code == 1:  # how rich and typer end when whoever read their output has gone
+                silence_output()
+                return 0
+            return stop.code if isinstance(stop.code, int) else 0
         except BrokenPipeError:
             silence_output()
             return 0

@@ -74,7 +74,7 @@ def compare(
             raise usage(f"{model} can be learned by {', '.join(legal)}, got {word!r}")
     contest = Contest(model, k, half_life, seed, tuple(given or ()), tuple(data), reading.__dict__)
     results: list[dict[str, Any]] = []
-    with progress(talk, "comparing", len(chosen)) as watch:
+    with progress(talk, "comparing", len(chosen), unit="algorithms") as watch:
         for place, word in enumerate(chosen):
             results.append(run_contender(contest, word))
             watch(place + 1)

@@ -15,7 +15,7 @@ from headwater.cli.failures import usage
 from headwater.cli.models import load
 from headwater.cli.options import Data, Output, Reading, Talk
 from headwater.cli.progress import progress, share_read
-from headwater.cli.tables import format_of, table_writer
+from headwater.cli.tables import format_of, in_parts, named_symbols, table_writer
 from headwater.cli.writing import atomically, check_output
 from headwater.registry import word_of
 
@@ -86,15 +86,16 @@ def _columns(chunk: Any, reading: Reading) -> dict[str, Any]:
     """The columns of a chunk by their names, and what belongs to its rows by the names it had."""
     import numpy as np
 
+    if chunk.lengths is not None:
+        numbers = chunk.start + np.repeat(np.arange(len(chunk.lengths)), chunk.lengths)
+        return {"sequence": numbers, "symbol": named_symbols(chunk.schema, chunk.X)}
     dense = np.asarray(chunk)
     names = chunk.columns or [f"c{place}" for place in range(dense.shape[1])]
-    columns = {str(name): np.ascontiguousarray(dense[:, place]) for place, name in enumerate(names)}
+    columns = in_parts({str(name): dense[:, place] for place, name in enumerate(names)})
     belonging = {"y": reading.target, "sample_weight": reading.weight, "labels": reading.label, "key": reading.key}
     for name, called in belonging.items():
         if getattr(chunk, name) is not None:
             columns[called or name] = getattr(chunk, name)
-    if chunk.lengths is not None:
-        columns["sequence"] = np.repeat(np.arange(len(chunk.lengths)), chunk.lengths)
     return columns
 
 
@@ -117,7 +118,7 @@ def _convert_to_array(data: list[str], reading: Reading, output: Path, form: str
         else:
             belonging = {name: together[name] for name in together.keys() if name != "X"}  # noqa: SIM118
             np.savez_compressed(file, X=together.X, **belonging)
-    return {"rows": len(together), "columns": together.shape[1]}
+    return {"rows": len(together)}
 
 
 def add_to(app: typer.Typer) -> None:

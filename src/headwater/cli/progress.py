@@ -24,7 +24,7 @@ def wanted(talk: Talk) -> bool:
 
 
 @contextmanager
-def progress(talk: Talk, title: str, total: int | None = None, done: int = 0) -> Iterator[Watch]:
+def progress(talk: Talk, title: str, total: int | None = None, done: int = 0, unit: str = "rows") -> Iterator[Watch]:
     """Yield a function that shows how far things are."""
     if not wanted(talk):
         yield lambda rows, score=None, share=None: None
@@ -50,7 +50,7 @@ def progress(talk: Talk, title: str, total: int | None = None, done: int = 0) ->
         def watch(rows: int, score: float | None = None, share: float | None = None) -> None:
             seconds = max(time.monotonic() - began, 1e-9)
             at = rows if total is not None else (share or 0.0)
-            fields: dict[str, Any] = {"counted": f"{rows:,} rows", "speed": f"{per_second((rows - done) / seconds)} rows/s"}
+            fields: dict[str, Any] = {"counted": f"{rows:,} {unit}", "speed": f"{per_second((rows - done) / seconds)} {unit}/s"}
             if score is not None and math.isfinite(score):
                 fields["score"] = f"score {score:.3f}"
             shown.update(task, completed=at, **fields)

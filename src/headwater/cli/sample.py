@@ -11,7 +11,7 @@ from headwater.cli.command import command
 from headwater.cli.failures import usage
 from headwater.cli.models import load
 from headwater.cli.options import ModelFile, Output, Reading, Seed, Talk
-from headwater.cli.tables import format_of, table_writer
+from headwater.cli.tables import format_of, in_parts, named_symbols, table_writer
 from headwater.cli.writing import check_output
 from headwater.registry import word_of
 
@@ -74,12 +74,12 @@ def _columns(model: Any, rows: Any, sources: Any) -> dict[str, Any]:
         lengths = [len(one) for one in rows]
         return {
             "sequence": np.repeat(np.arange(len(rows)), lengths),
-            "symbol": np.concatenate(rows),
+            "symbol": named_symbols(getattr(model, "schema_", None), np.concatenate(rows)),
             "component": np.repeat(np.asarray(sources), lengths),
         }
     columns = _named(model, rows)
     if np.ndim(sources) == 1:
-        return {**columns, **_parts({"source" if np.iscomplexobj(sources) else "component": sources})}
+        return {**columns, **in_parts({"source" if np.iscomplexobj(sources) else "component": sources})}
     return {**columns, **{f"weight{place}": values for place, values in enumerate(np.asarray(sources).T)}}
 
 
@@ -91,19 +91,7 @@ def _named(model: Any, rows: Any) -> dict[str, Any]:
     names = getattr(model, "feature_names_in_", None)
     if names is None or len(names) != dense.shape[1]:
         names = [f"c{place}" for place in range(dense.shape[1])]
-    return _parts(dict(zip(map(str, names), dense.T, strict=True)))
-
-
-def _parts(columns: dict[str, Any]) -> dict[str, Any]:
-    import numpy as np
-
-    parted: dict[str, Any] = {}
-    for name, values in columns.items():
-        if np.iscomplexobj(values):
-            parted |= {f"{name}_real": values.real, f"{name}_imag": values.imag}
-        else:
-            parted[name] = np.ascontiguousarray(values)
-    return parted
+    return in_parts(dict(zip(map(str, names), dense.T, strict=True)))
 
 
 def add_to(app: typer.Typer) -> None:

@@ -36,6 +36,27 @@ def format_of(path: Path | None, asked: str | None) -> str:
     return SUFFIXES[path.suffix.lower()]
 
 
+def in_parts(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns that tables can hold: complex numbers as two."""
+    import numpy as np
+
+    parted: dict[str, Any] = {}
+    for name, values in columns.items():
+        if np.iscomplexobj(values):
+            parted |= {f"{name}_real": values.real, f"{name}_imag": values.imag}
+        else:
+            parted[name] = np.ascontiguousarray(values)
+    return parted
+
+
+def named_symbols(schema: Mapping[str, Any] | None, symbols: Any) -> Any:
+    """Return symbols by their names, if a schema has names for them."""
+    import numpy as np
+
+    names = (schema or {}).get("symbols")
+    return np.asarray(symbols) if not names else np.asarray(names, dtype=str)[np.asarray(symbols, dtype=np.int64)]
+
+
 @contextmanager
 def table_writer(path: Path | None, format: str) -> Iterator[Write]:
     """Yield a function that writes columns by their names, as many rows at a time as it is given."""
