@@ -65,7 +65,7 @@ def run_contender(contest: Contest, algorithm: str) -> dict[str, Any]:
     """Learn by one algorithm in a process of its own, and return what it said."""
     asked = json.dumps({"contest": asdict(contest), "algorithm": algorithm})
     done = subprocess.run(
-        [sys.executable, "-m", "headwater.cli.contenders"], input=asked, capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-m", "headwater.cli.contenders"], input=asked, capture_output=True, text=True, check=False
     )
     try:
         return dict(json.loads(done.stdout.splitlines()[-1]))

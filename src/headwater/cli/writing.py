@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+
+from headwater.storage.replacing import replacing
 
 
 def check_output(path: Path | None) -> None:
@@ -29,20 +31,5 @@ def atomically(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():  # a device or a pipe has no name to take
         yield path
         return
-    final = path.resolve()
-    place = final.with_name(f".{final.name}.{os.getpid()}.part")
-    try:
+    with replacing(path) as place:
         yield place
-        with place.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(place, final)
-    except BaseException:
-        with suppress(OSError):
-            place.unlink()
-        raise
-    with suppress(OSError):  # not every file system lets a directory be synchronised
-        folder = os.open(final.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
