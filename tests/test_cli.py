@@ -183,6 +183,17 @@ NONSENSE = {
     "unknown reading": (["fit", "gaussian", "a.csv", "--read", "speed=3"], 2, "speed"),
     "target for none": (["fit", "gaussian", "a.csv", "--exclude", "id", "--target", "a"], 2, "gaussian does not take --target"),
     "no target": (["fit", "regression", "a.csv", "--exclude", "id"], 2, "regression needs --target"),
+    "data as output": (["fit", "gaussian", "a.csv", "-o", "a.csv"], 2, "would replace a.csv, which is read"),
+    "data as scores": (["score", "m.hw", "./a.csv", "-o", "a.csv"], 2, "would replace a.csv"),
+    "data as report": (["report", "m.hw", "a.csv", "-o", "a.csv"], 2, "would replace a.csv"),
+    "model as report": (["report", "m.hw", "-o", "m.hw"], 2, "would replace m.hw"),
+    "glob as table": (["convert", "a*.csv", "-o", "a.csv"], 2, "would replace a.csv"),
+    "folder as table": (["convert", ".", "--format", "csv", "-o", "a.csv"], 2, "would replace a.csv"),
+    "model as drawn": (["sample", "m.hw", "-o", "m.hw", "--output-format", "csv"], 2, "would replace m.hw"),
+    "part as merged": (["merge", "m.hw", "batch.hw", "-o", "m.hw"], 2, "would replace m.hw"),
+    "data as picture": (["compare", "gaussian", "a.csv", "--picture", "a.csv"], 2, "--picture a.csv would replace a.csv"),
+    "model as checkpoint": (["fit", "m.hw", "a.csv", "--checkpoint", "m.hw"], 2, "--checkpoint m.hw would replace m.hw"),
+    "two outputs": (["fit", "gaussian", "a.csv", "-o", "n.hw", "--report", "./n.hw"], 2, "both write to n.hw"),
     "no directory": (["fit", "gaussian", "a.csv", "-o", "nowhere/m.hw"], 1, "there is no directory"),
     "output is a directory": (["fit", "gaussian", "a.csv", "-o", "."], 1, "is a directory"),
     "output is a device": (["fit", "gaussian", "a.csv", "--exclude", "id", "-o", "/dev/null"], 1, "is no regular file"),
@@ -218,10 +229,10 @@ NONSENSE = {
 @pytest.mark.parametrize("name", NONSENSE)
 def test_nonsense_gets_one_sentence_and_an_exit_code(name, there, capsys):
     arguments, code, words = NONSENSE[name]
-    before = sorted(path.name for path in there.iterdir())
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in there.iterdir())
     assert main(arguments) == code
     assert words in said(capsys)
-    assert sorted(path.name for path in there.iterdir()) == before
+    assert sorted((path.name, path.stat().st_mtime_ns) for path in there.iterdir()) == before
 
 
 def test_a_place_that_is_read_only(there, tmp_path, capsys, monkeypatch):

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import typer
+from typer.models import ArgumentInfo, OptionInfo
 
-from headwater.cli.failures import failed
+from headwater.cli.failures import failed, usage
+from headwater.cli.writing import refuse_to_replace
 
 # What is shown in the help of each command.
 EXAMPLES: dict[str, tuple[str, ...]] = {}
 
 
-def command(app: typer.Typer, function: Callable[..., None], *, examples: str, name: str | None = None) -> None:
-    """Add a function to the commands. A parameter whose type is a record stands for all the options that the record lists."""
+def command(
+    app: typer.Typer, function: Callable[..., None], *, examples: str, name: str | None = None, in_place: Sequence[str] = ()
+) -> None:
+    """Add a function to the commands. A parameter whose type is a record stands for all the options that the record lists.
+
+    Options that are paths are written to, and must be none of the files that arguments name; `in_place` names an argument and
+    an option that may be the same.
+    """
     hints = get_type_hints(function, include_extras=True)
     parameters: list[Parameter] = []
     shared: list[Parameter] = []
@@ -34,6 +43,7 @@ def command(app: typer.Typer, function: Callable[..., None], *, examples: str, n
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
+        _refuse_to_replace(parameters, given, in_place)
         made = {
             record: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for record, kind in records.items()
         }
@@ -62,3 +72,26 @@ def _options(record: type[Any]) -> list[Parameter]:
         )
         for field in fields(record)
     ]
+
+
+def _refuse_to_replace(parameters: Sequence[Parameter], given: Mapping[str, Any], in_place: Sequence[str]) -> None:
+    """Refuse outputs that are inputs, or one another."""
+    found = {parameter.name: parameter.annotation.__metadata__[0] for parameter in parameters}
+    inputs = {name: _listed(given[name]) for name, one in found.items() if isinstance(one, ArgumentInfo)}
+    outputs = {
+        name: given[name] for name, one in found.items() if isinstance(one, OptionInfo) and isinstance(given[name], Path)
+    }
+    seen: dict[Path, str] = {}
+    for name, output in outputs.items():
+        option = (found[name].param_decls or (f"--{name}",))[0]
+        other = seen.setdefault(output.resolve(), option)
+        if other != option:
+            raise usage(f"{other} and {option} both write to {output}: choose another name for one of them")
+        read = [one for argument, ones in inputs.items() if not {argument, name} <= set(in_place) for one in ones]
+        refuse_to_replace(option, output, read)
+
+
+def _listed(value: Any) -> list[str]:
+    if value is None:
+        return []
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)]

@@ -149,4 +149,4 @@ def _tell(learned: Any, output: Path | None, report: Path | None, talk: Talk) ->
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    command(app, fit, examples=EXAMPLES)
+    command(app, fit, examples=EXAMPLES, in_place=("model", "output"))

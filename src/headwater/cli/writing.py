@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from headwater.cli.failures import usage
 
 
 def check_output(path: Path | None) -> None:
@@ -20,6 +22,26 @@ def check_output(path: Path | None) -> None:
     wanted = path if path.exists() and not path.is_file() else folder
     if not os.access(wanted, os.W_OK):
         raise PermissionError(f"the output {path} cannot be written: {wanted} is read-only")
+
+
+def refuse_to_replace(option: str, output: Path, inputs: Iterable[str]) -> None:
+    """Refuse an output that is one of the files that are read, by whatever name: what was read would be lost."""
+    if not output.is_file():
+        return
+    for path in _files(inputs):
+        if path.is_file() and path.samefile(output):
+            raise usage(f"{option} {output} would replace {path}, which is read: choose another name")
+
+
+def _files(inputs: Iterable[str]) -> Iterator[Path]:
+    from headwater.streams.sources import find_pieces
+
+    for one in inputs:
+        if Path(one).is_file():
+            yield Path(one)
+        elif one != "-":
+            with suppress(OSError, ValueError):  # what cannot be read is told by whoever reads it
+                yield from (Path(piece.name) for piece in find_pieces(one, any_suffix=True))
 
 
 @contextmanager
