@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from headwater.cli.failures import usage
+from headwater.cli.stopping import undone_when_stopped
 
 
 def check_output(path: Path | None) -> None:
@@ -53,6 +54,17 @@ def atomically(path: Path) -> Iterator[Path]:
         return
     final = path.resolve()
     place = final.with_name(f".{final.name}.{os.getpid()}.part")
+    with undone_when_stopped(lambda: place.unlink(missing_ok=True)):
+        yield from _replacing(place, final)
+    with suppress(OSError):  # not every file system lets a directory be synchronised
+        folder = os.open(final.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _replacing(place: Path, final: Path) -> Iterator[Path]:
     try:
         yield place
         with place.open("rb+") as file:
@@ -62,9 +74,3 @@ def atomically(path: Path) -> Iterator[Path]:
         with suppress(OSError):
             place.unlink()
         raise
-    with suppress(OSError):  # not every file system lets a directory be synchronised
-        folder = os.open(final.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
