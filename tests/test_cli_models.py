@@ -93,9 +93,13 @@ def test_every_kind_draws(word, learned, capsys):
     out, err = capsys.readouterr()
     assert err == ""
     rows = table(out)
+    assert ("state" in rows[0]) == word.endswith("hmm") and ("symbol" in rows[0]) == MODELS[word].kind._takes_symbols
     assert rows and all(np.isfinite(float(value)) for row in rows for value in row.values())
     assert main(["sample", file, *inputs, "--seed", "3"]) == 0
     assert capsys.readouterr().out == out
+    if word == "regression":
+        assert main(["sample", file, data, "-n", "2"]) == 2
+        assert "leave out -n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", MODELS)

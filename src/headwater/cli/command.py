@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import MISSING, fields
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -44,11 +46,13 @@ def command(
     @functools.wraps(function)
     def run(**given: Any) -> None:
         _refuse_to_replace(parameters, given, in_place)
+        quiet = given.get("quiet", False)
         made = {
             record: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for record, kind in records.items()
         }
         try:
-            function(**given, **made)
+            with _silenced() if quiet else nullcontext():
+                function(**given, **made)
         except (KeyboardInterrupt, BrokenPipeError) as error:  # before typer sees them
             raise typer.Exit(failed(error, debug=False)) from None
 
@@ -59,6 +63,18 @@ def command(
     words = "\n\n".join(" ".join(part.split()) for part in (function.__doc__ or "").split("\n\n"))
     EXAMPLES[name or function.__name__] = tuple(examples.strip().splitlines())
     app.command(name or function.__name__, help=f"{words}\n\n\b\nExamples:\n{shown}")(run)
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Keep the library from telling that it compiles kernels."""
+    logger = logging.getLogger("headwater")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _options(record: type[Any]) -> list[Parameter]:

@@ -51,7 +51,7 @@ Passes = Annotated[
     str | None,
     typer.Option(
         "--passes",
-        help="Passes over the data: 1 is a stream; auto goes on until it converges, with all rows in memory.",
+        help="Passes over the data: 1 is a stream; more, or auto, which goes on until it converges, hold all rows in memory.",
         show_default="1, or auto if the algorithm needs it",
     ),
 ]

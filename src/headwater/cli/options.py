@@ -66,6 +66,7 @@ class Reading:
     def stream(self, sources: Sequence[str], *, seed: int = 0, like: Any = None, **more: Any) -> Any:
         """Open the data, in the shape that a model has learned if one is given."""
         import headwater
+        from headwater.streams.sentences import StreamError
 
         asked = {**more, **self.arguments()}
         if like is not None and getattr(like, "schema_", None) is not None:
@@ -81,7 +82,12 @@ class Reading:
                 raise usage(f"--read takes what headwater.stream does, which has no {name!r}; it has {', '.join(known)}")
         if "shuffle" in asked:
             asked.setdefault("seed", seed)
-        return headwater.stream(sources[0] if len(sources) == 1 else list(sources), **asked)
+        try:
+            return headwater.stream(sources[0] if len(sources) == 1 else list(sources), **asked)
+        except (StreamError, OSError):
+            raise
+        except (ValueError, TypeError) as error:
+            raise usage(str(error)) from None
 
 
 Data = Annotated[
