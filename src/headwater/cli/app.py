@@ -23,7 +23,7 @@ from headwater.cli.failures import (
     silence_output,
     tell,
 )
-from headwater.cli.imports import leave_out_pandas
+from headwater.cli.imports import spare_imports
 from headwater.cli.provenance import remember
 from headwater.cli.stopping import stop_at_once
 
@@ -75,7 +75,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
         return run_command(list(argv))
     stop_at_once()
-    leave_out_pandas()
+    spare_imports()
     code = run_command(sys.argv[1:])
     if code != 0 or output_is_silenced():
         # Threads may wait for a pipe that nobody writes to any more, and Python would wait for them.

@@ -35,7 +35,12 @@ def parts_removed(path: Path) -> Any:
     """Let what is written beside a file, to take its name in the end, be removed if the process is stopped meanwhile."""
     final = path.resolve()
     before = set(_parts(final))
-    return undone_when_stopped(lambda: [part.unlink() for part in _parts(final) if part not in before])
+
+    def remove() -> None:
+        for part in set(_parts(final)) - before:
+            part.unlink()
+
+    return undone_when_stopped(remove)
 
 
 def _parts(path: Path) -> Iterator[Path]:
