@@ -64,7 +64,7 @@ class Companions:
         wrong = ~np.isfinite(values)
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise StreamError(f"{place} must have a finite number in each row, got {values[row]} in row {block.first + row}")
+            raise StreamError(f"{place} must have a finite number in each row, got {values[row]} in row {block.number(row)}")
         return np.array(values, dtype=np.float64)
 
     _weight = _target
@@ -77,7 +77,7 @@ class Companions:
         if unknown.any() and not self.relaxed:
             row = int(np.argmax(unknown))
             raise StreamError(
-                f"{place} has the label {of.words(column)[row].as_py()!r:.80} in row {block.first + row}, which is not among "
+                f"{place} has the label {of.words(column)[row].as_py()!r:.80} in row {block.number(row)}, which is not among "
                 f"the first ones: {listed(self.label_levels)}"
             )
         return places
@@ -98,7 +98,7 @@ def plan_companions(given: Mapping[str, str | None], types: Mapping[str, Any], s
     return Companions(given["target"], given["weight"], label, given["key"], levels)
 
 
-def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, Any]:
     """Put the companions of several blocks one after the other; what only some have is left out."""
     names = [name for name in ROLES.values() if all(name in part for part in parts)]
     return {name: np.concatenate([part[name] for part in parts]) if len(parts) > 1 else parts[0][name] for name in names}
@@ -114,5 +114,5 @@ def _whole(column: Any, block: Block, place: str) -> NDArray[np.int64]:
     wrong = (labels != np.round(labels)) | (labels < -1.0) | (labels > 2**31)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise StreamError(f"{place} must hold whole numbers from 0, got {values[row]} in row {block.first + row}")
+        raise StreamError(f"{place} must hold whole numbers from 0, got {values[row]} in row {block.number(row)}")
     return labels.astype(np.int64)

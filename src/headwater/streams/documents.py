@@ -16,6 +16,7 @@ from headwater.streams.blocks import Block
 from headwater.streams.choosing import refuse_twice, resolved
 from headwater.streams.columns import is_category, words
 from headwater.streams.companions import ROLES, Companions, joined, plan_companions
+from headwater.streams.keeping import Kept
 from headwater.streams.options import Options
 from headwater.streams.sentences import StreamError, reading
 from headwater.streams.tables import Head, chunk_rows_of, finder, wanted
@@ -60,6 +61,7 @@ class Recipe:
     companions: Companions = Companions()
     others: tuple[str, ...] | None = None
     chunk_rows: int = chunk_rows_of(GUESS)
+    kept: Kept = Kept()
 
     kinds = ("documents", "sequences", "tables")
     counted = True
@@ -98,13 +100,13 @@ class Recipe:
         """Return the columns to read from a table."""
         if self.text is None:
             raise StreamError(f"{place} is a table: name the column that holds the documents by text=")
-        return wanted([self.text], self.companions, self.others, names, place)
+        return wanted([self.text], self.companions, self.others, self.kept, names, place)
 
     def types(self) -> dict[str, Any]:
         """Return how to read the columns of a file that has no types of its own."""
         import pyarrow as pa
 
-        return {str(self.text): pa.string()} | self.companions.types()
+        return self.kept.types() | {str(self.text): pa.string()} | self.companions.types()
 
     def filtered(self, block: Block) -> Block:
         """A line without a word is a document, too."""
@@ -147,7 +149,7 @@ class _Counter:
             self.names = tuple(self.known)
         return Chunk(
             counts, None if self.recipe.buckets else self.names, start=start, schema=self.schema,
-            **joined([part[2] for part in found]),
+            kept=self.recipe.kept.values(blocks), **joined([part[2] for part in found]),
         )  # fmt: skip
 
     def _counted(self, block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, Any]]:

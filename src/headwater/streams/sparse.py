@@ -110,7 +110,7 @@ class Recipe:
             at = int(np.argmin(finite))
             row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
             raise StreamError(
-                f"{block.name} has a value that is not finite in column {rows.indices[at]}, row {block.first + row}"
+                f"{block.name} has a value that is not finite in column {rows.indices[at]}, row {block.number(row)}"
             )
 
 

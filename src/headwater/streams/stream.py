@@ -12,6 +12,7 @@ from typing import Any
 from headwater.chunk import Chunk
 from headwater.streams.ahead import ahead
 from headwater.streams.blocks import Block, grouped
+from headwater.streams.choosing import keeping
 from headwater.streams.formats import ANY, IN_MEMORY, MEMORY, Format, find_format, sniffed, suffix_format
 from headwater.streams.kinds import plan, refuse_kind
 from headwater.streams.options import Options, make_options
@@ -37,13 +38,14 @@ class Stream:
     @cached_property
     def _recipe(self) -> Any:
         """How chunks are made, which a look at the first rows tells."""
-        if self._like is not None:
+        if self._like is not None and not self._options.keep:
             return recipe_like(self._like, self._options)
         at, head = self._first_head()
         one, first = self._format(at), self._pieces[at]
         if getattr(head, "open", False) and len(self._pieces) > 1:
             head = widest([self._format(at).read().head(piece, self._said(at)) for at, piece in enumerate(self._pieces)])
-        return plan(one, head, self._options, first.name)
+        found = plan(one, head, self._options, first.name) if self._like is None else recipe_like(self._like, self._options)
+        return keeping(found, head, self._options, first.name) if self._options.keep else found
 
     def _first_head(self) -> tuple[int, Any]:
         """Look at the first piece that has rows."""
@@ -241,6 +243,7 @@ def stream(
     format: str | None = None,
     columns: Any = None,
     exclude: Any = None,
+    keep: Any = None,
     target: str | int | None = None,
     weight: str | int | None = None,
     label: str | int | None = None,
@@ -275,6 +278,9 @@ def stream(
         The format, if neither the ending of the name nor the first bytes tell it.
     columns, exclude : list of str or int, optional
         Columns to learn from, or to leave out, by name or by place; all by default.
+    keep : list of str or int, optional
+        Columns of a table that are passed along as `chunk.kept`, with the types of their file. They are not learned from,
+        unless `columns` names them, too, or the model that the rows are read like has learned from them.
     target, weight, label, key : str or int, optional
         Columns that become `y`, `sample_weight`, `labels` and `key` of a chunk.
     categories : {"refuse", "one-hot", "drop"}, default="refuse"
@@ -333,8 +339,8 @@ def stream(
     5000
     """
     options = make_options(
-        format=format, columns=columns, exclude=exclude, target=target, weight=weight, label=label, key=key, text=text,
-        categories=categories, missing=missing, chunk_rows=chunk_rows, shuffle=shuffle, seed=seed, header=header,
+        format=format, columns=columns, exclude=exclude, keep=keep, target=target, weight=weight, label=label, key=key,
+        text=text, categories=categories, missing=missing, chunk_rows=chunk_rows, shuffle=shuffle, seed=seed, header=header,
         delimiter=delimiter, array=array, width=width, vocabulary=vocabulary, lowercase=lowercase, shortest=shortest,
         stop_words=stop_words, symbols=symbols,
     )  # fmt: skip
