@@ -123,7 +123,7 @@ def test_missing_values(policy, rows, suffix, tmp_path):
     stream = hw.stream(path, missing=policy, chunk_rows=2)
     assert np.array_equal(dense(stream), rows, equal_nan=True)
     assert [len(chunk) for chunk in stream] == [2] * (len(rows) // 2)
-    refused(path, None, "has no value in column '(a|c0)', row 1: missing='drop' leaves such rows out")
+    refused(path, None, "has no value in column '(a|x0)', row 1: missing='drop' leaves such rows out")
 
 
 def test_types_of_csv_do_not_depend_on_the_first_block(tmp_path):
@@ -178,7 +178,7 @@ def test_lines_before_the_names(tmp_path):
     assert hw.stream(path).columns == ["a\nside", "b"]
     assert dense(hw.stream(path)).tolist() == [[1, 2]]
     path.write_text("1,2\n3,4\n")
-    assert hw.stream(path).columns == ["c0", "c1"]
+    assert hw.stream(path).columns == ["x0", "x1"]
     assert hw.stream(path, header=True).columns == ["1", "2"]
     assert dense(hw.stream(path, header=True)).tolist() == [[3, 4]]
     path.write_text("id,2019\n1,4\n")
@@ -383,3 +383,20 @@ def test_errors_count_the_rows_of_the_file(tmp_path):
     with pytest.raises(ValueError, match=r"infinite value in column '.0', row 3"):
         list(hw.stream(rows, missing="drop"))
     assert next(iter(hw.stream(rows[:3], columns=[0], missing="drop"))).X.tolist() == [[1], [2]]  # the other one may be missing
+
+
+def test_a_word_among_numbers_is_named_with_its_line(tmp_path):
+    refused(tmp_path / "a.csv", "x,y\n" + "1,2\n" * 20 + "1,oops\n", "has in column 'y', line 22: 'oops', which is no number")
+    refused(tmp_path / "a.csv", "x,y\n1,2\n1,oops\n", "holds no numbers in column 'y'")
+    path = tmp_path / "b.csv"
+    path.write_text("x,y\n" + "1,2\n" * 20 + "1,oops\n")
+    assert hw.stream(path, categories="one-hot").columns == ["x", "y=2", "y=oops"]
+
+
+def test_names_go_on_in_the_next_line(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('a,"na,me ""q""\nline",""\n1,2,3\n4,5,6\n')
+    stream = hw.stream(path)
+    assert stream.columns == ["a", 'na,me "q"\nline', ""]
+    assert dense(stream).tolist() == [[1, 2, 3], [4, 5, 6]]
+    refused(path, 'a,"b\nc"\n1,2\n1,x2\n' + "1,2\n" * 20, "line 4: 'x2', which is no number")

@@ -90,7 +90,7 @@ def _named(model: Any, rows: Any) -> dict[str, Any]:
     dense = dense.reshape(len(dense), -1)
     names = getattr(model, "feature_names_in_", None)
     if names is None or len(names) != dense.shape[1]:
-        names = [f"c{place}" for place in range(dense.shape[1])]
+        names = [f"x{place}" for place in range(dense.shape[1])]
     return in_parts(dict(zip(map(str, names), dense.T, strict=True)))
 
 

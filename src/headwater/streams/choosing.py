@@ -61,6 +61,9 @@ def resolved(name: str | int | None, names: tuple[str, ...], place: str, role: s
 
 def _inputs(chosen: list[str], head: Head, options: Options, place: str) -> tuple[Input, ...]:
     odd = [name for name in chosen if name in head.types and not of.is_number(head.types[name])]
+    if options.categories == "refuse" and head.guessed and head.sample:
+        # Where the reader meets what is no number, it can say the line.
+        odd = [name for name in odd if not (of.is_category(head.types[name]) and of.mostly_numbers(head.sample(name)))]
     if options.categories == "drop":
         return tuple(Input(name) for name in chosen if name not in odd)
     nested = [name for name in odd if not of.is_category(head.types[name])]

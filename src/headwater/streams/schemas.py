@@ -45,7 +45,7 @@ def _table(schema: Mapping[str, Any], options: Options) -> tables.Recipe:
     names = [one.name for one in chosen]
     _check(len(set(names)) == len(names), "inputs", names)
     named = _bool(schema, "named", True)
-    _check(named or all(name[:1] == "c" and name[1:].isdecimal() and len(name) < 12 for name in names), "inputs", names)
+    _check(named or all(name[:1] == "x" and name[1:].isdecimal() and len(name) < 12 for name in names), "inputs", names)
     missing = schema.get("missing", "refuse")
     _check(missing in MISSING, "missing", missing)
     missing = missing if options.missing == "refuse" else options.missing

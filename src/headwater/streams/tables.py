@@ -23,7 +23,7 @@ CHUNK_BYTES = 2**22
 class Head:
     """What a look at the first rows told: names and types of columns, and a way to the first values of each.
 
-    A matrix has no types; `named` says whether names were found or made up.
+    A matrix has no types; `named` says whether names were found or made up, `guessed` whether types were.
     """
 
     names: tuple[str, ...]
@@ -31,6 +31,7 @@ class Head:
     sample: Callable[[str], Any] | None = None
     named: bool = True
     complex: bool = False
+    guessed: bool = False
 
 
 @dataclass(frozen=True)
