@@ -300,7 +300,7 @@ def test_like_reads_as_a_model_was_taught(tmp_path):
         ({"columns": [1.5]}, "columns must name columns, or give their places"),
         ({"format": "xls"}, "format must be one of 'parquet', .*, got 'xls'"),
         ({"delimiter": "ab"}, "delimiter must be one character, got 'ab'"),
-        ({"vocabulary": "all"}, "vocabulary must be one of 'first', 'open', got 'all'"),
+        ({"vocabulary": "all"}, "vocabulary must be one of 'first', 'open', 'known', got 'all'"),
         ({"stop_words": ["a", "a"]}, "stop_words must hold each word once, got 'a' twice"),
     ],
 )

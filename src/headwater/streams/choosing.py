@@ -56,7 +56,7 @@ def resolved(name: str | int | None, names: tuple[str, ...], place: str, role: s
         return names[name]
     if name is None or (isinstance(name, str) and name in names):
         return name
-    raise StreamError(f"{role} names {name!r}, which {place} does not have; it has {listed(names)}")
+    raise StreamError(f"{role} names {name!r}, which {place} does not have; it has {listed(names) or 'no columns with names'}")
 
 
 def _inputs(chosen: list[str], head: Head, options: Options, place: str) -> tuple[Input, ...]:

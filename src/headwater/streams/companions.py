@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from headwater.streams import columns as of
 from headwater.streams.blocks import Block
-from headwater.streams.sentences import StreamError, listed
+from headwater.streams.options import Options
+from headwater.streams.sentences import StreamError, columns_called, listed
 
 ROLES = {"target": "y", "weight": "sample_weight", "label": "labels", "key": "key"}
 
@@ -96,6 +97,20 @@ def plan_companions(given: Mapping[str, str | None], types: Mapping[str, Any], s
     if label is not None and label in types and not of.is_number(types[label]):
         levels = of.levels(sample(label), f"column {label!r} of {place}")
     return Companions(given["target"], given["weight"], label, given["key"], levels)
+
+
+def refuse_roles(options: Options, place: str) -> None:
+    """Refuse names of columns where there are none: in lines of text or symbols."""
+    said = [name for name in ("columns", "exclude", "text", *ROLES) if getattr(options, name) not in (None, ())]
+    if said:
+        raise StreamError(f"{place} has lines and no columns, so that {said[0]}= names none: leave it out")
+
+
+def refuse_absent(companions: Companions, names: Sequence[str], place: str) -> None:
+    """Refuse rows without the columns that were named for them now; those that a model knows may be absent."""
+    lost = [] if companions.relaxed else [name for name in companions.names if name not in names]
+    if lost:
+        raise StreamError(f"{place} lacks the {columns_called(lost)}; beside its rows it has {listed(names) or 'none'}")
 
 
 def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from headwater.streams.sentences import reading
 
 CATEGORIES = ("refuse", "one-hot", "drop")
 MISSING = ("refuse", "drop", "keep", "blank", "zero")
-GROWTH = ("first", "open")
+GROWTH = ("first", "open", "known")
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,14 @@ class Stream:
         return self._meter.read()
 
     @property
+    def left_out(self) -> int:
+        """Words that were left out so far in the pass that began last, since the vocabulary does not have them.
+
+        Those of stop words and of words that are too short are not counted. After a pass, the number is that of all its rows.
+        """
+        return self._meter.left_out
+
+    @property
     def once(self) -> bool:
         """Whether there is only one pass: of standard input and of generators."""
         return any(piece.once for piece in self._pieces)
@@ -184,6 +192,7 @@ class Stream:
             begin = 0 if recipe.remembers else start
             for group in grouped(self._blocks(begin, meter), size):
                 chunk = make(group, begin)
+                meter.left_out = getattr(make, "left_out", 0)
                 begin = self.position(chunk)
                 if chunk.start >= start:
                     yield chunk
@@ -194,6 +203,7 @@ class Stream:
         begin = 0 if recipe.remembers else start // span * span
         for group in grouped(self._blocks(begin, meter), span):
             whole = make(group, begin)
+            meter.left_out = getattr(make, "left_out", 0)
             following = self.position(whole)
             for chunk in permuted(whole, size, self._options.seed, begin // span):
                 if chunk.start >= start:
@@ -297,7 +307,7 @@ def stream(
         Seed of the shuffling.
     like : model, mapping or Stream, optional
         Read in the way of the stream that a model learned from: its columns, levels and words. Unknown words are left out,
-        and companions may be absent.
+        unless the model has an open vocabulary, which then goes on growing; companions may be absent.
     header : bool, optional
         Whether the first row of a CSV file holds names; found out by default: names are no numbers.
     delimiter : str, optional
@@ -308,9 +318,10 @@ def stream(
         Number of columns of an svmlight file, which is otherwise looked for in the whole file.
     text : str or int, optional
         Column of a table that holds documents, to be counted like those of a text file.
-    vocabulary : {"first", "open"}, int or list of str, default="first"
+    vocabulary : {"first", "open", "known"}, int or list of str, default="first"
         Words of documents: those of the first documents (8 MB of them), all of them as they come (for a model with an open
-        vocabulary), a number of columns that words are hashed to, or the words, in a list or a file.
+        vocabulary), a number of columns that words are hashed to, or the words, in a list or a file. With `like`, "known"
+        leaves out words that a model with an open vocabulary does not know, since it is only asked and does not learn.
     lowercase : bool, default=True
         Whether words are made lower-case.
     shortest : int, default=1
@@ -347,4 +358,6 @@ def stream(
     if format is not None:
         find_format(format)
     schema = None if like is None else schema_of(like)
+    if schema is None and options.vocabulary == "known":
+        raise ValueError("vocabulary='known' means the words of a model: name it by like=")
     return Stream(find_pieces(source, any_suffix=format is not None), options, schema, prefetch)
