@@ -19,12 +19,12 @@ KEYS = np.arange(120) // 6
 DATA = {
     "gaussian": (ROWS, ["-k", "2"]),
     "multinomial": (np.abs(ROWS).round(), ["-k", "2"]),
-    "markov": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "c0", "--set", "n_symbols=3"]),
+    "markov": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "x0", "--set", "n_symbols=3"]),
     "regression": (ROWS, ["-k", "2", "--target", "c2"]),
     "lda": (np.abs(ROWS).round(), ["-k", "2"]),
     "nmf": (ROWS**2, ["-k", "2"]),
-    "hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "c0"]),
-    "categorical-hmm": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "c0", "--set", "n_features=3"]),
+    "hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0"]),
+    "categorical-hmm": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "x0", "--set", "n_features=3"]),
     "arrival": (ROWS + 1j * ROWS[::-1], []),
 }
 

@@ -106,7 +106,7 @@ def fit(
         start, commands = load_with_commands(Path(model))
     else:
         start, commands = make_model(entry_of(model), k, algorithm, half_life, seed, given or ()), []
-    stream = reading.stream(data, seed=seed, like=start if going_on else None)
+    stream = reading.stream(data, seed=seed, like=start if going_on else None, learns=True)
     effort = Effort(_passes(passes), checkpoint, checkpoint_rows, checkpoint_seconds)
     identity = {
         "model": model,

@@ -63,8 +63,8 @@ class Reading:
         asked = {name: value for name, value in asked.items() if value is not None}
         return {**asked, **assignments(self.read, "--read")}
 
-    def stream(self, sources: Sequence[str], *, seed: int = 0, like: Any = None, **more: Any) -> Any:
-        """Open the data, in the shape that a model has learned if one is given."""
+    def stream(self, sources: Sequence[str], *, seed: int = 0, like: Any = None, learns: bool = False, **more: Any) -> Any:
+        """Open the data, in the shape that a model has learned if one is given; one that learns may take up new words."""
         import headwater
         from headwater.streams.sentences import StreamError
 
@@ -74,6 +74,8 @@ class Reading:
                 if name in asked:
                     raise usage(f"the model knows what it was learned from: leave out --{name}")
             asked["like"] = like
+            if not learns:
+                asked["vocabulary"] = "known"
         elif like is not None and hasattr(like, "feature_names_in_"):
             asked.setdefault("columns", list(like.feature_names_in_))
         known = list(signature(headwater.stream).parameters)[1:]

@@ -95,7 +95,7 @@ def _named(model: Any, rows: Any) -> dict[str, Any]:
         return {"symbol": named_symbols(getattr(model, "schema_", None), dense[:, 0])}
     names = getattr(model, "feature_names_in_", None)
     if names is None or len(names) != dense.shape[1]:
-        names = [f"c{place}" for place in range(dense.shape[1])]
+        names = [f"x{place}" for place in range(dense.shape[1])]
     return in_parts(dict(zip(map(str, names), dense.T, strict=True)))
 
 
