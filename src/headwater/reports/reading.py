@@ -70,7 +70,7 @@ def read(model: Any, data: Any, most: int) -> Reading:
 def chunks_of(model: Any, data: Any) -> Iterator[Any]:
     """Chunks of what was given: a path, one chunk, array, matrix or frame, or any of these one after the other."""
     if isinstance(data, str | Path):
-        data = import_module("headwater").stream(data, like=model)
+        data = import_module("headwater").stream(data, like=model, vocabulary="known")
     if isinstance(data, Chunk) or hasattr(data, "shape") or hasattr(data, "dtypes"):
         yield data
     elif isinstance(data, Iterable):
