@@ -180,11 +180,31 @@ def test_notes_say_what_a_reader_should_know():
     model = hw.GaussianMixture(2, random_state=0).partial_fit(stream_of("gaussian")[0].X)
     notes = " ".join(model.describe().notes)
     assert "warm-up is not over (100 of about 2,000 rows)" in notes
-    assert "holds 100 raw rows" in notes
+    assert "holds 100 raw rows, which wait to be learned and are saved" in notes
+    rows = np.random.default_rng(0).normal(size=(2100, 1))
+    waits = hw.GaussianMixture(2, random_state=0).partial_fit(rows, labels=np.where(np.arange(2100) < 9, 0, -1)).describe()
+    assert "warm-up is not over (2,100 rows so far, since labels have named only some of the components)" in waits.notes[0]
+    one = hw.GaussianMixture(1, random_state=0).partial_fit(rows[:1]).describe()
+    assert "holds 1 raw row, which waits to be learned and is saved" in " ".join(one.notes)
     parts = [learned("gaussian").branch().partial_fit(stream_of("gaussian", seed=at)[0]) for at in (1, 2)]
     assert "2 models merged" in " ".join(hw.merge(parts).describe().notes)
     empty = hw.GaussianMixture(2, weights_init=[1.0, 0.0], means_init=[[0.0], [1e6]], random_state=0, max_iter=0)
     assert any("Component 1 has almost no weight" in note for note in empty.fit(np.arange(20.0)[:, None]).describe().notes)
+
+
+def test_chains_are_told_by_the_steps_in_which_they_differ():
+    rng = np.random.default_rng(0)
+    sequences = []
+    for at in range(200):  # all begin with 0; even ones stay where they are, odd ones go round
+        sequences.append(np.cumsum(np.append(0, rng.random(12) < (0.1 if at % 2 else 0.9))) % 3)
+    found = hw.MarkovMixture(2, random_state=0, warm_up=200).partial_fit(sequences).describe(values=4)
+    told = [{value.name: value for value in component.values} for component in found.components]
+    stays = next(one for one in told if "0 → 0" in one)
+    goes = next(one for one in told if "0 → 1" in one)
+    assert {"0 → 0", "1 → 1", "2 → 2"} <= stays.keys() and {"0 → 1", "1 → 2", "2 → 0"} <= goes.keys()
+    for value in (stays["0 → 0"], goes["1 → 2"]):
+        assert 0.85 < value.low < value.value < value.high < 0.95 and value.standing > 0.3
+    assert found.values_left_out == 3 + 9 - 4
 
 
 @pytest.mark.parametrize(("name", "value"), [("values", 0), ("components", 1.5), ("level", 1.0)])
