@@ -152,7 +152,7 @@ def test_inspect_shows_what_was_learned(there, capsys):
     assert told.splitlines() == [line.rstrip() for line in told.splitlines()]
     assert main(["inspect", "m.hw", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["rows"] == 400 and len(told["components"]) == 2
+    assert told["rows"] == 400 and len(told["components"]) == 2 and told["held_out"]["rows"] == 0
 
 
 def test_probabilities_that_are_high_are_shown(capsys):

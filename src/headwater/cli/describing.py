@@ -25,6 +25,12 @@ def print_description(model: Any) -> None:
             print(f"  and {hidden} more")
     for fact in described.facts:
         print(f"  {fact.name}: {_interval(fact.value, fact.low, fact.high)}")
+    history = getattr(model, "history_", None)
+    if history is not None and history.late_scored:
+        print(
+            f"Held-out score: {history.late_score:.4g} nats, the mean of the last half of the stream ({history.late_scored:,} "
+            f"{described.unit}, each scored before it was learned)."
+        )
     for note in described.notes:
         print(note)
 

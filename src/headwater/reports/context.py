@@ -230,7 +230,8 @@ def _course_of_stream(history: Any) -> dict[str, Any]:
     return {
         "figures": figures,
         "seconds": history.seconds,
-        "last": history.last_score,
+        "last": history.late_score,
+        "late": history.late_scored,
         "rows": history.seen,
         "scored": history.all_scored,
     }
