@@ -237,7 +237,7 @@ def test_files_must_fit_together(tmp_path):
     second.write_text("c,b,a\n3,2,1\n")
     assert dense(hw.stream([first, second]))[-1].tolist() == [1, 2, 3]
     text = write(tmp_path, "text", X)
-    with pytest.raises(ValueError, match=r"rows.txt holds lines of text, where a table were before"):
+    with pytest.raises(ValueError, match=r"rows.txt holds lines of text, where a table was before"):
         list(hw.stream([first, text]))
 
 
