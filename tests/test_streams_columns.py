@@ -237,7 +237,7 @@ def test_files_must_fit_together(tmp_path):
     second.write_text("c,b,a\n3,2,1\n")
     assert dense(hw.stream([first, second]))[-1].tolist() == [1, 2, 3]
     text = write(tmp_path, "text", X)
-    with pytest.raises(ValueError, match=r"rows.txt holds lines of text, where a table were before"):
+    with pytest.raises(ValueError, match=r"rows.txt holds lines of text, where a table was before"):
         list(hw.stream([first, text]))
 
 
@@ -400,3 +400,23 @@ def test_names_go_on_in_the_next_line(tmp_path):
     assert stream.columns == ["a", 'na,me "q"\nline', ""]
     assert dense(stream).tolist() == [[1, 2, 3], [4, 5, 6]]
     refused(path, 'a,"b\nc"\n1,2\n1,x2\n' + "1,2\n" * 20, "line 4: 'x2', which is no number")
+
+
+def test_answers_need_no_weights_and_labels(tmp_path):
+    rows = pa.table({"x": np.arange(40.0) % 7, "w": np.ones(40), "l": np.full(40, -1), "t": np.arange(40.0)})
+    mixture, regression = hw.GaussianMixture(2, random_state=0), hw.RegressionMixture(1, random_state=0)
+    for model, options in ((mixture, {"weight": "w", "label": "l"}), (regression, {"target": "t"})):
+        for chunk in hw.stream(rows, columns=["x"], **options):
+            model.partial_fit(**chunk)
+            with pytest.raises(ValueError, match=r"which would be lost: pass it on as partial_fit\(\*\*chunk\)"):
+                model.partial_fit(chunk)
+    (chunk,) = hw.stream(rows, like=mixture)
+    assert mixture.score_samples(chunk).shape == (40,)
+    (chunk,) = hw.stream(rows, like=regression)
+    assert np.array_equal(regression.predict(chunk), regression.predict(chunk["X"]))
+    (tmp_path / "a.seq").write_text("0 1 1\n1 0\n0 0 0 1\n")
+    (chunk,) = hw.stream(tmp_path / "a.seq")
+    chain = hw.MarkovMixture(1, random_state=0).partial_fit(**chunk)
+    assert np.array_equal(chain.score_samples(chunk), chain.score_samples(chunk.X, chunk.lengths))
+    with pytest.raises(ValueError, match="the chunk comes with lengths, which would be lost"):
+        chain.partial_fit(chunk)

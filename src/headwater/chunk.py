@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 # What may come with the rows, by the names that `partial_fit` gives them.
-COMPANIONS = ("y", "sample_weight", "labels", "lengths", "key")
+SEQUENCES = ("lengths", "key")
+COMPANIONS = ("y", "sample_weight", "labels", *SEQUENCES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +71,20 @@ class Chunk:
 
 
 def values_of(X: Any) -> Any:
-    """Return the rows of a chunk, and anything else as it is. What belongs to the rows must not be lost on the way."""
+    """Return the rows of a chunk, and anything else as it is. An answer needs no weights and labels, but whole sequences."""
     if not isinstance(X, Chunk):
         return X
-    lost = [name for name in X.keys() if name != "X"]  # noqa: SIM118
+    _refuse(X, SEQUENCES)
+    return X.X
+
+
+def refuse_lost(X: Any) -> None:
+    """Refuse a chunk that is to be learned without what belongs to its rows."""
+    if isinstance(X, Chunk):
+        _refuse(X, COMPANIONS)
+
+
+def _refuse(chunk: Chunk, names: Sequence[str]) -> None:
+    lost = [name for name in names if getattr(chunk, name) is not None]
     if lost:
         raise ValueError(f"the chunk comes with {' and '.join(lost)}, which would be lost: pass it on as partial_fit(**chunk)")
-    return X.X

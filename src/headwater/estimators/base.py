@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from headwater.chunk import Chunk
+from headwater.chunk import Chunk, refuse_lost
 from headwater.estimators import racing
 from headwater.estimators.telling import Telling
 from headwater.learner import Learner, advance, planted, widened
@@ -438,6 +438,7 @@ class StreamingEstimator(Telling):
     def _take(
         self, X: Any, sample_weight: Any, labels: Any, reset: bool, going_on: bool | None = None
     ) -> tuple[Batch, Learner]:
+        refuse_lost(X)
         rows = self._checked(X)
         if going_on is None:
             going_on = not reset or (self.warm_start and self._has_state())

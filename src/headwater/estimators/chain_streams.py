@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from headwater.chunk import refuse_lost
 from headwater.estimators.chain_answers import ChainAnswers
 from headwater.estimators.chains import Chunk, check_key, check_keys, check_lengths
 from headwater.estimators.racing import each_state
@@ -64,6 +65,7 @@ class ChainStreams(ChainAnswers):
         self : object
             The fitted estimator.
         """
+        refuse_lost(X)
         chunk = self._numbered(X, lengths, reset=True)
         if not np.any(chunk.sequences[1:] == chunk.sequences[:-1]):
             raise ValueError(
@@ -119,6 +121,7 @@ class ChainStreams(ChainAnswers):
 
     def _learn_rows(self, X: Any, lengths: Any, key: Any, scored: bool) -> Array:
         first = not self._has_state()
+        refuse_lost(X)
         chunk = self._numbered(X, lengths, reset=first, key=key, streaming=True)
         scores = self._learn_chunk(chunk, scored=scored)
         self._open = chunk.opened

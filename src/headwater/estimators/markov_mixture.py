@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from headwater.algorithms import Algorithm
-from headwater.chunk import values_of
+from headwater.chunk import Chunk, values_of
 from headwater.estimators.describing import (
     MOST_MATRICES,
     MOST_SYMBOLS,
@@ -221,6 +221,8 @@ weight_concentration_prior, n_threads, parts
 
     def _counted(self, X: Any, lengths: Any, y: Any = None, anew: bool = False) -> SparseRows:
         """Return the counts of sequences, unless they are counts already."""
+        if isinstance(X, Chunk) and X.lengths is not None and lengths is None:
+            X, lengths = X.X, X.lengths
         X = values_of(X)
         if isinstance(X, SparseRows):
             return X

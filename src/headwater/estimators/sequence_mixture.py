@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from headwater.chunk import Chunk
+from headwater.chunk import Chunk, refuse_lost
 from headwater.estimators.count_mixture import CountMixture
 from headwater.state import SparseRows
 from headwater.statistics import Array
@@ -28,6 +28,7 @@ class SequenceMixture(CountMixture):
 
     def _counts(self, X: Any, lengths: Any, y: Any = None, anew: bool = False) -> Any:
         """Return the counts of sequences, with what is known of how they were read."""
+        refuse_lost(X)
         counted = self._counted(X, lengths, y, anew)
         return Chunk(counted, schema=X.schema) if isinstance(X, Chunk) else counted
 

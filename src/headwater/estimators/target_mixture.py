@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from headwater.chunk import refuse_lost
 from headwater.estimators.mixture import MixtureEstimator
+from headwater.learner import Learner
+from headwater.state import Batch
 from headwater.statistics import Array
 from headwater.validation import LARGEST, check_row, check_rows, check_target, check_width
 
@@ -30,6 +33,10 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
 
     def _chunk(self, X: Any, y: Any = None) -> Pair:
         return Pair(X, y)
+
+    def _take(self, X: Any, *arguments: Any, **options: Any) -> tuple[Batch, Learner]:
+        refuse_lost(X.X)
+        return super()._take(X, *arguments, **options)
 
     def _checked(self, chunk: Pair) -> Array:
         owner = type(self).__name__

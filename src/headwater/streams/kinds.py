@@ -12,6 +12,7 @@ from headwater.streams.sentences import StreamError
 CALLED = {"tables": "a table", "sparse": "sparse rows", "documents": "lines of text", "sequences": "sequences"}
 # What names columns, or speaks of their values: lines have none.
 COLUMNS = ("columns", "exclude", "target", "weight", "label", "key", "text", "categories", "missing")
+WERE = {"tables": "a table was", "sparse": "sparse rows were", "documents": "lines of text were", "sequences": "sequences were"}
 HEADS = {"Head": "choosing", "SparseHead": "sparse"}
 
 
@@ -30,4 +31,4 @@ def plan(form: Format, head: Any, options: Options, place: str) -> Any:
 def refuse_kind(recipe: Any, kind: str, name: str) -> None:
     """Refuse rows that are of another kind than those before."""
     if kind not in recipe.kinds:
-        raise StreamError(f"{name} holds {CALLED[kind]}, where {CALLED[recipe.kinds[0]]} were before")
+        raise StreamError(f"{name} holds {CALLED[kind]}, where {WERE[recipe.kinds[0]]} before")

@@ -196,7 +196,8 @@ def wanted(
     lost = [name for name in dict.fromkeys(needed) if name not in present]
     if lost:
         raise StreamError(f"{place} lacks the {columns_called(lost)}; it has {listed(names)}")
-    if others is not None and (new := [name for name in names if name not in {*needed, *companions.names, *others}]):
+    known = {*needed, *companions.names, *(others or ())}
+    if others is not None and (new := [name for name in names if name not in known]):
         raise StreamError(f"{place} has the {columns_called(new)}, which the first file does not have: choose by columns=")
     return list(dict.fromkeys([*inputs, *(name for name in companions.names if name in present), *kept.names]))
 
