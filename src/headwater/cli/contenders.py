@@ -65,7 +65,7 @@ def _copied(model: Any, **changed: Any) -> Any:
 def run_contender(contest: Contest, algorithm: str) -> dict[str, Any]:
     """Learn by one algorithm in a process of its own, and return what it said."""
     asked = json.dumps({"contest": asdict(contest), "algorithm": algorithm})
-    command = [sys.executable, "-m", "headwater.cli.contenders"]
+    command = [sys.executable, "-P", "-m", "headwater.cli.contenders"]
     pipe = subprocess.PIPE
     with (
         subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from headwater.cli.failures import usage
 from headwater.cli.stopping import undone_when_stopped
+from headwater.storage.replacing import replacing
 
 
 def check_output(path: Path | None) -> None:
@@ -52,25 +53,5 @@ def atomically(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():  # a device or a pipe has no name to take
         yield path
         return
-    final = path.resolve()
-    place = final.with_name(f".{final.name}.{os.getpid()}.part")
-    with undone_when_stopped(lambda: place.unlink(missing_ok=True)):
-        yield from _replacing(place, final)
-    with suppress(OSError):  # not every file system lets a directory be synchronised
-        folder = os.open(final.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _replacing(place: Path, final: Path) -> Iterator[Path]:
-    try:
+    with replacing(path) as place, undone_when_stopped(lambda: place.unlink(missing_ok=True)):
         yield place
-        with place.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(place, final)
-    except BaseException:
-        with suppress(OSError):
-            place.unlink()
-        raise

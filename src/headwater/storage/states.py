@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,6 @@ from headwater.storage.trees import Damaged, Reader, Writer
 
 LONGEST_NAME = 64
 HEAVIEST = 1e60  # a stream
-MOST_PARTS = 4096
 
 
 def holds_rows(state: State) -> bool:
@@ -68,8 +68,17 @@ class StateReader:
     def __init__(self, reader: Reader, learner: Learner) -> None:
         self.reader, self.learner, self.width = reader, learner, learner.width
         self.model: Any = learner.model
-        self.zeros: Statistics = self.model.zeros(self.width)
-        self.prior = self.model.blank_prior(self.width)
+
+    @cached_property
+    def zeros(self) -> Statistics:
+        """Statistics of the right shape: zeros, which take no memory as long as nobody looks at them."""
+        found: Statistics = self.model.zeros(self.width)
+        return found
+
+    @cached_property
+    def prior(self) -> Any:
+        """A prior of the right shape. It is asked for when there are statistics of that shape already."""
+        return self.model.blank_prior(self.width)
 
     def state(self, tree: Any, path: str, part: bool = False) -> State:
         """Return the state."""
@@ -98,8 +107,8 @@ class StateReader:
         if reported is not None:
             reported = self._parameters(reported, state, f"{path}/reported")
         parts = self.reader.items(record["parts"], f"{path}/parts")
-        if (parts and part) or len(parts) > MOST_PARTS:
-            raise Damaged(f"{path} has parts in its parts, or too many of them")
+        if parts and (part or len(parts) != self.learner.parts):
+            raise Damaged(f"{path} has parts in its parts, or another number of them than it should")
         waiting = self.reader.items(record["waiting"], f"{path}/waiting")
         carry = record["carry"]
         if not self.model.chained and (carry is not None or waiting):
