@@ -11,7 +11,7 @@ from headwater.registry import MODELS
 
 FITTED = {
     "gaussian": ["z.npy", "-k", "2"], "lda": ["t.txt", "-k", "2"], "markov": ["s.seq", "-k", "2"], "hmm": ["z.npy", "-k", "2"],
-    "regression": ["z.npy", "--target", "c1"], "arrival": ["c.npy"], "nmf": ["i.npy", "-k", "2"],
+    "regression": ["z.npy", "--target", "x1"], "arrival": ["c.npy"], "nmf": ["i.npy", "-k", "2"],
 }  # fmt: skip
 FILES = [*(f"{word}.hw" for word in FITTED), "junk.hw", "none.hw"]
 DATA = [

@@ -114,7 +114,7 @@ def test_sequences_and_snapshots_are_converted(tmp_path, capsys):
     assert read(capsys.readouterr().out) == {"sequence": ["0", "0", "0", "1"], "symbol": ["home", "news", "home", "pay"]}
     np.save(tmp_path / "a.npy", np.array([[1.0 + 2.0j], [3.0 - 1.0j]]))
     assert main(["convert", str(tmp_path / "a.npy")]) == 0
-    assert read(capsys.readouterr().out) == {"c0_real": ["1", "3"], "c0_imag": ["2", "-1"]}
+    assert read(capsys.readouterr().out) == {"x0_real": ["1", "3"], "x0_imag": ["2", "-1"]}
 
 
 # Parts
