@@ -238,6 +238,7 @@ NONSENSE = {
     "merge text": (["merge", "m.hw", "text.hw"], 1, "text.hw"),
     "compare standard input": (["compare", "gaussian", "-"], 2, "can be read once"),
     "compare by none": (["compare", "gaussian", "a.csv", "--algorithms", "scvb0"], 2, "got 'scvb0'"),
+    "model to a table": (["convert", "m.hw", "-o", "m.parquet"], 2, "to a name that ends in .json, got m.parquet"),
     "convert to nothing": (["convert", "a.csv", "-o", "a.xls"], 2, "must end in one of"),
     "array to a terminal": (["convert", "a.csv", "--output-format", "npy"], 2, "name it by -o"),
 }
@@ -264,7 +265,7 @@ def test_a_disk_that_is_full(there, tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     assert main(["score", "m.hw", "a.csv", "-o", str(tmp_path / "s.csv")]) == 1
-    assert "No space left on device" in said(capsys)
+    assert "s.csv cannot be written: No space left on device" in said(capsys)
     assert main(["fit", "gaussian", "a.csv", "--exclude", "id", "-o", str(tmp_path / "m.hw")]) == 1
     assert "No space left on device" in said(capsys)
     assert not list(tmp_path.iterdir())

@@ -85,7 +85,7 @@ def test_scores_do_not_depend_on_chunks(word, learned, capsys, tmp_path):
 
 
 @pytest.mark.parametrize("word", MODELS)
-def test_every_kind_draws(word, learned, capsys):
+def test_every_kind_draws(word, learned, capsys, tmp_path):
     data, file = learned(word)
     capsys.readouterr()
     inputs = [data] if word == "regression" else ["-n", "5"]
@@ -100,6 +100,9 @@ def test_every_kind_draws(word, learned, capsys):
     if word == "regression":
         assert main(["sample", file, data, "-n", "2"]) == 2
         assert "leave out -n" in capsys.readouterr().err
+        np.save(tmp_path / "inputs.npy", DATA[word][0][:, :2])
+        assert main(["score", file, str(tmp_path / "inputs.npy"), "--rank"]) == 1
+        assert "can be ranked only with the target" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", MODELS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -112,9 +113,9 @@ def fit(
         "model": model,
         "start": fingerprint(Path(model)) if going_on and checkpoint is not None else None,
         "place": str(Path(model).resolve()) if going_on else None,
-        "parameters": None if going_on else repr(start),
+        "parameters": None if going_on else {name: repr(value) for name, value in start.get_params(deep=False).items()},
         "output": None if output is None else str(output.resolve()),
-        "reading": repr(reading),
+        "reading": asdict(reading),
         "passes": passes,
         "seed": seed,
     }

@@ -28,7 +28,7 @@ Rate = Annotated[
 Threshold = Annotated[float | None, typer.Option("--threshold", help="Score below which a row is odd.", show_default=False)]
 OnlyOdd = Annotated[bool, typer.Option("--only-odd", help="Write the odd rows alone.")]
 Rank = Annotated[bool, typer.Option("--rank", help="Add the share of usual rows that are odder.")]
-Probabilities = Annotated[bool, typer.Option("--probabilities", help="Add the probability of every component.")]
+Probabilities = Annotated[bool, typer.Option("--probabilities", help="Add the probability of every component, or its weight.")]
 Against = Annotated[
     str | None,
     typer.Option(

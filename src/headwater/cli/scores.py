@@ -54,6 +54,8 @@ def write_scores(
     with table_writer(output, form) as write, progress(talk, "scoring", stream.total_rows) as watch:
         for chunk in whole_sequences(model, stream):
             answers = answer(chunk)
+            if asked.rank and answers.scores is None:
+                raise ValueError("rows can be ranked only with the target, whose density is the score")
             columns = {**_place(chunk, answers, rows), **chunk.kept}
             columns |= _said(answers, asked, reference, threshold)
             if threshold is not None:
@@ -132,5 +134,5 @@ def _said(answers: Answers, asked: Asked, reference: Reference | None, threshold
     if asked.probabilities:
         if answers.shares is None:
             raise usage("this model has no components, so there are no --probabilities")
-        columns |= {f"p{number}": answers.shares[:, number] for number in range(answers.shares.shape[1])}
+        columns |= {f"{answers.called}{number}": answers.shares[:, number] for number in range(answers.shares.shape[1])}
     return columns

@@ -54,9 +54,14 @@ def stop_at_once() -> None:
             signal.signal(number, _stop)
 
 
+def finish_in_any_case() -> None:
+    """Let no signal spoil the end of a command that has done all it was to do."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _stop(number: int, frame: Any) -> None:
-    for one in SIGNALS:
-        signal.signal(one, signal.SIG_IGN)
+    finish_in_any_case()
     for undo in reversed(_to_undo):
         with suppress(Exception):
             undo()
