@@ -16,6 +16,7 @@ from headwater.cli import main, stopping, tables, writing
 from headwater.cli.app import app
 from headwater.cli.command import EXAMPLES
 from headwater.estimators.base import StreamingEstimator
+from headwater.streams import pieces
 
 COMMANDS = ("fit", "score", "inspect", "sample", "merge", "compare", "report", "convert", "demo", "version")
 
@@ -232,6 +233,7 @@ NONSENSE = {
     "keep nothing": (["score", "m.hw", "a.csv", "--keep", "z"], 1, "--keep names 'z'"),
     "unknown ending": (["score", "m.hw", "a.csv", "-o", "s.xls"], 2, "must end in one of"),
     "output format": (["score", "m.hw", "a.csv", "--output-format", "xls"], 2, "got 'xls'"),
+    "shuffled report": (["report", "m.hw", "a.csv", "--shuffle", "9"], 2, "leave out --shuffle"),
     "no length": (["sample", "m.hw", "--length", "5"], 2, "no --length"),
     "data to sample": (["sample", "m.hw", "a.csv"], 2, "without any data"),
     "one model twice": (["merge", "m.hw", "m.hw"], 1, "count"),
@@ -316,6 +318,9 @@ def test_a_pipe_that_ends_early(there, monkeypatch):
 def test_what_is_half_written_goes_when_the_process_is_stopped(there, tmp_path, monkeypatch):
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
+    spool = tmp_path / "spool"
+    spool.write_text("copied")
+    monkeypatch.setattr(pieces, "_spools", {str(spool)})
     before = [signal.getsignal(number) for number in stopping.SIGNALS]
     try:
         with writing.atomically(tmp_path / "[s].csv") as place, stopping.parts_removed(tmp_path / "[m].hw"):

@@ -155,6 +155,7 @@ def test_sequences_are_whole_however_they_are_cut():
         whole = list(whole_sequences(hw.MarkovMixture(), cut))
         assert np.concatenate([chunk.X for chunk in whole]).ravel().tolist() == list(range(12))
         assert np.concatenate([chunk.lengths for chunk in whole]).tolist() == [1, 6, 2, 3]
+        assert [chunk.start for chunk in whole] == np.cumsum([0, *map(len, whole[:-1])]).tolist()
         assert np.concatenate([chunk.kept["key"] for chunk in whole]).tolist() == ["a", "b", "c", "d"]
 
 

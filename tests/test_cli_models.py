@@ -75,6 +75,9 @@ def test_scores_do_not_depend_on_chunks(word, learned, capsys, tmp_path):
         out, err = capsys.readouterr()
         assert err == ""
         found.append(table(out))
+    if MODELS[word].kind._takes_sequences:
+        assert main(["score", file, data, "--keep", "x0"]) == 2
+        assert "leave out --keep" in capsys.readouterr().err
     assert len(found[0]) == len(found[1]) == (20 if word == "markov" else 120)
     for name in found[0][0]:
         one, other = ([row[name] for row in rows] for rows in found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,7 +30,7 @@ headwater fit gaussian small.csv -k 3 --passes auto  # until it converges
 headwater fit trades.hw more.parquet -o trades.hw    # goes on learning
 # killed on the way? the same command goes on:
 headwater fit gaussian big.csv -k 20 -o big.hw --checkpoint big.ckpt
-tail -f log.csv | headwater fit gaussian - --format csv -k 5 -o log.hw
+zcat log.csv.gz | headwater fit gaussian - --format csv -k 5 -o log.hw
 """
 
 _WORDS = ", ".join(MODELS)
@@ -124,7 +124,10 @@ def fit(
     if output is not None:
         write(learned, output, commands, raw_rows)
     if report is not None:
-        write_report(learned, None if stream.once else stream, report, commands, data)
+        # Rows are shown by their numbers in the data, whatever the order in which they were learned.
+        ordered = replace(reading, shuffle=None)
+        rows = None if stream.once else ordered.stream(data, like=start if going_on else None, learns=True)
+        write_report(learned, rows, report, commands, data)
     _tell(learned, output, report, talk)
 
 

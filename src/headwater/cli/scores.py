@@ -43,6 +43,8 @@ def write_scores(
     check_output(output)
     form = "jsonl" if talk.json and output is None and output_format is None else format_of(output, output_format)
     model = load(path)
+    if asked.keep and type(model)._takes_sequences:
+        raise usage("a score is that of a whole sequence, which has a key and no other column of its rows: leave out --keep")
     stream = reading.stream(data, like=model, keep=asked.keep)
     reference = _reference(model, stream, asked, talk, data)
     threshold = asked.threshold
