@@ -16,7 +16,7 @@ from headwater.cli.models import entry_of, fingerprint, load_with_commands, name
 from headwater.cli.options import Data, Output, Reading, Seed, Talk
 from headwater.cli.provenance import this_command, write
 from headwater.cli.report import write_report
-from headwater.cli.settings import make_model
+from headwater.cli.settings import growing, make_model
 from headwater.cli.writing import check_output
 from headwater.registry import MODELS
 
@@ -106,7 +106,9 @@ def fit(
             raise usage(f"{name} cannot be given to a model that goes on learning: it keeps its parameters")
         start, commands = load_with_commands(Path(model))
     else:
-        start, commands = make_model(entry_of(model), k, algorithm, half_life, seed, given or ()), []
+        entry = entry_of(model)
+        start = make_model(entry, k, algorithm, half_life, seed, growing(entry, reading.vocabulary, given or ()))
+        commands = []
     stream = reading.stream(data, seed=seed, like=start if going_on else None, learns=True)
     effort = Effort(_passes(passes), checkpoint, checkpoint_rows, checkpoint_seconds)
     identity = {

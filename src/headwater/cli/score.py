@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import typer
@@ -65,6 +66,8 @@ def score(
 
     if rate is not None and threshold is not None:
         raise usage("--rate and --threshold both say what is odd: give one of them")
+    if threshold is not None and math.isnan(threshold):
+        raise usage("--threshold must be a number, got nan")
     if only_odd and rate is None and threshold is None:
         raise usage("--only-odd needs --rate or --threshold, which say what is odd")
     if against not in (None, "learned", "data"):
