@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from headwater import datasets, registry
 from headwater.cli import main, stopping, tables, writing
 from headwater.cli.app import app
 from headwater.cli.command import EXAMPLES
+from headwater.cli.describing import print_description
 from headwater.estimators.base import StreamingEstimator
 from headwater.streams import pieces
 
@@ -150,10 +152,22 @@ def test_a_report_is_a_page(there, tmp_path, capsys):
 
 def test_inspect_shows_what_was_learned(there, capsys):
     assert main(["inspect", "m.hw"]) == 0
-    assert "2 components: 400 rows of 2 columns" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "2 components: 400 rows of 2 columns" in told
+    assert told.splitlines() == [line.rstrip() for line in told.splitlines()]
     assert main(["inspect", "m.hw", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["rows"] == 400 and len(told["components"]) == 2
+    assert told["rows"] == 400 and len(told["components"]) == 2 and told["held_out"]["rows"] == 0
+
+
+def test_probabilities_that_are_high_are_shown(capsys):
+    chain = hw.CategoricalHMM(2, init_params="", random_state=0)
+    chain.startprob_, chain.transmat_ = np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.1, 0.9]])
+    chain.emissionprob_ = np.array([[0.96, 0.01, 0.01, 0.01, 0.01], [0.1, 0.2, 0.2, 0.2, 0.3]])
+    print_description(chain.partial_fit(chain.sample(300, random_state=0)[0]))
+    told = capsys.readouterr().out.splitlines()
+    row = next(line for line in told if line.split()[:1] == ["0"])
+    assert re.search(r"average, 0 0\.9\d*, ", row)
 
 
 NONSENSE = {

@@ -190,7 +190,7 @@ def test_progress_is_for_terminals(monkeypatch):
     with progress.progress(Talk(), "learning", 1000) as watch:
         watch(500, -2.5)
     told = shown.getvalue()
-    assert "learning" in told and "500 rows" in told and "rows/s" in told and "score -2.500" in told and "left" in told
+    assert "learning" in told and "500 rows" in told and "rows/s" in told and "held-out score -2.500" in told and "left" in told
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with progress.progress(Talk(), "learning", 1000) as watch:
         watch(500)

@@ -70,6 +70,12 @@ def test_a_rate_is_that_of_rows_that_were_learned_if_they_are_known(scores, plac
     assert "use --against data" in capsys.readouterr().err
 
 
+def test_a_rate_of_nothing_and_one_that_is_too_fine(scores, place, capsys):
+    assert set(read(scores("--rate", "0", model="late.hw"))["odd"]) == {"false"}
+    assert main(["score", "late.hw", "a.csv", "--rate", "0.000001", "-o", "s.csv", "-q"]) == 0
+    assert "note: --rate 1e-06 is finer than the " in capsys.readouterr().err
+
+
 def test_only_odd_rows_with_what_names_them(scores):
     found = read(scores("--threshold", "-6", "--only-odd", "--keep", "name"))
     assert 0 < len(found["row"]) < 100 and found["name"] == [f"row, {row}" for row in found["row"]]

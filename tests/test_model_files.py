@@ -270,6 +270,18 @@ def test_symbols_beyond_the_table_are_refused(files):
         saving.from_bytes(remade(files["symbols"], lambda h, a: a["state/buffer/X"].fill(1e6)))
 
 
+def test_rows_of_another_width_are_refused(tmp_path):
+    """A kernel would write beyond its memory."""
+    X = rows(40, 3)
+    data = saving.to_bytes(hw.RegressionMixture(1, random_state=0).partial_fit(X, X[:, 0]))
+
+    def change(header, arrays):
+        arrays["state/buffer/X"] = np.ascontiguousarray(arrays["state/buffer/X"][:, :2])
+
+    with pytest.raises(Damaged, match="has the shape"):
+        saving.from_bytes(remade(data, change))
+
+
 def test_random_states_beyond_their_memory_are_refused():
     """NumPy would read beyond it."""
     model = hw.GaussianMixture(1, random_state=np.random.RandomState(0)).partial_fit(rows(20))

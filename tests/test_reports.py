@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 import headwater as hw
 from headwater.chunk import Chunk
 from headwater.reports import context, reading
-from headwater.reports.numbers import number, percent, with_spread
+from headwater.reports.numbers import between, number, percent, with_spread
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
@@ -237,6 +237,12 @@ def test_numbers_are_read():
     assert with_spread(1016.6999, 6.4971) == ("1,016.70", "6.50")
     assert with_spread(4.4e-16, 0.3162) == ("0.000", "0.316")
     assert with_spread(1.0, None) == ("1", "")
+    assert with_spread(1e9 + 5.0, 0.99, 2) == ("1,000,000,005.00", "0.99")
+    assert with_spread(-0.001, 1.02, 2) == ("0.00", "1.02")
+    assert with_spread(1.25e13, 2.5e11) == ("1.25e+13", "2.5e+11")
+    assert with_spread(2.5e-8, 3e-9) == ("2.5e-08", "3e-09")
+    assert with_spread(7.0, 1e-150) == ("7", "1e-150") and with_spread(7.0, 0.0) == ("7", "0")
+    assert between(999.991, 1000.012) == "999.991 to 1,000.012" and between(None, 1.0) == ""
 
 
 def broad(kind):

@@ -15,9 +15,10 @@ from headwater.statistics import Array
 FIRST_EVERY = 64  # rows from one point to the next, to begin with
 MOST_POINTS = 256
 MOST_WEIGHTS = 32  # components whose weights are kept
-MOST_SCORES = 1024  # of a window, evenly spaced
-MOST_LOWEST = 256  # of a window
-FORMAT = 1
+LEAST_WINDOW = 1024  # scores of the first window
+LOWEST = 128  # scores of a window that are kept one by one; above, a score may stand for this part of all below it
+TOGETHER = 4096  # scores of a window after which those that lie close are put together
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -39,27 +40,44 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Scores of a stretch of rows: one in `stride`, and the lowest of all."""
+    """Scores of a stretch of rows, each standing for some of them: the lowest for one, those above for ever more.
+
+    So what is known of a share is as good for small shares as for large ones, relative to them, and what is kept grows with the
+    logarithm of the rows. Which scores are put together depends on the rows alone, not on the chunks in which they come.
+    """
 
     start: int = 0
     scored: int = 0
-    stride: int = 1
-    even: Array = field(default_factory=lambda: np.empty(0))
-    lowest: Array = field(default_factory=lambda: np.empty(0))
+    scores: Array = field(default_factory=lambda: np.empty(0))
+    rows: Array = field(default_factory=lambda: np.empty(0))
 
     @property
     def size(self) -> int:
         """Scores it has in the end: as many as came before it, so that two windows hold half of the stream or more."""
-        return max(self.start, MOST_SCORES)
+        return max(self.start, LEAST_WINDOW)
 
     def after(self, scores: Array) -> Window:
         """Return the window with more scores."""
-        stride, even = self.stride, np.append(self.even, scores[-self.scored % self.stride :: self.stride])
-        while len(even) > MOST_SCORES:
-            stride, even = 2 * stride, even[::2]
-        low = scores if len(self.lowest) < MOST_LOWEST else scores[scores < self.lowest[-1]]
-        lowest = np.sort(np.append(self.lowest, low))[:MOST_LOWEST] if len(low) else self.lowest
-        return Window(self.start, self.scored + len(scores), stride, even, lowest)
+        kept, rows, scored = self.scores, self.rows, self.scored
+        while len(scores):
+            new, scores = np.split(scores, [min(TOGETHER - scored % TOGETHER, len(scores))])
+            kept, rows, scored = np.append(kept, new), np.append(rows, np.ones(len(new))), scored + len(new)
+            if scored % TOGETHER == 0:
+                kept, rows = together(kept, rows)
+        return Window(self.start, scored, kept, rows)
+
+
+def together(scores: Array, rows: Array) -> tuple[Array, Array]:
+    """Put scores together that lie close to each other, by the number of rows below them; in rising order."""
+    order = np.argsort(scores, kind="stable")
+    scores, rows = scores[order], rows[order]
+    below = np.cumsum(rows) - 0.5 * rows
+    # One group for each of the lowest, and then as many for each power of e.
+    groups = np.where(below < LOWEST, below, LOWEST * (1.0 + np.log(np.maximum(below, LOWEST) / LOWEST)))
+    first = np.flatnonzero(np.diff(np.floor(groups), prepend=-1.0))
+    whole = np.add.reduceat(rows, first)
+    shares = rows / np.repeat(whole, np.diff(first, append=len(rows)))  # a sum of scores could overflow
+    return np.add.reduceat(scores * shares, first), whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,36 +137,44 @@ class History:
             return self.total / self.scored
         return next((point.score for point in reversed(self.points) if point.scored), math.nan)
 
+    @property
+    def late_scored(self) -> int:
+        """Rows of the last half of the stream that were scored."""
+        return self.scored + sum(point.scored for point in self._late)
+
+    @property
+    def late_score(self) -> float:
+        """Mean score of the last half of the stream, each row scored before it was learned; NaN if none was."""
+        total = self.total + sum(point.score * point.scored for point in self._late)
+        return total / self.late_scored if self.late_scored else math.nan
+
+    @property
+    def _late(self) -> list[Point]:
+        return [point for point in self.points if point.scored and point.rows > self.seen // 2]
+
+    @property
+    def usual(self) -> tuple[Array, Array]:
+        """Scores of late rows before they were learned, in rising order, and how many rows each stands for."""
+        scores = np.concatenate([self.before.scores, self.now.scores])
+        rows = np.concatenate([self.before.rows, self.now.rows])
+        order = np.argsort(scores, kind="stable")
+        return scores[order], rows[order]
+
     def threshold(self, rate: float) -> float:
         """Return the score below which this share of late rows fell, before they were learned: an anomaly threshold.
 
         Parameters
         ----------
         rate : float
-            Share of rows that are to be called odd, between 0 and 1.
+            Share of rows that are to be called odd, from 0 (none) to 1 (all). If it is less than one in those that were
+            scored, the threshold is the lowest score of them.
 
         Returns
         -------
         threshold : float
             A score as `score_samples` makes it, of the last half of the stream or more; NaN if nothing was scored.
         """
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0.0 < rate < 1.0:
-            raise ValueError(f"rate must lie between 0 and 1, got {rate!r}")
-        windows = [window for window in (self.before, self.now) if window.scored]
-        if not windows:
-            return math.nan
-        scored = sum(window.scored for window in windows)
-        lowest = np.sort(np.concatenate([window.lowest for window in windows]))
-        # Below the least of the highest that the windows kept, all of the lowest are known.
-        known = min(window.lowest[-1] if window.scored > MOST_LOWEST else math.inf for window in windows)
-        place = rate * scored
-        if place < np.searchsorted(lowest, known, side="right"):
-            return float(lowest[int(place)])
-        even = np.concatenate([window.even for window in windows])
-        shares = np.concatenate([np.full(len(window.even), window.scored / len(window.even)) for window in windows])
-        order = np.argsort(even, kind="stable")
-        below = np.cumsum(shares[order])
-        return float(even[order][min(int(np.searchsorted(below, place)), len(even) - 1)])
+        return quantile(*self.usual, rate)
 
     # What happens to it
 
@@ -204,8 +230,7 @@ class History:
             "total": self.total,
             "scored": self.scored,
             "windows": [
-                {"start": one.start, "scored": one.scored, "stride": one.stride, "even": one.even.tolist(),
-                 "lowest": one.lowest.tolist()}
+                {"start": one.start, "scored": one.scored, "scores": one.scores.tolist(), "rows": one.rows.tolist()}
                 for one in (self.before, self.now)
             ],
         }  # fmt: skip
@@ -217,6 +242,19 @@ class History:
             return _read(found)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"this is no history of a stream that can be read: {error}") from error
+
+
+def quantile(scores: Array, rows: Array, rate: float) -> float:
+    """Return the score below which a new row falls with this probability; scores rise, and stand for some rows each."""
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0.0 <= rate <= 1.0:
+        raise ValueError(f"rate must lie between 0 and 1, got {rate!r}")
+    if not len(scores):
+        return math.nan
+    if rate in (0.0, 1.0):
+        return -math.inf if rate == 0.0 else math.inf
+    # n scores cut the line into n + 1 pieces that are equally probable.
+    places = np.cumsum(rows) - 0.5 * (rows - 1.0)
+    return float(np.interp(rate * (float(np.sum(rows)) + 1.0), places, scores))
 
 
 def _number(components: tuple[int, ...], known: int) -> int:
@@ -274,20 +312,18 @@ def _perhaps(value: Any, name: str) -> float:
     return math.nan if value is None else _real(value, name)
 
 
-def _reals(values: Any, name: str, most: int) -> Array:
-    if not isinstance(values, list) or len(values) > most:
-        raise ValueError(f"{name} must be a list of at most {most} numbers, got {values!r:.40}")
+def _reals(values: Any, name: str, most: int | None = None) -> Array:
+    if not isinstance(values, list) or (most is not None and len(values) > most):
+        raise ValueError(f"{name} must be a list of {'' if most is None else f'at most {most} '}numbers, got {values!r:.40}")
     return np.array([_real(value, name) for value in values])
 
 
 def _window(found: Any) -> Window:
     window = Window(
-        _whole(found, "start"), _whole(found, "scored"), _whole(found, "stride", 1),
-        _reals(found["even"], "even", MOST_SCORES), _reals(found["lowest"], "lowest", MOST_LOWEST),
+        _whole(found, "start"), _whole(found, "scored"), _reals(found["scores"], "scores"), _reals(found["rows"], "rows")
     )  # fmt: skip
-    wanted = -(-window.scored // window.stride), min(window.scored, MOST_LOWEST)
-    if (len(window.even), len(window.lowest)) != wanted or np.any(np.diff(window.lowest) < 0.0):
-        raise ValueError(f"a window of {window.scored} scores must keep {wanted[0]} of them and the {wanted[1]} lowest")
+    if len(window.scores) != len(window.rows) or np.any(window.rows < 1.0) or window.rows.sum() != window.scored:
+        raise ValueError(f"a window of {window.scored} scores must keep some that stand for as many rows")
     return window
 
 

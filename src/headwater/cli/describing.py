@@ -13,6 +13,8 @@ COMPONENTS, VALUES = 12, 4
 def print_description(model: Any) -> None:
     """Print what a model has learned."""
     described = model.describe()
+    if "probability" in described.value:  # which of them tell most is known to the model alone: not the lowest, however odd
+        described = model.describe(values=VALUES)
     print(described.title)
     if described.components:
         shown = described.components[:COMPONENTS]
@@ -23,6 +25,12 @@ def print_description(model: Any) -> None:
             print(f"  and {hidden} more")
     for fact in described.facts:
         print(f"  {fact.name}: {_interval(fact.value, fact.low, fact.high)}")
+    history = getattr(model, "history_", None)
+    if history is not None and history.late_scored:
+        print(
+            f"Held-out score: {history.late_score:.4g} nats, the mean of the last half of the stream ({history.late_scored:,} "
+            f"{described.unit}, each scored before it was learned)."
+        )
     for note in described.notes:
         print(note)
 
@@ -32,12 +40,15 @@ def _values(component: Any) -> str:
     values = list(component.values)
     if len(values) > VALUES and any(value.standing is not None for value in values):
         values.sort(key=lambda value: -abs(value.standing or 0.0))
-    parts = [f"{value.name} {number(value.value)}{_spread(value.spread)}" for value in values[:VALUES]]
+    parts = [f"{value.name} {_with_spread(value.value, value.spread)}" for value in values[:VALUES]]
     return ", ".join([*([component.remark] if component.remark else []), *parts])
 
 
-def _spread(spread: float | None) -> str:
-    return "" if spread is None else f"±{number(spread)}"
+def _with_spread(value: float, spread: float | None) -> str:
+    """A number in three digits; if it varies, in as many as that says something about."""
+    from headwater.reports.numbers import with_spread
+
+    return number(value) if spread is None else "±".join(with_spread(value, spread, 2)).replace("\u2212", "-")
 
 
 def _interval(value: float, low: float | None, high: float | None) -> str:
@@ -46,4 +57,4 @@ def _interval(value: float, low: float | None, high: float | None) -> str:
 
 def number(value: float) -> str:
     """Return a number in three digits, with commas in large ones."""
-    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.3g}"
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e12 else f"{value:.3g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
@@ -54,7 +55,12 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     console = Console(file=sys.stdout, highlight=False)
-    if not console.is_terminal:  # a file has room for lines of any length
-        console = Console(file=sys.stdout, highlight=False, width=WIDEST)
-        console.width = console.measure(table).maximum
+    if console.is_terminal:
+        console.print(table)
+        return
+    # A file has room for lines of any length, and no use for spaces at their ends.
+    text = io.StringIO()
+    console = Console(file=text, highlight=False, width=WIDEST)
+    console.width = console.measure(table).maximum
     console.print(table)
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))

@@ -20,7 +20,9 @@ def inspect(model: ModelFile, talk: Talk) -> None:
     """Show what a model has learned: its components, how heavy they are, what stands out in each, and how sure it is."""
     learned, commands = load_with_commands(model)
     if talk.json:
-        print_json({**learned.describe().to_dict(), "commands": commands})
+        history = getattr(learned, "history_", None)
+        held_out = None if history is None else {"score": history.late_score, "rows": history.late_scored}
+        print_json({**learned.describe().to_dict(), "held_out": held_out, "commands": commands})
         return
     print_description(learned)
     for command in commands:

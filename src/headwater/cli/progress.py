@@ -1,4 +1,4 @@
-"""Progress on standard error: rows, rows per second, the score of rows not yet learned, time left; for terminals alone."""
+"""Progress on standard error: rows, rows per second, the held-out score of the last half, time left; for terminals alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headwater.cli.options import Talk
 
 
 class Watch(Protocol):
-    """Takes note of the rows done so far, and of how well the newest were foretold."""
+    """Takes note of the rows done so far, and of how well those of the last half were foretold."""
 
     def __call__(self, rows: int, score: float | None = None, share: float | None = None) -> None: ...
 
@@ -52,7 +52,7 @@ def progress(talk: Talk, title: str, total: int | None = None, done: int = 0, un
             at = rows if total is not None else (share or 0.0)
             fields: dict[str, Any] = {"counted": f"{rows:,} {unit}", "speed": f"{per_second((rows - done) / seconds)} {unit}/s"}
             if score is not None and math.isfinite(score):
-                fields["score"] = f"score {score:.3f}"
+                fields["score"] = f"held-out score {score:.3f} (last half)"
             shown.update(task, completed=at, **fields)
 
         yield watch

@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.history import quantile
+
 # Scores that are kept of a first pass; more than enough for a threshold at a rate of one in ten thousand.
 KEPT = 2**20
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Scores to compare with, sorted, each standing for some rows; where they come from, and the history, if it is one."""
+    """Scores to compare with, sorted, each standing for some rows; and where they come from."""
 
     scores: NDArray[np.float64]
     rows: NDArray[np.float64]
     origin: str
-    history: Any = None
 
     def ranks(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the share of usual rows whose scores are lower: near 0 is odd."""
@@ -29,10 +30,14 @@ class Reference:
 
     def threshold(self, rate: float) -> float:
         """Return the score below which so large a share of usual rows lies."""
-        if self.history is not None and 0.0 < rate < 1.0:
-            return float(self.history.threshold(rate))
-        below = np.cumsum(self.rows)
-        return float(self.scores[min(int(np.searchsorted(below, rate * below[-1], side="right")), len(self.scores) - 1)])
+        return quantile(self.scores, self.rows, rate)
+
+    def too_fine(self, rate: float) -> str:
+        """Return a sentence if a rate is finer than what is known, or nothing."""
+        known = int(self.rows.sum())
+        if rate == 0.0 or rate * known >= 1.0:
+            return ""
+        return f"note: --rate {rate:g} is finer than the {known:,} usual scores that are known: odd is what is below them all"
 
 
 def collected(batches: Iterable[NDArray[np.float64]], origin: str, seed: int = 0) -> Reference:
@@ -57,10 +62,7 @@ def collected(batches: Iterable[NDArray[np.float64]], origin: str, seed: int = 0
 def learned(model: Any) -> Reference | None:
     """Return the scores that a model keeps of rows as they were before it learned them, if it does."""
     history = getattr(model, "history_", None)
-    windows = [] if history is None else [window for window in (history.before, history.now) if window.scored]
-    if not windows:
+    if history is None or not history.now.scored:
         return None
-    scores = np.concatenate([window.even for window in windows])
-    rows = np.concatenate([np.full(len(window.even), window.scored / len(window.even)) for window in windows])
-    order = np.argsort(scores, kind="stable")
-    return Reference(scores[order], rows[order], "learned", history)
+    scores, rows = history.usual
+    return Reference(scores, rows, "learned")

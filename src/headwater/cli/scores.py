@@ -12,7 +12,7 @@ import numpy as np
 
 from headwater.chunk import Chunk
 from headwater.cli.display import print_json
-from headwater.cli.failures import usage
+from headwater.cli.failures import tell, usage
 from headwater.cli.models import load
 from headwater.cli.options import Reading, Talk
 from headwater.cli.progress import progress, share_read
@@ -51,6 +51,8 @@ def write_scores(
     if asked.rate is not None:
         assert reference is not None
         threshold = reference.threshold(asked.rate)
+        if reference.too_fine(asked.rate):
+            tell(reference.too_fine(asked.rate))
     rows, odd, total = 0, 0, 0.0
     answer = scorer(model, asked.probabilities)
     with table_writer(output, form) as write, progress(talk, "scoring", stream.total_rows) as watch:

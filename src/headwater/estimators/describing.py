@@ -78,17 +78,22 @@ def telling_columns(weights: Array, means: Array, variances: Array, most: int) -
 def telling_words(probabilities: Array, overall: Array, most: int) -> NDArray[np.int64]:
     """Words that a component is known by, which are probable, and more so than elsewhere; the most probable first."""
     frequent = np.argsort(-probabilities, kind="stable")[: max(50, 10 * most)]
-    own = np.log(np.maximum(probabilities[frequent], TINY))
-    lift = own - np.log(np.maximum(overall[frequent], TINY))
-    chosen = np.argsort(-(RELEVANCE * own + (1.0 - RELEVANCE) * lift), kind="stable")[:most]
+    lift = np.log(np.maximum(probabilities[frequent], TINY) / np.maximum(overall[frequent], TINY))
+    chosen = np.argsort(-relevance(probabilities[frequent], lift), kind="stable")[:most]
     return frequent[np.sort(chosen)]
 
 
-def dirichlet_interval(concentration: Array, total: float, limits: Limits) -> Array:
-    """Central intervals (n, 2) of some probabilities of a Dirichlet belief, whose parameters sum to `total`."""
+def relevance(probability: Any, standing: Any) -> Any:
+    """How much a word tells: it is probable, and more so than elsewhere, by the logarithm of how much more."""
+    return RELEVANCE * np.log(np.maximum(probability, TINY)) + (1.0 - RELEVANCE) * standing
+
+
+def dirichlet_interval(concentration: Array, total: float | Array, limits: Limits) -> Array:
+    """Central intervals (n, 2) of some probabilities of Dirichlet beliefs, whose parameters sum to `total`."""
     own = np.asarray(concentration, dtype=float)[:, None]
+    rest = np.reshape(total, (-1, 1)) - own
     with np.errstate(all="ignore"):
-        found = betaincinv(own, np.maximum(total - own, TINY), np.array(limits.tails))
+        found = betaincinv(own, np.maximum(rest, TINY), np.array(limits.tails))
     return np.asarray(found)
 
 
@@ -152,6 +157,41 @@ def word_components(
         )  # fmt: skip
         components.append(Component(int(k), float(weights[k]), values, *interval_of(weight_intervals, k)))
     left = max(0, probabilities.shape[1] - limits.values)
+    return {"value": "probability", "components": tuple(components), "values_left_out": left, **hidden(weights, shown)}
+
+
+def step_components(
+    names: Sequence[str],
+    weights: Array,
+    probabilities: Array,
+    concentration: Array,
+    limits: Limits,
+    weight_intervals: Array | None = None,
+) -> dict[str, Any]:
+    """Describe chains by those first symbols and steps that tell most, the most telling first.
+
+    Columns are the first symbols, and then the steps from each symbol; the belief counts how often each is taken.
+    """
+    size = len(names)
+    shown = heaviest(weights, limits.components)
+    taken = concentration / np.maximum(concentration.sum(axis=1, keepdims=True), TINY)
+    often = (np.asarray(weights) @ taken).reshape(size + 1, size)
+    overall = (often / np.maximum(often.sum(axis=1, keepdims=True), TINY)).ravel()
+    totals = np.repeat(concentration.reshape(-1, size + 1, size).sum(axis=2), size, axis=1)
+    components = []
+    for k in shown:
+        lift = np.log(np.maximum(probabilities[k], TINY) / np.maximum(overall, TINY))
+        columns = np.argsort(-relevance(taken[k], lift), kind="stable")[: limits.values]
+        intervals = dirichlet_interval(concentration[k, columns], totals[k, columns], limits)
+        values = tuple(
+            Value(
+                f"{names[at // size - 1]} → {names[at % size]}" if at >= size else f"starts with {names[at]}",
+                float(probabilities[k, at]), None, *interval_of(intervals, place), standing=float(lift[at]),
+            )
+            for place, at in enumerate(columns)
+        )  # fmt: skip
+        components.append(Component(int(k), float(weights[k]), values, *interval_of(weight_intervals, k)))
+    left = max(0, size * (size + 1) - limits.values)
     return {"value": "probability", "components": tuple(components), "values_left_out": left, **hidden(weights, shown)}
 
 
@@ -224,14 +264,17 @@ def notes_of(model: Any, found: Description) -> tuple[str, ...]:
     """Sentences about a state that a reader should know."""
     state, notes = model._state, []
     if state.base is None:
-        waiting = state.buffer.rows if state.buffer else 0
+        waiting, wanted = state.buffer.rows if state.buffer else 0, model._learner.warm_up_rows
+        until = f"{waiting:,} of about {wanted:,} rows"
+        if waiting >= wanted and state.buffer.named:
+            until = f"{waiting:,} rows so far, since labels have named only some of the {found.component}s"
         notes.append(
-            f"The warm-up is not over ({waiting:,} of about {model._learner.warm_up_rows:,} rows): what is said here comes "
-            f"from a start on these rows, and may change."
-        )
+            f"The warm-up is not over ({until}): what is said here comes from a start on these rows, and may change."
+        )  # fmt: skip
     held = rows_held(model)
     if held:
-        notes.append(f"The model holds {held:,} raw row{'s' * (held != 1)}, which wait to be learned and are saved with it.")
+        wait = "s, which wait to be learned and are" if held != 1 else ", which waits to be learned and is"
+        notes.append(f"The model holds {held:,} raw row{wait} saved with it.")
     shares = model._shares_now()
     if not len(shares) and found.weight == "weight":
         shares = np.full(len(found.components) + found.left_out, np.inf)

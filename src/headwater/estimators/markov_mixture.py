@@ -18,8 +18,8 @@ from headwater.estimators.describing import (
     heaviest,
     matrix_of,
     stationary,
+    step_components,
     symbol_names,
-    word_components,
 )
 from headwater.estimators.description import Description, Value
 from headwater.estimators.sequence_mixture import SequenceMixture
@@ -249,9 +249,9 @@ weight_concentration_prior, n_threads, parts
         return f"{self.n_samples_seen_:,} sequence{'s' if self.n_samples_seen_ != 1 else ''} of {self.n_symbols_} symbols"
 
     def _describe(self, limits: Limits) -> Description:
-        names, weights, start, steps = symbol_names(self, self.n_symbols_), self.weights_, self.startprob_, self.transmat_
-        found = word_components(
-            names, weights, start, limits, self.startprob_concentration_, self._weight_intervals(limits)
+        names, weights, steps = symbol_names(self, self.n_symbols_), self.weights_, self.transmat_
+        found = step_components(
+            names, weights, self._probabilities, self._probability_concentration, limits, self._weight_intervals(limits)
         )  # fmt: skip
         matrices = []
         for component in found["components"][:MOST_MATRICES]:
@@ -259,9 +259,7 @@ weight_concentration_prior, n_threads, parts
             shown = np.sort(heaviest(often, MOST_SYMBOLS))
             title = f"Steps of component {component.index}"
             matrices.append(matrix_of(title, names, steps[component.index], often, shown, component.index))
-        return Description(width="symbols",
-            columns=self.n_symbols_, **{**found, "value": "probability to come first"}, matrices=tuple(matrices)
-        )  # fmt: skip
+        return Description(width="symbols", columns=self.n_symbols_, **found, matrices=tuple(matrices))
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         symbols = np.asarray(row, dtype=np.int64)

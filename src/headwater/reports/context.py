@@ -19,7 +19,7 @@ from headwater.plotting.images import image_shape as shape_of
 from headwater.plotting.shared import colors_of, variances_of
 from headwater.reports.drawings import graph, sparkline
 from headwater.reports.figures import WATER, figure, image
-from headwater.reports.numbers import number, percent, signed, with_spread
+from headwater.reports.numbers import between, number, percent, signed, with_spread
 from headwater.reports.reading import Reading, read
 from headwater.statistics import Array
 
@@ -54,7 +54,7 @@ def context_of(
     return {
         "title": title or found.model,
         "description": found,
-        "facts": [(fact.name, number(fact.value), _range(fact.low, fact.high)) for fact in found.facts],
+        "facts": [(fact.name, number(fact.value), between(fact.low, fact.high)) for fact in found.facts],
         "cards": [_card(found, one, shades[one.index]) for one in found.components],
         "pictures": pictures,
         "curves": [(curve.title, _curve_figure(curve, at)) for at, curve in enumerate(found.curves) if curve.component is None],
@@ -72,10 +72,6 @@ def context_of(
         "number": number,
         "percent": percent,
     }
-
-
-def _range(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{number(low)} to {number(high)}"
 
 
 def _hex(color: Any) -> str:
@@ -101,7 +97,7 @@ def _card(found: Description, component: Component, color: str) -> dict[str, Any
         if "probability" in found.value:
             shown, spread, told = percent(value.value), "", _percents(value.low, value.high)
         else:
-            (shown, spread), told = with_spread(value.value, value.spread), _range(value.low, value.high)
+            (shown, spread), told = with_spread(value.value, value.spread), between(value.low, value.high)
         lines.append({"name": value.name, "value": shown, "spread": spread, "bar": bar, "range": told})
     curve = next((one for one in found.curves if one.component == component.index), None)
     spark = None
@@ -234,7 +230,8 @@ def _course_of_stream(history: Any) -> dict[str, Any]:
     return {
         "figures": figures,
         "seconds": history.seconds,
-        "last": history.last_score,
+        "last": history.late_score,
+        "late": history.late_scored,
         "rows": history.seen,
         "scored": history.all_scored,
     }

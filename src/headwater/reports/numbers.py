@@ -11,16 +11,30 @@ def number(value: float | None) -> str:
     """A number that is read: four digits, no needless zeros."""
     if value is None or not np.isfinite(value):
         return "–"
-    text = f"{value:,.0f}" if abs(value) >= 1e4 and abs(value) < 1e9 else f"{value:.4g}"
+    text = f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
     return text.replace("-", "\u2212") if not re.search("e", text) else text
 
 
-def with_spread(value: float, spread: float | None) -> tuple[str, str]:
-    """A number, and how much it varies, in as many digits as that says something about."""
-    if spread is None or not np.isfinite(spread) or not 1e-6 < spread < 1e5 or abs(value) >= 1e9:
+def with_spread(value: float, spread: float | None, digits: int = 3) -> tuple[str, str]:
+    """A number, and how much it varies in so many digits: it has as many as that says something about."""
+    if spread is None or not np.isfinite(spread) or not np.isfinite(value) or spread <= 0.0:
         return number(value), "" if spread is None else number(spread)
-    digits = max(0, 2 - int(np.floor(np.log10(spread))))
-    return f"{value + 0.0:,.{digits}f}".replace("-", "\u2212"), f"{spread:,.{digits}f}"
+    # A spread that begins with 1 has one digit more: otherwise it would be told ten times as coarsely as one of 0.9.
+    places = digits - 1 - int(np.floor(np.log10(spread / 2.0)))
+    if 1e-6 < spread < 1e5 and abs(value) < 1e12:
+        places = max(0, places)
+        rounded = round(float(value), places) + 0.0  # no negative zero
+        return f"{rounded:,.{places}f}".replace("-", "\u2212"), f"{spread:,.{places}f}"
+    known = places + 1 + int(np.floor(np.log10(max(abs(value), spread))))
+    return f"{value:.{min(known, 15)}g}", f"{spread:.{digits}g}"
+
+
+def between(low: float | None, high: float | None) -> str:
+    """An interval, in digits that tell its ends apart."""
+    if low is None or high is None:
+        return ""
+    width = high - low
+    return f"{with_spread(low, width, 2)[0]} to {with_spread(high, width, 2)[0]}"
 
 
 def signed(value: float) -> str:

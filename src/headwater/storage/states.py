@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any
@@ -31,9 +32,18 @@ LONGEST_NAME = 64
 HEAVIEST = 1e60  # a stream
 
 
+def rows_held(state: State) -> Iterator[Batch]:
+    """Yield rows that are kept as they came: in a warm-up, or because they wait for those after them."""
+    if state.base is None and state.buffer is not None and state.buffer.rows:
+        yield state.buffer.batch()
+    yield from state.waiting
+    for part in state.parts:
+        yield from rows_held(part)
+
+
 def holds_rows(state: State) -> bool:
-    """Whether rows are kept as they came: in a warm-up, or because they wait for those after them."""
-    return bool(state.buffer is not None and state.buffer.rows and state.base is None) or bool(state.waiting)
+    """Whether any rows are kept as they came."""
+    return any(True for _ in rows_held(state))
 
 
 def without_rows(learner: Learner, state: State) -> State:
@@ -68,6 +78,7 @@ class StateReader:
     def __init__(self, reader: Reader, learner: Learner) -> None:
         self.reader, self.learner, self.width = reader, learner, learner.width
         self.model: Any = learner.model
+        self.columns = getattr(getattr(self.model, "family", None), "row_columns", self.width)  # of rows that are dense
 
     @cached_property
     def zeros(self) -> Statistics:
@@ -107,7 +118,7 @@ class StateReader:
         if reported is not None:
             reported = self._parameters(reported, state, f"{path}/reported")
         parts = self.reader.items(record["parts"], f"{path}/parts")
-        if parts and (part or len(parts) != self.learner.parts):
+        if parts and (part or self.model.chained or len(parts) != self.learner.parts):
             raise Damaged(f"{path} has parts in its parts, or another number of them than it should")
         waiting = self.reader.items(record["waiting"], f"{path}/waiting")
         carry = record["carry"]
@@ -204,7 +215,7 @@ class StateReader:
             X = self._sparse(parts["X"], f"{path}/X")
         else:
             kind = np.complex128 if isinstance(parts["X"], dict) and parts["X"].get("complex") else np.float64
-            X = reader.array(parts["X"], f"{path}/X", kind, (None, None), missing=True)
+            X = reader.array(parts["X"], f"{path}/X", kind, (None, self.columns), missing=True)
         rows = len(X)
 
         def companions(name: str, dtype: Any, none: NDArray[Any]) -> NDArray[Any]:
