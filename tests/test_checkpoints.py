@@ -44,8 +44,11 @@ def test_a_checkpoint_is_resumed_where_it_was_written(tmp_path):
 def test_checkpoints_of_others_are_refused(tmp_path):
     model = hw.GaussianMixture(1, random_state=0).partial_fit(rows(50))
     Checkpoint(tmp_path / "c", {"data": "a", "k": 1}).write(model, Position(0, 50))
-    with pytest.raises(ValueError, match=r'belongs to another run: its data is "a", and this one\'s is "b"'):
+    with pytest.raises(ValueError, match='another run, of which data was "a", and now it is "b"'):
         Checkpoint(tmp_path / "c", {"data": "b", "k": 1}).resume()
+    Checkpoint(tmp_path / "c", {"reading": {"key": None, "chunk_rows": 9}}).write(model, Position(0, 50))
+    with pytest.raises(ValueError, match="of which chunk_rows was 9, and now it is 7"):
+        Checkpoint(tmp_path / "c", {"reading": {"key": None, "chunk_rows": 7}}).resume()
     model.save(tmp_path / "m")
     with pytest.raises(ValueError, match="is a model file and no checkpoint"):
         Checkpoint(tmp_path / "m", {}).resume()
@@ -56,7 +59,7 @@ def test_what_a_finished_run_replaces_is_not_compared(tmp_path):
     Checkpoint(tmp_path / "c", {"start": 1}).write(model, Position(1, 0, complete=True))
     assert Checkpoint(tmp_path / "c", {"start": 2}, replaced=["start"]).resume() is not None
     Checkpoint(tmp_path / "c", {"start": 1}).write(model, Position(0, 50))
-    with pytest.raises(ValueError, match="its start is 1"):
+    with pytest.raises(ValueError, match="start was 1, and now it is 2"):
         Checkpoint(tmp_path / "c", {"start": 2}, replaced=["start"]).resume()
 
 

@@ -18,6 +18,7 @@ from headwater.cli.app import app
 from headwater.cli.command import EXAMPLES
 from headwater.cli.describing import print_description
 from headwater.estimators.base import StreamingEstimator
+from headwater.streams import pieces
 
 COMMANDS = ("fit", "score", "inspect", "sample", "merge", "compare", "report", "convert", "demo", "version")
 
@@ -211,7 +212,7 @@ NONSENSE = {
     "counts for none": (["fit", "gaussian", "t.txt"], 2, "gaussian does not learn from sparse rows; multinomial and lda do"),
     "words for chains": (["fit", "markov", "t.txt"], 2, "--format sequences makes sequences of lines"),
     "symbols for none": (["fit", "hmm", "t.seq"], 2, "does not learn from sequences of symbols; markov and categorical-hmm do"),
-    "columns of lines": (["fit", "markov", "t.seq", "--weight", "w"], 1, "have no columns: leave out --weight"),
+    "columns of lines": (["fit", "markov", "t.seq", "--weight", "w"], 1, "so that --weight names none"),
     "half-life of passes": (["fit", "gaussian", "a.csv", "--half-life", "9", "--passes", "3"], 2, "leave out --half-life or"),
     "no target": (["fit", "regression", "a.csv", "--exclude", "id"], 2, "regression needs --target"),
     "data as output": (["fit", "gaussian", "a.csv", "-o", "a.csv"], 2, "would replace a.csv, which is read"),
@@ -243,15 +244,20 @@ NONSENSE = {
     "only odd": (["score", "m.hw", "a.csv", "--only-odd"], 2, "--only-odd needs --rate or --threshold"),
     "against": (["score", "m.hw", "a.csv", "--rate", "0.1", "--against", "all"], 2, "got 'all'"),
     "shuffled scores": (["score", "m.hw", "a.csv", "--shuffle", "9"], 2, "leave out --shuffle"),
-    "keep nothing": (["score", "m.hw", "a.csv", "--keep", "z"], 1, "lacks the column 'z'"),
+    "keep nothing": (["score", "m.hw", "a.csv", "--keep", "z"], 1, "--keep names 'z'"),
     "unknown ending": (["score", "m.hw", "a.csv", "-o", "s.xls"], 2, "must end in one of"),
     "output format": (["score", "m.hw", "a.csv", "--output-format", "xls"], 2, "got 'xls'"),
+    "shuffled report": (["report", "m.hw", "a.csv", "--shuffle", "9"], 2, "leave out --shuffle"),
+    "threshold": (["score", "m.hw", "a.csv", "--threshold", "nan"], 2, "--threshold must be a number"),
+    "k of none": (["fit", "arrival", "a.csv", "-k", "2"], 2, "arrival takes no -k"),
+    "new words for none": (["fit", "multinomial", "t.txt", "--vocabulary", "open"], 2, "cannot take up new words"),
     "no length": (["sample", "m.hw", "--length", "5"], 2, "no --length"),
     "data to sample": (["sample", "m.hw", "a.csv"], 2, "without any data"),
     "one model twice": (["merge", "m.hw", "m.hw"], 1, "count"),
     "merge text": (["merge", "m.hw", "text.hw"], 1, "text.hw"),
     "compare standard input": (["compare", "gaussian", "-"], 2, "can be read once"),
     "compare by none": (["compare", "gaussian", "a.csv", "--algorithms", "scvb0"], 2, "got 'scvb0'"),
+    "model to a table": (["convert", "m.hw", "-o", "m.parquet"], 2, "to a name that ends in .json, got m.parquet"),
     "convert to nothing": (["convert", "a.csv", "-o", "a.xls"], 2, "must end in one of"),
     "array to a terminal": (["convert", "a.csv", "--output-format", "npy"], 2, "name it by -o"),
 }
@@ -278,7 +284,7 @@ def test_a_disk_that_is_full(there, tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     assert main(["score", "m.hw", "a.csv", "-o", str(tmp_path / "s.csv")]) == 1
-    assert "No space left on device" in said(capsys)
+    assert "s.csv cannot be written: No space left on device" in said(capsys)
     assert main(["fit", "gaussian", "a.csv", "--exclude", "id", "-o", str(tmp_path / "m.hw")]) == 1
     assert "No space left on device" in said(capsys)
     assert not list(tmp_path.iterdir())
@@ -329,6 +335,9 @@ def test_a_pipe_that_ends_early(there, monkeypatch):
 def test_what_is_half_written_goes_when_the_process_is_stopped(there, tmp_path, monkeypatch):
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
+    spool = tmp_path / "spool"
+    spool.write_text("copied")
+    monkeypatch.setattr(pieces, "_spools", {str(spool)})
     before = [signal.getsignal(number) for number in stopping.SIGNALS]
     try:
         with writing.atomically(tmp_path / "[s].csv") as place, stopping.parts_removed(tmp_path / "[m].hw"):

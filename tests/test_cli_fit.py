@@ -44,6 +44,12 @@ def test_parameters_come_from_options_and_from_set(data, tmp_path, capsys):
     assert found.algorithm == hw.OnlineEM(decay=0.7)
 
 
+def test_an_open_vocabulary_is_open_in_the_model_too(tmp_path, capsys):
+    (tmp_path / "t.txt").write_text("a b a\n" * 30 + "c d a\n" * 30)
+    asked = ["lda", str(tmp_path / "t.txt"), "-k", "2", "--vocabulary", "open", "--chunk-rows", "20"]
+    assert sorted(fitted(asked, tmp_path, capsys).feature_names_in_) == ["a", "b", "c", "d"]
+
+
 def test_parameters_may_be_as_wide_as_the_data(tmp_path, capsys):
     np.save(tmp_path / "wide.npy", np.column_stack([rows(300), rows(300, seed=1)[:, 0]]))
     asked = ["gaussian", str(tmp_path / "wide.npy"), "-k", "2", "--set", "means_init=[[0,0,0],[6,6,6]]"]
@@ -155,6 +161,7 @@ def test_sequences_are_whole_however_they_are_cut():
         whole = list(whole_sequences(hw.MarkovMixture(), cut))
         assert np.concatenate([chunk.X for chunk in whole]).ravel().tolist() == list(range(12))
         assert np.concatenate([chunk.lengths for chunk in whole]).tolist() == [1, 6, 2, 3]
+        assert [chunk.start for chunk in whole] == np.cumsum([0, *map(len, whole[:-1])]).tolist()
         assert np.concatenate([chunk.kept["key"] for chunk in whole]).tolist() == ["a", "b", "c", "d"]
 
 

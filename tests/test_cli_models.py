@@ -20,7 +20,7 @@ DATA = {
     "gaussian": (ROWS, ["-k", "2"]),
     "multinomial": (np.abs(ROWS).round(), ["-k", "2"]),
     "markov": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "x0", "--set", "n_symbols=3"]),
-    "regression": (ROWS, ["-k", "2", "--target", "c2"]),
+    "regression": (ROWS, ["-k", "2", "--target", "x2"]),
     "lda": (np.abs(ROWS).round(), ["-k", "2"]),
     "nmf": (ROWS**2, ["-k", "2"]),
     "hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0"]),
@@ -75,6 +75,9 @@ def test_scores_do_not_depend_on_chunks(word, learned, capsys, tmp_path):
         out, err = capsys.readouterr()
         assert err == ""
         found.append(table(out))
+    if MODELS[word].kind._takes_sequences:
+        assert main(["score", file, data, "--keep", "x0"]) == 2
+        assert "leave out --keep" in capsys.readouterr().err
     assert len(found[0]) == len(found[1]) == (20 if word == "markov" else 120)
     for name in found[0][0]:
         one, other = ([row[name] for row in rows] for rows in found)
@@ -85,7 +88,7 @@ def test_scores_do_not_depend_on_chunks(word, learned, capsys, tmp_path):
 
 
 @pytest.mark.parametrize("word", MODELS)
-def test_every_kind_draws(word, learned, capsys):
+def test_every_kind_draws(word, learned, capsys, tmp_path):
     data, file = learned(word)
     capsys.readouterr()
     inputs = [data] if word == "regression" else ["-n", "5"]
@@ -100,6 +103,9 @@ def test_every_kind_draws(word, learned, capsys):
     if word == "regression":
         assert main(["sample", file, data, "-n", "2"]) == 2
         assert "leave out -n" in capsys.readouterr().err
+        np.save(tmp_path / "inputs.npy", DATA[word][0][:, :2])
+        assert main(["score", file, str(tmp_path / "inputs.npy"), "--rank"]) == 1
+        assert "can be ranked only with the target" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", MODELS)

@@ -86,14 +86,16 @@ class Checkpoint:
 
     def _refuse_another(self, found: Mapping[str, Any], replaced: Sequence[str]) -> None:
         for name in dict.fromkeys([*self.identity, *found]):
-            if name in replaced:
-                continue
             here, there = self.identity.get(name), found.get(name)
-            if here != there:
-                raise ValueError(
-                    f"the checkpoint {self.path} belongs to another run: its {name} is {_short(there)}, and this one's is "
-                    f"{_short(here)}; remove it to begin anew, or choose another name"
-                )
+            if name in replaced or here == there:
+                continue
+            if isinstance(here, dict) and isinstance(there, dict):
+                name = next(one for one in dict.fromkeys([*here, *there]) if here.get(one) != there.get(one))
+                here, there = here.get(name), there.get(name)
+            raise ValueError(
+                f"the checkpoint {self.path} belongs to another run, of which {name} was {_short(there)}, and now it is "
+                f"{_short(here)}: remove it to begin anew, or choose another name"
+            )
 
     def due(self, position: Position) -> bool:
         """Whether it is time to write again."""

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from headwater.learner import Learner, advance, combine, rebased, refreshed, settle
 from headwater.state import Progress, State, fingerprint
@@ -241,6 +240,8 @@ def _added(
 
 def _assigned(cost: Array) -> tuple[NDArray[np.int64], Array, Array]:
     """Return the cheapest assignment, the cost of each pair, and what it would cost in all to forbid that pair."""
+    from scipy.optimize import linear_sum_assignment  # a tenth of a second that only a merge need wait for
+
     rows, columns = linear_sum_assignment(cost)
     paid = cost[rows, columns]
     margin = np.full(len(cost), np.inf)

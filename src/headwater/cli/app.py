@@ -25,7 +25,7 @@ from headwater.cli.failures import (
 )
 from headwater.cli.imports import spare_imports
 from headwater.cli.provenance import remember
-from headwater.cli.stopping import stop_at_once
+from headwater.cli.stopping import clear_up, finish_in_any_case, stop_at_once
 
 HELP = """Learn the hidden sources of a stream: in one pass, in bounded memory, with results that merge.
 
@@ -77,8 +77,10 @@ def run(argv: Sequence[str] | None = None) -> int:
     stop_at_once()
     spare_imports()
     code = run_command(sys.argv[1:])
+    finish_in_any_case()
     if code != 0 or output_is_silenced():
         # Threads may wait for a pipe that nobody writes to any more, and Python would wait for them.
+        clear_up()
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()

@@ -37,7 +37,7 @@ def convert(data: Data, reading: Reading, talk: Talk, output: Output = None, out
     """Write data in another format, as a model would see it; or what a model has learned, as JSON."""
     check_output(output)
     if len(data) == 1 and Path(data[0]).suffix == ".hw":
-        written = _convert_model(Path(data[0]), output)
+        written = _convert_model(Path(data[0]), output, output_format)
     elif (output_format or ("" if output is None else output.suffix[1:].lower())) in ARRAYS:
         if output is None:
             raise usage("arrays are written to a file: name it by -o")
@@ -48,7 +48,10 @@ def convert(data: Data, reading: Reading, talk: Talk, output: Output = None, out
         print_json({"output": str(output), **written})
 
 
-def _convert_model(path: Path, output: Path | None) -> dict[str, Any]:
+def _convert_model(path: Path, output: Path | None, output_format: str | None) -> dict[str, Any]:
+    named = output is not None and (output.is_file() or not output.exists()) and output.suffix.lower() != ".json"
+    if output_format not in (None, "json") or (output_format is None and named):
+        raise usage(f"what a model has learned is written as JSON, to a name that ends in .json, got {output_format or output}")
     text = json.dumps(plain(learned_by(load(path))), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if output is None:
         sys.stdout.write(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from headwater.cli.models import entry_of, fingerprint, load_with_commands, name
 from headwater.cli.options import Data, Output, Reading, Seed, Talk
 from headwater.cli.provenance import this_command, write
 from headwater.cli.report import write_report
-from headwater.cli.settings import make_model
+from headwater.cli.settings import growing, make_model
 from headwater.cli.writing import check_output
 from headwater.registry import MODELS
 
@@ -29,7 +30,7 @@ headwater fit gaussian small.csv -k 3 --passes auto  # until it converges
 headwater fit trades.hw more.parquet -o trades.hw    # goes on learning
 # killed on the way? the same command goes on:
 headwater fit gaussian big.csv -k 20 -o big.hw --checkpoint big.ckpt
-tail -f log.csv | headwater fit gaussian - --format csv -k 5 -o log.hw
+zcat log.csv.gz | headwater fit gaussian - --format csv -k 5 -o log.hw
 """
 
 _WORDS = ", ".join(MODELS)
@@ -105,16 +106,18 @@ def fit(
             raise usage(f"{name} cannot be given to a model that goes on learning: it keeps its parameters")
         start, commands = load_with_commands(Path(model))
     else:
-        start, commands = make_model(entry_of(model), k, algorithm, half_life, seed, given or ()), []
+        entry = entry_of(model)
+        start = make_model(entry, k, algorithm, half_life, seed, growing(entry, reading.vocabulary, given or ()))
+        commands = []
     stream = reading.stream(data, seed=seed, like=start if going_on else None, learns=True)
     effort = Effort(_passes(passes), checkpoint, checkpoint_rows, checkpoint_seconds)
     identity = {
         "model": model,
         "start": fingerprint(Path(model)) if going_on and checkpoint is not None else None,
         "place": str(Path(model).resolve()) if going_on else None,
-        "parameters": None if going_on else repr(start),
+        "parameters": None if going_on else {name: repr(value) for name, value in start.get_params(deep=False).items()},
         "output": None if output is None else str(output.resolve()),
-        "reading": repr(reading),
+        "reading": asdict(reading),
         "passes": passes,
         "seed": seed,
     }
@@ -123,7 +126,10 @@ def fit(
     if output is not None:
         write(learned, output, commands, raw_rows)
     if report is not None:
-        write_report(learned, None if stream.once else stream, report, commands, data)
+        # Rows are shown by their numbers in the data, whatever the order in which they were learned.
+        ordered = replace(reading, shuffle=None)
+        rows = None if stream.once else ordered.stream(data, like=start if going_on else None, learns=True)
+        write_report(learned, rows, report, commands, data)
     _tell(learned, output, report, talk)
 
 

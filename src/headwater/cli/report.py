@@ -45,6 +45,8 @@ def report(
     """
     check_output(output)
     shape = _shape(image_shape)
+    if reading.shuffle:
+        raise usage("report keeps the order of the rows: leave out --shuffle")
     learned, commands = load_with_commands(model)
     rows = reading.stream(data, like=learned) if data else None
     write_report(learned, rows, output, commands, data or (), title=title, image_shape=shape)

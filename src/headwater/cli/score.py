@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import typer
@@ -28,7 +29,7 @@ Rate = Annotated[
 Threshold = Annotated[float | None, typer.Option("--threshold", help="Score below which a row is odd.", show_default=False)]
 OnlyOdd = Annotated[bool, typer.Option("--only-odd", help="Write the odd rows alone.")]
 Rank = Annotated[bool, typer.Option("--rank", help="Add the share of usual rows that are odder.")]
-Probabilities = Annotated[bool, typer.Option("--probabilities", help="Add the probability of every component.")]
+Probabilities = Annotated[bool, typer.Option("--probabilities", help="Add the probability of every component, or its weight.")]
 Against = Annotated[
     str | None,
     typer.Option(
@@ -65,6 +66,8 @@ def score(
 
     if rate is not None and threshold is not None:
         raise usage("--rate and --threshold both say what is odd: give one of them")
+    if threshold is not None and math.isnan(threshold):
+        raise usage("--threshold must be a number, got nan")
     if only_odd and rate is None and threshold is None:
         raise usage("--only-odd needs --rate or --threshold, which say what is odd")
     if against not in (None, "learned", "data"):

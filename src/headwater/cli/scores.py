@@ -43,6 +43,8 @@ def write_scores(
     check_output(output)
     form = "jsonl" if talk.json and output is None and output_format is None else format_of(output, output_format)
     model = load(path)
+    if asked.keep and type(model)._takes_sequences:
+        raise usage("a score is that of a whole sequence, which has a key and no other column of its rows: leave out --keep")
     stream = reading.stream(data, like=model, keep=asked.keep)
     reference = _reference(model, stream, asked, talk, data)
     threshold = asked.threshold
@@ -56,6 +58,8 @@ def write_scores(
     with table_writer(output, form) as write, progress(talk, "scoring", stream.total_rows) as watch:
         for chunk in whole_sequences(model, stream):
             answers = answer(chunk)
+            if asked.rank and answers.scores is None:
+                raise ValueError("rows can be ranked only with the target, whose density is the score")
             columns = {**_place(chunk, answers, rows), **chunk.kept}
             columns |= _said(answers, asked, reference, threshold)
             if threshold is not None:
@@ -134,5 +138,5 @@ def _said(answers: Answers, asked: Asked, reference: Reference | None, threshold
     if asked.probabilities:
         if answers.shares is None:
             raise usage("this model has no components, so there are no --probabilities")
-        columns |= {f"p{number}": answers.shares[:, number] for number in range(answers.shares.shape[1])}
+        columns |= {f"{answers.called}{number}": answers.shares[:, number] for number in range(answers.shares.shape[1])}
     return columns

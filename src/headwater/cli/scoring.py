@@ -21,6 +21,7 @@ class Answers:
     clusters: NDArray[np.int64] | None = None
     shares: NDArray[np.float64] | None = None
     predictions: NDArray[np.float64] | None = None
+    called: str = "p"  # the shares: probabilities, or weights that need not add up to one
 
     def __len__(self) -> int:
         return next(len(one) for one in (self.scores, self.clusters, self.predictions) if one is not None)
@@ -38,7 +39,8 @@ def scorer(model: Any, shares: bool = True) -> Scorer:
         scores = None
         if chunk.y is not None or not type(model)._target_columns:
             scores = np.asarray(model.score_samples(**_given(model.score_samples, chunk)), dtype=np.float64)
-        return Answers(scores, *_placed(model, chunk, shares), _foretold(model, chunk))
+        called = "p" if hasattr(model, "predict_proba") else "weight"
+        return Answers(scores, *_placed(model, chunk, shares), _foretold(model, chunk), called)
 
     return answer
 

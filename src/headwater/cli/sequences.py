@@ -17,22 +17,24 @@ def whole_sequences(model: Any, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     if not type(model)._takes_sequences:
         yield from chunks
         return
-    waiting: Chunk | None = None
+    waiting: list[Chunk] = []  # parts of a sequence that may go on in the next chunk
     ended: set[Any] = set()
     for chunk in chunks:
         if chunk.key is None:
             yield chunk
             continue
-        together = chunk if waiting is None else joined([waiting, chunk])
-        key = np.asarray(together.key)
-        begins = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
-        # The last sequence may go on in the next chunk.
-        done = int(begins[-1])
+        key = np.asarray(chunk.key)
+        others = np.flatnonzero(key[1:] != key[:-1]) + 1
+        if waiting and not len(others) and waiting[0].key[-1] == key[0]:
+            waiting.append(chunk)
+            continue
+        last = int(others[-1]) if len(others) else 0
+        done = [*waiting, taken(chunk, slice(0, last))] if last else waiting
         if done:
-            yield _complete(taken(together, slice(0, done)), ended)
-        waiting = taken(together, slice(done, len(together)))
-    if waiting is not None:
-        yield _complete(waiting, ended)
+            yield _complete(joined(done), ended)
+        waiting = [replace(taken(chunk, slice(last, len(chunk))), start=chunk.start + last)]
+    if waiting:
+        yield _complete(joined(waiting), ended)
 
 
 def _complete(chunk: Chunk, ended: set[Any]) -> Chunk:

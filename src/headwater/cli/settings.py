@@ -10,6 +10,7 @@ from inspect import signature
 from typing import Any
 
 from headwater.cli.failures import usage
+from headwater.cli.wording import OPTIONS
 from headwater.registry import Entry
 
 
@@ -63,6 +64,9 @@ def make_model(
             raise usage(f"{name} is given twice, by an option and by --set")
     own.setdefault("random_state", seed)
     known = list(signature(entry.kind).parameters)
+    for name, value in asked.items():
+        if value is not None and name not in known:
+            raise usage(f"{entry.word} takes no {OPTIONS[name]}")
     for name in [*own, *(name for name in values if "." in name and not name.startswith("algorithm."))]:
         if name not in known:
             raise usage(f"{entry.word} has no parameter {name!r}{_near(name, known)}; it has {', '.join(known)}")
@@ -74,6 +78,15 @@ def make_model(
     except (ValueError, TypeError) as error:
         raise usage(str(error)) from None
     return model
+
+
+def growing(entry: Entry, vocabulary: str | None, given: Sequence[str]) -> list[str]:
+    """Return what was set, and that the model takes up new words if the stream is to bring some."""
+    if vocabulary != "open" or any(one.startswith("vocabulary=") for one in given):
+        return list(given)
+    if "vocabulary" not in signature(entry.kind).parameters:
+        raise usage(f"{entry.word} cannot take up new words: leave out --vocabulary open, or give a number to hash words to")
+    return [*given, "vocabulary=open"]
 
 
 def learner_of(model: Any, **changed: Any) -> Any:

@@ -54,12 +54,25 @@ def stop_at_once() -> None:
             signal.signal(number, _stop)
 
 
-def _stop(number: int, frame: Any) -> None:
-    for one in SIGNALS:
-        signal.signal(one, signal.SIG_IGN)
+def finish_in_any_case() -> None:
+    """Let no signal spoil the end of a command that has done all it was to do."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def clear_up() -> None:
+    """Undo what is half-done, and remove copies of pipes, before the process ends without the usual end of Python."""
     for undo in reversed(_to_undo):
         with suppress(Exception):
             undo()
+    pieces = sys.modules.get("headwater.streams.pieces")  # if nothing was read, there is nothing to remove
+    if pieces is not None:
+        pieces.remove_spools()
+
+
+def _stop(number: int, frame: Any) -> None:
+    finish_in_any_case()
+    clear_up()
     with suppress(OSError):  # by its number: whoever wrote last may hold the lock of the stream
         if sys.stderr is not None and os.isatty(2):
             os.write(2, CLEAR_LINE_AND_SHOW_CURSOR)

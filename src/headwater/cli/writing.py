@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from headwater.cli.failures import usage
-from headwater.cli.stopping import undone_when_stopped
+from headwater.cli.stopping import parts_removed
 from headwater.storage.replacing import replacing
 
 
@@ -51,7 +51,19 @@ def atomically(path: Path) -> Iterator[Path]:
     """Yield a place to write to; what was written takes the name of `path` when all went well, and is gone otherwise."""
     check_output(path)
     if path.exists() and not path.is_file():  # a device or a pipe has no name to take
-        yield path
+        with _named(path):
+            yield path
         return
-    with replacing(path) as place, undone_when_stopped(lambda: place.unlink(missing_ok=True)):
+    with parts_removed(path), _named(path), replacing(path) as place:
         yield place
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Let an error of a full disk say which file it was about."""
+    try:
+        yield
+    except OSError as error:
+        if error.strerror and not error.filename and not isinstance(error, BrokenPipeError):
+            raise OSError(f"{path} cannot be written: {error.strerror}") from error
+        raise

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy.special import betaincinv, gammainccinv, stdtrit
 
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianBelief
@@ -26,10 +26,11 @@ class CredibleIntervals:
 def credible_intervals(family: Gaussian, concentration: Array, belief: GaussianBelief, level: float) -> CredibleIntervals:
     """Return central intervals of the marginals: Beta for weights, Student's t for means, inverse Gamma for variances."""
     tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-    weights = stats.beta.ppf(tails, concentration[:, None], (concentration.sum() - concentration)[:, None])
-    scale, dof, _ = _marginals(family, belief)
-    variances = stats.invgamma.ppf(tails, 0.5 * dof[..., None], scale=0.5 * scale[..., None])
     # One component has all the weight, of which the Beta distribution knows nothing.
+    others = concentration.sum() - concentration
+    weights = betaincinv(concentration[:, None], np.where(others > 0.0, others, np.nan)[:, None], tails)
+    scale, dof, _ = _marginals(family, belief)
+    variances = 0.5 * scale[..., None] / gammainccinv(0.5 * dof[..., None], tails)
     return CredibleIntervals(level, np.nan_to_num(weights, nan=1.0), mean_intervals(family, belief, level), variances)
 
 
@@ -37,7 +38,7 @@ def mean_intervals(family: Gaussian, belief: GaussianBelief, level: float, colum
     """Return central intervals (K, d, 2) of the means, or of some columns of them."""
     tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
     scale, dof, precision = (part[:, columns, None] for part in _marginals(family, belief))
-    return np.asarray(belief.means[:, columns, None] + np.sqrt(scale / (precision * dof)) * stats.t.ppf(tails, dof))
+    return np.asarray(belief.means[:, columns, None] + np.sqrt(scale / (precision * dof)) * stdtrit(dof, tails))
 
 
 def _marginals(family: Gaussian, belief: GaussianBelief) -> tuple[Array, Array, Array]:

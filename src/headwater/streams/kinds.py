@@ -21,10 +21,6 @@ def plan(form: Format, head: Any, options: Options, place: str) -> Any:
     home = HEADS.get(type(head).__name__, form.kind)
     if home == "choosing" and options.text is not None:
         home = "documents"
-    elif home in ("documents", "sequences"):
-        for name in COLUMNS:
-            if name in options.said():
-                raise StreamError(f"{place} holds {CALLED[home]}, which have no columns: leave out {name}=")
     return import_module(f"headwater.streams.{home}").plan(head, options, place)
 
 

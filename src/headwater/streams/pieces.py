@@ -7,7 +7,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -267,12 +267,28 @@ def spooled(piece: File | Pipe) -> str:
     """
     if not piece.spool:
         handle, path = tempfile.mkstemp(prefix="headwater-")
-        weakref.finalize(piece, os.unlink, path)
+        _spools.add(path)
+        weakref.finalize(piece, _remove_spool, path)
         with os.fdopen(handle, "wb") as file, piece.open() as stream:
             while part := stream.read(HEAD):
                 file.write(part)
         piece.spool.append(path)
     return piece.spool[0]
+
+
+_spools: set[str] = set()
+
+
+def _remove_spool(path: str) -> None:
+    _spools.discard(path)
+    with suppress(OSError):
+        os.unlink(path)
+
+
+def remove_spools() -> None:
+    """Remove all copies, for a process that ends without the usual end of Python."""
+    for path in tuple(_spools):
+        _remove_spool(path)
 
 
 def refuse_empty(piece: Any, found: bytes) -> None:
