@@ -122,6 +122,7 @@ def fit(
     commands = [*commands, this_command()]
     if output is not None:
         write(learned, output, commands, raw_rows)
+        learned = learned if raw_rows else load_with_commands(output)[0]  # what is told is what was kept
     if report is not None:
         write_report(learned, None if stream.once else stream, report, commands, data)
     _tell(learned, output, report, talk)
