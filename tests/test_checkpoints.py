@@ -108,7 +108,7 @@ CASES = {
     "multinomial": (["multinomial", "-k", "3"], np.abs),
     "lda": (["lda", "-k", "3", "--set", "warm_up=300"], lambda X: np.abs(X).round()),
     "hmm": (["hmm", "-k", "2"], None),
-    "hmm, keys": (["hmm", "-k", "2", "--key", "c0"], lambda X: np.column_stack([np.arange(len(X)) % 7, X])),
+    "hmm, keys": (["hmm", "-k", "2", "--key", "x0"], lambda X: np.column_stack([np.arange(len(X)) % 7, X])),
     "regression": (["regression", "-k", "2", "--target", "c1"], None),
 }
 

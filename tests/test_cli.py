@@ -13,7 +13,7 @@ import pytest
 
 import headwater as hw
 from headwater import datasets, registry
-from headwater.cli import main, tables
+from headwater.cli import main, stopping, tables, writing
 from headwater.cli.app import app
 from headwater.cli.command import EXAMPLES
 from headwater.cli.describing import print_description
@@ -42,6 +42,10 @@ def place(tmp_path_factory):
     (place / "headed.csv").write_text("a,b,id\n")
     (place / "noise.csv").write_bytes(rng.integers(0, 256, size=5000, dtype=np.uint8).tobytes())
     (place / "other.csv").write_text("c,d\n1,2\n3,4\n")
+    (place / "days").mkdir()
+    (place / "days" / "d.csv").write_text("a,b\n1,2\n")
+    for name in ("t.txt", "t.seq"):
+        (place / name).write_text("a b a c\nb b c a\n")
     (place / "text.hw").write_text("this is no model\n")
     assert main(["fit", "gaussian", str(place / "a.csv"), "--exclude", "id", "-k", "2", "-o", str(place / "m.hw"), "-q"]) == 0
     batch = ["fit", "gaussian", str(place / "a.csv"), "--exclude", "id", "--algorithm", "em", "-o", str(place / "batch.hw")]
@@ -177,26 +181,50 @@ NONSENSE = {
     "unknown parameter": (["fit", "gaussian", "a.csv", "--set", "covarance_type=diag"], 2, "did you mean 'covariance_type'?"),
     "no equals": (["fit", "gaussian", "a.csv", "--set", "tol"], 2, "--set takes name=value, got 'tol'"),
     "set twice": (["fit", "gaussian", "a.csv", "-k", "2", "--set", "n_components=3"], 2, "n_components is given twice"),
-    "bad value": (["fit", "gaussian", "a.csv", "--exclude", "id", "--set", "covariance_type=odd"], 1, "covariance_type"),
-    "unknown algorithm": (["fit", "gaussian", "a.csv", "--exclude", "id", "--algorithm", "magic"], 1, "'magic'"),
+    "bad value": (
+        ["fit", "gaussian", "a.csv", "--exclude", "id", "--set", "covariance_type=odd"],
+        2,
+        "--set covariance_type must",
+    ),
+    "unknown algorithm": (
+        ["fit", "gaussian", "a.csv", "--exclude", "id", "--algorithm", "magic"],
+        2,
+        "--algorithm must be one of",
+    ),
     "illegal algorithm": (
         ["fit", "lda", "a.csv", "--exclude", "id", "--algorithm", "moment-matching"],
-        1,
+        2,
         "cannot be learned by",
     ),
     "algorithm's parameter": (["fit", "gaussian", "a.csv", "--set", "algorithm.speed=3"], 2, "has no parameter 'speed'"),
-    "half-life": (["fit", "gaussian", "a.csv", "--exclude", "id", "--half-life", "-1"], 1, "half_life"),
+    "half-life": (["fit", "gaussian", "a.csv", "--exclude", "id", "--half-life", "-1"], 2, "--half-life must be"),
     "missing file": (["fit", "gaussian", "nowhere.csv"], 1, "nowhere.csv"),
     "empty file": (["fit", "gaussian", "empty.csv"], 1, "empty.csv"),
     "no rows": (["fit", "gaussian", "headed.csv", "--exclude", "id"], 1, "headed.csv"),
     "noise": (["fit", "gaussian", "noise.csv"], 1, "noise.csv"),
-    "text in a column": (["fit", "gaussian", "a.csv"], 1, "'id'"),
+    "text in a column": (["fit", "gaussian", "a.csv"], 1, "use --categories one-hot, --categories drop, or --exclude"),
     "unknown column": (["fit", "gaussian", "a.csv", "--columns", "a,z"], 1, "'z'"),
-    "unknown format": (["fit", "gaussian", "a.csv", "--format", "xls"], 1, "'xls'"),
-    "unknown policy": (["fit", "gaussian", "a.csv", "--missing", "guess"], 1, "missing"),
+    "unknown format": (["fit", "gaussian", "a.csv", "--format", "xls"], 2, "--format must be one of"),
+    "unknown policy": (["fit", "gaussian", "a.csv", "--missing", "guess"], 2, "--missing must be one of"),
     "unknown reading": (["fit", "gaussian", "a.csv", "--read", "speed=3"], 2, "speed"),
     "target for none": (["fit", "gaussian", "a.csv", "--exclude", "id", "--target", "a"], 2, "gaussian does not take --target"),
+    "counts for none": (["fit", "gaussian", "t.txt"], 2, "gaussian does not learn from sparse rows; multinomial and lda do"),
+    "words for chains": (["fit", "markov", "t.txt"], 2, "--format sequences makes sequences of lines"),
+    "symbols for none": (["fit", "hmm", "t.seq"], 2, "does not learn from sequences of symbols; markov and categorical-hmm do"),
+    "columns of lines": (["fit", "markov", "t.seq", "--weight", "w"], 1, "have no columns: leave out --weight"),
+    "half-life of passes": (["fit", "gaussian", "a.csv", "--half-life", "9", "--passes", "3"], 2, "leave out --half-life or"),
     "no target": (["fit", "regression", "a.csv", "--exclude", "id"], 2, "regression needs --target"),
+    "data as output": (["fit", "gaussian", "a.csv", "-o", "a.csv"], 2, "would replace a.csv, which is read"),
+    "data as scores": (["score", "m.hw", "./a.csv", "-o", "a.csv"], 2, "would replace a.csv"),
+    "data as report": (["report", "m.hw", "a.csv", "-o", "a.csv"], 2, "would replace a.csv"),
+    "model as report": (["report", "m.hw", "-o", "m.hw"], 2, "would replace m.hw"),
+    "glob as table": (["convert", "a*.csv", "-o", "a.csv"], 2, "would replace a.csv"),
+    "folder as table": (["convert", "days", "-o", "days/d.csv"], 2, "would replace days/d.csv"),
+    "model as drawn": (["sample", "m.hw", "-o", "m.hw", "--output-format", "csv"], 2, "would replace m.hw"),
+    "part as merged": (["merge", "m.hw", "batch.hw", "-o", "m.hw"], 2, "would replace m.hw"),
+    "data as picture": (["compare", "gaussian", "a.csv", "--picture", "a.csv"], 2, "--picture a.csv would replace a.csv"),
+    "model as checkpoint": (["fit", "m.hw", "a.csv", "--checkpoint", "m.hw"], 2, "--checkpoint m.hw would replace m.hw"),
+    "two outputs": (["fit", "gaussian", "a.csv", "-o", "n.hw", "--report", "./n.hw"], 2, "both write to n.hw"),
     "no directory": (["fit", "gaussian", "a.csv", "-o", "nowhere/m.hw"], 1, "there is no directory"),
     "output is a directory": (["fit", "gaussian", "a.csv", "-o", "."], 1, "is a directory"),
     "output is a device": (["fit", "gaussian", "a.csv", "--exclude", "id", "-o", "/dev/null"], 1, "is no regular file"),
@@ -232,10 +260,10 @@ NONSENSE = {
 @pytest.mark.parametrize("name", NONSENSE)
 def test_nonsense_gets_one_sentence_and_an_exit_code(name, there, capsys):
     arguments, code, words = NONSENSE[name]
-    before = sorted(path.name for path in there.iterdir())
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in there.iterdir())
     assert main(arguments) == code
     assert words in said(capsys)
-    assert sorted(path.name for path in there.iterdir()) == before
+    assert sorted((path.name, path.stat().st_mtime_ns) for path in there.iterdir()) == before
 
 
 def test_a_place_that_is_read_only(there, tmp_path, capsys, monkeypatch):
@@ -296,6 +324,36 @@ def test_a_pipe_that_ends_early(there, monkeypatch):
         command = f"set -o pipefail; {sys.executable} -u -m headwater {arguments} | head -c 1"
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
         assert done.returncode == 0 and done.stderr == ""
+
+
+def test_what_is_half_written_goes_when_the_process_is_stopped(there, tmp_path, monkeypatch):
+    ended = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    before = [signal.getsignal(number) for number in stopping.SIGNALS]
+    try:
+        with writing.atomically(tmp_path / "[s].csv") as place, stopping.parts_removed(tmp_path / "[m].hw"):
+            place.write_text("half")
+            (tmp_path / ".[m].hw.abc.part").write_text("half")
+            (tmp_path / ".m.hw.abc.part").write_text("of somebody else")
+            stopping._stop(signal.SIGTERM, None)
+            assert [path.name for path in tmp_path.iterdir()] == [".m.hw.abc.part"] and ended == [143]
+            place.write_text("whole")
+    finally:
+        for number, handler in zip(stopping.SIGNALS, before, strict=True):
+            signal.signal(number, handler)
+    assert (tmp_path / "[s].csv").read_text() == "whole"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.1, 0.3, 0.6, 1.0, 1.5])
+def test_a_signal_stops_a_process_wherever_it_is(seconds, there, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(hw.__file__).parent.parent))
+    command = [sys.executable, "-m", "headwater", "fit", "gaussian", "-", "--format", "csv", "-k", "auto"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        time.sleep(seconds)
+        running.terminate()
+        assert running.wait(timeout=60) in (143, -signal.SIGTERM)  # the latter before Python has begun
+        assert running.stderr.read() == b""
 
 
 @pytest.mark.slow

@@ -44,6 +44,12 @@ def test_parameters_come_from_options_and_from_set(data, tmp_path, capsys):
     assert found.algorithm == hw.OnlineEM(decay=0.7)
 
 
+def test_parameters_may_be_as_wide_as_the_data(tmp_path, capsys):
+    np.save(tmp_path / "wide.npy", np.column_stack([rows(300), rows(300, seed=1)[:, 0]]))
+    asked = ["gaussian", str(tmp_path / "wide.npy"), "-k", "2", "--set", "means_init=[[0,0,0],[6,6,6]]"]
+    assert fitted(asked, tmp_path, capsys).means_.shape == (2, 3)
+
+
 @pytest.mark.parametrize("asked", [["--passes", "auto"], ["--algorithm", "em"], ["--passes", "3"]])
 def test_more_passes_are_what_fit_makes_of_it(asked, data, tmp_path, capsys):
     found = fitted(["gaussian", data, "-k", "2", *asked], tmp_path, capsys)

@@ -19,12 +19,12 @@ KEYS = np.arange(120) // 6
 DATA = {
     "gaussian": (ROWS, ["-k", "2"]),
     "multinomial": (np.abs(ROWS).round(), ["-k", "2"]),
-    "markov": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "c0", "--set", "n_symbols=3"]),
+    "markov": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "x0", "--set", "n_symbols=3"]),
     "regression": (ROWS, ["-k", "2", "--target", "c2"]),
     "lda": (np.abs(ROWS).round(), ["-k", "2"]),
     "nmf": (ROWS**2, ["-k", "2"]),
-    "hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "c0"]),
-    "categorical-hmm": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "c0", "--set", "n_features=3"]),
+    "hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0"]),
+    "categorical-hmm": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "x0", "--set", "n_features=3"]),
     "arrival": (ROWS + 1j * ROWS[::-1], []),
 }
 
@@ -93,9 +93,13 @@ def test_every_kind_draws(word, learned, capsys):
     out, err = capsys.readouterr()
     assert err == ""
     rows = table(out)
+    assert ("state" in rows[0]) == word.endswith("hmm") and ("symbol" in rows[0]) == MODELS[word].kind._takes_symbols
     assert rows and all(np.isfinite(float(value)) for row in rows for value in row.values())
     assert main(["sample", file, *inputs, "--seed", "3"]) == 0
     assert capsys.readouterr().out == out
+    if word == "regression":
+        assert main(["sample", file, data, "-n", "2"]) == 2
+        assert "leave out -n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", MODELS)

@@ -270,6 +270,42 @@ def test_symbols_beyond_the_table_are_refused(files):
         saving.from_bytes(remade(files["symbols"], lambda h, a: a["state/buffer/X"].fill(1e6)))
 
 
+def test_rows_of_another_width_are_refused(tmp_path):
+    """A kernel would write beyond its memory."""
+    X = rows(40, 3)
+    data = saving.to_bytes(hw.RegressionMixture(1, random_state=0).partial_fit(X, X[:, 0]))
+
+    def change(header, arrays):
+        arrays["state/buffer/X"] = np.ascontiguousarray(arrays["state/buffer/X"][:, :2])
+
+    with pytest.raises(Damaged, match="has the shape"):
+        saving.from_bytes(remade(data, change))
+
+
+def test_random_states_beyond_their_memory_are_refused():
+    """NumPy would read beyond it."""
+    model = hw.GaussianMixture(1, random_state=np.random.RandomState(0)).partial_fit(rows(20))
+    data = saving.to_bytes(model)
+    for place in (-1, 625, 10**8):
+
+        def change(header, arrays, place=place):
+            header["parameters"]["random_state"]["random"][2] = place
+
+        with pytest.raises(Damaged):
+            saving.from_bytes(remade(data, change))
+
+
+def test_races_that_nobody_could_have_run_are_refused():
+    X = np.random.default_rng(1).normal(size=(1300, 2)) + 2.0 * np.arange(1300)[:, None] % 6
+    model = hw.GaussianMixture("auto", warm_up=1000, random_state=0).partial_fit(X)
+    data = saving.to_bytes(model)
+    assert saving.from_bytes(data).race_.running == model.race_.running
+    assert len(model.race_.running) > 1
+    for change in ({"judged": 10**6}, {"leader": 1}, {"tally": None}, {"warm_up": 0}, {"until": 0}, {"rivals": []}):
+        with pytest.raises(Damaged):
+            saving.from_bytes(remade(data, lambda h, a, change=change: h["race"].update(change)))
+
+
 def test_words_beyond_the_table_are_refused(files):
     def change(header, arrays):
         (words,) = {name for name in arrays if name.endswith("statistics/table/words") and "base" not in name}

@@ -43,7 +43,7 @@ def test_every_format_has_the_same_rows(kind, tmp_path):
         assert chunk.X.dtype == np.float64
         assert about.sparse or chunk.X.flags.c_contiguous
         assert list(chunk.columns or ()) == (
-            [] if not about.named else ["c0", "c1", "c2"] if kind == "csv without names" else list(NAMES)
+            [] if not about.named else ["x0", "x1", "x2"] if kind == "csv without names" else list(NAMES)
         )
     assert stream.total_rows in (None, 100)
     assert stream.bytes_read == stream.total_bytes > 0
@@ -215,7 +215,7 @@ def test_an_error_arrives_where_its_chunk_would():
 
     chunks = iter(hw.stream(rows(), chunk_rows=10))
     assert [next(chunks).start for _ in range(3)] == [0, 10, 20]
-    with pytest.raises(ValueError, match="the generator has an infinite value in column 'c0', row 30"):
+    with pytest.raises(ValueError, match="the generator has an infinite value in column 'x0', row 30"):
         next(chunks)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 from stream_files import dense, matrix, table, write
 
 import headwater as hw
@@ -122,7 +123,7 @@ def test_missing_values(policy, rows, suffix, tmp_path):
     stream = hw.stream(path, missing=policy, chunk_rows=2)
     assert np.array_equal(dense(stream), rows, equal_nan=True)
     assert [len(chunk) for chunk in stream] == [2] * (len(rows) // 2)
-    refused(path, None, "has no value in column '(a|c0)', row 1: missing='drop' leaves such rows out")
+    refused(path, None, "has no value in column '(a|x0)', row 1: missing='drop' leaves such rows out")
 
 
 def test_types_of_csv_do_not_depend_on_the_first_block(tmp_path):
@@ -177,7 +178,7 @@ def test_lines_before_the_names(tmp_path):
     assert hw.stream(path).columns == ["a\nside", "b"]
     assert dense(hw.stream(path)).tolist() == [[1, 2]]
     path.write_text("1,2\n3,4\n")
-    assert hw.stream(path).columns == ["c0", "c1"]
+    assert hw.stream(path).columns == ["x0", "x1"]
     assert hw.stream(path, header=True).columns == ["1", "2"]
     assert dense(hw.stream(path, header=True)).tolist() == [[3, 4]]
     path.write_text("id,2019\n1,4\n")
@@ -299,7 +300,7 @@ def test_like_reads_as_a_model_was_taught(tmp_path):
         ({"columns": [1.5]}, "columns must name columns, or give their places"),
         ({"format": "xls"}, "format must be one of 'parquet', .*, got 'xls'"),
         ({"delimiter": "ab"}, "delimiter must be one character, got 'ab'"),
-        ({"vocabulary": "all"}, "vocabulary must be one of 'first', 'open', got 'all'"),
+        ({"vocabulary": "all"}, "vocabulary must be one of 'first', 'open', 'known', got 'all'"),
         ({"stop_words": ["a", "a"]}, "stop_words must hold each word once, got 'a' twice"),
     ],
 )
@@ -333,3 +334,69 @@ def test_keys_are_text_and_never_missing():
         list(hw.stream(frame, key="k"))
     (chunk,) = hw.stream(frame.slice(0, 1), key="k")
     assert chunk.key.tolist() == ["7"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "frame"])
+@pytest.mark.parametrize("options", [{}, {"shuffle": 4}], ids=["in order", "shuffled"])
+def test_kept_columns_have_the_types_of_the_file(kind, options, tmp_path):
+    whole = pa.table({"x": [1.5, None, 3.0, 4.0, 5.0], "id": [7, 8, None, 10, 11], "name": ["a", "b", "c", "d", None]})
+    path = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        pq.write_table(whole, path)
+    elif kind == "csv":
+        csv.write_csv(whole, path)
+    elif kind == "jsonl":
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in whole.to_pylist()))
+    stream = hw.stream(whole if kind == "frame" else path, keep=["id", "name"], missing="drop", chunk_rows=2, **options)
+    chunks = list(stream)
+    assert stream.columns == ["x"]
+    assert [chunk.kept["id"].type for chunk in chunks] == [pa.int64()] * 2
+    kept = [pa.table(dict(chunk.kept)).append_column("x", [chunk.X[:, 0]]) for chunk in chunks]
+    found = {(row["x"], row["id"], row["name"]) for row in pa.concat_tables(kept).to_pylist()}
+    assert found == {(1.5, 7, "a"), (3.0, None, "c"), (4.0, 10, "d"), (5.0, 11, None)}
+    assert set(chunks[0].keys()) == {"X"}
+
+
+def test_columns_of_the_model_are_kept_too(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n3,4\n")
+    first = hw.stream(tmp_path / "a.csv")
+    again = next(iter(hw.stream(tmp_path / "a.csv", like=first, keep="b")))
+    assert again.X.tolist() == [[1, 2], [3, 4]]
+    assert again.kept["b"].to_pylist() == [2, 4]
+    assert again.kept["b"].type == pa.int64()
+    matrix = next(iter(hw.stream(np.arange(6).reshape(3, 2), keep=[1], columns=[0])))
+    assert [values.to_pylist() for values in matrix.kept.values()] == [[1, 3, 5]]
+    with pytest.raises(ValueError, match=r"keep names 'c', which .* does not have; it has 'a', 'b'"):
+        next(iter(hw.stream(tmp_path / "a.csv", keep="c")))
+    (tmp_path / "a.seq").write_text("a b\n")
+    with pytest.raises(ValueError, match=r"a.seq is no table, so that keep= can name no columns of it"):
+        next(iter(hw.stream(tmp_path / "a.seq", keep="c")))
+
+
+def test_errors_count_the_rows_of_the_file(tmp_path):
+    (tmp_path / "a.csv").write_text(
+        "a,b\n" + "".join(f"{'' if row in (1, 2) else 'inf' if row == 6 else row},0\n" for row in range(9))
+    )
+    with pytest.raises(ValueError, match="infinite value in column 'a', row 6"):
+        list(hw.stream(tmp_path / "a.csv", missing="drop", chunk_rows=3))
+    rows = np.array([[np.nan, 0], [1, np.nan], [2, 2], [np.inf, 3]])
+    with pytest.raises(ValueError, match=r"infinite value in column '.0', row 3"):
+        list(hw.stream(rows, missing="drop"))
+    assert next(iter(hw.stream(rows[:3], columns=[0], missing="drop"))).X.tolist() == [[1], [2]]  # the other one may be missing
+
+
+def test_a_word_among_numbers_is_named_with_its_line(tmp_path):
+    refused(tmp_path / "a.csv", "x,y\n" + "1,2\n" * 20 + "1,oops\n", "has in column 'y', line 22: 'oops', which is no number")
+    refused(tmp_path / "a.csv", "x,y\n1,2\n1,oops\n", "holds no numbers in column 'y'")
+    path = tmp_path / "b.csv"
+    path.write_text("x,y\n" + "1,2\n" * 20 + "1,oops\n")
+    assert hw.stream(path, categories="one-hot").columns == ["x", "y=2", "y=oops"]
+
+
+def test_names_go_on_in_the_next_line(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('a,"na,me ""q""\nline",""\n1,2,3\n4,5,6\n')
+    stream = hw.stream(path)
+    assert stream.columns == ["a", 'na,me "q"\nline', ""]
+    assert dense(stream).tolist() == [[1, 2, 3], [4, 5, 6]]
+    refused(path, 'a,"b\nc"\n1,2\n1,x2\n' + "1,2\n" * 20, "line 4: 'x2', which is no number")

@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.sparse import csr_array
 from stream_files import docword, matrix, svmlight, write
 
 import headwater as hw
@@ -73,9 +74,34 @@ def test_an_open_vocabulary_is_read_from_the_model(text, tmp_path):
             model.partial_fit(**chunk)
     new = tmp_path / "new.txt"
     new.write_text("a new cat on a mat\n")
-    (chunk,) = hw.stream(new, like=model)
+    asked = hw.stream(new, like=model, vocabulary="known")
+    (chunk,) = asked
     assert counts(chunk) == [{"cat": 1, "on": 1}]
+    assert asked.left_out == 4
     assert model.transform(chunk).shape == (1, 2)
+    known = list(model.feature_names_in_)
+    growing = hw.stream(new, like=model)
+    (chunk,) = growing
+    assert list(chunk.columns) == [*known, "a", "new", "mat"]
+    assert growing.left_out == 0
+    assert model.partial_fit(**chunk).n_features_in_ == len(known) + 3
+    assert list(model.feature_names_in_) == list(chunk.columns)
+    with pytest.raises(ValueError, match="vocabulary='known' means the words of a model: name it by like="):
+        hw.stream(new, vocabulary="known")
+
+
+@pytest.mark.parametrize("option", [{"weight": "w"}, {"label": 0}, {"key": "k"}, {"columns": ["a"]}, {"text": "t"}])
+def test_lines_have_no_columns(text, option, tmp_path):
+    (tmp_path / "a.seq").write_text("a b\nb a\n")
+    (name,) = option
+    for path in (text, tmp_path / "a.seq"):
+        with pytest.raises(ValueError, match=f"has lines and no columns, so that {name}= names none: leave it out"):
+            hw.stream(path, **option).schema  # noqa: B018
+    if name in ("weight", "key"):
+        with pytest.raises(ValueError, match=r"lacks the column '[wk]'; beside its rows it has none"):
+            list(hw.stream(text, like=hw.stream(text), **option))
+        with pytest.raises(ValueError, match=r"weight names 'w', which .* does not have; it has no columns with names"):
+            hw.stream(csr_array(np.eye(3)), weight="w").schema  # noqa: B018
 
 
 def test_documents_in_a_column(tmp_path):

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from headwater.storage.replacing import remove_parts
+
 RECORD = "checkpoint"
 
 
@@ -59,17 +61,28 @@ class Checkpoint:
         """Return the model and its position if there is a file of this run, None if there is none, or refuse another's."""
         from headwater.estimators.saving import read
 
-        for left in self.path.parent.glob(f".{self.path.name}.*.part"):  # by a run that was killed while it wrote
-            left.unlink(missing_ok=True)
+        remove_parts(self.path)
         if not self.path.exists():
             return None
         model, extra = read(self.path)
         record = extra.get(RECORD) if isinstance(extra, dict) else None
         if record is None:
             raise ValueError(f"{self.path} is a model file and no checkpoint: choose another name for the checkpoint")
-        self._written = Position(**record["position"])
-        self._refuse_another(record["identity"], self.replaced if self._written.complete else ())
+        self._written, identity = self._checked(record)
+        self._refuse_another(identity, self.replaced if self._written.complete else ())
         return model, self._written
+
+    def _checked(self, record: Any) -> tuple[Position, Mapping[str, Any]]:
+        """Return position and identity of a record, or refuse one that no checkpoint has."""
+        position, identity = (record.get(name) if isinstance(record, dict) else None for name in ("position", "identity"))
+        if isinstance(position, dict) and set(position) == {"passes", "rows", "complete"} and isinstance(identity, dict):
+            found = Position(**position)
+            if (
+                all(type(one) is int and 0 <= one < 2**62 for one in (found.passes, found.rows))
+                and type(found.complete) is bool
+            ):
+                return found, identity
+        raise ValueError(f"the checkpoint {self.path} is damaged: it does not say where the run is; remove it to begin anew")
 
     def _refuse_another(self, found: Mapping[str, Any], replaced: Sequence[str]) -> None:
         for name in dict.fromkeys([*self.identity, *found]):

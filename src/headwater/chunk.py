@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ class Chunk:
         Place of the first row in its stream.
     schema : mapping, optional
         How the rows were made of what was read, in words that JSON knows; a model that learns from them keeps it.
+    kept : mapping of str to pyarrow.Array
+        Columns that were to be kept, with the types of their file. No model learns from them.
     """
 
     X: Any
@@ -40,6 +42,7 @@ class Chunk:
     key: Any = None
     start: int = 0
     schema: Mapping[str, Any] | None = None
+    kept: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.X.shape[0])

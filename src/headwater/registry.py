@@ -84,3 +84,13 @@ def companions_of(kind: type[Any]) -> frozenset[str]:
     """Return what a class learns beside rows: those of y, sample_weight, labels, lengths and key that `partial_fit` takes."""
     taken = set(signature(kind.partial_fit).parameters) & {"y", "sample_weight", "labels", "lengths", "key"}
     return frozenset(taken if kind._target_columns else taken - {"y"})
+
+
+def takes_sparse_rows(kind: type[Any]) -> bool:
+    """Whether a class learns from sparse rows, which documents and many counts are."""
+    return bool(kind().__sklearn_tags__().input_tags.sparse)
+
+
+def takes_symbols(kind: type[Any]) -> bool:
+    """Whether a class learns from rows that are made of symbols."""
+    return bool(kind._takes_symbols)

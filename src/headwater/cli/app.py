@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,12 +18,14 @@ from headwater.cli.failures import (
     CommandError,
     failed,
     output_is_silenced,
+    sentence,
     show_warnings_in_a_line,
     silence_output,
     tell,
 )
-from headwater.cli.imports import leave_out_pandas
+from headwater.cli.imports import spare_imports
 from headwater.cli.provenance import remember
+from headwater.cli.stopping import stop_at_once
 
 HELP = """Learn the hidden sources of a stream: in one pass, in bounded memory, with results that merge.
 
@@ -74,7 +74,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; in a process of its own, end that if the command came to an early end."""
     if argv is not None:
         return run_command(list(argv))
-    leave_out_pandas()
+    stop_at_once()
+    spare_imports()
     code = run_command(sys.argv[1:])
     if code != 0 or output_is_silenced():
         # Threads may wait for a pipe that nobody writes to any more, and Python would wait for them.
@@ -91,7 +92,6 @@ def run_command(arguments: list[str]) -> int:
     remember(arguments)
     with warnings.catch_warnings():
         show_warnings_in_a_line()
-        before = _catch_termination()
         try:
             code = app(args=arguments, prog_name="headwater", standalone_mode=False)
             sys.stdout.flush()
@@ -99,7 +99,7 @@ def run_command(arguments: list[str]) -> int:
             if type(error).__name__ == "NoArgsIsHelpError":
                 print(error.format_message(), file=sys.stderr)
                 return USAGE
-            tell(" ".join(error.format_message().split()).rstrip(".") + f" ({_help_of(error)})")
+            tell(sentence(error).rstrip(".") + f" ({_help_of(error)})")
             return int(error.exit_code)
         except typer.Abort:
             return failed(KeyboardInterrupt(), debug)
@@ -113,23 +113,9 @@ def run_command(arguments: list[str]) -> int:
             return 0
         except (Exception, KeyboardInterrupt) as error:
             return failed(error, debug)
-        finally:
-            if before is not None:
-                signal.signal(signal.SIGTERM, before)
     return code if isinstance(code, int) else 0
 
 
 def _help_of(error: Any) -> str:
     context = getattr(error, "ctx", None)
     return f"see {context.command_path if context is not None else 'headwater'} --help"
-
-
-def _catch_termination() -> Any:
-    """Let a polite request to stop unwind the stack, so that no half-written file stays behind."""
-    if threading.current_thread() is not threading.main_thread():
-        return None
-
-    def stop(number: int, frame: Any) -> None:
-        raise SystemExit(128 + number)
-
-    return signal.signal(signal.SIGTERM, stop)

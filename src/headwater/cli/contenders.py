@@ -19,7 +19,8 @@ from headwater.cli.models import check_companions, entry_of
 from headwater.cli.options import Reading
 from headwater.cli.scoring import scorer
 from headwater.cli.sequences import whole_sequences
-from headwater.cli.settings import make_model
+from headwater.cli.settings import learner_of, make_model
+from headwater.cli.stopping import undone_when_stopped
 
 # One row in so many is held out.
 SHARE = 10
@@ -47,7 +48,7 @@ def legal_algorithms(model: Any) -> list[str]:
     legal, reason = [], None
     for word in ALGORITHMS:
         try:
-            _copied(model, algorithm=word)._make_learner(2 + type(model)._target_columns)
+            learner_of(model, algorithm=word)
         except ValueError as error:
             reason = error
             continue
@@ -64,13 +65,17 @@ def _copied(model: Any, **changed: Any) -> Any:
 def run_contender(contest: Contest, algorithm: str) -> dict[str, Any]:
     """Learn by one algorithm in a process of its own, and return what it said."""
     asked = json.dumps({"contest": asdict(contest), "algorithm": algorithm})
-    done = subprocess.run(
-        [sys.executable, "-m", "headwater.cli.contenders"], input=asked, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-P", "-m", "headwater.cli.contenders"]
+    pipe = subprocess.PIPE
+    with (
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process,
+        undone_when_stopped(process.kill),
+    ):
+        out, err = process.communicate(asked)
     try:
-        return dict(json.loads(done.stdout.splitlines()[-1]))
+        return dict(json.loads(out.splitlines()[-1]))
     except (ValueError, IndexError):
-        said = (done.stderr.strip().splitlines() or [f"its process ended with code {done.returncode}"])[-1]
+        said = (err.strip().splitlines() or [f"its process ended with code {process.returncode}"])[-1]
         return {"algorithm": algorithm, "error": said, "score": None, "seconds": None, "rows": 0, "held_out": 0, "memory": None}
 
 
@@ -139,7 +144,7 @@ def _sequences(chunk: Chunk, chosen: Any) -> Chunk:
 def contend(contest: Contest, algorithm: str) -> dict[str, Any]:
     """Learn, score, and say how it went."""
     model = make_model(entry_of(contest.model), contest.k, algorithm, contest.half_life, contest.seed, contest.given)
-    learner = model._make_learner(2 + type(model)._target_columns)
+    learner = learner_of(model)
     reading = Reading(**{**contest.reading, "read": list(contest.reading["read"])})
     split = Split(model, reading.stream(list(contest.data), seed=contest.seed), learner.model.chained)
     check_companions(model, split.first)

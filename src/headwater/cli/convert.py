@@ -90,7 +90,7 @@ def _columns(chunk: Any, reading: Reading) -> dict[str, Any]:
         numbers = chunk.start + np.repeat(np.arange(len(chunk.lengths)), chunk.lengths)
         return {"sequence": numbers, "symbol": named_symbols(chunk.schema, chunk.X)}
     dense = np.asarray(chunk)
-    names = chunk.columns or [f"c{place}" for place in range(dense.shape[1])]
+    names = chunk.columns or [f"x{place}" for place in range(dense.shape[1])]
     columns = in_parts({str(name): dense[:, place] for place, name in enumerate(names)})
     belonging = {"y": reading.target, "sample_weight": reading.weight, "labels": reading.label, "key": reading.key}
     for name, called in belonging.items():

@@ -10,6 +10,8 @@ from typing import Any
 
 import typer
 
+from headwater.cli.wording import for_the_command_line
+
 DATA, USAGE, INTERRUPTED = 1, 2, 130
 
 # Exceptions whose messages are sentences for users; any other is a defect of ours, and says so.
@@ -18,6 +20,8 @@ EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError, OverflowEr
 
 def sentence(error: BaseException) -> str:
     """Return what went wrong in one sentence."""
+    if isinstance(error, CommandError):
+        return for_the_command_line(" ".join(error.format_message().split()))
     if isinstance(error, MemoryError) and not str(error):
         return "there is not enough memory for this"
     if isinstance(error, OSError) and error.strerror:
@@ -27,7 +31,7 @@ def sentence(error: BaseException) -> str:
         text = " ".join(str(error).split()) or type(error).__name__
     if not isinstance(error, EXPECTED):
         return f"unexpected {type(error).__name__}: {text} (run again with --debug for the trace)"
-    return text
+    return for_the_command_line(text)
 
 
 def tell(text: str) -> None:
@@ -87,6 +91,6 @@ def show_warnings_in_a_line() -> None:
     """Print warnings of the library the way errors are printed."""
 
     def show(message: Any, *rest: Any, **more: Any) -> None:
-        tell("note: " + " ".join(str(message).split()))
+        tell("note: " + for_the_command_line(" ".join(str(message).split())))
 
     warnings.showwarning = show

@@ -51,7 +51,7 @@ Passes = Annotated[
     str | None,
     typer.Option(
         "--passes",
-        help="Passes over the data: 1 is a stream; auto goes on until it converges, with all rows in memory.",
+        help="Passes over the data: 1 is a stream; more, or auto, which goes on until it converges, hold all rows in memory.",
         show_default="1, or auto if the algorithm needs it",
     ),
 ]
@@ -106,7 +106,7 @@ def fit(
         start, commands = load_with_commands(Path(model))
     else:
         start, commands = make_model(entry_of(model), k, algorithm, half_life, seed, given or ()), []
-    stream = reading.stream(data, seed=seed, like=start if going_on else None)
+    stream = reading.stream(data, seed=seed, like=start if going_on else None, learns=True)
     effort = Effort(_passes(passes), checkpoint, checkpoint_rows, checkpoint_seconds)
     identity = {
         "model": model,
@@ -150,4 +150,4 @@ def _tell(learned: Any, output: Path | None, report: Path | None, talk: Talk) ->
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    command(app, fit, examples=EXAMPLES)
+    command(app, fit, examples=EXAMPLES, in_place=("model", "output"))

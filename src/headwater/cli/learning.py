@@ -15,6 +15,8 @@ from headwater.cli.models import check_companions
 from headwater.cli.options import Talk
 from headwater.cli.progress import Watch, progress, share_read
 from headwater.cli.sequences import whole_sequences
+from headwater.cli.settings import learner_of
+from headwater.cli.stopping import parts_removed
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Effort:
 def learn(model: Any, stream: Any, effort: Effort, talk: Talk, identity: Mapping[str, Any]) -> Any:
     """Return a model that has learned the stream."""
     if in_memory(model, effort.passes):
+        if getattr(model, "half_life", None) is not None and algorithm_of(model).finish:
+            raise usage("--half-life is for streams, and passes over all rows forget none: leave out --half-life or --passes")
         if effort.checkpoint is not None:
             raise usage("--checkpoint needs a stream, and these passes have all rows in memory: leave out one of the two")
         return learn_at_once(model, stream, effort.passes, talk)
@@ -62,7 +66,7 @@ def algorithm_of(model: Any) -> Any:
     """Return the algorithm that a model is learned by."""
     if model._has_state():
         return model._learner.algorithm
-    return model._make_learner(2 + type(model)._target_columns).algorithm
+    return learner_of(model).algorithm
 
 
 def learn_at_once(model: Any, stream: Any, passes: int | str | None, talk: Talk) -> Any:
@@ -117,7 +121,8 @@ def learn_stream(model: Any, stream: Any, passes: int, checkpoint: Checkpoint | 
                 watch(position.rows, monitor.history.late_score, share_read(stream))
                 # The last chunk may be short; a stream goes on only from where whole ones end.
                 if checkpoint is not None and position.rows % stream.chunk_rows == 0 and checkpoint.due(position):
-                    checkpoint.write(timeless(model), position)
+                    with parts_removed(checkpoint.path):
+                        checkpoint.write(timeless(model), position)
         if not model._has_state():
             raise ValueError("there is nothing to learn: the data has no rows")
         position = Position(position.passes + 1)
@@ -125,7 +130,8 @@ def learn_stream(model: Any, stream: Any, passes: int, checkpoint: Checkpoint | 
             _close_sequences(model)
     timeless(model)
     if checkpoint is not None:
-        checkpoint.write(model, replace(position, complete=True))
+        with parts_removed(checkpoint.path):
+            checkpoint.write(model, replace(position, complete=True))
     return model
 
 

@@ -38,12 +38,10 @@ def merge(models: Models, talk: Talk, output: Output = None) -> None:
         merged = headwater.merge([model for model, _ in parts])
     if output is not None:
         write(merged, output, [*(command for _, commands in parts for command in commands), this_command()])
-    report = str(merged.merge_report_)
     if talk.json:
         written = None if output is None else str(output)
-        print_json({"output": written, "report": report.splitlines(), **merged.describe().to_dict()})
+        print_json({"output": written, "report": str(merged.merge_report_).splitlines(), **merged.describe().to_dict()})
         return
-    print(report)
     print_description(merged)
     if output is not None:
         print(f"Saved in {output}.")

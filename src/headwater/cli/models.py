@@ -8,7 +8,7 @@ from typing import Any
 
 from headwater.cli import provenance
 from headwater.cli.failures import usage
-from headwater.registry import MODELS, companions_of, find, word_of
+from headwater.registry import MODELS, companions_of, find, takes_sparse_rows, takes_symbols, word_of
 
 
 def load(path: Path) -> Any:
@@ -47,6 +47,15 @@ def fingerprint(path: Path) -> str:
 def check_companions(model: Any, chunk: Any) -> None:
     """Refuse data that comes with what the model cannot learn from, or without what it must have."""
     kind = type(model)
+    for name, there, taken_by in (
+        ("sparse rows", hasattr(chunk.X, "tocsr"), takes_sparse_rows),
+        ("sequences of symbols", chunk.lengths is not None and chunk.X.ndim == 1, takes_symbols),
+    ):
+        if there and not taken_by(kind):
+            others = " and ".join(one.word for one in MODELS.values() if taken_by(one.kind))
+            lines = takes_symbols(kind) and (chunk.schema or {}).get("kind") == "text"
+            instead = ", and --format sequences makes sequences of lines" if lines else ""
+            raise usage(f"{word_of(model)} does not learn from {name}; {others} do{instead}")
     word, taken = word_of(model), companions_of(kind)
     options = {"y": "--target", "sample_weight": "--weight", "labels": "--label", "key": "--key", "lengths": "sequences"}
     for name in chunk.keys():  # noqa: SIM118

@@ -63,9 +63,10 @@ class Reading:
         asked = {name: value for name, value in asked.items() if value is not None}
         return {**asked, **assignments(self.read, "--read")}
 
-    def stream(self, sources: Sequence[str], *, seed: int = 0, like: Any = None, **more: Any) -> Any:
-        """Open the data, in the shape that a model has learned if one is given."""
+    def stream(self, sources: Sequence[str], *, seed: int = 0, like: Any = None, learns: bool = False, **more: Any) -> Any:
+        """Open the data, in the shape that a model has learned if one is given; one that learns may take up new words."""
         import headwater
+        from headwater.streams.sentences import StreamError
 
         asked = {**more, **self.arguments()}
         if like is not None and getattr(like, "schema_", None) is not None:
@@ -73,6 +74,8 @@ class Reading:
                 if name in asked:
                     raise usage(f"the model knows what it was learned from: leave out --{name}")
             asked["like"] = like
+            if not learns:
+                asked["vocabulary"] = "known"
         elif like is not None and hasattr(like, "feature_names_in_"):
             asked.setdefault("columns", list(like.feature_names_in_))
         known = list(signature(headwater.stream).parameters)[1:]
@@ -81,7 +84,12 @@ class Reading:
                 raise usage(f"--read takes what headwater.stream does, which has no {name!r}; it has {', '.join(known)}")
         if "shuffle" in asked:
             asked.setdefault("seed", seed)
-        return headwater.stream(sources[0] if len(sources) == 1 else list(sources), **asked)
+        try:
+            return headwater.stream(sources[0] if len(sources) == 1 else list(sources), **asked)
+        except (StreamError, OSError):
+            raise
+        except (ValueError, TypeError) as error:
+            raise usage(str(error)) from None
 
 
 Data = Annotated[

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from headwater.cli.stopping import parts_removed
+
 RECORD = "commands"
 # Options that say where things go, with a value, and how a command talks, without one; they change nothing in the model.
 ELSEWHERE = {"-o", "--output", "--checkpoint", "--checkpoint-rows", "--checkpoint-seconds", "--report"}
@@ -47,4 +49,5 @@ def write(model: Any, path: Path, commands: Sequence[str], raw_rows: bool = True
     """Write a model to a file, with the commands that learned it."""
     from headwater.estimators.saving import save
 
-    save(model, path, raw_rows=raw_rows, extra={RECORD: list(commands)})
+    with parts_removed(path):
+        save(model, path, raw_rows=raw_rows, extra={RECORD: list(commands)})

@@ -71,7 +71,8 @@ def write_report(
 
     known = {"command": " && ".join(commands), "source": ", ".join(data), **options}
     with atomically(output) as place:
-        headwater.report(model, rows, path=place, **{name: value for name, value in known.items() if value})
+        page = headwater.report(model, rows, **{name: value for name, value in known.items() if value})
+        place.write_text(page, encoding="utf-8")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -21,7 +21,7 @@ headwater sample news.hw -n 5 --length 200
 headwater sample flats.hw flats.csv       # a target for each row of inputs
 """
 
-Number = Annotated[int, typer.Option("-n", min=1, help="Rows, or sequences, to draw.")]
+Number = Annotated[int | None, typer.Option("-n", min=1, help="Rows, or sequences, to draw.", show_default="10")]
 Length = Annotated[
     int | None, typer.Option("--length", min=1, help="Counts of a row, or symbols of a sequence.", show_default=False)
 ]
@@ -36,7 +36,7 @@ def sample(
     reading: Reading,
     talk: Talk,
     data: Inputs = None,
-    number: Number = 10,
+    number: Number = None,
     length: Length = None,
     output: Output = None,
     output_format: Format = None,
@@ -55,6 +55,8 @@ def sample(
         given["length"] = length
     with table_writer(output, form) as write:
         if "X" in taken:
+            if number is not None:
+                raise usage(f"{word_of(learned)} draws a target for each row of its inputs: leave out -n")
             if not data:
                 raise usage(f"{word_of(learned)} draws a target for inputs: name data that has them")
             for chunk in reading.stream(data, like=learned):
@@ -63,7 +65,7 @@ def sample(
             return
         if data:
             raise usage(f"{word_of(learned)} draws rows without any data: leave it out")
-        write(_columns(learned, *learned.sample(number, **given)))
+        write(_columns(learned, *learned.sample(10 if number is None else number, **given)))
 
 
 def _columns(model: Any, rows: Any, sources: Any) -> dict[str, Any]:
@@ -79,7 +81,8 @@ def _columns(model: Any, rows: Any, sources: Any) -> dict[str, Any]:
         }
     columns = _named(model, rows)
     if np.ndim(sources) == 1:
-        return {**columns, **in_parts({"source" if np.iscomplexobj(sources) else "component": sources})}
+        called = "source" if np.iscomplexobj(sources) else model.describe(values=1, components=1).component
+        return {**columns, **in_parts({called: sources})}
     return {**columns, **{f"weight{place}": values for place, values in enumerate(np.asarray(sources).T)}}
 
 
@@ -88,9 +91,11 @@ def _named(model: Any, rows: Any) -> dict[str, Any]:
 
     dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
     dense = dense.reshape(len(dense), -1)
+    if type(model)._takes_symbols and dense.shape[1] == 1:
+        return {"symbol": named_symbols(getattr(model, "schema_", None), dense[:, 0])}
     names = getattr(model, "feature_names_in_", None)
     if names is None or len(names) != dense.shape[1]:
-        names = [f"c{place}" for place in range(dense.shape[1])]
+        names = [f"x{place}" for place in range(dense.shape[1])]
     return in_parts(dict(zip(map(str, names), dense.T, strict=True)))
 
 

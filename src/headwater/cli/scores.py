@@ -13,7 +13,6 @@ import numpy as np
 from headwater.chunk import Chunk
 from headwater.cli.display import print_json
 from headwater.cli.failures import tell, usage
-from headwater.cli.kept import keep_columns
 from headwater.cli.models import load
 from headwater.cli.options import Reading, Talk
 from headwater.cli.progress import progress, share_read
@@ -44,8 +43,7 @@ def write_scores(
     check_output(output)
     form = "jsonl" if talk.json and output is None and output_format is None else format_of(output, output_format)
     model = load(path)
-    stream = reading.stream(data, like=model)
-    keep_columns(stream, asked.keep)
+    stream = reading.stream(data, like=model, keep=asked.keep)
     reference = _reference(model, stream, asked, talk, data)
     threshold = asked.threshold
     if asked.rate is not None:
@@ -58,7 +56,7 @@ def write_scores(
     with table_writer(output, form) as write, progress(talk, "scoring", stream.total_rows) as watch:
         for chunk in whole_sequences(model, stream):
             answers = answer(chunk)
-            columns = {**_place(chunk, answers, rows), **getattr(chunk, "kept", {})}
+            columns = {**_place(chunk, answers, rows), **chunk.kept}
             columns |= _said(answers, asked, reference, threshold, type(model)._measure)
             if threshold is not None:
                 odd += int(columns["odd"].sum())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from headwater.chunk import Chunk
 from headwater.cli.gathering import joined, taken
-from headwater.cli.kept import KeptChunk
 
 
 def whole_sequences(model: Any, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
@@ -44,5 +43,4 @@ def _complete(chunk: Chunk, ended: set[Any]) -> Chunk:
         if name in ended:
             raise ValueError(f"rows of the sequence {name!r} are not together: sort the data by its key")
         ended.add(name)
-    whole = replace(chunk, key=None, lengths=np.diff(edges))
-    return KeptChunk(**{one.name: getattr(whole, one.name) for one in fields(Chunk)}, kept={"key": names})
+    return replace(chunk, key=None, lengths=np.diff(edges), kept={"key": names})

@@ -68,7 +68,22 @@ def make_model(
             raise usage(f"{entry.word} has no parameter {name!r}{_near(name, known)}; it has {', '.join(known)}")
     if inner:
         own["algorithm"] = _algorithm(own.get("algorithm", "auto"), inner)
-    return entry.kind(**own)
+    model = entry.kind(**own)
+    try:
+        learner_of(model)
+    except (ValueError, TypeError) as error:
+        raise usage(str(error)) from None
+    return model
+
+
+def learner_of(model: Any, **changed: Any) -> Any:
+    """Return what the parameters of a model describe, whatever the data will be, or refuse them.
+
+    Lists of numbers belong to the columns of the data, which nobody knows yet: they are left out.
+    """
+    defaults = {name: one.default for name, one in signature(type(model)).parameters.items()}
+    given = {name: value for name, value in model.get_params(deep=False).items() if not isinstance(value, (list, tuple, dict))}
+    return type(model)(**{**defaults, **given, **changed})._make_learner(2 + type(model)._target_columns)
 
 
 def _algorithm(word: Any, values: Mapping[str, Any]) -> Any:

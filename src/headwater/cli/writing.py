@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from headwater.cli.failures import usage
+from headwater.cli.stopping import undone_when_stopped
+from headwater.storage.replacing import replacing
 
 
 def check_output(path: Path | None) -> None:
@@ -22,6 +26,26 @@ def check_output(path: Path | None) -> None:
         raise PermissionError(f"the output {path} cannot be written: {wanted} is read-only")
 
 
+def refuse_to_replace(option: str, output: Path, inputs: Iterable[str]) -> None:
+    """Refuse an output that is one of the files that are read, by whatever name: what was read would be lost."""
+    if not output.is_file():
+        return
+    for path in _files(inputs):
+        if path.is_file() and path.samefile(output):
+            raise usage(f"{option} {output} would replace {path}, which is read: choose another name")
+
+
+def _files(inputs: Iterable[str]) -> Iterator[Path]:
+    from headwater.streams.sources import find_pieces
+
+    for one in inputs:
+        if Path(one).is_file():
+            yield Path(one)
+        elif one != "-":
+            with suppress(OSError, ValueError):  # what cannot be read is told by whoever reads it
+                yield from (Path(piece.name) for piece in find_pieces(one, any_suffix=True))
+
+
 @contextmanager
 def atomically(path: Path) -> Iterator[Path]:
     """Yield a place to write to; what was written takes the name of `path` when all went well, and is gone otherwise."""
@@ -29,20 +53,5 @@ def atomically(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():  # a device or a pipe has no name to take
         yield path
         return
-    final = path.resolve()
-    place = final.with_name(f".{final.name}.{os.getpid()}.part")
-    try:
+    with replacing(path) as place, undone_when_stopped(lambda: place.unlink(missing_ok=True)):
         yield place
-        with place.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(place, final)
-    except BaseException:
-        with suppress(OSError):
-            place.unlink()
-        raise
-    with suppress(OSError):  # not every file system lets a directory be synchronised
-        folder = os.open(final.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

@@ -25,6 +25,7 @@ ROWS_EACH = 20  # rows of a start for each component, at least
 JUDGES = 256  # rows of the first comparison, at least
 DOUBLINGS = 6  # of the rows judged, until the leader wins
 FOLDS = 4
+GLANCE = 4096  # rows by which a number is chosen that is only to be read by, as long as rows wait
 FEW = 1000  # rows at hand to start on, at least; if there are not twice as many, all are judged in folds
 STRETCHES = 64  # that sequences at hand are cut into
 
@@ -89,7 +90,7 @@ def provisional(model: Any, state: State, width: int, race: Race) -> Learner:
     """Return the learner by which rows are read that wait for the race: its number of components suits them so far."""
     buffer = state.buffer
     assert buffer is not None
-    rows = 1 << (buffer.rows.bit_length() - 1)
+    rows = min(1 << (buffer.rows.bit_length() - 1), GLANCE)
     if buffer.chosen is None or buffer.chosen[0] != rows:
         buffer.chosen = rows, folded(model, buffer.batch(rows), state.key, width).leader
     learner: Learner = rival_of(model, buffer.chosen[1], race.warm_up)._make_learner(width)

@@ -18,7 +18,7 @@ from headwater.estimators.stored_results import AS_IT_IS, RESULTS, read_race
 from headwater.learner import Learner
 from headwater.state import State
 from headwater.storage import container
-from headwater.storage.states import StateReader, holds_rows, without_rows, write_state
+from headwater.storage.states import StateReader, holds_rows, rows_held, without_rows, write_state
 from headwater.storage.trees import Damaged, Reader, Writer
 
 MOST_UNSEEN = 10**6  # components of a model that is still in its warm-up
@@ -126,7 +126,7 @@ def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[
 
 def _read_state(reader: Reader, model: StreamingEstimator, learner: Learner, tree: Any, path: str) -> State:
     state = StateReader(reader, learner).state(tree, path)
-    for batch in (*state.waiting, *(() if state.buffer is None else (state.buffer.batch(),))):
+    for batch in rows_held(state):
         model._check_stored(batch.X, learner.width)
     return state
 

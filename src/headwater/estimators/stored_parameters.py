@@ -68,9 +68,15 @@ def read_parameter(reader: Reader, tree: Any, name: str, functions: Mapping[str,
             raise Damaged(f"{name} is an object that is not known")
         return kind(**{one: read_parameter(reader, part, name, functions) for one, part in parts.items()})
     if set(record) == {"random"}:
-        kind, keys, place, has_gauss, gauss = reader.items(record["random"], name)
+        items = reader.items(record["random"], name)
+        if len(items) != 5 or items[0] != "MT19937":
+            raise Damaged(f"{name} is no random state")
+        place, has_gauss = reader.whole(items[2], name, 0), reader.whole(items[3], name, 0)
+        if place > 624 or has_gauss > 1:  # NumPy would read beyond its memory
+            raise Damaged(f"{name} is no random state")
         state = np.random.RandomState()
-        state.set_state((kind, reader.array(keys, name, np.uint32, (624,)), place, has_gauss, gauss))
+        keys = reader.array(items[1], name, np.uint32, (624,))
+        state.set_state(("MT19937", keys, place, has_gauss, reader.number(items[4], name)))
         return state
     shape = shape_of(reader, record, name)
     return reader.array(record, name, reader.arrays[record["array"]].dtype, shape, missing=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.estimators.race import Race, Rival, Tally
+from headwater.estimators.race import BLOCK, Race, Rival, Tally
 from headwater.estimators.stored_parameters import shape_of
 from headwater.history import History
 from headwater.matching import Match, MergeReport
@@ -101,10 +101,13 @@ def read_race(reader: Reader, tree: Any, path: str) -> Race:
     numbers = [rival.n_components for rival in rivals]
     if sorted(set(numbers)) != numbers or race.leader not in (numbers or [0]) or (race.until == 0 and not rivals):
         raise Damaged(f"{path} is no race")
-    if parts["tally"] is None:
+    runs = bool(rivals) and not race.over
+    if (parts["tally"] is not None) != runs:
+        raise Damaged(f"{path} has a tally, and nobody runs; or none, and some do")
+    if not runs:
         return race
-    if race.over or not rivals:
-        raise Damaged(f"{path} has a tally, and nobody runs")
+    if race.leader not in race.running or not race.judged < race.until or race.warm_up < 1:
+        raise Damaged(f"{path} is led by one that dropped out, or has missed its next comparison")
     return replace(race, tally=_tally(reader, parts["tally"], len(race.running), f"{path}/tally"))
 
 
@@ -128,4 +131,6 @@ def _tally(reader: Reader, tree: Any, rivals: int, path: str) -> Tally:
     weights = reader.array(parts["weights"], path, np.float64, (len(waiting),))
     level, weight = reader.number(parts["level"], path), reader.number(parts["weight"], path, 0.0)
     rows, blocks = reader.whole(parts["rows"], path, 0), reader.whole(parts["blocks"], path, 0)
+    if rows != blocks * BLOCK or len(waiting) >= BLOCK or (weights.size and weights.min() <= 0.0):
+        raise Damaged(f"{path} is no tally")
     return Tally(sums, products, level, weight, rows, blocks, waiting, weights)

@@ -60,6 +60,8 @@ class Categorical(Multinomial):
 
     n_symbols: int = 1
 
+    row_columns = 1
+
     def n_parameters(self, width: int) -> int:
         """Number of free parameters of all components."""
         return super().n_parameters(self.n_symbols)

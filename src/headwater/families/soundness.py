@@ -24,8 +24,10 @@ def below_zero(*arrays: Array) -> bool:
 
 
 def no_shares(*arrays: Array) -> bool:
-    """Whether some of these, along the last axis, are no probabilities: negative, or more than one in all."""
-    return any(array.min() < 0.0 or array.sum(axis=-1).max() > 1.0 + TOLERANCE for array in arrays)
+    """Whether some of these, along the last axis, are no probabilities: negative, all zero, or more than one in all."""
+    sums = [array.sum(axis=-1) for array in arrays]
+    beyond = [total.max() > 1.0 + TOLERANCE or total.min() <= 0.0 for total in sums]
+    return any(beyond) or any(array.min() < 0.0 for array in arrays)
 
 
 def no_logs(*arrays: Array) -> bool:

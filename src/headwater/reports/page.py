@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from headwater.estimators.base import StreamingEstimator
+from headwater.storage.replacing import replacing
 
 MISSING = "reports need matplotlib and jinja2: pip install 'headwater[plot]'"
 
@@ -79,7 +78,8 @@ def report(
     )  # fmt: skip
     html = _template().render(found)
     if path is not None:
-        _write(Path(path), html)
+        with replacing(Path(path)) as place:
+            place.write_text(html, encoding="utf-8")
     return html
 
 
@@ -91,16 +91,3 @@ def _template() -> Any:
     return Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     ).get_template("page.html")  # fmt: skip
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise

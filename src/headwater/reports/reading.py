@@ -79,7 +79,7 @@ def read(model: Any, data: Any, most: int) -> Reading:
 def chunks_of(model: Any, data: Any) -> Iterator[Any]:
     """Chunks of what was given: a path, one chunk, array, matrix or frame, or any of these one after the other."""
     if isinstance(data, str | Path):
-        data = import_module("headwater").stream(data, like=model)
+        data = import_module("headwater").stream(data, like=model, vocabulary="known")
     if isinstance(data, Chunk) or hasattr(data, "shape") or hasattr(data, "dtypes"):
         yield data
     elif isinstance(data, Iterable):
@@ -99,9 +99,9 @@ def _looker(model: Any, given: dict[str, Any]) -> Any:
     rows = given["X"].X if isinstance(given["X"], Chunk) else given["X"]
     if model._takes_sequences:
         if given.get("lengths") is None:
-            return lambda at: np.asarray(rows[at])
+            return lambda at: np.array(rows[at])
         ends = np.concatenate([[0], np.cumsum(given["lengths"])])
-        return lambda at: np.ravel(rows)[ends[at] : ends[at + 1]]
+        return lambda at: np.ravel(rows)[ends[at] : ends[at + 1]].copy()
     if hasattr(rows, "tocsr"):
         sparse = rows.tocsr()
         return lambda at: sparse[[at]].toarray()[0]
@@ -109,7 +109,7 @@ def _looker(model: Any, given: dict[str, Any]) -> Any:
     table = table[:, None] if table.ndim == 1 else table
     if "y" in given:
         table = np.column_stack([table, np.asarray(given["y"])])
-    return lambda at: table[at]
+    return lambda at: table[at].copy()  # a view would hold on to its whole chunk
 
 
 def _shown(model: Any, row: Any) -> tuple[str, ...]:

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.storage.replacing import replacing
 from headwater.storage.trees import Damaged
 
 FORMAT = 1
@@ -44,46 +42,14 @@ def write(path: Path, header: Mapping[str, Any], arrays: Arrays) -> None:
     """Write a model file in one step: whoever reads the path finds the old file or the new one, and never a part of one."""
     from safetensors.numpy import save_file
 
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"{path} is a directory, and should be a file")
-    if target.exists() and not target.is_file():  # a device must not be replaced
-        raise OSError(f"{path} is no regular file, and cannot be replaced by one")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no directory {target.parent} to write {target.name} to")
     packed = pack(header, arrays)
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:
-        save_file(packed[0], str(beside), packed[1])
-        os.chmod(beside, stat.S_IMODE(target.stat().st_mode) if target.exists() else _usual_mode())
-        _flush(beside, os.O_RDWR)
-        os.replace(beside, target)
-        _flush(target.parent, os.O_RDONLY)
-    except Exception as error:
-        beside.unlink(missing_ok=True)
-        raise OSError(f"{path} cannot be written: {_first_line(error)}") from error
-    except BaseException:
-        beside.unlink(missing_ok=True)
+        with replacing(path) as place:
+            save_file(packed[0], str(place), packed[1])
+    except (IsADirectoryError, FileNotFoundError):
         raise
-
-
-def _usual_mode() -> int:
-    """Return the rights of a new file, which safetensors does not ask for."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _flush(path: Path, flags: int) -> None:
-    """See to it that what was written is on the disk, where the system can tell."""
-    try:
-        descriptor = os.open(path, flags)
-    except PermissionError:  # a directory that cannot be opened
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    except Exception as error:
+        raise OSError(f"{path} cannot be written: {_first_line(error)}") from error
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,12 +30,20 @@ from headwater.storage.trees import Damaged, Reader, Writer
 
 LONGEST_NAME = 64
 HEAVIEST = 1e60  # a stream
-MOST_PARTS = 4096
+
+
+def rows_held(state: State) -> Iterator[Batch]:
+    """Yield rows that are kept as they came: in a warm-up, or because they wait for those after them."""
+    if state.base is None and state.buffer is not None and state.buffer.rows:
+        yield state.buffer.batch()
+    yield from state.waiting
+    for part in state.parts:
+        yield from rows_held(part)
 
 
 def holds_rows(state: State) -> bool:
-    """Whether rows are kept as they came: in a warm-up, or because they wait for those after them."""
-    return bool(state.buffer is not None and state.buffer.rows and state.base is None) or bool(state.waiting)
+    """Whether any rows are kept as they came."""
+    return any(True for _ in rows_held(state))
 
 
 def without_rows(learner: Learner, state: State) -> State:
@@ -68,8 +78,18 @@ class StateReader:
     def __init__(self, reader: Reader, learner: Learner) -> None:
         self.reader, self.learner, self.width = reader, learner, learner.width
         self.model: Any = learner.model
-        self.zeros: Statistics = self.model.zeros(self.width)
-        self.prior = self.model.blank_prior(self.width)
+        self.columns = getattr(getattr(self.model, "family", None), "row_columns", self.width)  # of rows that are dense
+
+    @cached_property
+    def zeros(self) -> Statistics:
+        """Statistics of the right shape: zeros, which take no memory as long as nobody looks at them."""
+        found: Statistics = self.model.zeros(self.width)
+        return found
+
+    @cached_property
+    def prior(self) -> Any:
+        """A prior of the right shape. It is asked for when there are statistics of that shape already."""
+        return self.model.blank_prior(self.width)
 
     def state(self, tree: Any, path: str, part: bool = False) -> State:
         """Return the state."""
@@ -98,8 +118,8 @@ class StateReader:
         if reported is not None:
             reported = self._parameters(reported, state, f"{path}/reported")
         parts = self.reader.items(record["parts"], f"{path}/parts")
-        if (parts and part) or len(parts) > MOST_PARTS:
-            raise Damaged(f"{path} has parts in its parts, or too many of them")
+        if parts and (part or self.model.chained or len(parts) != self.learner.parts):
+            raise Damaged(f"{path} has parts in its parts, or another number of them than it should")
         waiting = self.reader.items(record["waiting"], f"{path}/waiting")
         carry = record["carry"]
         if not self.model.chained and (carry is not None or waiting):
@@ -195,7 +215,7 @@ class StateReader:
             X = self._sparse(parts["X"], f"{path}/X")
         else:
             kind = np.complex128 if isinstance(parts["X"], dict) and parts["X"].get("complex") else np.float64
-            X = reader.array(parts["X"], f"{path}/X", kind, (None, None), missing=True)
+            X = reader.array(parts["X"], f"{path}/X", kind, (None, self.columns), missing=True)
         rows = len(X)
 
         def companions(name: str, dtype: Any, none: NDArray[Any]) -> NDArray[Any]:

@@ -102,8 +102,8 @@ def matrix_head(rows: int, width: int, dtype: Any, name: str) -> Head:
 
 
 def column_names(width: int) -> list[str]:
-    """Return the names that columns without names have."""
-    return [f"c{index}" for index in range(width)]
+    """Return the names that columns without names have, the ones that tables of models give them."""
+    return [f"x{index}" for index in range(width)]
 
 
 def _read(file: Any, layout: Layout, begin: int, end: int, name: str) -> Any:

@@ -6,24 +6,40 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Rows as they were read: a record batch, a matrix, dense or sparse, or a list; where from, and the place of the first."""
+    """Rows as they were read: a record batch, a matrix, dense or sparse, or a list; where from, and the place of the first.
+
+    Where rows between them were left out, `numbers` holds the place of each.
+    """
 
     rows: Any
     name: str
     first: int
+    numbers: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return count_rows(self.rows)
+
+    def number(self, row: int) -> int:
+        """Return the place that a row has in its file, counted from 0."""
+        return int(self.first + row if self.numbers is None else self.numbers[row])
+
+    def without(self, rows: Any, here: NDArray[np.bool_]) -> Block:
+        """Return the rows that are left of a block, of which `here` says whether each is."""
+        return replace(self, rows=rows, numbers=self.first + np.flatnonzero(here))
 
     def part(self, begin: int, end: int) -> Block:
         """Return the rows from one place to another."""
         if begin == 0 and end >= len(self):
             return self
         rows = self.rows.slice(begin, end - begin) if hasattr(self.rows, "slice") else self.rows[begin:end]
-        return replace(self, rows=rows, first=self.first + begin)
+        numbers = None if self.numbers is None else self.numbers[begin:end]
+        return replace(self, rows=rows, first=self.first + begin, numbers=numbers)
 
 
 def count_rows(rows: Any) -> int:

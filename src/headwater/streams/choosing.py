@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from headwater.streams import columns as of
 from headwater.streams.companions import ROLES, plan_companions
+from headwater.streams.keeping import Kept, plain
 from headwater.streams.options import Options
 from headwater.streams.sentences import StreamError, columns_called, listed
 from headwater.streams.tables import Head, Input, Recipe
@@ -13,7 +17,8 @@ def plan(head: Head, options: Options, place: str) -> Recipe:
     """Choose the columns and say what becomes of each, or refuse them."""
     refuse_twice(head.names, place)
     roles = {role: resolved(getattr(options, role), head.names, place, role) for role in ROLES}
-    taken = {name for name in roles.values() if name is not None}
+    kept = {resolved(one, head.names, place, "keep") for one in options.keep}
+    taken = {name for name in (*roles.values(), *kept) if name is not None}
     excluded = {resolved(one, head.names, place, "exclude") for one in options.exclude}
     if options.columns is None:
         chosen = [name for name in head.names if name not in taken | excluded]
@@ -30,6 +35,14 @@ def plan(head: Head, options: Options, place: str) -> Recipe:
     )  # fmt: skip
 
 
+def keeping(recipe: Any, head: Any, options: Options, place: str) -> Any:
+    """Return a recipe that keeps the columns that were named, or refuse them."""
+    if not isinstance(head, Head):
+        raise StreamError(f"{place} is no table, so that keep= can name no columns of it")
+    names = dict.fromkeys(str(resolved(one, head.names, place, "keep")) for one in options.keep)
+    return replace(recipe, kept=Kept(tuple((name, plain(head.types.get(name))) for name in names)))
+
+
 def refuse_twice(names: tuple[str, ...] | list[str], place: str) -> None:
     """Refuse names that stand for more than one column."""
     if len(set(names)) < len(names):
@@ -43,11 +56,14 @@ def resolved(name: str | int | None, names: tuple[str, ...], place: str, role: s
         return names[name]
     if name is None or (isinstance(name, str) and name in names):
         return name
-    raise StreamError(f"{role} names {name!r}, which {place} does not have; it has {listed(names)}")
+    raise StreamError(f"{role} names {name!r}, which {place} does not have; it has {listed(names) or 'no columns with names'}")
 
 
 def _inputs(chosen: list[str], head: Head, options: Options, place: str) -> tuple[Input, ...]:
     odd = [name for name in chosen if name in head.types and not of.is_number(head.types[name])]
+    if options.categories == "refuse" and head.guessed and head.sample:
+        # Where the reader meets what is no number, it can say the line.
+        odd = [name for name in odd if not (of.is_category(head.types[name]) and of.mostly_numbers(head.sample(name)))]
     if options.categories == "drop":
         return tuple(Input(name) for name in chosen if name not in odd)
     nested = [name for name in odd if not of.is_category(head.types[name])]

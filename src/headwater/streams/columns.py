@@ -11,6 +11,7 @@ from headwater.streams.sentences import StreamError
 
 MOST_LEVELS = 1000
 LONGEST_KEY = 200
+MOSTLY = 0.9
 
 
 def is_number(kind: Any) -> bool:
@@ -42,6 +43,20 @@ def numbers(column: Any, place: str) -> NDArray[np.float64]:
         column = column.cast(pa.float64(), safe=False)
     found: NDArray[np.float64] = column.to_numpy(zero_copy_only=False)
     return found
+
+
+def mostly_numbers(column: Any) -> bool:
+    """Whether nearly all values of a column of text are numbers, so that the others are taken for slips."""
+    found = words(column).drop_null().to_pylist()
+    return sum(map(_is_number, found)) >= MOSTLY * len(found)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def words(column: Any) -> Any:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from headwater.streams import columns as of
 from headwater.streams.blocks import Block
-from headwater.streams.sentences import StreamError, listed
+from headwater.streams.options import Options
+from headwater.streams.sentences import StreamError, columns_called, listed
 
 ROLES = {"target": "y", "weight": "sample_weight", "label": "labels", "key": "key"}
 
@@ -64,7 +65,7 @@ class Companions:
         wrong = ~np.isfinite(values)
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise StreamError(f"{place} must have a finite number in each row, got {values[row]} in row {block.first + row}")
+            raise StreamError(f"{place} must have a finite number in each row, got {values[row]} in row {block.number(row)}")
         return np.array(values, dtype=np.float64)
 
     _weight = _target
@@ -77,7 +78,7 @@ class Companions:
         if unknown.any() and not self.relaxed:
             row = int(np.argmax(unknown))
             raise StreamError(
-                f"{place} has the label {of.words(column)[row].as_py()!r:.80} in row {block.first + row}, which is not among "
+                f"{place} has the label {of.words(column)[row].as_py()!r:.80} in row {block.number(row)}, which is not among "
                 f"the first ones: {listed(self.label_levels)}"
             )
         return places
@@ -98,7 +99,21 @@ def plan_companions(given: Mapping[str, str | None], types: Mapping[str, Any], s
     return Companions(given["target"], given["weight"], label, given["key"], levels)
 
 
-def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+def refuse_roles(options: Options, place: str) -> None:
+    """Refuse names of columns where there are none: in lines of text or symbols."""
+    said = [name for name in ("columns", "exclude", "text", *ROLES) if getattr(options, name) not in (None, ())]
+    if said:
+        raise StreamError(f"{place} has lines and no columns, so that {said[0]}= names none: leave it out")
+
+
+def refuse_absent(companions: Companions, names: Sequence[str], place: str) -> None:
+    """Refuse rows without the columns that were named for them now; those that a model knows may be absent."""
+    lost = [] if companions.relaxed else [name for name in companions.names if name not in names]
+    if lost:
+        raise StreamError(f"{place} lacks the {columns_called(lost)}; beside its rows it has {listed(names) or 'none'}")
+
+
+def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, Any]:
     """Put the companions of several blocks one after the other; what only some have is left out."""
     names = [name for name in ROLES.values() if all(name in part for part in parts)]
     return {name: np.concatenate([part[name] for part in parts]) if len(parts) > 1 else parts[0][name] for name in names}
@@ -114,5 +129,5 @@ def _whole(column: Any, block: Block, place: str) -> NDArray[np.int64]:
     wrong = (labels != np.round(labels)) | (labels < -1.0) | (labels > 2**31)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise StreamError(f"{place} must hold whole numbers from 0, got {values[row]} in row {block.first + row}")
+        raise StreamError(f"{place} must hold whole numbers from 0, got {values[row]} in row {block.number(row)}")
     return labels.astype(np.int64)

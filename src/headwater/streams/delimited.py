@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from headwater.streams.arrays import column_names
 from headwater.streams.choosing import refuse_twice
 from headwater.streams.options import Options
 from headwater.streams.pieces import HEAD, Followed, Meter, peeked
@@ -47,7 +48,7 @@ def head(piece: Any, options: Options) -> Head:
     look = _looked(piece, options)
     if look.rows is None or not look.rows.num_rows:
         raise NoRows(f"{piece.name} has names of columns but no rows")
-    return Head(tuple(look.names), look.types(), look.column)
+    return Head(tuple(look.names), look.types(), look.column, guessed=True)
 
 
 def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
@@ -126,7 +127,7 @@ def _looked(piece: Any, options: Options) -> Look:
         # Lines are skipped rather than cut off, so that errors count from the first.
         skip = found.count(b"\n", 0, end) if headed else 0
         whole = found.rfind(b"\n") + 1 if len(found) >= HEAD else len(found)
-        names = cells if headed else [f"c{index}" for index in range(len(cells))]
+        names = cells if headed else column_names(len(cells))
         some = found[end if headed else begin : whole].strip(b"\r\n")
         table = _parsed(found[:whole], delimiter, False, names, skip) if some else None
     return Look(names, skip, delimiter, _block_size(found, piece.name), table)
@@ -144,8 +145,16 @@ def _first_row(found: bytes) -> tuple[int, int]:
 
 def _sniffed(first: bytes) -> str:
     """Return the delimiter that makes most cells of the first row."""
-    cells = {mark: _parsed(first, mark, raw=True).num_columns for mark in DELIMITERS if mark.encode() in first}
+    cells = {mark: _width(first, mark) for mark in DELIMITERS if mark.encode() in first}
     return max(cells, key=lambda mark: cells[mark], default=",")
+
+
+def _width(first: bytes, delimiter: str) -> int:
+    """Return how many cells a delimiter makes of a row; none, if it cuts through a name that goes on in the next line."""
+    try:
+        return int(_parsed(first, delimiter, raw=True).num_columns)
+    except ValueError:
+        return 0
 
 
 def _headed(cells: list[str], rest: bytes, delimiter: str, name: str) -> bool:

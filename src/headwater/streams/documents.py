@@ -15,13 +15,15 @@ from headwater.chunk import Chunk
 from headwater.streams.blocks import Block
 from headwater.streams.choosing import refuse_twice, resolved
 from headwater.streams.columns import is_category, words
-from headwater.streams.companions import ROLES, Companions, joined, plan_companions
+from headwater.streams.companions import ROLES, Companions, joined, plan_companions, refuse_absent, refuse_roles
+from headwater.streams.keeping import Kept
 from headwater.streams.options import Options
 from headwater.streams.sentences import StreamError, reading
 from headwater.streams.tables import Head, chunk_rows_of, finder, wanted
 
 BETWEEN = r"[^\pL\pM\pN_]+"
 MOST_WORDS = 10_000_000
+NO_WORD, UNKNOWN = -1, -2
 GUESS = 4096  # bytes of a document, where none was seen
 
 
@@ -60,6 +62,7 @@ class Recipe:
     companions: Companions = Companions()
     others: tuple[str, ...] | None = None
     chunk_rows: int = chunk_rows_of(GUESS)
+    kept: Kept = Kept()
 
     kinds = ("documents", "sequences", "tables")
     counted = True
@@ -98,13 +101,13 @@ class Recipe:
         """Return the columns to read from a table."""
         if self.text is None:
             raise StreamError(f"{place} is a table: name the column that holds the documents by text=")
-        return wanted([self.text], self.companions, self.others, names, place)
+        return wanted([self.text], self.companions, self.others, self.kept, names, place)
 
     def types(self) -> dict[str, Any]:
         """Return how to read the columns of a file that has no types of its own."""
         import pyarrow as pa
 
-        return {str(self.text): pa.string()} | self.companions.types()
+        return self.kept.types() | {str(self.text): pa.string()} | self.companions.types()
 
     def filtered(self, block: Block) -> Block:
         """A line without a word is a document, too."""
@@ -121,6 +124,7 @@ class _Counter:
     known: dict[str, int]
     names: tuple[str, ...] = ()
     schema: dict[str, Any] = field(default_factory=dict)
+    left_out: int = 0
 
     def __post_init__(self) -> None:
         self.names, self.schema = tuple(self.known), self.recipe.schema()
@@ -147,7 +151,7 @@ class _Counter:
             self.names = tuple(self.known)
         return Chunk(
             counts, None if self.recipe.buckets else self.names, start=start, schema=self.schema,
-            **joined([part[2] for part in found]),
+            kept=self.recipe.kept.values(blocks), **joined([part[2] for part in found]),
         )  # fmt: skip
 
     def _counted(self, block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, Any]]:
@@ -157,17 +161,20 @@ class _Counter:
         found, places, lengths = self.recipe.tokens.split(lines)
         columns = np.array([self._column(word, block.name) for word in found], dtype=np.int64)[places]
         counts = columns >= 0
+        self.left_out += int(np.count_nonzero(columns == UNKNOWN))
         documents = np.repeat(np.arange(len(lengths)), lengths)[counts]
         kept = np.bincount(documents, minlength=len(lengths))
+        if not table:
+            refuse_absent(self.recipe.companions, (), block.name)
         companions = self.recipe.companions.values(block, finder(block.rows)) if table else {}
         return columns[counts], kept, companions
 
     def _column(self, word: str, place: str) -> int:
         if not self.recipe.tokens.kept(word):
-            return -1
+            return NO_WORD
         if self.recipe.buckets is not None:
             return zlib.crc32(word.encode()) % self.recipe.buckets
-        column = self.known.get(word, -1)
+        column = self.known.get(word, UNKNOWN)
         if column < 0 and self.recipe.open:
             if len(self.known) >= MOST_WORDS:
                 raise StreamError(f"{place} has more than {MOST_WORDS} different words: hash them by vocabulary=2**20")
@@ -190,6 +197,7 @@ def plan(head: Any, options: Options, place: str) -> Recipe:
         assert head.sample is not None
         lines = words(head.sample(text))
     else:
+        refuse_roles(options, place)
         lines = head
     rows = chunk_rows_of(max(64, lines.nbytes // max(1, len(lines))))
     if isinstance(options.vocabulary, int):

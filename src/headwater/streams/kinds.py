@@ -10,6 +10,8 @@ from headwater.streams.options import Options
 from headwater.streams.sentences import StreamError
 
 CALLED = {"tables": "a table", "sparse": "sparse rows", "documents": "lines of text", "sequences": "sequences"}
+# What names columns, or speaks of their values: lines have none.
+COLUMNS = ("columns", "exclude", "target", "weight", "label", "key", "text", "categories", "missing")
 HEADS = {"Head": "choosing", "SparseHead": "sparse"}
 
 
@@ -18,6 +20,10 @@ def plan(form: Format, head: Any, options: Options, place: str) -> Any:
     home = HEADS.get(type(head).__name__, form.kind)
     if home == "choosing" and options.text is not None:
         home = "documents"
+    elif home in ("documents", "sequences"):
+        for name in COLUMNS:
+            if name in options.said():
+                raise StreamError(f"{place} holds {CALLED[home]}, which have no columns: leave out {name}=")
     return import_module(f"headwater.streams.{home}").plan(head, options, place)
 
 

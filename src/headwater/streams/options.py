@@ -13,7 +13,7 @@ from headwater.streams.sentences import reading
 
 CATEGORIES = ("refuse", "one-hot", "drop")
 MISSING = ("refuse", "drop", "keep", "blank", "zero")
-GROWTH = ("first", "open")
+GROWTH = ("first", "open", "known")
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Options:
     format: str | None = None
     columns: tuple[str | int, ...] | None = None
     exclude: tuple[str | int, ...] = ()
+    keep: tuple[str | int, ...] = ()
     target: str | int | None = None
     weight: str | int | None = None
     label: str | int | None = None
@@ -56,7 +57,8 @@ def make_options(**given: Any) -> Options:
     given["columns"] = None if given["columns"] is None else _names("columns", given["columns"])
     if given["columns"] == ():
         raise ValueError("columns must name at least one column, got none")
-    given["exclude"] = () if given["exclude"] is None else _names("exclude", given["exclude"])
+    for name in ("exclude", "keep"):
+        given[name] = () if given[name] is None else _names(name, given[name])
     given["stop_words"] = tuple(_words("stop_words", given["stop_words"] or ()))
     given["symbols"] = None if given["symbols"] is None else tuple(_words("symbols", given["symbols"]))
     given["vocabulary"] = _vocabulary(given["vocabulary"])

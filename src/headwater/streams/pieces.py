@@ -23,10 +23,11 @@ STANDARD_INPUT = "-"
 
 @dataclass
 class Meter:
-    """How many bytes of a pass were read: those of pieces that are done, and where the open one stands."""
+    """How many bytes of a pass were read: those of pieces that are done, and where the open one stands. And what was lost."""
 
     done: int = 0
     handle: Any = None
+    left_out: int = 0
 
     def read(self) -> int:
         """Return the bytes read so far."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from headwater.streams import documents, sequences, sparse, tables
 from headwater.streams.columns import MOST_LEVELS
-from headwater.streams.companions import ROLES, Companions
+from headwater.streams.companions import ROLES, Companions, refuse_roles
 from headwater.streams.options import MISSING, Options
 
 MOST_COLUMNS = 1_000_000
@@ -24,7 +24,9 @@ def schema_of(like: Any) -> Mapping[str, Any]:
     _check(isinstance(kind, str) and kind in KINDS, "kind", kind)
     words = getattr(like, "feature_names_in_", None)
     if found.get("open") and words is not None:
-        return {**found, "vocabulary": [str(word) for word in words]}
+        # A column without a name would be taken for that of the next new word.
+        grows = getattr(like, "vocabulary", None) == "open" and len(words) == getattr(like, "n_features_in_", len(words))
+        return {**found, "open": grows, "vocabulary": [str(word) for word in words]}
     return found
 
 
@@ -45,7 +47,7 @@ def _table(schema: Mapping[str, Any], options: Options) -> tables.Recipe:
     names = [one.name for one in chosen]
     _check(len(set(names)) == len(names), "inputs", names)
     named = _bool(schema, "named", True)
-    _check(named or all(name[:1] == "c" and name[1:].isdecimal() and len(name) < 12 for name in names), "inputs", names)
+    _check(named or all(name[:1] == "x" and name[1:].isdecimal() and len(name) < 12 for name in names), "inputs", names)
     missing = schema.get("missing", "refuse")
     _check(missing in MISSING, "missing", missing)
     missing = missing if options.missing == "refuse" else options.missing
@@ -73,13 +75,15 @@ def _text(schema: Mapping[str, Any], options: Options) -> documents.Recipe:
         buckets = _whole(schema, "buckets", 2, sparse.WIDEST)
         return documents.Recipe(tokens, buckets=buckets, text=text, companions=_companions(schema, options))
     vocabulary = _texts(schema, "vocabulary", documents.MOST_WORDS)
-    _check(bool(vocabulary), "vocabulary", vocabulary)
-    return documents.Recipe(tokens, vocabulary or (), text=text, companions=_companions(schema, options))
+    grows = _bool(schema, "open", False) and options.vocabulary != "known"
+    _check(bool(vocabulary) or grows, "vocabulary", vocabulary)
+    return documents.Recipe(tokens, vocabulary or (), grows, text=text, companions=_companions(schema, options))
 
 
 def _sequences(schema: Mapping[str, Any], options: Options) -> sequences.Recipe:
     symbols = _texts(schema, "symbols", sequences.MOST_SYMBOLS)
     _check(bool(symbols), "symbols", symbols)
+    refuse_roles(options, "what is read like sequences")
     return sequences.Recipe(symbols or ())
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from headwater.chunk import Chunk
 from headwater.streams.blocks import Block
+from headwater.streams.companions import refuse_roles
 from headwater.streams.options import Options
 from headwater.streams.sentences import StreamError, reading
 from headwater.streams.tables import chunk_rows_of
@@ -66,6 +67,7 @@ class Recipe:
 
 def plan(head: Any, options: Options, place: str) -> Recipe:
     """Take the symbols that were given, or those of the first lines: numbers by size, others by the alphabet."""
+    refuse_roles(options, place)
     lines = _spoken(head)
     rows = chunk_rows_of(8 * max(64, lines.nbytes // max(1, len(lines))))
     if options.symbols is not None:

@@ -27,6 +27,8 @@ def taken(whole: Chunk, places: NDArray[np.int64], start: int) -> Chunk:
         for name in ("y", "sample_weight", "labels", "key", "lengths")
         if (values := getattr(whole, name)) is not None
     }
+    if whole.kept:
+        found["kept"] = {name: values.take(places) for name, values in whole.kept.items()}
     if whole.lengths is None:
         return replace(whole, X=whole.X[places], start=start, **found)
     ends = np.cumsum(whole.lengths)

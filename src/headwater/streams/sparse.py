@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, vstack
 from headwater.chunk import Chunk
 from headwater.streams.blocks import Block
 from headwater.streams.choosing import resolved
-from headwater.streams.companions import ROLES, Companions, joined
+from headwater.streams.companions import ROLES, Companions, joined, refuse_absent
 from headwater.streams.options import Options
 from headwater.streams.sentences import StreamError, reading
 from headwater.streams.tables import chunk_rows_of
@@ -94,6 +94,7 @@ class Recipe:
             for block in blocks:
                 with reading(block.name):
                     self._check(block)
+                    refuse_absent(self.companions, tuple(block.rows.beside), block.name)
                     parts.append(self.companions.values(block, block.rows.beside.get))
             rows = [csr_array(block.rows.rows, dtype=np.float64) for block in blocks]
             X = rows[0] if len(rows) == 1 else csr_array(vstack(rows, format="csr"))
@@ -110,7 +111,7 @@ class Recipe:
             at = int(np.argmin(finite))
             row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
             raise StreamError(
-                f"{block.name} has a value that is not finite in column {rows.indices[at]}, row {block.first + row}"
+                f"{block.name} has a value that is not finite in column {rows.indices[at]}, row {block.number(row)}"
             )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from headwater.chunk import Chunk
 from headwater.streams.ahead import ahead
 from headwater.streams.blocks import Block, grouped
+from headwater.streams.choosing import keeping
 from headwater.streams.formats import ANY, IN_MEMORY, MEMORY, Format, find_format, sniffed, suffix_format
 from headwater.streams.kinds import plan, refuse_kind
 from headwater.streams.options import Options, make_options
@@ -37,13 +38,14 @@ class Stream:
     @cached_property
     def _recipe(self) -> Any:
         """How chunks are made, which a look at the first rows tells."""
-        if self._like is not None:
+        if self._like is not None and not self._options.keep:
             return recipe_like(self._like, self._options)
         at, head = self._first_head()
         one, first = self._format(at), self._pieces[at]
         if getattr(head, "open", False) and len(self._pieces) > 1:
             head = widest([self._format(at).read().head(piece, self._said(at)) for at, piece in enumerate(self._pieces)])
-        return plan(one, head, self._options, first.name)
+        found = plan(one, head, self._options, first.name) if self._like is None else recipe_like(self._like, self._options)
+        return keeping(found, head, self._options, first.name) if self._options.keep else found
 
     def _first_head(self) -> tuple[int, Any]:
         """Look at the first piece that has rows."""
@@ -110,6 +112,14 @@ class Stream:
     def bytes_read(self) -> int:
         """Bytes read so far in the pass that began last; somewhat ahead of the chunks, since reading is."""
         return self._meter.read()
+
+    @property
+    def left_out(self) -> int:
+        """Words that were left out so far in the pass that began last, since the vocabulary does not have them.
+
+        Those of stop words and of words that are too short are not counted. After a pass, the number is that of all its rows.
+        """
+        return self._meter.left_out
 
     @property
     def once(self) -> bool:
@@ -182,6 +192,7 @@ class Stream:
             begin = 0 if recipe.remembers else start
             for group in grouped(self._blocks(begin, meter), size):
                 chunk = make(group, begin)
+                meter.left_out = getattr(make, "left_out", 0)
                 begin = self.position(chunk)
                 if chunk.start >= start:
                     yield chunk
@@ -192,6 +203,7 @@ class Stream:
         begin = 0 if recipe.remembers else start // span * span
         for group in grouped(self._blocks(begin, meter), span):
             whole = make(group, begin)
+            meter.left_out = getattr(make, "left_out", 0)
             following = self.position(whole)
             for chunk in permuted(whole, size, self._options.seed, begin // span):
                 if chunk.start >= start:
@@ -241,6 +253,7 @@ def stream(
     format: str | None = None,
     columns: Any = None,
     exclude: Any = None,
+    keep: Any = None,
     target: str | int | None = None,
     weight: str | int | None = None,
     label: str | int | None = None,
@@ -275,6 +288,9 @@ def stream(
         The format, if neither the ending of the name nor the first bytes tell it.
     columns, exclude : list of str or int, optional
         Columns to learn from, or to leave out, by name or by place; all by default.
+    keep : list of str or int, optional
+        Columns of a table that are passed along as `chunk.kept`, with the types of their file. They are not learned from,
+        unless `columns` names them, too, or the model that the rows are read like has learned from them.
     target, weight, label, key : str or int, optional
         Columns that become `y`, `sample_weight`, `labels` and `key` of a chunk.
     categories : {"refuse", "one-hot", "drop"}, default="refuse"
@@ -291,7 +307,7 @@ def stream(
         Seed of the shuffling.
     like : model, mapping or Stream, optional
         Read in the way of the stream that a model learned from: its columns, levels and words. Unknown words are left out,
-        and companions may be absent.
+        unless the model has an open vocabulary, which then goes on growing; companions may be absent.
     header : bool, optional
         Whether the first row of a CSV file holds names; found out by default: names are no numbers.
     delimiter : str, optional
@@ -302,9 +318,10 @@ def stream(
         Number of columns of an svmlight file, which is otherwise looked for in the whole file.
     text : str or int, optional
         Column of a table that holds documents, to be counted like those of a text file.
-    vocabulary : {"first", "open"}, int or list of str, default="first"
+    vocabulary : {"first", "open", "known"}, int or list of str, default="first"
         Words of documents: those of the first documents (8 MB of them), all of them as they come (for a model with an open
-        vocabulary), a number of columns that words are hashed to, or the words, in a list or a file.
+        vocabulary), a number of columns that words are hashed to, or the words, in a list or a file. With `like`, "known"
+        leaves out words that a model with an open vocabulary does not know, since it is only asked and does not learn.
     lowercase : bool, default=True
         Whether words are made lower-case.
     shortest : int, default=1
@@ -333,12 +350,14 @@ def stream(
     5000
     """
     options = make_options(
-        format=format, columns=columns, exclude=exclude, target=target, weight=weight, label=label, key=key, text=text,
-        categories=categories, missing=missing, chunk_rows=chunk_rows, shuffle=shuffle, seed=seed, header=header,
+        format=format, columns=columns, exclude=exclude, keep=keep, target=target, weight=weight, label=label, key=key,
+        text=text, categories=categories, missing=missing, chunk_rows=chunk_rows, shuffle=shuffle, seed=seed, header=header,
         delimiter=delimiter, array=array, width=width, vocabulary=vocabulary, lowercase=lowercase, shortest=shortest,
         stop_words=stop_words, symbols=symbols,
     )  # fmt: skip
     if format is not None:
         find_format(format)
     schema = None if like is None else schema_of(like)
+    if schema is None and options.vocabulary == "known":
+        raise ValueError("vocabulary='known' means the words of a model: name it by like=")
     return Stream(find_pieces(source, any_suffix=format is not None), options, schema, prefetch)

@@ -13,6 +13,7 @@ from headwater.chunk import Chunk
 from headwater.streams import columns as of
 from headwater.streams.blocks import Block
 from headwater.streams.companions import Companions, joined
+from headwater.streams.keeping import Kept
 from headwater.streams.sentences import StreamError, columns_called, listed, reading
 
 CHUNK_BYTES = 2**22
@@ -22,7 +23,7 @@ CHUNK_BYTES = 2**22
 class Head:
     """What a look at the first rows told: names and types of columns, and a way to the first values of each.
 
-    A matrix has no types; `named` says whether names were found or made up.
+    A matrix has no types; `named` says whether names were found or made up, `guessed` whether types were.
     """
 
     names: tuple[str, ...]
@@ -30,6 +31,7 @@ class Head:
     sample: Callable[[str], Any] | None = None
     named: bool = True
     complex: bool = False
+    guessed: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Recipe:
     named: bool = True
     complex: bool = False
     others: tuple[str, ...] | None = None  # columns that are left out, if no more than these may come
+    kept: Kept = Kept()
 
     remembers = False
     kinds = ("tables",)
@@ -83,14 +86,14 @@ class Recipe:
 
     def wanted(self, names: Sequence[str], place: str) -> list[str]:
         """Return the columns to read from a piece with these names, or refuse it."""
-        return wanted([one.name for one in self.inputs], self.companions, self.others, names, place)
+        return wanted([one.name for one in self.inputs], self.companions, self.others, self.kept, names, place)
 
     def types(self) -> dict[str, Any]:
         """Return how to read the columns of a file that has no types of its own."""
         import pyarrow as pa
 
         found = {one.name: pa.float64() if one.levels is None else pa.string() for one in self.inputs}
-        return found | self.companions.types()
+        return self.kept.types() | found | self.companions.types()
 
     def filtered(self, block: Block) -> Block:
         """Leave out the rows that lack something, if that is the policy."""
@@ -98,16 +101,22 @@ class Recipe:
             return block
         rows = block.rows
         if isinstance(rows, np.ndarray):
-            gone = np.isnan(rows).any(axis=1)
-            return Block(rows[~gone], block.name, block.first) if gone.any() else block
+            places = [place for name in self._needed() if (place := int(name[1:])) < rows.shape[1]]
+            whole = np.asarray(~np.isnan(rows[:, places]).any(axis=1))
+            return block if whole.all() else block.without(rows[whole], whole)
         import pyarrow.compute as pc
 
         here = None
-        for name, column in zip(rows.schema.names, rows.columns, strict=True):
-            found = None if name == self.companions.label else of.has_values(column)
+        for name in self._needed():
+            found = of.has_values(rows.column(name)) if name in rows.schema.names else None
             if found is not None:
                 here = found if here is None else pc.and_(here, found)
-        return block if here is None else Block(rows.filter(here), block.name, block.first)
+        return block if here is None else block.without(rows.filter(here), here.to_numpy(zero_copy_only=False))
+
+    def _needed(self) -> list[str]:
+        """Return the columns that a row must have a value in; it may do without a label."""
+        found = [*(one.name for one in self.inputs), *self.companions.names]
+        return [name for name in dict.fromkeys(found) if name != self.companions.label]
 
     def maker(self) -> Callable[[Sequence[Block], int], Chunk]:
         """Return the function that makes chunks; it remembers nothing from one to the next."""
@@ -122,7 +131,9 @@ class Recipe:
                     self._fill(block, X[begin:end])
                     self._check(X[begin:end], block)
                     parts.append(self.companions.values(block, finder(block.rows)))
-            return Chunk(X, names if self.named else None, start=start, schema=schema, **joined(parts))
+            return Chunk(
+                X, names if self.named else None, start=start, schema=schema, kept=self.kept.values(blocks), **joined(parts)
+            )
 
         return make
 
@@ -155,7 +166,7 @@ class Recipe:
         gone = np.isnan(out)
         if len(wrong):
             row, column = wrong[0]
-            raise StreamError(f"{block.name} has an infinite value in column {self.names[column]!r}, row {block.first + row}")
+            raise StreamError(f"{block.name} has an infinite value in column {self.names[column]!r}, row {block.number(row)}")
         if self.missing == "zero":
             out[gone] = 0.0
         elif self.missing == "blank":
@@ -163,7 +174,7 @@ class Recipe:
         elif self.missing != "keep" and gone.any():
             row, column = np.argwhere(gone)[0]
             raise StreamError(
-                f"{block.name} has no value in column {self.names[column]!r}, row {block.first + row}: missing='drop' leaves "
+                f"{block.name} has no value in column {self.names[column]!r}, row {block.number(row)}: missing='drop' leaves "
                 f"such rows out, 'zero' puts zeros, 'keep' and 'blank' pass NaN on to models that know it"
             )
 
@@ -177,16 +188,17 @@ def finder(rows: Any) -> Callable[[str], Any]:
 
 
 def wanted(
-    inputs: Sequence[str], companions: Companions, others: Sequence[str] | None, names: Sequence[str], place: str
+    inputs: Sequence[str], companions: Companions, others: Sequence[str] | None, kept: Kept, names: Sequence[str], place: str
 ) -> list[str]:
     """Return the columns to read from a piece with these names, or refuse it."""
     present = set(names)
-    lost = [name for name in (inputs if companions.relaxed else [*inputs, *companions.names]) if name not in present]
+    needed = [*inputs, *kept.names, *(() if companions.relaxed else companions.names)]
+    lost = [name for name in dict.fromkeys(needed) if name not in present]
     if lost:
         raise StreamError(f"{place} lacks the {columns_called(lost)}; it has {listed(names)}")
-    if others is not None and (new := [name for name in names if name not in {*inputs, *companions.names, *others}]):
+    if others is not None and (new := [name for name in names if name not in {*needed, *companions.names, *others}]):
         raise StreamError(f"{place} has the {columns_called(new)}, which the first file does not have: choose by columns=")
-    return list(dict.fromkeys([*inputs, *(name for name in companions.names if name in present)]))
+    return list(dict.fromkeys([*inputs, *(name for name in companions.names if name in present), *kept.names]))
 
 
 def chunk_rows_of(bytes_of_row: int) -> int:

@@ -1,0 +1,39 @@
+"""Advice in the words of the command line: where the library speaks of its arguments, a command speaks of its options."""
+
+from __future__ import annotations
+
+import re
+
+# Arguments that have an option of their own; other parameters of models are given by --set, other ways to read by --read.
+OPTIONS = {
+    **{name: f"--{name}" for name in ("format", "columns", "exclude", "target", "weight", "label", "key", "text")},
+    **{name: f"--{name}" for name in ("categories", "missing", "vocabulary", "shuffle", "seed", "algorithm", "keep")},
+    "chunk_rows": "--chunk-rows",
+    "half_life": "--half-life",
+    "n_components": "-k",
+    "random_state": "--seed",
+    "y": "--target",
+    "sample_weight": "--weight",
+    "labels": "--label",
+}
+READ = ("header", "delimiter", "array", "width", "lowercase", "shortest", "stop_words", "symbols")
+
+PARAMETER = re.compile(r"^The '(\w+)' parameter of \w+ ")
+SUBJECT = re.compile(rf"^({'|'.join((*OPTIONS, *READ))})(?= (must|names|contains|cannot)\b)")
+ASSIGNED = re.compile(rf"(?<![\w\-./'\"=])({'|'.join((*OPTIONS, *READ))})=(?!=)('[^']*'|[\w*]+)?")
+POWER = re.compile(r"(\d+)\*\*(\d+)")
+
+
+def for_the_command_line(text: str) -> str:
+    """Return a sentence of the library with options in the place of arguments."""
+    text = PARAMETER.sub(lambda found: f"{OPTIONS.get(found[1], f'--set {found[1]}')} ", text)
+    text = SUBJECT.sub(lambda found: OPTIONS.get(found[1], f"--read {found[1]}"), text)
+    return ASSIGNED.sub(_option, text)
+
+
+def _option(found: re.Match[str]) -> str:
+    name, value = found[1], (found[2] or "").strip("'")
+    value = POWER.sub(lambda power: str(int(power[1]) ** int(power[2])), value)
+    if name in OPTIONS:
+        return f"{OPTIONS[name]} {value}".rstrip()
+    return f"--read {name}={value or '...'}"

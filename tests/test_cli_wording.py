@@ -1,0 +1,29 @@
+import inspect
+
+import pytest
+
+import headwater as hw
+from headwater.cli.options import Reading
+from headwater.cli.wording import OPTIONS, READ, for_the_command_line
+
+SENTENCES = {
+    "use categories='one-hot', or exclude=": "use --categories one-hot, or --exclude",
+    "missing must be one of 'drop', got 3": "--missing must be one of 'drop', got 3",
+    "say header=True or header=False": "say --read header=True or --read header=False",
+    "name one by array=": "name one by --read array=...",
+    "hash them by vocabulary=2**20": "hash them by --vocabulary 1048576",
+    "The 'tol' parameter of GaussianMixture must be a float": "--set tol must be a float",
+    "The 'n_components' parameter of GaussianMixture must be": "-k must be",
+    "a/text=3.csv has no rows of key==3": "a/text=3.csv has no rows of key==3",
+}
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_arguments_become_options(text):
+    assert for_the_command_line(text) == SENTENCES[text]
+
+
+def test_every_argument_of_a_stream_has_an_option():
+    known = set(inspect.signature(hw.stream).parameters) - {"source", "like", "prefetch"}
+    assert known <= set(OPTIONS) | set(READ)
+    assert all(OPTIONS[name] == "--" + name.replace("_", "-") for name in set(Reading.__dataclass_fields__) - {"read"})
