@@ -95,6 +95,8 @@ def test_the_same_command_writes_the_same_file(data, tmp_path, capsys):
 def test_raw_rows_may_be_left_out(data, tmp_path, capsys):
     assert fitted(["gaussian", data, "-k", "2"], tmp_path, capsys).holds_rows_
     assert not fitted(["gaussian", data, "-k", "2", "--no-raw-rows"], tmp_path, capsys).holds_rows_
+    assert main(["fit", "gaussian", str(data), "-k", "2", "--no-raw-rows", "-o", str(tmp_path / "m.hw")]) == 0
+    assert "raw row" not in capsys.readouterr().out
 
 
 def test_models_merge(data, tmp_path, capsys):

@@ -76,6 +76,24 @@ def test_a_rate_of_nothing_and_one_that_is_too_fine(scores, place, capsys):
     assert "note: --rate 1e-06 is finer than the " in capsys.readouterr().err
 
 
+def test_sequences_are_odd_by_the_score_of_a_symbol(tmp_path, capsys):
+    sequences = [*np.random.default_rng(0).integers(0, 2, size=(50, 9)), [0, 2]]
+    model = hw.MarkovMixture(1, n_symbols=3, random_state=0).fit(sequences)
+    model.save(tmp_path / "m.hw")
+    (tmp_path / "a.seq").write_text("0 1 1 0 1 0 0 0 1 1 0 1 0 0 1\n0 2\n0 1\n")
+    assert main(["score", str(tmp_path / "m.hw"), str(tmp_path / "a.seq"), "--rate", "0.4", "--rank", "--against", "data"]) == 0
+    found = read(capsys.readouterr().out)
+    score, each = np.array(found["score"], float), np.array(found["score_per_symbol"], float)
+    np.testing.assert_allclose(each, score / [15, 2, 2])
+    assert found["symbols"] == ["15", "2", "2"] and np.argmin(score) == 0
+    assert found["odd"] == ["false", "true", "false"] and np.argmin(np.array(found["rank"], float)) == 1
+
+
+def test_what_has_no_words_has_no_rank():
+    found = reference.Reference(np.array([-2.0, -1.0]), np.ones(2), "data").ranks(np.array([-1.5, np.nan]))
+    np.testing.assert_array_equal(found, [0.5, np.nan])
+
+
 def test_only_odd_rows_with_what_names_them(scores):
     found = read(scores("--threshold", "-6", "--only-odd", "--keep", "name"))
     assert 0 < len(found["row"]) < 100 and found["name"] == [f"row, {row}" for row in found["row"]]

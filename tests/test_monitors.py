@@ -113,6 +113,7 @@ def test_scores_are_put_together_in_the_same_way_in_any_cut():
     np.testing.assert_array_equal(found[0].usual, found[1].usual)
     assert found[0].late_scored == found[1].late_scored >= 15_000
     assert found[0].late_score == pytest.approx(found[1].late_score)
+    assert repr(found[0]) == "History(30,000 rows, 30,000 scored, 234 points)"
 
 
 def test_a_threshold_is_a_quantile_of_late_scores():
@@ -133,6 +134,15 @@ def test_a_threshold_is_a_quantile_of_late_scores():
     for wrong in (1.5, True, math.nan):
         with pytest.raises(ValueError, match="rate must lie between 0 and 1, got"):
             history.threshold(wrong)
+
+
+@pytest.mark.parametrize("kind", ["markov", "multinomial", "topics"])
+def test_thresholds_of_what_has_a_length_are_scores_of_a_part(kind):
+    history, size = watched(kind).history, {"markov": 8, "multinomial": 20, "topics": 20}[kind]
+    scores, rows = history.usual
+    assert len(scores) == history.all_scored > 0
+    totals = np.nansum([point.score * point.scored for point in history.points if point.scored]) + history.total
+    assert scores @ rows * size == pytest.approx(totals)
 
 
 def test_a_refused_chunk_leaves_model_and_history():

@@ -133,6 +133,15 @@ def test_the_oddest_rows_are_found_in_any_cut():
     assert found.odd[0].values == ("length: 0", "weight: 0", "age: 1000")
 
 
+def test_documents_are_odd_by_the_score_of_a_word():
+    model, documents = learned("topics"), np.array([[60.0, 50.0, 40.0, 0.0, 0.0, 0.0], [0, 0, 2, 2, 0, 0], [0] * 6])
+    chunk = Chunk(csr_array(documents), [f"word{at}" for at in range(6)])
+    found, scores = reading.read(model, chunk, 3), model.score_samples(chunk)
+    assert [one.row for one in found.odd] == [1, 0]  # what has no words is not ranked
+    assert [one.size for one in found.odd] == [4.0, 150.0] and found.odd[0].score == pytest.approx(scores[1])
+    assert found.odd[1].ranked == pytest.approx(scores[0] / 150.0) and found.score == pytest.approx(scores.mean())
+
+
 def test_rows_that_are_drawn_are_few_and_evenly_spaced(monkeypatch):
     monkeypatch.setattr(reading, "MOST_DRAWN", 50)
     sizes = (100, 70, 130, 200)

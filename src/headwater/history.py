@@ -106,6 +106,9 @@ class History:
     before: Window = Window()
     now: Window = Window()
 
+    def __repr__(self) -> str:
+        return f"History({self.seen:,} rows, {self.all_scored:,} scored, {len(self.points)} points)"
+
     # What was seen
 
     @property
@@ -172,14 +175,17 @@ class History:
         Returns
         -------
         threshold : float
-            A score as `score_samples` makes it, of the last half of the stream or more; NaN if nothing was scored.
+            A score as `score_samples` makes it, of the last half of the stream or more; NaN if nothing was scored. Of sequences
+            and documents it is the score divided by the number of symbols or words, since otherwise the long ones were odd.
         """
         return quantile(*self.usual, rate)
 
     # What happens to it
 
-    def after(self, scores: Array, before: int, after: int) -> History:
+    def after(self, scores: Array, before: int, after: int, ranked: Array | None = None) -> History:
         """Return the history after the rows between these places, which have these scores; NaN says nothing.
+
+        Thresholds are those of `ranked`, where rows are ranked by something else than their scores.
 
         A point is made wherever `every` divides the number of rows. Where there would be too many, they are thinned first.
         """
@@ -197,7 +203,8 @@ class History:
             made.append(Point(place, total / scored if scored else math.nan, scored))
             total, scored, start = 0.0, 0, stop
         total, scored = total + float(totals[-1] - totals[start]), scored + int(numbers[-1] - numbers[start])
-        old, now = _followed(self.before, self.now, scores[finite])
+        usual = scores if ranked is None else ranked
+        old, now = _followed(self.before, self.now, usual[np.isfinite(usual)])
         return replace(
             self, points=tuple(made), every=every, seen=after, total=total, scored=scored, before=old, now=now
         )  # fmt: skip

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from headwater.chunk import COMPANIONS, Chunk
+from headwater.estimators.describing import per_size
 from headwater.history import History
 from headwater.state import Batch
 from headwater.statistics import Array
@@ -77,7 +79,8 @@ class Monitor:
         given = _given(model, X, companions)
         before = model._state.rows if model._has_state() else 0
         scores = _learned(model, given, history)
-        history = history.after(scores, before, model._state.rows)
+        ranked = per_size(scores, model._sizes(given["X"], given.get("lengths"))) if len(scores) else scores
+        history = history.after(scores, before, model._state.rows, ranked)
         spent = history.seconds + time.perf_counter() - began
         if history.points and history.points[-1].rows > before:
             shares, effective = model._shares_now(), float(model._state.progress.n_eff)
@@ -91,7 +94,7 @@ def _given(model: Any, X: Any, companions: dict[str, Any]) -> dict[str, Any]:
     unknown = [name for name in companions if name not in COMPANIONS]
     if unknown:
         raise TypeError(f"learn takes {', '.join(COMPANIONS)} beside the rows, got {unknown[0]!r}")
-    given = {**X} if isinstance(X, Chunk) else {"X": X}
+    given = {**X} if isinstance(X, Chunk) else {"X": list(X) if isinstance(X, Iterator) else X}
     given.update((name, value) for name, value in companions.items() if value is not None)
     if not model._target_columns:
         given.pop("y", None)

@@ -125,6 +125,7 @@ def fit(
     commands = [*commands, this_command()]
     if output is not None:
         write(learned, output, commands, raw_rows)
+        learned = learned if raw_rows else load_with_commands(output)[0]  # what is told is what was kept
     if report is not None:
         # Rows are shown by their numbers in the data, whatever the order in which they were learned.
         ordered = replace(reading, shuffle=None)

@@ -24,9 +24,10 @@ class Reference:
     origin: str
 
     def ranks(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the share of usual rows whose scores are lower: near 0 is odd."""
+        """Return the share of usual rows whose scores are lower: near 0 is odd, and NaN is for what has no score."""
         below = np.concatenate([[0.0], np.cumsum(self.rows)])
-        return np.asarray(below[np.searchsorted(self.scores, scores, side="left")] / below[-1])
+        ranks = below[np.searchsorted(self.scores, scores, side="left")] / below[-1]
+        return np.asarray(np.where(np.isnan(scores), np.nan, ranks))
 
     def threshold(self, rate: float) -> float:
         """Return the score below which so large a share of usual rows lies."""

@@ -60,7 +60,8 @@ def score(
     """Say of each row how probable it is, how odd, and where it belongs.
 
     Writes one line for each row, chunk by chunk: its number, its score (log-density; low is odd), the cluster it belongs
-    to, and what else is asked for.
+    to, and what else is asked for. Documents and sequences also have their length and their score per word or symbol, by
+    which --rate, --threshold and --rank go: otherwise the long ones were the odd ones.
     """
     from headwater.cli.scores import Asked, write_scores
 

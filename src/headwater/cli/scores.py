@@ -61,7 +61,7 @@ def write_scores(
             if asked.rank and answers.scores is None:
                 raise ValueError("rows can be ranked only with the target, whose density is the score")
             columns = {**_place(chunk, answers, rows), **chunk.kept}
-            columns |= _said(answers, asked, reference, threshold)
+            columns |= _said(answers, asked, reference, threshold, type(model)._measure)
             if threshold is not None:
                 odd += int(columns["odd"].sum())
             if asked.only_odd:
@@ -101,7 +101,7 @@ def _reference(model: Any, stream: Any, asked: Asked, talk: Talk, data: Sequence
     def scores() -> Iterator[Any]:
         with progress(talk, "looking for what is usual", stream.total_rows) as watch:
             for chunk in whole_sequences(model, stream):
-                found = answer(chunk).scores
+                found = answer(chunk).ranked
                 if found is None:
                     raise ValueError("rows can be ranked only with the target, whose density is the score")
                 yield found
@@ -121,16 +121,19 @@ def _place(chunk: Chunk, answers: Answers, before: int) -> dict[str, Any]:
     return {"row": chunk.start + np.arange(len(chunk))}
 
 
-def _said(answers: Answers, asked: Asked, reference: Reference | None, threshold: float | None) -> dict[str, Any]:
+def _said(answers: Answers, asked: Asked, reference: Reference | None, threshold: float | None, measure: str) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     if answers.predictions is not None:
         columns["prediction"] = answers.predictions
-    if answers.scores is not None:
+    ranked = answers.ranked
+    if ranked is not None:
         columns["score"] = answers.scores
+        if answers.sizes is not None:
+            columns |= {measure: answers.sizes, f"score_per_{measure[:-1]}": ranked}
         if asked.rank and reference is not None:
-            columns["rank"] = reference.ranks(answers.scores)
+            columns["rank"] = reference.ranks(ranked)
         if threshold is not None:
-            columns["odd"] = answers.scores < threshold
+            columns["odd"] = ranked < threshold
     elif threshold is not None:
         raise ValueError("rows can be called odd only with the target, whose density is the score")
     if answers.clusters is not None:

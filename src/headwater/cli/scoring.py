@@ -21,7 +21,15 @@ class Answers:
     clusters: NDArray[np.int64] | None = None
     shares: NDArray[np.float64] | None = None
     predictions: NDArray[np.float64] | None = None
+    sizes: NDArray[np.float64] | None = None
     called: str = "p"  # the shares: probabilities, or weights that need not add up to one
+
+    @property
+    def ranked(self) -> NDArray[np.float64] | None:
+        """Scores by which rows are ranked: of documents and sequences that of one word or symbol."""
+        from headwater.estimators.describing import per_size
+
+        return None if self.scores is None else per_size(self.scores, self.sizes)
 
     def __len__(self) -> int:
         return next(len(one) for one in (self.scores, self.clusters, self.predictions) if one is not None)
@@ -40,7 +48,8 @@ def scorer(model: Any, shares: bool = True) -> Scorer:
         if chunk.y is not None or not type(model)._target_columns:
             scores = np.asarray(model.score_samples(**_given(model.score_samples, chunk)), dtype=np.float64)
         called = "p" if hasattr(model, "predict_proba") else "weight"
-        return Answers(scores, *_placed(model, chunk, shares), _foretold(model, chunk), called)
+        sizes = model._sizes(chunk["X"], chunk.lengths)
+        return Answers(scores, *_placed(model, chunk, shares), _foretold(model, chunk), sizes, called)
 
     return answer
 

@@ -229,6 +229,22 @@ def count_oddities(names: Sequence[str], row: Any, probabilities: Array, most: i
     return tuple(Value(names[at], float(counts[at]), standing=float(lift[at])) for at in words if counts[at] > 0.0)
 
 
+def row_totals(X: Any) -> Array:
+    """Words of each document: sums of counts, dense or sparse."""
+    X = X.tocsr() if hasattr(X, "tocsr") else X
+    if hasattr(X, "indptr"):
+        return np.diff(np.concatenate([[0.0], np.cumsum(X.data, dtype=float)])[np.asarray(X.indptr)])
+    return np.asarray(X, dtype=float).sum(axis=1)
+
+
+def per_size(scores: Array, sizes: Array | None) -> Array:
+    """Scores by which rows are ranked: of one word or symbol, and NaN of what has none."""
+    if sizes is None:
+        return scores
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(sizes > 0.0, scores / sizes, np.nan)
+
+
 def interval_of(intervals: Array | None, at: int) -> tuple[float | None, float | None]:
     """Ends of one of some intervals."""
     return (None, None) if intervals is None else (number(intervals[at, 0]), number(intervals[at, 1]))

@@ -124,6 +124,7 @@ class LatentDirichletAllocation(FactorEstimator):
     """
 
     _unit = "documents"
+    _measure = "words"
     _column_word = "word "
     _merge_parameters = ("n_components", "half_life", "doc_topic_prior", "topic_word_prior", "vocabulary")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -119,6 +119,7 @@ class MultinomialMixture(CountMixture):
     [[0.7, 0.2, 0.1, 0.0], [0.0, 0.1, 0.2, 0.7]]
     """
 
+    _measure = "counts"
     _merge_parameters = (
         "n_components", "half_life", "weight_concentration_prior", "probability_concentration_prior",
     )  # fmt: skip

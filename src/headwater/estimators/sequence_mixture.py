@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from headwater.chunk import Chunk, refuse_lost
+from headwater.chunk import Chunk, refuse_lost, values_of
 from headwater.estimators.count_mixture import CountMixture
+from headwater.estimators.describing import row_totals
+from headwater.estimators.sequences import check_sequences
 from headwater.state import SparseRows
 from headwater.statistics import Array
 from headwater.validation import check_counts
@@ -21,6 +23,11 @@ class SequenceMixture(CountMixture):
 
     _takes_sequences = True
     _takes_symbols = True
+    _measure = "symbols"
+
+    def _sizes(self, X: Any, lengths: Any = None) -> Array:
+        rows = values_of(X)
+        return row_totals(rows) if isinstance(rows, SparseRows) else check_sequences(rows, lengths)[1].astype(float)
 
     @abstractmethod
     def _counted(self, X: Any, lengths: Any, y: Any = None, anew: bool = False) -> SparseRows:

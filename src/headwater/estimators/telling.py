@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.estimators.describing import Limits, notes_of
+from headwater.chunk import values_of
+from headwater.estimators.describing import Limits, notes_of, row_totals
 from headwater.estimators.description import Description, Value
 from headwater.estimators.keeping import Keeping
 from headwater.state import State
@@ -26,6 +27,9 @@ class Telling(Keeping):
     # What a row is called, and a column that has no name, before its number.
     _unit: ClassVar[str] = "rows"
     _column_word: ClassVar[str] = "x"
+
+    # What rows have more or fewer of, where that moves their scores: "words" or "symbols".
+    _measure: ClassVar[str] = ""
 
     n_features_in_: int
     score_samples: Callable[..., Any]
@@ -95,6 +99,10 @@ class Telling(Keeping):
     def _row_scorer(self) -> Callable[..., Array]:
         """Return what scores the rows of one chunk after the other, by what is known now."""
         return self.score_samples
+
+    def _sizes(self, X: Any, lengths: Any = None) -> Array | None:
+        """How long each row is, if rows have a `_measure`: then they are ranked by the score of one word or symbol."""
+        return row_totals(values_of(X)) if self._measure else None
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         """Say what makes a row odd: some of its values, how far each stands out, the farthest first."""

@@ -66,6 +66,7 @@ def context_of(
         "odd": [] if reading is None else [_odd(one, size if pictures else None) for one in reading.odd],
         "told": any(one.why for one in reading.odd) if reading else False,
         "ranges": any(fact.low is not None for fact in found.facts),
+        "measure": model._measure,
         "warming": model._state.base is None,
         "held": rows_held(model),
         "reproduce": _reproduce(model, command, source),
@@ -287,7 +288,8 @@ def _odd(one: Any, size: tuple[int, int] | None) -> dict[str, Any]:
         for value in far or one.why[:1]
     ]
     picture = image(one.numbers, size, f"Row {one.row} as an image") if size else None
-    return {"row": f"{one.row:,}", "score": number(one.score), "why": why, "values": one.values, "picture": picture}
+    return {"row": f"{one.row:,}", "score": number(one.score), "why": why, "values": one.values, "picture": picture,
+            "size": number(one.size), "ranked": number(one.ranked)}  # fmt: skip
 
 
 # How to reproduce it

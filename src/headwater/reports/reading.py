@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from headwater.chunk import Chunk
-from headwater.estimators.describing import column_names, symbol_names
+from headwater.estimators.describing import column_names, per_size, symbol_names
 from headwater.estimators.description import Value
 from headwater.reports.numbers import number
 from headwater.statistics import Array
@@ -24,13 +24,15 @@ MOST_SHOWN = 12  # symbols of a sequence, or values of a row
 
 @dataclass(frozen=True, order=True)
 class Odd:
-    """A row that is badly explained: its place, score, what makes it odd, and how it looks."""
+    """A row that is badly explained: the score it is ranked by, its place, what makes it odd, how it looks, its length."""
 
-    score: float
+    ranked: float
     row: int
     why: tuple[Value, ...] = field(default=(), compare=False)
     values: tuple[str, ...] = field(default=(), compare=False)
     numbers: Any = field(default=None, compare=False)
+    score: float = field(default=np.nan, compare=False)
+    size: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,24 +48,31 @@ class Reading:
 def read(model: Any, data: Any, most: int) -> Reading:
     """Score all rows, and keep the oddest of them."""
     rows, total, scored = 0, 0.0, 0
-    worst: list[tuple[float, int, Any]] = []
+    worst: list[tuple[float, int, Any, float, float | None]] = []
     sample, scorer = _Sample(), model._row_scorer()
     for chunk in chunks_of(model, data):
         given = _given(model, chunk)
         scores = np.asarray(scorer(**given))
+        sizes = model._sizes(given["X"], given.get("lengths"))
+        ranked = per_size(scores, sizes)
         finite = np.isfinite(scores)
         total, scored = total + float(scores[finite].sum()), scored + int(finite.sum())
+        finite &= np.isfinite(ranked)
         start = chunk.start if isinstance(chunk, Chunk) and chunk.start else rows
         look = _looker(model, given)
-        for at in np.argsort(np.where(finite, scores, np.inf), kind="stable")[:most]:
-            entry = (-float(scores[at]), -(start + int(at)))
+        for at in np.argsort(np.where(finite, ranked, np.inf), kind="stable")[:most]:
+            entry = (-float(ranked[at]), -(start + int(at)))
             if finite[at] and (len(worst) < most or entry > worst[0][:2]):
                 # Places differ, so rows are never compared.
-                (heapq.heappush if len(worst) < most else heapq.heapreplace)(worst, (*entry, look(int(at))))
+                found = (*entry, look(int(at)), float(scores[at]), None if sizes is None else float(sizes[at]))
+                (heapq.heappush if len(worst) < most else heapq.heapreplace)(worst, found)
         if model._gaussians() is not None or model._target_columns:
             sample.take(look, len(scores), rows)
         rows += len(scores)
-    odd = sorted(Odd(-score, -place, model._oddities(row, MOST_TOLD), _shown(model, row), row) for score, place, row in worst)
+    odd = sorted(
+        Odd(-ranked, -place, model._oddities(row, MOST_TOLD), _shown(model, row), row, score, size)
+        for ranked, place, row, score, size in worst
+    )  # fmt: skip
     return Reading(rows, total / scored if scored else np.nan, tuple(odd), sample.rows())
 
 
