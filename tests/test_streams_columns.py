@@ -420,3 +420,17 @@ def test_answers_need_no_weights_and_labels(tmp_path):
     assert np.array_equal(chain.score_samples(chunk), chain.score_samples(chunk.X, chunk.lengths))
     with pytest.raises(ValueError, match="the chunk comes with lengths, which would be lost"):
         chain.partial_fit(chunk)
+
+
+def test_rows_keep_their_numbers_when_others_are_dropped(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("x,y\n1,2\n,3\n4,5\n6,7\n")
+    chunks = list(hw.stream([tmp_path / "a.csv", tmp_path / "b.csv"], missing="drop", chunk_rows=4))
+    assert [chunk.row_numbers.tolist() for chunk in chunks] == [[0, 2, 3, 4], [6, 7]]
+    assert [chunk.row_numbers.tolist() for chunk in hw.stream(np.ones((3, 2)), chunk_rows=2)] == [[0, 1], [2]]
+
+
+def test_names_that_are_counted_are_asked_about(tmp_path):
+    """As pandas writes a frame without names: learned as a row, they would go unnoticed."""
+    refused(tmp_path / "counted.csv", "0,1,2\n0.5,0.1,0.2\n", "may have names in its first row")
+    assert len(next(iter(hw.stream(tmp_path / "counted.csv", header=True)))) == 1

@@ -32,6 +32,8 @@ class Chunk:
         How the rows were made of what was read, in words that JSON knows; a model that learns from them keeps it.
     kept : mapping of str to pyarrow.Array
         Columns that were to be kept, with the types of their file. No model learns from them.
+    places : array-like, optional
+        Place of each row in the data, if some between them were left out.
     """
 
     X: Any
@@ -44,6 +46,14 @@ class Chunk:
     start: int = 0
     schema: Mapping[str, Any] | None = None
     kept: Mapping[str, Any] = field(default_factory=dict)
+    places: Any = None
+
+    @property
+    def row_numbers(self) -> NDArray[np.int64]:
+        """The place of each row, or sequence, in the data, counted from 0."""
+        if self.places is not None:
+            return np.asarray(self.places)
+        return self.start + np.arange(len(self) if self.lengths is None else len(self.lengths))
 
     def __len__(self) -> int:
         return int(self.X.shape[0])

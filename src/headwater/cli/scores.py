@@ -118,7 +118,7 @@ def _place(chunk: Chunk, answers: Answers, before: int) -> dict[str, Any]:
     """The number of each row in its stream; where answers are for sequences, that of the sequence."""
     if len(answers) != len(chunk):
         return {"sequence": before + np.arange(len(answers))}
-    return {"row": chunk.start + np.arange(len(chunk))}
+    return {"row": chunk.row_numbers}
 
 
 def _said(answers: Answers, asked: Asked, reference: Reference | None, threshold: float | None, measure: str) -> dict[str, Any]:

@@ -58,10 +58,11 @@ def read(model: Any, data: Any, most: int) -> Reading:
         finite = np.isfinite(scores)
         total, scored = total + float(scores[finite].sum()), scored + int(finite.sum())
         finite &= np.isfinite(ranked)
-        start = chunk.start if isinstance(chunk, Chunk) and chunk.start else rows
+        given_numbers = isinstance(chunk, Chunk) and (chunk.start or chunk.places is not None)
+        places = chunk.row_numbers if given_numbers else rows + np.arange(len(scores))
         look = _looker(model, given)
         for at in np.argsort(np.where(finite, ranked, np.inf), kind="stable")[:most]:
-            entry = (-float(ranked[at]), -(start + int(at)))
+            entry = (-float(ranked[at]), -int(places[at]))
             if finite[at] and (len(worst) < most or entry > worst[0][:2]):
                 # Places differ, so rows are never compared.
                 found = (*entry, look(int(at)), float(scores[at]), None if sizes is None else float(sizes[at]))

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 class Block:
     """Rows as they were read: a record batch, a matrix, dense or sparse, or a list; where from, and the place of the first.
 
-    Where rows between them were left out, `numbers` holds the place of each.
+    Where rows between them were left out, `numbers` holds the place of each. `before` are the rows of the files before it.
     """
 
     rows: Any
     name: str
     first: int
     numbers: NDArray[np.int64] | None = None
+    before: int = 0
 
     def __len__(self) -> int:
         return count_rows(self.rows)
@@ -28,6 +29,11 @@ class Block:
     def number(self, row: int) -> int:
         """Return the place that a row has in its file, counted from 0."""
         return int(self.first + row if self.numbers is None else self.numbers[row])
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """The place of each row among those of all files."""
+        return self.before + (self.first + np.arange(len(self)) if self.numbers is None else self.numbers)
 
     def without(self, rows: Any, here: NDArray[np.bool_]) -> Block:
         """Return the rows that are left of a block, of which `here` says whether each is."""

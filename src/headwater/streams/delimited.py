@@ -160,7 +160,8 @@ def _width(first: bytes, delimiter: str) -> int:
 def _headed(cells: list[str], rest: bytes, delimiter: str, name: str) -> bool:
     """Whether the first row holds names: none of them is a number, or some stand above one."""
     numbers = list(map(_is_number, cells))
-    if all(numbers) or not any(numbers):
+    counted = len(cells) > 1 and cells == [str(place) for place in range(len(cells))]  # as frames without names are written
+    if not counted and (all(numbers) or not any(numbers)):
         return not all(numbers)
     begin, end = _first_row(rest)
     below = [str(column[0].as_py()) for column in _parsed(rest[begin:end], delimiter, raw=True).columns] if rest.strip() else []

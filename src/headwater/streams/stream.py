@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from headwater.chunk import Chunk
 from headwater.streams.ahead import ahead
 from headwater.streams.blocks import Block, grouped
@@ -189,9 +191,12 @@ class Stream:
         recipe, size = self._recipe, self.chunk_rows
         make = recipe.maker()
         if not self._options.shuffle:
-            begin = 0 if recipe.remembers else start
+            begin, dropped = 0 if recipe.remembers else start, False
             for group in grouped(self._blocks(begin, meter), size):
                 chunk = make(group, begin)
+                dropped = dropped or any(block.numbers is not None for block in group)
+                if dropped:
+                    chunk = replace(chunk, places=np.concatenate([block.places for block in group]))
                 meter.left_out = getattr(make, "left_out", 0)
                 begin = self.position(chunk)
                 if chunk.start >= start:
@@ -212,7 +217,7 @@ class Stream:
 
     def _blocks(self, skip: int, meter: Meter) -> Iterator[Block]:
         """Yield what was read, after so many rows: files that know their rows are not read for it."""
-        recipe = self._recipe
+        recipe, before = self._recipe, 0
         for index, piece in enumerate(self._pieces):
             form = self._format(index)
             reader, options = form.read(), self._said(index)
@@ -220,11 +225,12 @@ class Stream:
                 refuse_kind(recipe, form.kind, piece.name)
             size = reader.count(piece, options) if skip and recipe.counted and reader.JUMPS else None
             if size is not None and skip >= size:
-                skip -= size
+                skip, before = skip - size, before + size
                 meter.finish(piece.size)
                 continue
             here = skip if size is not None else 0
-            found = self._numbered(reader.blocks(piece, options, recipe, here, meter), piece, here)
+            read = [here]
+            found = self._numbered(reader.blocks(piece, options, recipe, here, meter), piece, before, read)
             skip -= here
             for block in found:
                 if skip >= len(block):
@@ -232,12 +238,14 @@ class Stream:
                     continue
                 yield block.part(skip, len(block)) if skip else block
                 skip = 0
+            before += read[0]
             meter.finish(piece.size)
 
-    def _numbered(self, found: Iterator[Any], piece: Piece, first: int) -> Iterator[Block]:
+    def _numbered(self, found: Iterator[Any], piece: Piece, before: int, read: list[int]) -> Iterator[Block]:
+        """Number rows as the file does, before any are left out; `read` counts them."""
         for rows in found:
-            block = Block(rows, piece.name, first)
-            first += len(block)
+            block = Block(rows, piece.name, read[0], before=before)
+            read[0] += len(block)
             yield self._recipe.filtered(block)
 
 
