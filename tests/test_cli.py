@@ -383,3 +383,14 @@ def test_a_signal_leaves_no_half_file(number, code, there, tmp_path, monkeypatch
         running.send_signal(number)
         assert running.wait(timeout=60) == code
     assert sorted(path.name for path in tmp_path.iterdir()) == ["endless.csv"]
+
+
+def test_a_terminal_is_not_told_what_to_do_by_names(capsys):
+    from headwater.cli.display import print_table
+    from headwater.cli.failures import tell
+
+    print_table("t", ["a\x1b[31m"], [["[red]b\x07"]])
+    tell("it has \x1b[2J")
+    said = capsys.readouterr()
+    assert "\x1b" not in said.out + said.err
+    assert "[red]b" in said.out

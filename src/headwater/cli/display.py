@@ -41,19 +41,25 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+def shown(text: str) -> str:
+    """Return text as it may be printed: names of columns come from files, and a terminal obeys what is in them."""
+    from rich.markup import escape
+
+    return escape("".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text))
+
+
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table to standard output, numbers to the right."""
     from rich import box
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=escape(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, title_style="")
+    table = Table(title=shown(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, title_style="")
     for place, column in enumerate(columns):
         left = place == 0 or not all(NUMBER.fullmatch(row[place]) for row in rows)
-        table.add_column(escape(column), justify="left" if left else "right")
+        table.add_column(shown(column), justify="left" if left else "right")
     for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
+        table.add_row(*(shown(cell) for cell in row))
     console = Console(file=sys.stdout, highlight=False)
     if console.is_terminal:
         console.print(table)

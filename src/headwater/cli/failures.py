@@ -36,6 +36,7 @@ def sentence(error: BaseException) -> str:
 
 def tell(text: str) -> None:
     """Say one sentence on standard error."""
+    text = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
     line = text.rstrip().rstrip(".") + "."
     print(f"headwater: {line}", file=sys.stderr)
 
