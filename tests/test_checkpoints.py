@@ -112,7 +112,7 @@ CASES = {
     "lda": (["lda", "-k", "3", "--set", "warm_up=300"], lambda X: np.abs(X).round()),
     "hmm": (["hmm", "-k", "2"], None),
     "hmm, keys": (["hmm", "-k", "2", "--key", "x0"], lambda X: np.column_stack([np.arange(len(X)) % 7, X])),
-    "regression": (["regression", "-k", "2", "--target", "c1"], None),
+    "regression": (["regression", "-k", "2", "--target", "x1"], None),
 }
 
 
