@@ -23,6 +23,7 @@ def halves(rows, random_state=0):
     return first, rows - first
 
 
+@pytest.mark.slow
 def test_completion_is_that_of_exact_proportions():
     rows, alpha = docs(200, length=8), np.array([0.4, 0.7, 0.2])
     first, second = halves(rows)

@@ -119,6 +119,7 @@ def test_one_chain_scores_what_its_counts_say(sessions):
     np.testing.assert_allclose(msnbc.per_view(model, held_out), wanted / len(held_out.values), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_learners_are_told_apart_and_chains_find_what_counts_cannot(sessions):
     learn, held_out = sessions.split()
     found = msnbc.compared(2, learn, held_out, 0)

@@ -105,6 +105,7 @@ assert named.n_features_in_ == 2
 """
 
 
+@pytest.mark.slow
 def test_one_row_calls_read_wider_rows():
     # In a process of its own: whoever reads beyond the table may take this one along.
     done = subprocess.run([sys.executable, "-c", ONE_ROW], capture_output=True, text=True, check=False)
