@@ -101,6 +101,19 @@ def test_a_history_is_bounded_and_the_cut_does_not_matter(monkeypatch):
         assert history.threshold(0.001) <= history.threshold(0.02) <= history.threshold(0.3) <= history.threshold(0.9)
 
 
+def test_new_scores_are_merged_as_sorting_all_would():
+    rng = np.random.default_rng(0)
+    scores, rows, new = (
+        np.sort(rng.integers(0, 9, 40) / 2.0),
+        rng.integers(1, 9, 40) / 1.0,
+        np.sort(rng.integers(0, 9, 30) / 2.0),
+    )
+    everything, counts = np.append(scores, new), np.append(rows, np.ones(30))
+    order = np.argsort(everything, kind="stable")
+    for found, wanted in zip(histories._merged(scores, rows, new), (everything[order], counts[order]), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_scores_are_put_together_in_the_same_way_in_any_cut():
     scores = np.random.default_rng(0).normal(size=30_000)
     found = []

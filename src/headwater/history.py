@@ -63,14 +63,22 @@ class Window:
             new, scores = np.split(scores, [min(TOGETHER - scored % TOGETHER, len(scores))])
             kept, rows, scored = np.append(kept, new), np.append(rows, np.ones(len(new))), scored + len(new)
             if scored % TOGETHER == 0:
-                kept, rows = together(kept, rows)
+                kept, rows = together(*_merged(kept[:-TOGETHER], rows[:-TOGETHER], np.sort(kept[-TOGETHER:])))
         return Window(self.start, scored, kept, rows)
 
 
+def _merged(scores: Array, rows: Array, new: Array) -> tuple[Array, Array]:
+    """Put new scores, of one row each and in rising order, among others in rising order: cheaper than to sort them all."""
+    places = np.searchsorted(scores, new, side="right") + np.arange(len(new))
+    known = np.ones(len(scores) + len(new), dtype=bool)
+    known[places] = False
+    merged, counts = np.empty(len(known)), np.ones(len(known))
+    merged[places], merged[known], counts[known] = new, scores, rows
+    return merged, counts
+
+
 def together(scores: Array, rows: Array) -> tuple[Array, Array]:
-    """Put scores together that lie close to each other, by the number of rows below them; in rising order."""
-    order = np.argsort(scores, kind="stable")
-    scores, rows = scores[order], rows[order]
+    """Put scores, in rising order, together that lie close to each other, by the number of rows below them."""
     below = np.cumsum(rows) - 0.5 * rows
     # One group for each of the lowest, and then as many for each power of e.
     groups = np.where(below < LOWEST, below, LOWEST * (1.0 + np.log(np.maximum(below, LOWEST) / LOWEST)))
@@ -331,6 +339,11 @@ def _window(found: Any) -> Window:
     )  # fmt: skip
     if len(window.scores) != len(window.rows) or np.any(window.rows < 1.0) or window.rows.sum() != window.scored:
         raise ValueError(f"a window of {window.scored} scores must keep some that stand for as many rows")
+    alone = window.scored % TOGETHER  # the last, which are not put together yet
+    if np.any(np.diff(window.scores[: len(window.scores) - alone]) < 0.0) or np.any(
+        window.rows[len(window.rows) - alone :] != 1.0
+    ):
+        raise ValueError("scores of a window that were put together must rise")
     return window
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -89,15 +90,16 @@ class _Letters(io.RawIOBase):
         return len(data)
 
 
-class _Arrow:
+class _Arrow(ABC):
     """Writers of pyarrow, which want to know the schema first."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
         self.writer: Any = None
 
+    @abstractmethod
     def open(self, schema: Any) -> Any:
-        raise NotImplementedError
+        """Return a writer of tables with this schema."""
 
     def write(self, columns: Mapping[str, Any]) -> None:
         import pyarrow
