@@ -8,9 +8,10 @@ import pytest
 
 import headwater as hw
 from headwater.chunk import Chunk
-from headwater.cli import gathering, main, progress
+from headwater.cli import main, progress
 from headwater.cli.options import Talk
-from headwater.cli.sequences import whole_sequences
+from headwater.streams import gathering
+from headwater.streams.whole import whole_sequences
 
 
 def rows(number, seed=0):

@@ -40,6 +40,7 @@ class Learner:
     n_threads: int | None = None
     parts: int = 1
     rows_at_hand: float = np.inf  # what `fit` has: rows that come again are not more rows
+    averages_after: float = 0.0  # weight that was seen before the running average began
 
     @property
     def chain(self) -> Chained:
@@ -100,7 +101,7 @@ class Learner:
 
     def average_gains(self, weight_seen: float, sizes: Array) -> Array:
         """Gains of the running average: 2/n favours later statistics, and no end of the stream need be known."""
-        gains = np.minimum(1.0, 2.0 * sizes / (weight_seen + np.cumsum(sizes)))
+        gains = np.minimum(1.0, 2.0 * sizes / (weight_seen - self.averages_after + np.cumsum(sizes)))
         return gains if self.half_life is None else np.maximum(gains, 1.0 - np.exp2(-sizes / self.half_life))
 
     def average_count(self, progress: Progress) -> float:

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from headwater.chunk import Chunk
-from headwater.cli.gathering import by_sequence, gathered, taken
 from headwater.cli.models import check_companions, entry_of
 from headwater.cli.options import Reading
 from headwater.cli.scoring import scorer
-from headwater.cli.sequences import whole_sequences
 from headwater.cli.settings import learner_of, make_model
 from headwater.cli.stopping import undone_when_stopped
+from headwater.streams.gathering import by_sequence, gathered, taken
+from headwater.streams.whole import whole_sequences
 
 # One row in so many is held out.
 SHARE = 10

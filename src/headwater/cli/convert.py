@@ -105,7 +105,7 @@ def _columns(chunk: Any, reading: Reading) -> dict[str, Any]:
 def _convert_to_array(data: list[str], reading: Reading, output: Path, form: str, talk: Talk) -> dict[str, Any]:
     import numpy as np
 
-    from headwater.cli.gathering import gathered
+    from headwater.streams.gathering import gathered
 
     stream = reading.stream(data)
     together = gathered(stream, instead="; a table such as .parquet is written chunk by chunk")

@@ -10,13 +10,13 @@ from typing import Any
 from headwater.checkpoints import Checkpoint, Position
 from headwater.chunk import Chunk
 from headwater.cli.failures import tell, usage
-from headwater.cli.gathering import by_sequence, gathered
 from headwater.cli.models import check_companions
 from headwater.cli.options import Talk
 from headwater.cli.progress import Watch, progress, share_read
-from headwater.cli.sequences import whole_sequences
 from headwater.cli.settings import learner_of
 from headwater.cli.stopping import parts_removed
+from headwater.streams.gathering import by_sequence, gathered
+from headwater.streams.whole import whole_sequences
 
 
 @dataclass(frozen=True)

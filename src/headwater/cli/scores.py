@@ -18,9 +18,9 @@ from headwater.cli.options import Reading, Talk
 from headwater.cli.progress import progress, share_read
 from headwater.cli.reference import Reference, collected, learned
 from headwater.cli.scoring import Answers, scorer
-from headwater.cli.sequences import whole_sequences
 from headwater.cli.tables import format_of, table_writer
 from headwater.cli.writing import check_output
+from headwater.streams.whole import whole_sequences
 
 
 @dataclass(frozen=True)

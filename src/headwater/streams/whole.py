@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headwater.chunk import Chunk
-from headwater.cli.gathering import joined, taken
+from headwater.streams.gathering import joined, taken
 
 
 def whole_sequences(model: Any, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
