@@ -178,15 +178,24 @@ def is_set(algorithm):
     return not isinstance(algorithm, str) and not is_matching(algorithm)
 
 
+# One of each way to learn: all rows at once, row by row, in batches, by draws, and by moments.
+EVERY_WAY = ("auto", "em", "vb", "boem", "online-vb", "simulated-em", "moment-matching")
+
+
 def told_by_full(model):
-    """Covariances of other kinds meet every algorithm as it comes; its settings are tried on full ones."""
-    return model.covariance_type != "full" and is_set(model.algorithm)
+    """Covariances of other kinds meet every algorithm as it comes; its settings are tried on full ones.
+
+    Spherical ones share their kernels with diagonal ones, so they meet one algorithm of each way.
+    """
+    rare = model.covariance_type == "spherical" and isinstance(model.algorithm, str) and model.algorithm not in EVERY_WAY
+    return rare or (model.covariance_type != "full" and is_set(model.algorithm))
 
 
 def told_by_sparse(model):
-    """Sparse rows try the settings. A Markov chain is a multinomial, so it need not try forgetting either."""
-    chain = isinstance(model, hw.MarkovMixture)
-    return (is_set(model.algorithm) and not isinstance(model, SparseFed)) or (chain and model.half_life is not None)
+    """Sparse rows try the settings. A Markov chain is a multinomial, so it need not try forgetting nor every word either."""
+    settings = is_set(model.algorithm) and not isinstance(model, SparseFed)
+    rare = model.half_life is not None or (model.parts == 1 and model.algorithm not in EVERY_WAY)
+    return settings or (isinstance(model, hw.MarkovMixture) and rare)
 
 
 def varied(model):
