@@ -8,6 +8,9 @@ import re
 OPTIONS = {
     **{name: f"--{name}" for name in ("format", "columns", "exclude", "target", "weight", "label", "key", "text")},
     **{name: f"--{name}" for name in ("categories", "missing", "vocabulary", "shuffle", "seed", "algorithm", "keep")},
+    **{name: f"--{name}" for name in ("rounds", "passes", "checkpoint")},
+    "security": "--tls-cert",
+    "part_rows": "--part-rows",
     "chunk_rows": "--chunk-rows",
     "half_life": "--half-life",
     "n_components": "-k",
