@@ -22,7 +22,7 @@ OPTIONS = {
 READ = ("header", "delimiter", "array", "width", "lowercase", "shortest", "stop_words", "symbols")
 
 PARAMETER = re.compile(r"^The '(\w+)' parameter of \w+ ")
-SUBJECT = re.compile(rf"^({'|'.join((*OPTIONS, *READ))})(?= (must|names|contains|cannot)\b)")
+SUBJECT = re.compile(rf"^({'|'.join((*OPTIONS, *READ))})(?= (must|names|contains|cannot|forgets|mixes)\b)")
 ASSIGNED = re.compile(rf"(?<![\w\-./'\"=])({'|'.join((*OPTIONS, *READ))})=(?!=)('[^']*'|[\w*]+)?")
 POWER = re.compile(r"(\d+)\*\*(\d+)")
 

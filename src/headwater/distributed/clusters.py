@@ -60,18 +60,29 @@ def connect(where: str = "local", security: Any = None) -> Iterator[Any]:
         with _silence(), _client_at(where, security) as client:
             yield client
         return
-    page = {
-        "dashboard": False,
-        "dashboard_address": "127.0.0.1:0",
-    }  # otherwise a fixed port, open to the network
-    options = {"n_workers": workers, "threads_per_worker": 1, "scheduler_kwargs": page, "silence_logs": SILENT}
     with (
         _silence(),
         _deaf_loop() as loop,
-        distributed.LocalCluster(**options, security=security, loop=loop) as cluster,
+        _started(workers, security, loop) as cluster,
         distributed.Client(cluster, security=security) as client,
     ):
         yield client
+
+
+def _started(workers: int, security: Any, loop: Any) -> Any:
+    page = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # otherwise a fixed port, open to the network
+    try:
+        return _library().LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            scheduler_kwargs=page,
+            silence_logs=SILENT,
+            security=security,
+            loop=loop,
+        )
+    except (OSError, RuntimeError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise ConnectionError(f"{workers} worker{'s' * (workers != 1)} could not be started on this machine: {why}") from error
 
 
 def workers_of(where: str) -> int | None:
