@@ -217,3 +217,30 @@ def test_a_fit_without_a_cluster_loads_nothing_of_dask():
         line.rpartition("|")[2].strip() for line in subprocess.run(ask, capture_output=True, text=True).stderr.splitlines()
     }
     assert "headwater.cli.learning" in loaded and not {"dask", "distributed", "headwater.distributed"} & loaded
+
+
+def test_workers_read_the_files(tmp_path, capsys):
+    from distributed import LocalCluster
+
+    for number in range(3):
+        np.save(tmp_path / f"{number}.npy", rows(1000, seed=number))
+    options = {
+        "processes": False,
+        "protocol": "tcp",
+        "n_workers": 1,
+        "threads_per_worker": 1,
+        "dashboard_address": "127.0.0.1:0",
+    }
+    with LocalCluster(**options) as cluster:
+        ask = ["gaussian", str(tmp_path / "*.npy"), "-k", "2", "--set", "warm_up=200", "--cluster", cluster.scheduler_address]
+        assert main(["fit", *ask, "--rounds", "2", "--json", "-o", str(tmp_path / "m.hw")]) == 0
+        out, err = capsys.readouterr()
+        told = json.loads(out)
+        assert told["rows"] == 3000 and told["cluster"]["workers"] == 1 and len(told["cluster"]["rounds"]) == 2 and err == ""
+        np.testing.assert_allclose(np.sort(hw.load(tmp_path / "m.hw").means_[:, 0]), [0, 6], atol=0.2)
+        ask = ["fit", str(tmp_path / "m.hw"), str(tmp_path / "0.npy"), "--cluster", cluster.scheduler_address, "--json"]
+        assert main(ask) == 0
+        assert json.loads(capsys.readouterr().out)["rows"] == 4000
+        (tmp_path / "1.npy").write_text("junk")
+        assert main(["fit", "gaussian", str(tmp_path / "*.npy"), "-k", "2", "--cluster", cluster.scheduler_address]) == 1
+        assert "1.npy" in said(capsys)

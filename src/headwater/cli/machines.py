@@ -82,10 +82,9 @@ class Machines:
     def connected(self) -> Iterator[Any]:
         """Yield a client of the cluster."""
         import headwater.distributed
-        from headwater.distributed.clusters import tls
 
         security = None
         if self.tls_ca_file is not None and self.tls_cert is not None:
-            security = tls(self.tls_ca_file, self.tls_cert, self.tls_key)
+            security = headwater.distributed.tls(self.tls_ca_file, self.tls_cert, self.tls_key)
         with headwater.distributed.connect(self.cluster or "local", security=security) as client:
             yield client

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -19,6 +20,10 @@ SILENT = logging.CRITICAL + 1
 SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://", "inproc://")
 
 
+class ClusterError(ConnectionError):
+    """The cluster failed, and neither the model nor the data is at fault: another run may do better."""
+
+
 def _library() -> Any:
     """Return the library, or say how to get it."""
     try:
@@ -26,6 +31,17 @@ def _library() -> Any:
     except ImportError as error:
         raise ImportError("many machines need Dask: pip install 'headwater[dask]'") from error
     return distributed
+
+
+@contextmanager
+def connection_needed() -> Iterator[None]:
+    """Say in a sentence that the scheduler has gone, which ends all that it was asked for."""
+    try:
+        yield
+    except CancelledError as error:
+        raise ClusterError(
+            "the scheduler was lost: run this again, and it goes on from the checkpoint if there is one"
+        ) from error
 
 
 @contextmanager
@@ -82,7 +98,7 @@ def _started(workers: int, security: Any, loop: Any) -> Any:
         )
     except (OSError, RuntimeError) as error:
         why = " ".join(str(error).split())[:200]
-        raise ConnectionError(f"{workers} worker{'s' * (workers != 1)} could not be started on this machine: {why}") from error
+        raise ClusterError(f"{workers} worker{'s' * (workers != 1)} could not be started on this machine: {why}") from error
 
 
 def workers_of(where: str) -> int | None:
@@ -106,11 +122,10 @@ def _client_at(where: str, security: Any) -> Any:
     try:
         return _library().Client(where, security=security, timeout=WAIT / 4)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
-        if "ssl_context" in str(error):
-            raise ConnectionError(
-                f"{where} wants certificates, and neither security= nor Dask's configuration has any"
-            ) from error
-        raise ConnectionError(f"no scheduler can be reached at {where}: {' '.join(str(error).split())[:200]}") from error
+        why = " ".join(str(error).split())[:200]
+        if "ssl_context" in why:
+            why = "it wants certificates, and neither security= nor the configuration of Dask has any"
+        raise ClusterError(f"no scheduler can be reached at {where}: {why}") from error
 
 
 @contextmanager
