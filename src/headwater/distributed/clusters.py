@@ -204,4 +204,8 @@ def opened(client: Any) -> Any:
         return connect(client or "local")
     if not isinstance(client, _library().Client):
         raise TypeError(f"client must be a distributed.Client, or the address of a scheduler, got {type(client).__name__}")
+    if client.asynchronous:
+        raise TypeError("client must not be asynchronous: fit waits for what workers do")
+    if client.status != "running":
+        raise ClusterError(f"the client is {client.status}, and should be running: make a new one")
     return nullcontext(client)

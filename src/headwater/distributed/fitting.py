@@ -11,11 +11,12 @@ from typing import Any
 from headwater.distributed import tasks
 from headwater.distributed.clusters import WAIT, ClusterError, connection_needed, opened
 from headwater.distributed.messages import functions_of
-from headwater.distributed.planning import planned
+from headwater.distributed.planning import check_reading, planned
 from headwater.distributed.running import Cluster
 from headwater.distributed.runs import LEAVE_OUT, REFUSE, Run
 from headwater.distributed.steps import Step
 from headwater.estimators.base import StreamingEstimator
+from headwater.registry import learner_of
 from headwater.validation import one_line
 
 # What a model that goes on knows better than those who call.
@@ -106,6 +107,10 @@ def fit(
     array([0., 6.])
     """
     _check(model, rounds, passes, part_rows, unreadable)
+    check_reading(model, reading)
+    algorithm = learner_of(model).algorithm
+    if go_on and model._has_state() and (passes not in (None, 1) or not algorithm.online):
+        raise ValueError("go_on is for one pass over more rows, and exact passes know only the rows they read: leave out one")
     goes_on = model._has_state() and (go_on or bool(getattr(model, "warm_start", False)))
     like = dict(model.schema_) if goes_on and hasattr(model, "schema_") else None
     if like is not None:
@@ -114,7 +119,7 @@ def fit(
         _wait_for_workers(connected)
         cluster = Cluster(connected, functions_of(model), watch)
         cluster.tell(Step("looking"))
-        plan = planned(connected, model, data, y, sample_weight, part_rows, like, reading)
+        plan = planned(cluster, model, data, y, sample_weight, part_rows, like, reading)
         run = Run(cluster, plan, model, goes_on, rounds, passes, unreadable)
         learned, report = run.learn(checkpoint)
         report = replace(report, workers=len(connected.nthreads()))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 from headwater.estimators.saving import estimator_named
@@ -23,6 +24,26 @@ class Unread:
     number: int
     name: str
     sentence: str
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What was wrong, as a task tells it that was not to be raised on a worker: it would be logged there, and tried again."""
+
+    error: Exception
+
+
+def answered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function return what is wrong with the data or the model instead of raising it."""
+
+    @wraps(function)
+    def answer(*given: Any) -> Any:
+        try:
+            return function(*given)
+        except (ValueError, TypeError, OSError, ImportError) as error:
+            return Refusal(error.with_traceback(None))
+
+    return answer
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,27 @@ class Part:
 class Way:
     """How chunks are made of what is read: by a stream like others, with these options, or of arrays as they are."""
 
-    kind: str  # "files", "frames", "texts" or "arrays"
+    kind: str  # "files", "frames", "records", "texts", "arrays", "rows" or "sequences"
     schema: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     chunk_rows: int = 0
     counted: bool = False  # whether places in a file can be gone to
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Parts, how each is read, the values that Dask makes for them (None for files), and what tells this data from other."""
+
+    parts: tuple[Part, ...]
+    blocks: tuple[Any, ...]
+    way: Way
+    identity: Mapping[str, Any]
+
+    @property
+    def rows(self) -> int | None:
+        """Rows in all, if they are known."""
+        known = [part.rows for part in self.parts]
+        return None if None in known else sum(known)  # type: ignore[arg-type]
 
 
 def chunks(model: Any, part: Part, block: Any, way: Way) -> Iterator[Chunk]:
@@ -47,8 +63,13 @@ def chunks(model: Any, part: Part, block: Any, way: Way) -> Iterator[Chunk]:
 
 
 def _chunks(model: Any, part: Part, block: Any, way: Way, begin: int) -> Iterator[Chunk]:
-    if way.kind == "arrays":
-        yield from _slices(model, block)
+    if way.kind == "sequences":
+        held = [np.asarray(one) for one in block if len(one)]
+        if held:
+            yield Chunk(np.concatenate(held), lengths=np.array([len(one) for one in held]))
+        return
+    if way.kind in ("arrays", "rows"):
+        yield from _slices(model, block if way.kind == "arrays" else (np.asarray(list(block)), None, None))
         return
     source = part.path if block is None else rows_of(way.kind, block)
     end = None if part.rows is None else part.start + part.rows
@@ -61,15 +82,17 @@ def _chunks(model: Any, part: Part, block: Any, way: Way, begin: int) -> Iterato
 
 def rows_of(kind: str, block: Any) -> Any:
     """Return what a stream is made of; a list of texts would be one of names of files."""
+    if kind == "records":
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(list(block))
     return iter(block) if kind == "texts" else block
 
 
 def _slices(model: Any, block: Any) -> Iterator[Chunk]:
     """Cut a partition of an array into chunks; sequences are not cut."""
     X, y, weights = block
-    if isinstance(X, list):  # of sequences
-        X = [np.asarray(one) for one in X]
-        yield Chunk(np.concatenate(X), lengths=np.array([len(one) for one in X]))
+    if not X.shape[0]:
         return
     if model._chained:
         yield Chunk(X, lengths=np.array([len(X)]))
@@ -103,6 +126,8 @@ def check_companions(model: Any, chunk: Chunk) -> None:
 
 def sample(model: Any, part: Part, block: Any, way: Way, rows: int, key: int) -> Chunk | None:
     """Return some rows of a part, from several places where they can be gone to; None if it has none."""
+    if part.rows == 0:
+        return None
     places = range(1)
     if way.kind == "files" and way.counted and part.rows is not None:
         size = -(-part.rows // way.chunk_rows)

@@ -12,7 +12,7 @@ import numpy as np
 
 from headwater.distributed import tasks
 from headwater.distributed.messages import Message, Unread
-from headwater.distributed.planning import Plan
+from headwater.distributed.parts import Plan
 from headwater.distributed.rounds import told
 from headwater.distributed.running import Cluster
 from headwater.distributed.steps import Step
@@ -69,9 +69,7 @@ class Passes:
             if not message.data:
                 raise ValueError("the data has no rows")
             self.rounds = (*self.rounds, told("pass", numbers, message, len(data), began))
-            summary = sums.from_bytes(message.data, learner, Summary)
-            # Means are what a checkpoint keeps: a run that goes on from one must have the same bits.
-            return replace(summary, statistics=summary.mean.scaled(summary.size))
+            return sums.from_bytes(message.data, learner, Summary)
 
         return summarize
 
@@ -135,16 +133,22 @@ def pass_over(
     statistics it has; another one with an E-step at its parameters.
     """
     learner = model._learner
+    summary = None
+    if before:  # a checkpoint keeps the summary as it is, to the bit
+        summary = model._state.pending
+        model._set(replace(model._state, pending=None), learner)
     start = resumed(learner, model._state)
     summarize = passes.summarizer(model)
     if not streamed and not before:
-        start = Start(start.prior, start.parameters, summarize(start.parameters))
+        summary = summarize(start.parameters)
+    if summary is not None:
+        start = Start(start.prior, start.parameters, summary)
     prior = climbed_prior(learner, start.prior)
     tol = model._patience(start.summary.rows)[1]
 
     def kept(now: Climb) -> None:
         state = rooted(learner, key, Start(start.prior, now.parameters, now.summary))
-        keep(replace(state, reported=now.parameters), now)
+        keep(replace(state, reported=now.parameters, pending=now.summary), now)
 
     end = ascend(
         learner.model, climbed_readout(learner), prior, Climb(start.summary, start.parameters, tuple(before), False), summarize,

@@ -15,8 +15,8 @@ import numpy as np
 from headwater.checkpoints import Checkpoint, Position
 from headwater.distributed import tasks
 from headwater.distributed.messages import GIVEN, Unread, blank_to_bytes
+from headwater.distributed.parts import Plan
 from headwater.distributed.passing import Passes, begin, pass_over
-from headwater.distributed.planning import Plan
 from headwater.distributed.rounds import Gone, dealt, one_round, stream_parts
 from headwater.distributed.running import Cluster
 from headwater.distributed.steps import Step
@@ -28,7 +28,7 @@ from headwater.learner import Learner
 from headwater.models.start import Climb
 
 SAMPLED = 32  # parts that a sample is taken from, at most
-COUNTED = 0.1  # what rows of the sample count: they come again
+COUNTED = 0.5  # what rows of the sample count: they come again
 
 REFUSE, LEAVE_OUT = "refuse", "leave out"
 

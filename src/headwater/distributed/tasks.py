@@ -13,18 +13,21 @@ from typing import Any
 import numpy as np
 
 from headwater.chunk import Chunk
-from headwater.distributed.messages import Message, Unread, blank_from_bytes
+from headwater.distributed.messages import Message, Unread, answered, blank_from_bytes
 from headwater.distributed.parts import Part, Way, check_companions, chunks, first_rows, sample
 from headwater.estimators.saving import from_bytes, to_bytes
 from headwater.kernels.parallel import one_blas_thread
 from headwater.learner import PART_KEYS, learned, rooted
 from headwater.learner import started as start_on
-from headwater.models.protocol import NO_SCORES
-from headwater.passes import polishes
+from headwater.models.protocol import NO_SCORES, Start
+from headwater.models.start import climb
+from headwater.passes import polishes, resumed
 from headwater.state import NO_LABELS, Batch, Summary, joined
 from headwater.storage import sums
 from headwater.streams import gathering
+from headwater.streams.sentences import NoRows
 
+PASSES = 20  # over the sample, from parameters that were given
 TRIES = 3  # of a file that cannot be opened: others may come and go
 
 Functions = Mapping[str, Any]
@@ -76,11 +79,15 @@ def sampled(blank: bytes, functions: Functions, part: Part, block: Any, way: Way
     model = blank_from_bytes(blank, functions)
 
     def read() -> Any:
-        return sample(model, part, block, way, rows, key)
+        found = sample(model, part, block, way, rows, key)
+        if found is not None:
+            model._taken(True, **found)  # rows that cannot be learned are missing in the sample, and are told of later
+        return found
 
     return _told(part, read)
 
 
+@answered
 def started(blank: bytes, functions: Functions, samples: Sequence[Any], weight: float) -> bytes:
     """Return a model that stands on some rows of all parts, which count for little: they come again."""
     model = blank_from_bytes(blank, functions)
@@ -88,9 +95,26 @@ def started(blank: bytes, functions: Functions, samples: Sequence[Any], weight: 
     if not together:
         unread = [one.sentence for one in samples if isinstance(one, Unread)]
         raise ValueError(unread[0] if unread else "the data has no rows")
+    chunk = gathering.joined(together)
     with one_blas_thread():
-        model.warm_start_from(**gathering.joined(together), weight=weight)
+        model.warm_start_from(**chunk, weight=weight)
+        if not model._learner.settings.polish:
+            _climb(model, chunk)
     return to_bytes(model)
+
+
+def _climb(model: Any, chunk: Chunk) -> None:
+    """Make some passes over the sample from parameters that were given: parts have few rows to correct them by."""
+    learner, state = model._learner, model._state
+    name = learner.algorithm.readout
+    if ("exact", name) not in learner.model.ways:
+        return
+    begun, (batch, _) = resumed(learner, state), model._taken(False, **chunk)
+    summary = learner.model.summarize(begun.parameters, batch, n_threads=1)
+    end = climb(learner.model, name, begun.prior, begun.parameters, summary, batch, PASSES, 1e-3, 1, penalised=False)
+    weight = begun.summary.size / end.summary.size
+    counted = Summary(end.summary.statistics.scaled(weight), 0, begun.summary.size)
+    model._set(rooted(learner, state.key, Start(begun.prior, end.parameters, counted)), learner)
 
 
 def measured(blank: bytes, functions: Functions, part: Part, block: Any, way: Way) -> Any:
@@ -101,7 +125,7 @@ def measured(blank: bytes, functions: Functions, part: Part, block: Any, way: Wa
         for chunk in chunks(model, part, block, way):
             if len(chunk):
                 check_companions(model, chunk)
-                return int(model._taken(True, **first_rows(model, chunk))[1].width)
+                return int(model._taken(True, **gathering.by_sequence(first_rows(model, chunk)))[1].width)
         return None
 
     return _told(part, read)
@@ -145,6 +169,7 @@ def picked(blank: bytes, functions: Functions, part: Part, block: Any, way: Way,
     return _told(part, read)
 
 
+@answered
 def begun(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any, width: int, key: int) -> bytes:
     """Return a model at the parameters that passes over all rows begin with, found on some of them."""
     model = blank_from_bytes(blank, functions)
@@ -254,7 +279,7 @@ def added(held: bytes, functions: Functions, one: Message, other: Message, kind:
 
 def _message(part: Part, read: Callable[[], Message]) -> Message:
     found = _told(part, read)
-    return Message(unread=(found,)) if isinstance(found, Unread) else found
+    return Message(unread=(found,)) if isinstance(found, Unread) else found or Message()
 
 
 def _told(part: Part, read: Callable[[], Any]) -> Any:
@@ -262,6 +287,8 @@ def _told(part: Part, read: Callable[[], Any]) -> Any:
     for turn in range(TRIES):
         try:
             return read()
+        except NoRows:
+            return None
         except OSError as error:
             problem: Exception = error
             time.sleep(0.1 * turn)

@@ -20,7 +20,7 @@ from headwater.streams.kinds import plan, refuse_kind
 from headwater.streams.options import Options, make_options
 from headwater.streams.pieces import Held, Meter, peeked
 from headwater.streams.schemas import recipe_like, schema_of
-from headwater.streams.sentences import NoRows, StreamError
+from headwater.streams.sentences import NoRows
 from headwater.streams.shuffling import permuted
 from headwater.streams.sources import Piece, find_pieces
 from headwater.streams.sparse import widest
@@ -185,7 +185,7 @@ class Stream:
             empty = False
             yield chunk
         if empty:
-            raise StreamError(f"{self._pieces[0].name} has no rows that could be used")
+            raise NoRows(f"{self._pieces[0].name} has no rows that could be used")
 
     def _made(self, start: int, meter: Meter) -> Generator[Chunk, None, None]:
         recipe, size = self._recipe, self.chunk_rows
