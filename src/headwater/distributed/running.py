@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
@@ -16,7 +17,7 @@ from headwater.distributed.messages import Message, Refusal
 from headwater.distributed.parts import Plan
 from headwater.distributed.steps import Step
 
-LOOK = 0.05  # seconds from one look at the tasks to the next
+LOOK = 0.1  # seconds from one look at the tasks to the next
 LONELY = 5.0  # ... and at the workers
 
 Watch = Callable[[Step], None]
@@ -85,6 +86,8 @@ class Cluster:
 
     def computed(self, root: Any, leaves: Sequence[Any] = (), step: Step | None = None, names: Sequence[str] = ()) -> Any:
         """Return the value of a task; those it stands on are counted as they are done, and have names for sentences."""
+        from distributed import wait
+
         step = replace(step or Step("looking"), parts=len(leaves))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")
@@ -95,7 +98,8 @@ class Cluster:
         looked, alone = time.monotonic(), None
         self.tell(step)
         while not end.done():
-            time.sleep(LOOK)
+            with suppress(TimeoutError):
+                wait([end], timeout=LOOK)
             over = [at for at, future in parts.items() if future.done()]
             failed += [at for at in over if parts[at].status == "error"]
             for at in over:
