@@ -15,7 +15,6 @@ from headwater.streams import gathering, stream
 from headwater.streams.shuffling import taken
 from headwater.streams.whole import whole_sequences
 
-PLACES = 4  # of a part, from which a sample of it is taken
 CHUNK_BYTES = 2**22
 
 
@@ -72,12 +71,11 @@ def _chunks(model: Any, part: Part, block: Any, way: Way, begin: int) -> Iterato
         yield from _slices(model, block if way.kind == "arrays" else (np.asarray(list(block)), None, None))
         return
     source = part.path if block is None else rows_of(way.kind, block)
-    end = None if part.rows is None else part.start + part.rows
     opened = stream(source, like=way.schema, chunk_rows=way.chunk_rows, prefetch=False, **way.options)
-    for chunk in opened.chunks(start_row=part.start + begin):
-        if end is not None and chunk.start >= end:
-            return
-        yield chunk
+    if part.rows is None or not way.counted:
+        yield from opened
+    else:
+        yield from opened.stretch(part.start + begin, part.rows - begin)
 
 
 def rows_of(kind: str, block: Any) -> Any:
@@ -124,19 +122,17 @@ def check_companions(model: Any, chunk: Chunk) -> None:
         raise ValueError(f"{owner} learns from sequences: name the column that tells them apart by key=")
 
 
-def sample(model: Any, part: Part, block: Any, way: Way, rows: int, key: int) -> Chunk | None:
+def sample(model: Any, part: Part, block: Any, way: Way, rows: int, places: int, key: int) -> Chunk | None:
     """Return some rows of a part, from several places where they can be gone to; None if it has none."""
     if part.rows == 0:
         return None
-    places = range(1)
-    if way.kind == "files" and way.counted and part.rows is not None:
-        size = -(-part.rows // way.chunk_rows)
-        places = range(0, size, max(1, size // PLACES))[:PLACES]
+    known = way.kind == "files" and way.counted and part.rows is not None
+    places = min(places, part.rows or 1) if known else 1
     found: list[Chunk] = []
-    share = -(-rows // len(places))
-    for place in places:
+    share = -(-rows // places)
+    for place in range(places):
         held = 0
-        for chunk in whole_sequences(model, _chunks(model, part, block, way, place * (way.chunk_rows or 1))):
+        for chunk in whole_sequences(model, _chunks(model, part, block, way, place * (part.rows or 0) // places)):
             if not len(chunk):
                 continue
             found.append(_some(model, chunk, share - held, key, spread=way.kind != "files"))

@@ -88,21 +88,18 @@ def _files(
     groups = [paths[at : at + FILES_AT_ONCE] for at in range(0, len(paths), FILES_AT_ONCE)]
     tasks = [cluster.plain(counted, group, way) for group in groups]
     sizes = [size for group in cluster.computed(cluster.plain(list, tasks), tasks) for size in group]
-    step = stretch(sum(rows or 0 for rows, _, _ in sizes), way.chunk_rows, row_bytes, part_rows)
+    step = stretch(sum(size[0] or 0 for size in sizes), way.chunk_rows, row_bytes, part_rows)
     cut = way.counted and not model._chained and not model._takes_sequences
     parts: list[Part] = []
-    for path, (rows, _, _) in zip(paths, sizes, strict=True):
-        if rows == 0:
-            continue
-        if not cut or rows is None or rows <= step:
-            parts.append(Part(len(parts), path, path, 0, rows))
-            continue
-        for start in range(0, rows, step):
-            some = min(step, rows - start)
-            parts.append(Part(len(parts), f"{path} (rows {start:,} to {start + some - 1:,})", path, start, some))
+    for path, (rows, _, _, edges) in zip(paths, sizes, strict=True):
+        starts = [0] if not cut or rows is None else cut_at(rows, edges, step)
+        for start, end in zip(starts, [*starts[1:], rows], strict=True):
+            name = path if len(starts) == 1 else f"{path} (rows {start:,} to {end - 1:,})"
+            if end is None or end > start:
+                parts.append(Part(len(parts), name, path, start, None if end is None else end - start))
     if not parts:
         raise ValueError("there is nothing to learn: the data has no rows")
-    identity = {"files": _digest([[path, *size] for path, size in zip(paths, sizes, strict=True)]), "parts": len(parts)}
+    identity = {"files": _digest([[path, *size[:3]] for path, size in zip(paths, sizes, strict=True)]), "parts": len(parts)}
     return Plan(tuple(parts), (None,) * len(parts), way, {**identity, "way": _digest(repr(way))})
 
 
@@ -112,6 +109,17 @@ def stretch(total: int, chunk_rows: int, row_bytes: int, part_rows: int | None) 
         part_rows = min(max(PART_BYTES // max(1, row_bytes), 1), max(total // PIECES, 1))
         part_rows = max(part_rows, total // MOST_PARTS)
     return max(1, -(-part_rows // chunk_rows)) * chunk_rows
+
+
+def cut_at(rows: int, edges: Sequence[int] | None, step: int) -> list[int]:
+    """Return where the stretches of a file begin: as many rows apart as there are to be, or where it can be gone to."""
+    if edges is None:
+        return list(range(0, rows, step)) or [0]
+    starts = [0]
+    for edge, after in zip(edges, [*edges[1:], rows], strict=True):
+        if edge > starts[-1] and after - starts[-1] > step:
+            starts.append(edge)
+    return starts
 
 
 @answered
@@ -134,19 +142,21 @@ def looked(paths: Sequence[str], like: Any, reading: Mapping[str, Any]) -> Any:
     raise problem
 
 
-def counted(paths: Sequence[str], way: Any) -> list[tuple[int | None, int | None, Any]]:
-    """Return rows, bytes and time of change of files, None where they are not known; runs on a worker."""
+def counted(paths: Sequence[str], way: Any) -> list[tuple[int | None, int | None, Any, Any]]:
+    """Return rows, bytes, time of change and edges of files, None where they are not known; runs on a worker."""
     sizes = []
     for path in paths:
-        rows = size = changed = None
+        rows = size = changed = edges = None
         try:
             opened = stream(path, like=way.schema, **way.options)
             (piece,) = opened._pieces
             size, changed = piece.size, piece.changed
             rows = opened.total_rows if way.counted else None
+            reader = opened._format(0).read()
+            edges = reader.edges(piece, opened._said(0)) if way.counted and hasattr(reader, "edges") else None
         except (ValueError, OSError):
             pass  # whoever reads it will say what is wrong
-        sizes.append((rows, size, changed))
+        sizes.append((rows, size, changed, edges))
     return sizes
 
 

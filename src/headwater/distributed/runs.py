@@ -28,6 +28,8 @@ from headwater.learner import Learner
 from headwater.models.start import Climb
 
 SAMPLED = 32  # parts that a sample is taken from, at most
+PLACES = 8  # that it is taken from, where files can be gone into
+STARTS = 3  # that compete, each on rows of its own, judged on others
 COUNTED = 0.5  # what rows of the sample count: they come again
 
 REFUSE, LEAVE_OUT = "refuse", "leave out"
@@ -143,13 +145,18 @@ class Run:
         own, plan = self.own, self.plan
         rows = 4 * racing.planned(own, learner.width).warm_up if own._auto else learner.warm_up_rows
         number = len(plan.parts)
+        starts = 1 if own._chained or own._takes_sequences or not learner.settings.polish else STARTS
         chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED)).round().astype(int)).tolist()
-        share = -(-rows // len(chosen))
+        share = -(-rows * (starts + (starts > 1)) // len(chosen))
+        places = -(-PLACES // len(chosen))
         jobs = [
-            self.cluster.task(tasks.sampled, self.blank, plan.parts[at], plan.blocks[at], plan.way, share, self.key + at)
+            self.cluster.task(
+                tasks.sampled, self.blank, plan.parts[at], plan.blocks[at], plan.way, share, places, self.key + at
+            )
             for at in chosen
         ]
-        root = self.cluster.task(tasks.started, self.blank, jobs, COUNTED)
+        runs = [self.cluster.task(tasks.started, self.blank, jobs, COUNTED, run, starts) for run in range(starts)]
+        root = self.cluster.task(tasks.best, runs)
         return from_bytes(self.cluster.computed(root, jobs, Step("starting")), **self.cluster.functions)
 
     # Exact passes

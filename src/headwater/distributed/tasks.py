@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from headwater.chunk import Chunk
-from headwater.distributed.messages import Message, Unread, answered, blank_from_bytes
+from headwater.distributed.messages import Message, Refusal, Unread, answered, blank_from_bytes
 from headwater.distributed.parts import Part, Way, check_companions, chunks, first_rows, sample
 from headwater.estimators.saving import from_bytes, to_bytes
 from headwater.kernels.parallel import one_blas_thread
@@ -27,6 +27,7 @@ from headwater.storage import sums
 from headwater.streams import gathering
 from headwater.streams.sentences import NoRows
 
+FEW = 4000  # rows of a sample that is not divided
 PASSES = 20  # over the sample, from parameters that were given
 TRIES = 3  # of a file that cannot be opened: others may come and go
 
@@ -74,12 +75,12 @@ def decoded(data: bytes, functions: Functions) -> Any:
     return _decoded(data, tuple(sorted(functions.items())))
 
 
-def sampled(blank: bytes, functions: Functions, part: Part, block: Any, way: Way, rows: int, key: int) -> Any:
+def sampled(blank: bytes, functions: Functions, part: Part, block: Any, way: Way, rows: int, places: int, key: int) -> Any:
     """Return some rows of a part, or the sentence that says why there are none."""
     model = blank_from_bytes(blank, functions)
 
     def read() -> Any:
-        found = sample(model, part, block, way, rows, key)
+        found = sample(model, part, block, way, rows, places, key)
         if found is not None:
             model._taken(True, **found)  # rows that cannot be learned are missing in the sample, and are told of later
         return found
@@ -88,19 +89,39 @@ def sampled(blank: bytes, functions: Functions, part: Part, block: Any, way: Way
 
 
 @answered
-def started(blank: bytes, functions: Functions, samples: Sequence[Any], weight: float) -> bytes:
-    """Return a model that stands on some rows of all parts, which count for little: they come again."""
+def started(
+    blank: bytes, functions: Functions, samples: Sequence[Any], weight: float, run: int, starts: int
+) -> tuple[bytes, float]:
+    """Return a model that stands on some rows of all parts, which count for little: they come again; and its score on others.
+
+    Of several starts each has its own rows. Labels are too few to be shared.
+    """
     model = blank_from_bytes(blank, functions)
     together = [one for one in samples if one is not None and not isinstance(one, Unread)]
     if not together:
         unread = [one.sentence for one in samples if isinstance(one, Unread)]
         raise ValueError(unread[0] if unread else "the data has no rows")
-    chunk = gathering.joined(together)
+    chunk = judge = gathering.joined(together)
+    if starts > 1 and chunk.labels is None and len(chunk) >= FEW:
+        chunk, judge = (gathering.taken(chunk, slice(first, None, starts + 1)) for first in (run, starts))
+    elif run:
+        return b"", -np.inf
     with one_blas_thread():
         model.warm_start_from(**chunk, weight=weight)
         if not model._learner.settings.polish:
             _climb(model, chunk)
-    return to_bytes(model)
+        score = 0.0
+        if judge is not chunk:
+            batch, learner = model._taken(False, **judge)
+            scores = learner.model.log_likelihood(model._reading()[1], batch, 1)
+            score = float(np.average(scores, weights=batch.row_weights))
+    return to_bytes(model), score
+
+
+def best(candidates: Sequence[Any], functions: Functions) -> Any:
+    """Return the bytes of the model that scored best, or why there is none."""
+    refused = [one for one in candidates if isinstance(one, Refusal)]
+    return refused[0] if refused else max(candidates, key=lambda one: one[1])[0]
 
 
 def _climb(model: Any, chunk: Chunk) -> None:
