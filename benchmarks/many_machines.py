@@ -48,7 +48,13 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--sklearn-rows", type=int, help="at most so many; all that memory holds by default")
     result.add_argument("--sklearn-threads", type=int, default=2, help="of its products of matrices")
     result.add_argument("--spark-python", metavar="PATH", help="an interpreter with pyspark; left out by default")
-    result.add_argument("--spark-passes", type=int, nargs="*", default=[2, 10, 30, 100], help="maxIter of its fits on 2 cores")
+    result.add_argument(
+        "--spark-passes",
+        type=int,
+        nargs="*",
+        default=[2, 10, 30],
+        help="maxIter of its fits on 2 cores (its own default is 100)",
+    )
     result.add_argument("--dask-ml-python", metavar="PATH", help="an interpreter with dask-ml; not asked by default")
     return result
 
