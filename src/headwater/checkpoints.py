@@ -54,22 +54,27 @@ class Checkpoint:
         self.replaced = tuple(replaced)
         self.every_rows = every_rows
         self.every_seconds = every_seconds
+        self.more: Mapping[str, Any] = {}
         self._written = Position()
         self._moment = time.monotonic()
 
-    def resume(self) -> tuple[Any, Position] | None:
-        """Return the model and its position if there is a file of this run, None if there is none, or refuse another's."""
+    def resume(self, **functions: Any) -> tuple[Any, Position] | None:
+        """Return the model and its position if there is a file of this run, None if there is none, or refuse another's.
+
+        Parameters of the model that are functions have to be passed on, since no file can hold them.
+        """
         from headwater.estimators.saving import read
 
         remove_parts(self.path)
         if not self.path.exists():
             return None
-        model, extra = read(self.path)
+        model, extra = read(self.path, **functions)
         record = extra.get(RECORD) if isinstance(extra, dict) else None
         if record is None:
             raise ValueError(f"{self.path} is a model file and no checkpoint: choose another name for the checkpoint")
         self._written, identity = self._checked(record)
         self._refuse_another(identity, self.replaced if self._written.complete else ())
+        self.more = record.get("more") or {}
         return model, self._written
 
     def _checked(self, record: Any) -> tuple[Position, Mapping[str, Any]]:
@@ -105,11 +110,12 @@ class Checkpoint:
                 return True
         return time.monotonic() - self._moment >= self.every_seconds
 
-    def write(self, model: Any, position: Position) -> None:
-        """Write model and position in one piece: whoever reads finds the last one written in full."""
+    def write(self, model: Any, position: Position, more: Mapping[str, Any] | None = None) -> None:
+        """Write model and position in one piece, with what `more` is to be known: who reads finds the last one in full."""
         from headwater.estimators.saving import save
 
-        save(model, self.path, extra={RECORD: {"identity": self.identity, "position": asdict(position)}})
+        record = {"identity": self.identity, "position": asdict(position)}
+        save(model, self.path, extra={RECORD: record if more is None else {**record, "more": dict(more)}})
         self._written, self._moment = position, time.monotonic()
 
 

@@ -26,13 +26,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import estimator_checks
 
+from headwater.delta import Delta
 from headwater.estimators.merging import merge
 from headwater.estimators.saving import from_bytes, to_bytes
-from headwater.learner import UNKNOWN_ROWS, Learner, advance, branch, fold
+from headwater.learner import UNKNOWN_ROWS, Learner, advance, branch, fold, grown, learned
 from headwater.learner import merge as merge_states
 from headwater.schedules import Equal
 from headwater.state import NO_WEIGHTS, Batch, State, Summary, arrays_of
 from headwater.statistics import Array
+from headwater.storage import sums
 
 Law = Callable[[Any, Array], None]
 
@@ -295,7 +297,10 @@ def memory_is_flat(estimator: Any, rows: Array) -> None:
 
 
 def merging_is_adding(estimator: Any, rows: Array) -> None:
-    """Models of one lineage merge in any order and tree, the base alone is the identity, and no row is lost."""
+    """Models of one lineage merge in any order and tree, the base alone is the identity, and no row is lost.
+
+    What they learned adds up to the same, when it is sent as bytes.
+    """
     base = clone(estimator).partial_fit(*_given(estimator, rows))
     parts = [base.branch().partial_fit(*_given(estimator, rows[index::4])) for index in range(4)]
     one, two, three, four = parts
@@ -307,6 +312,10 @@ def merging_is_adding(estimator: Any, rows: Array) -> None:
         merge([one, merge([two, merge([three, four])])]),
     ):
         _assert_close(tree._state, whole._state, 1e-7)
+    if not estimator._auto:  # otherwise each number of components has deltas of its own
+        a, b, c, d = (_sent(model) for model in parts)
+        for total in ((a + b) + (c + d), d + (b + (a + c))):
+            _assert_close(grown(one._learner, one._reading()[0], total)[0], whole._state, 1e-7)
     same, alone = merge([one, base.branch()])._state, one._reading()[0]
     # How much of it is called base may differ, if steps were smaller than those of equal weights.
     _assert_close(replace(same.statistics, from_base=alone.statistics.from_base), alone.statistics, 1e-7)
@@ -335,10 +344,10 @@ def learning_apart_is_learning_together(estimator: Any, rows: Array) -> None:
     state = branch(learner, state)
     batch = _batch(estimator, rows)
 
-    def learned(rows: Batch) -> State:
+    def after(rows: Batch) -> State:
         return fold(learner, state, learner.model.summarize(state.parameters, rows, inference=learner.inference))
 
-    apart, together = [learned(batch[i::3]) for i in range(3)], learned(batch)
+    apart, together = [after(batch[i::3]) for i in range(3)], after(batch)
     _assert_close(merge_states(learner, apart).statistics, together.statistics, 1e-9)
 
 
@@ -407,6 +416,12 @@ def _streaming(estimator: Any, rows: Array) -> tuple[Learner, State]:
     """A learner and its settled state after these rows, the partial batch folded."""
     _fitted(estimator, rows)
     return estimator._learner, estimator._reading()[0]
+
+
+def _sent(estimator: Any) -> Delta:
+    """What a model learned since its base, as another machine reads it."""
+    found = learned(estimator._learner, estimator._state)
+    return sums.from_bytes(sums.to_bytes(found), estimator._learner, Delta)
 
 
 def _bytes(state: State) -> int:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any, cast
 
 import numpy as np
 
 from headwater.algorithms import Algorithm
+from headwater.delta import Delta, grown_by, since_base
 from headwater.kernels.parallel import one_blas_thread, run_tasks
 from headwater.models.protocol import NO_SCORES, Chained, Inference, Model, Start, StartSettings
 from headwater.schedules import Schedule, forgetting
@@ -38,6 +40,7 @@ class Learner:
     n_threads: int | None = None
     parts: int = 1
     rows_at_hand: float = np.inf  # what `fit` has: rows that come again are not more rows
+    averages_after: float = 0.0  # weight that was seen before the running average began
 
     @property
     def chain(self) -> Chained:
@@ -98,7 +101,7 @@ class Learner:
 
     def average_gains(self, weight_seen: float, sizes: Array) -> Array:
         """Gains of the running average: 2/n favours later statistics, and no end of the stream need be known."""
-        gains = np.minimum(1.0, 2.0 * sizes / (weight_seen + np.cumsum(sizes)))
+        gains = np.minimum(1.0, 2.0 * sizes / (weight_seen - self.averages_after + np.cumsum(sizes)))
         return gains if self.half_life is None else np.maximum(gains, 1.0 - np.exp2(-sizes / self.half_life))
 
     def average_count(self, progress: Progress) -> float:
@@ -166,7 +169,7 @@ def started(learner: Learner, batch: Batch, key: int, polish: bool = True) -> St
 
 def rooted(learner: Learner, key: int, start: Start) -> State:
     """Return the state that stands on one summary and nothing else."""
-    statistics, size = _kept(learner, start.summary.mean), start.summary.size
+    statistics, size = _kept(learner, start.summary.mean).copy(), start.summary.size  # in the very form that the base holds
     statistics.from_base[...] = 1.0
     folds = size / learner.batch_rows
     progress = Progress(start.summary.rows, size, folds, size, size)
@@ -285,41 +288,22 @@ def combine(learner: Learner, states: Sequence[State]) -> tuple[State, tuple[int
 
     Returns the components, too, whose sum is no belief, so that the mean of the states took its place.
     """
-    settled: list[Any] = [settle(learner, state) for state in states]
-    base: Any = settled[0].base
-    if all(state.progress == base.progress for state in settled):  # nothing was learned since
-        return settled[0], ()
-    average: Any = None
+    settled = [settle(learner, state) for state in states]
+    return grown(learner, settled[0], reduce(add, map(since_base, settled)))
 
-    def added(pick: Callable[[Progress], float]) -> float:
-        return pick(base.progress) + sum(pick(state.progress) - pick(base.progress) for state in settled)
 
-    counts = [state.progress.n_eff for state in settled]
-    shares = [count * float(state.statistics.from_base[0]) for count, state in zip(counts, settled, strict=True)]
-    shares = [min(share, base.progress.n_eff) for share in shares]
-    n_eff = min(shares) + sum(counts) - sum(shares)
-    parts = [state.statistics.scaled(count) for count, state in zip(counts, settled, strict=True)]
-    total = base.statistics.scaled(min(shares))
-    for part, share in zip(parts, shares, strict=True):
-        total = total + (part - base.statistics.scaled(share))
-    total, repaired = learner.model.repaired(base.prior, total, parts)
-    total = total.scaled(1.0 / n_eff)
-    total.from_base[...] = min(shares) / n_eff
-    # Averages hold the base in shares that no count undoes; they are averaged again, by the weight each has seen alone.
-    own = [state.progress.weight_seen - base.progress.weight_seen for state in settled]
-    if base.average is not None:
-        average = base.average
-        for seen, state, weight in zip(np.cumsum(own), settled, own, strict=True):
-            average = average.toward(state.average, weight / seen if seen else 0.0)
-    progress = Progress(
-        rows_seen=int(added(lambda progress: progress.rows_seen)),
-        weight_seen=added(lambda progress: progress.weight_seen),
-        folds=added(lambda progress: progress.folds),
-        mass=n_eff * min(state.progress.mass / state.progress.n_eff for state in settled),
-        n_eff=n_eff,
-    )
-    merged = State(settled[0].key, base=base, statistics=total, average=average, progress=progress)
-    return refreshed(learner, merged), repaired
+def learned(learner: Learner, state: State) -> Delta:
+    """Return what a state learned since its base; what states of one base learned adds up."""
+    return since_base(settle(learner, state))
+
+
+def grown(learner: Learner, state: State, delta: Delta) -> tuple[State, tuple[int, ...]]:
+    """Return the base of a settled state grown by what states on it learned; the state itself, if that is nothing.
+
+    Returns the components, too, whose sum is no belief, so that the mean of the states took its place.
+    """
+    merged, repaired = grown_by(learner.model, state, delta)
+    return (state if merged is state else refreshed(learner, merged)), repaired
 
 
 def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, int]:
@@ -410,10 +394,10 @@ def _dealt(learner: Learner, state: State) -> State:
 def _gathered(learner: Learner, state: State) -> State:
     """Merge the parts; the base is that of the stream again, and what they stood on counts as far as it came from there."""
     merged: Any = merge(learner.alone, state.parts)
-    statistics, average = merged.statistics.copy(), merged.average
+    statistics, average = merged.statistics.writable(), merged.average
     statistics.from_base[...] *= state.statistics.from_base  # type: ignore[union-attr]
     if average is not None:
-        average = average.copy()
+        average = average.writable()
         average.from_base[...] *= state.average.from_base  # type: ignore[union-attr]
     return replace(merged, base=state.base, statistics=statistics, average=average)
 

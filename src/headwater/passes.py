@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwater.learner import Learner, advance, belief, report, rooted, settle, started
 from headwater.models.protocol import Start
@@ -15,6 +17,7 @@ from headwater.state import Batch, State, Summary
 
 CHAINED = 4  # warm-ups that a start on sequences at hand is made from, at most, of so many times the rows at least
 STRETCHES = 16
+MIXED = 2**24  # rows up to which all are put in another order; of more, some are drawn
 
 
 def learn(
@@ -43,38 +46,73 @@ def learn(
             summary = learner.model.summarize(parameters, batch, None, n_threads=learner.n_threads, inference=learner.inference)
             score = summary.score / batch.size
         return state, Climb(Summary(state.statistics), parameters, (score,), True)  # type: ignore[arg-type]
-    name = "mode" if algorithm.likelihood else algorithm.readout
     reached: list[tuple[Start, Climb]] = []
     for run in range(1 if resume else n_init):
-        start = _resumed(learner, resume[0]) if resume else _first(learner, batch, key + run)
-        prior = learner.model.flattened(start.prior) if algorithm.likelihood else start.prior
+        start = resumed(learner, resume[0]) if resume else _first(learner, batch, key + run)
+        prior = climbed_prior(learner, start.prior)
         end = climb(
-            learner.model, name, prior, start.parameters, start.summary, batch, max_iter, tol, learner.n_threads,
-            resume[1] if resume else -np.inf, learner.model.has_prior or prior is start.prior, watch,
+            learner.model, climbed_readout(learner), prior, start.parameters, start.summary, batch, max_iter, tol,
+            learner.n_threads, resume[1] if resume else -np.inf, learner.model.has_prior or prior is start.prior, watch,
         )  # fmt: skip
-        reached.append((Start(start.prior if algorithm.finish else prior, end.parameters, end.summary), end))
-    best, end = max(reached, key=lambda pair: pair[1].trace[-1] if pair[1].trace else -np.inf)
-    reported = best.parameters
-    if algorithm.report != algorithm.readout and not algorithm.finish and max_iter:
-        reported = None
-    return replace(rooted(learner, key, best), reported=reported), end
+        reached.append((start, end))
+    start, end = max(reached, key=lambda pair: pair[1].trace[-1] if pair[1].trace else -np.inf)
+    return ended(learner, key, start, end), end
+
+
+def climbed_readout(learner: Learner) -> str:
+    """Return the readout by which passes go up."""
+    return "mode" if learner.algorithm.likelihood else learner.algorithm.readout
+
+
+def climbed_prior(learner: Learner, prior: Any) -> Any:
+    """Return the prior under which passes go up: a flat one, where likelihood is all that counts."""
+    return learner.model.flattened(prior) if learner.algorithm.likelihood else prior
+
+
+def ended(learner: Learner, key: int, start: Start, end: Climb) -> State:
+    """Return the state that passes from a start have ended in."""
+    algorithm = learner.algorithm
+    prior = start.prior if algorithm.finish else climbed_prior(learner, start.prior)
+    differs = algorithm.report != algorithm.readout and not algorithm.finish and bool(end.trace)
+    state = rooted(learner, key, Start(prior, end.parameters, end.summary))
+    return replace(state, reported=None if differs else end.parameters)
+
+
+def sample_places(learner: Learner, n: int, labels: Any, begins: Any, key: int) -> tuple[NDArray[np.int64], Any]:
+    """Return the rows that passes over all of n begin with, the number of a warm-up: some of all, labelled ones first.
+
+    Where rows hang together, these are stretches of sequences, each of which has a number, and `begins` are the first rows
+    of sequences.
+    """
+    rows = min(n, learner.warm_up_rows)
+    if learner.model.chained:
+        rows = int(np.clip(n // CHAINED, rows, CHAINED * rows))
+        return (np.arange(n), None) if rows == n else _stretches(n, begins, rows, key)
+    if rows == n:
+        return np.arange(n), None
+    rng = np.random.default_rng(np.random.SeedSequence((key, n)))
+    order = rng.permutation(n) if n <= MIXED else rng.choice(n, min(n, 4 * rows), replace=False)
+    return np.sort(labelled_first(labels, order, rows)[:rows]), None
+
+
+def polishes(learner: Learner) -> bool:
+    """Whether the seeds of passes compete on the sample: if not, they are what the user asked for."""
+    return learner.settings.polish and (learner.algorithm.finish or learner.model.chained)
 
 
 def _sampled(learner: Learner, batch: Batch, key: int, polish: bool = True) -> Start:
-    """Start on a sample the size of a warm-up, labels first."""
-    rows, n = min(len(batch), learner.warm_up_rows), len(batch)
-    if learner.model.chained:
-        rows = int(np.clip(n // CHAINED, rows, CHAINED * rows))
-        return started(learner, batch if rows == n else _some_sequences(batch, rows, key), key, polish)
-    order = np.random.default_rng(np.random.SeedSequence((key, n))).permutation(n)
-    return started(learner, batch if rows == n else batch[np.sort(labelled_first(batch, order, rows)[:rows])], key, polish)
+    """Start on a sample of the rows."""
+    n = len(batch)
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(batch.sequences)) + 1]) if learner.model.chained else None
+    places, numbers = sample_places(learner, n, batch.labels, begins, key)
+    sample = batch if len(places) == n else batch[places]
+    return started(learner, sample if numbers is None else replace(sample, sequences=numbers), key, polish)
 
 
 def _first(learner: Learner, batch: Batch, key: int) -> Start:
     """Start on a sample, then stream all rows in an order that mixes sorted ones."""
     n = len(batch)
-    finish, chained = learner.algorithm.finish, learner.model.chained
-    polish = learner.settings.polish and (finish or chained)
+    finish, chained, polish = learner.algorithm.finish, learner.model.chained, polishes(learner)
     start = _sampled(learner, batch, key, polish)
     if n <= learner.warm_up_rows:
         return start
@@ -86,23 +124,22 @@ def _first(learner: Learner, batch: Batch, key: int) -> Start:
     stride = 1 if chained else max(1, n // learner.batch_rows)
     for offset in range(stride):
         state, _ = advance(learner, state, batch[offset::stride])
-    return _resumed(learner, state)
+    return resumed(learner, state)
 
 
-def _some_sequences(batch: Batch, rows: int, key: int) -> Batch:
+def _stretches(n: int, begins: Any, rows: int, key: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Some sequences, of long ones some stretches, to make up so many rows: what comes first may be unlike the rest."""
-    at = np.arange(len(batch))
-    begins = np.concatenate([[0], np.flatnonzero(np.diff(batch.sequences)) + 1])
-    within = at - np.repeat(begins, np.diff(np.append(begins, len(batch))))
+    at = np.arange(n)
+    within = at - np.repeat(begins, np.diff(np.append(begins, n)))
     cuts = np.flatnonzero(within % max(rows // STRETCHES, 1) == 0)
-    lengths = np.diff(np.append(cuts, len(batch)))
-    order = np.random.default_rng(np.random.SeedSequence((key, len(batch)))).permutation(len(cuts))
+    lengths = np.diff(np.append(cuts, n))
+    order = np.random.default_rng(np.random.SeedSequence((key, n))).permutation(len(cuts))
     chosen = np.sort(order[: int(np.searchsorted(np.cumsum(lengths[order]), rows)) + 1])
     places = np.concatenate([np.arange(cuts[one], cuts[one] + lengths[one]) for one in chosen])
-    return replace(batch[places], sequences=np.repeat(-1 - cuts[chosen], lengths[chosen]))
+    return places, np.repeat(-1 - cuts[chosen], lengths[chosen])
 
 
-def _resumed(learner: Learner, state: State) -> Start:
+def resumed(learner: Learner, state: State) -> Start:
     """Go on from where earlier passes, or a stream, ended."""
     settled = settle(learner, state)
     prior, statistics, count = belief(learner, settled)

@@ -237,6 +237,10 @@ class Summary:
     size: float = 0.0
     score: float = 0.0
 
+    def __add__(self, other: Summary) -> Summary:
+        statistics = self.statistics + other.statistics
+        return Summary(statistics, self.rows + other.rows, self.size + other.size, self.score + other.score)
+
     @property
     def mean(self) -> Statistics:
         """Statistics per observation."""

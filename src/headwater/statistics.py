@@ -64,6 +64,18 @@ class Statistics:
         """Return these statistics, a running average, moved towards the newest."""
         return self.toward(newest, gain)
 
+    def since(self, base: Self) -> tuple[float, Self]:
+        """Return how much of their base these statistics hold, and what else: self = multiple * base + rest."""
+        multiple = float(self.from_base[0])
+        return multiple, self - base.scaled(multiple)
+
+    def average_since(self, average: Self, base: Self, rest: Self) -> tuple[float, float, Self]:
+        """Return how much of the average and of the statistics of their base these hold, an average, and what else.
+
+        `rest` is what the newest statistics hold beside the base. An average that has no more to gain from it is left whole.
+        """
+        return 0.0, 0.0, self
+
     def zeros_like(self) -> Self:
         """Return statistics of the same shape that hold nothing."""
         return self._combine(lambda array: 0.0 * array)

@@ -35,7 +35,7 @@ from headwater.validation import (
 
 # What a fit leaves behind, until something else is learned; and what goes when all is learned anew.
 FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_")
-RESULTS = (*FIT_RESULTS, "merge_report_", "history_", "_open")
+RESULTS = (*FIT_RESULTS, "merge_report_", "history_", "distributed_report_", "_open")
 
 
 class StreamingEstimator(Telling):
@@ -59,6 +59,9 @@ class StreamingEstimator(Telling):
     # Whether the scores of `update` are those of `score_samples`, and what share of a stream can be scored at little cost.
     _scores_by_learning: ClassVar[bool] = True
     _scored_share: ClassVar[float] = 1.0
+
+    # Whether rows hang together, in sequences.
+    _chained: ClassVar[bool] = False
 
     # Whether rows are made of symbols.
     _takes_symbols: ClassVar[bool] = False
@@ -176,7 +179,7 @@ class StreamingEstimator(Telling):
             learner,
             batch,
             key,
-            *self._patience(batch),
+            *self._patience(len(batch)),
             self.n_init,
             resume,
             self._watch(),
@@ -200,7 +203,7 @@ class StreamingEstimator(Telling):
             )
         return self
 
-    def _patience(self, batch: Batch) -> tuple[int, float]:
+    def _patience(self, rows: int) -> tuple[int, float]:
         """Passes that a `fit` makes at most, and the gain of a pass per row with which it is content."""
         return self.max_iter, self.tol
 
@@ -434,6 +437,12 @@ class StreamingEstimator(Telling):
         return Batch(rows)
 
     # The machinery
+
+    def _taken(
+        self, reset: bool, X: Any, y: Any = None, sample_weight: Any = None, labels: Any = None
+    ) -> tuple[Batch, Learner]:
+        """Return the rows of a chunk as `fit` would learn them, and the learner; `reset`, of a model that knows no columns."""
+        return self._take(self._chunk(X, y), sample_weight, labels, reset=reset)
 
     def _take(
         self, X: Any, sample_weight: Any, labels: Any, reset: bool, going_on: bool | None = None

@@ -26,6 +26,7 @@ NOBODY = -(2**62)  # the number of a sequence that is not there
 class ChainStreams(ChainAnswers):
     """Sequences in, open ones kept by their keys."""
 
+    _chained = True
     _scored_share = 0.25  # rows have to be filtered once more
 
     _open: dict[Any, int]
@@ -318,6 +319,10 @@ class ChainStreams(ChainAnswers):
         return cache.quick[1]
 
     # The machinery
+
+    def _taken(self, reset: bool, X: Any, lengths: Any = None) -> tuple[Batch, Learner]:  # type: ignore[override]
+        refuse_lost(X)
+        return self._take(self._numbered(X, lengths, reset=reset), None, None, reset=reset)
 
     def _numbered(self, X: Any, lengths: Any, reset: bool, key: Any = None, streaming: bool = False) -> Chunk:
         """Check rows and say which sequence each belongs to: numbers come from the place of the first row in the stream."""

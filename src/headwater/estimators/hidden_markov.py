@@ -29,7 +29,7 @@ from headwater.learner import Learner, belief
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
 from headwater.models.protocol import StartSettings
-from headwater.state import Batch, State, arrays_of
+from headwater.state import State, arrays_of
 from headwater.statistics import Array
 from headwater.validation import check_finite, numeric
 
@@ -93,8 +93,8 @@ class HiddenMarkovEstimator(ChainStreams):
         """Passes that a `fit` makes at most."""
         return int(self.n_iter)
 
-    def _patience(self, batch: Batch) -> tuple[int, float]:
-        return self.max_iter, self.tol / len(batch)
+    def _patience(self, rows: int) -> tuple[int, float]:
+        return self.max_iter, self.tol / rows
 
     def _check_parameters(self) -> None:
         parameters = {name: getattr(self, name) for name in self._parameter_names()}

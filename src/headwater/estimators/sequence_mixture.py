@@ -13,7 +13,8 @@ from headwater.chunk import Chunk, refuse_lost, values_of
 from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.describing import row_totals
 from headwater.estimators.sequences import check_sequences
-from headwater.state import SparseRows
+from headwater.learner import Learner
+from headwater.state import Batch, SparseRows
 from headwater.statistics import Array
 from headwater.validation import check_counts
 
@@ -49,6 +50,11 @@ class SequenceMixture(CountMixture):
 
     def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
         return self._counted([x], None)
+
+    def _taken(
+        self, reset: bool, X: Any, y: Any = None, sample_weight: Any = None, labels: Any = None, lengths: Any = None
+    ) -> tuple[Batch, Learner]:
+        return super()._taken(reset, self._counts(X, lengths, y, anew=reset), None, sample_weight, labels)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Self:
         """Learn from all sequences at hand, forgetting what was learned before (unless `warm_start`).

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from headwater.estimators.distributed_report import DistributedReport
 from headwater.estimators.race import BLOCK, Race, Rival, Tally
 from headwater.estimators.stored_parameters import shape_of
 from headwater.history import History
@@ -34,6 +35,13 @@ def _plain(reader: Reader, tree: Any, path: str) -> Any:
 def _history(reader: Reader, tree: Any, path: str) -> History:
     try:
         return History.from_dict(reader.expect(tree, dict, path))
+    except ValueError as error:
+        raise Damaged(f"{path}: {error}") from error
+
+
+def _distributed_report(reader: Reader, tree: Any, path: str) -> DistributedReport:
+    try:
+        return DistributedReport.from_dict(reader.expect(tree, dict, path))
     except ValueError as error:
         raise Damaged(f"{path}: {error}") from error
 
@@ -86,10 +94,11 @@ RESULTS: dict[str, Read] = {
     "merge_report_": _merge_report,
     "schema_": _plain,
     "history_": _history,
+    "distributed_report_": _distributed_report,
     "_open": _opened,
     "_given": _given,
 }
-AS_IT_IS = ("schema_", "history_")
+AS_IT_IS = ("schema_", "history_", "distributed_report_")
 
 
 def read_race(reader: Reader, tree: Any, path: str) -> Race:

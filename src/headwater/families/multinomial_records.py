@@ -16,6 +16,7 @@ from headwater.kernels.parallel import run_tasks
 from headwater.statistics import Array, Statistics
 
 SLAB_WORDS = 4096
+ROUNDING = 1e-10  # what is more, beside what there is, has other reasons
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,49 @@ class MultinomialStatistics(Statistics):
         names = [name for name in self._names() if name != "table"]
         small = {name: (1.0 - gain) * getattr(self, name) + gain * getattr(newest, name) for name in names}
         return replace(self, **small, table=averaged(self.table, newest.table, gain))
+
+    def since(self, base: Self) -> tuple[float, Self]:
+        """Return how much of their base these statistics hold, and what else: only words that have occurred since."""
+        table, before, share = self.table.plain(), base.table.plain(), float(self.from_base[0])
+        multiple, words = table.since(before)
+        if not np.isclose(multiple, share, rtol=ROUNDING, atol=0.0):  # the table is another, or has been written anew
+            multiple, words = share, np.union1d(table.words(), before.words())
+        return multiple, self._beside(words, (multiple, base))
+
+    def average_since(self, average: Self, base: Self, rest: Self) -> tuple[float, float, Self]:
+        """Return how much of the average and of the statistics of their base these hold, an average, and what else.
+
+        An average changes in the words that the statistics change in. In all others it is one and the same mean of the two that
+        the base has, and its share in the whole says how much both are worth together.
+        """
+        mine, old, new = self.table.plain(), average.table.plain(), base.table.plain()
+        held = np.zeros(mine.width, dtype=np.bool_)
+        for table in (mine, old, new):
+            held[table.words()] = True
+        held[rest.table.words()] = False
+        words, share = np.flatnonzero(held).astype(np.int32), float(self.from_base[0])
+        slabs = [words[begin : begin + SLAB_WORDS] for begin in range(0, len(words), SLAB_WORDS)]
+        inner = square = 0.0
+        for slab in slabs:
+            apart = old.at(slab) - new.at(slab)
+            inner += float(np.vdot(apart, mine.at(slab) - share * new.at(slab)))
+            square += float(np.vdot(apart, apart))
+        of_old = min(max(inner / square, 0.0), share) if square else 0.0
+        of_new, misfits = share - of_old, [rest.table.words()]
+        for slab in slabs:
+            before, now = old.at(slab), new.at(slab)
+            gap = np.abs(mine.at(slab) - of_old * before - of_new * now)
+            misfits.append(slab[(gap > ROUNDING * share * (before + now)).any(axis=1)])
+        return of_old, of_new, self._beside(np.concatenate(misfits), (of_old, average), (of_new, base))
+
+    def _beside(self, words: Words, *known: tuple[float, Self]) -> Self:
+        """Return these statistics less multiples of others, from which they differ in the table in these words alone."""
+        small: dict[str, Any] = {name: getattr(self, name) for name in self._names() if name != "table"}
+        rows = self.table.plain().at(words)
+        for multiple, other in known:
+            small = {name: value - multiple * getattr(other, name) for name, value in small.items()}
+            rows -= multiple * other.table.plain().at(words)
+        return replace(self, **small, table=Table.of_words(self.table.shape[0], words, rows))
 
 
 @dataclass(frozen=True)

@@ -221,6 +221,21 @@ class Table:
         """Whether the two are multiples of one and the same version."""
         return self._version is other._version
 
+    def since(self, reference: Table) -> tuple[float, Words]:
+        """Return a multiple and some words: the rows of all the others are this multiple of those of the reference.
+
+        Rows that nothing was added to since the two were one are the same bit for bit, before the factor.
+        """
+        words, rows = reference.stored()
+        changed = np.zeros(max(self.width, reference.width), dtype=np.bool_)
+        with self.widened(len(changed))._version.locked() as store:
+            changed[store.words[: self._version.used]] = True
+            slots = store.slots[words]
+            same = slots > 0
+            same[same] = (store.rows[slots[same] - 1] == rows[same]).all(axis=1)
+        changed[words] = ~same
+        return self.factor / reference.factor if reference.factor else 0.0, np.flatnonzero(changed).astype(np.int32)
+
     def plus(self, words: Words, rows: Array, gain: float) -> Table:
         """Return this table with gain * rows, which nobody writes to any more, added to the rows of these words."""
         if not SMALLEST < abs(self.factor) < LARGEST or not abs(gain) < LARGEST * abs(self.factor):

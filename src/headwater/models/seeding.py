@@ -60,14 +60,14 @@ def seed_assignments(
     return responsibilities
 
 
-def labelled_first(batch: Batch, order: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
+def labelled_first(labels: NDArray[np.int64], order: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
     """Return row numbers in an order whose first `rows` have labels where there are any, but half of them if there are others.
 
     A few labels are worth more than many rows; and rows of what has no label must not be missing.
     """
-    if not batch.labels.size:
+    if not labels.size:
         return order
-    named = batch.labels[order] >= 0
+    named = labels[order] >= 0
     most = max(rows // 2, rows - int(np.count_nonzero(~named)))
     first = named & (np.cumsum(named) <= most)
     first |= ~named & (np.cumsum(~named) <= rows - np.count_nonzero(first))

@@ -52,20 +52,44 @@ def climb(
         end = model.climb(name, prior, summary, batch, passes, tol, before)
         if end is not None:
             return Climb(end[0], end[1], tuple(end[2].tolist()), end[3])
-    trace: list[float] = []
-    last_gain = np.inf
-    for number in range(1, passes + 1):
-        parameters = model.readout(name, prior, summary.statistics, 1.0)
-        penalty = model.objective(name, prior, parameters, summary.statistics, 1.0) if penalised else 0.0
-        summary = model.summarize(parameters, batch, n_threads=n_threads)
-        trace.append((summary.score + penalty) / summary.size)
+
+    def summarize(parameters: Any) -> Summary:
+        return model.summarize(parameters, batch, n_threads=n_threads)
+
+    def told(now: Climb) -> None:
         if watch is not None:
-            watch(number, trace[-1])
+            watch(len(now.trace), now.trace[-1])
+
+    return ascend(model, name, prior, Climb(summary, parameters, (), False), summarize, passes, tol, before, penalised, told)
+
+
+def ascend(
+    model: Model,
+    name: str,
+    prior: Any,
+    begun: Climb,
+    summarize: Callable[[Any], Summary],
+    passes: int,
+    tol: float,
+    before: float = -np.inf,
+    penalised: bool = True,
+    told: Callable[[Climb], None] = lambda now: None,
+) -> Climb:
+    """Make passes wherever the rows are: `summarize` takes the E-step of all of them. What was `begun` is gone on with."""
+    now, trace = begun, list(begun.trace)
+    known = [before, *trace]
+    before, last_gain = known[-1], known[-1] - known[-2] if len(known) > 1 else np.inf
+    while len(trace) < passes and not now.converged:
+        statistics = now.summary.statistics
+        parameters = model.readout(name, prior, statistics, 1.0)
+        penalty = model.objective(name, prior, parameters, statistics, 1.0) if penalised else 0.0
+        summary = summarize(parameters)
+        trace.append((summary.score + penalty) / summary.size)
         gain, before = trace[-1] - before, trace[-1]
-        if converged(gain, last_gain, tol):
-            return Climb(summary, parameters, tuple(trace), True)
+        now = Climb(summary, parameters, tuple(trace), converged(gain, last_gain, tol))
         last_gain = gain
-    return Climb(summary, parameters, tuple(trace), False)
+        told(now)
+    return now
 
 
 def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
@@ -84,7 +108,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     learn_rows = judge_rows = final_rows = np.arange(n)
     if n_starts > 1 and n >= 20 * model.n_components:
         enough = min(n // 2, max(2000, model.family.rows_to_seed(width)))
-        final_rows = labelled_first(batch, rng.permutation(n), enough)[: 3 * enough]
+        final_rows = labelled_first(batch.labels, rng.permutation(n), enough)[: 3 * enough]
         learn_rows, judge_rows = final_rows[:enough], final_rows[enough : 2 * enough]
     learn, judge, final = batch[learn_rows], batch[judge_rows], batch[final_rows]
 

@@ -61,9 +61,9 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return _unpacked(path, str(path))
 
 
-def from_bytes(data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def from_bytes(data: bytes, name: str = "the model") -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return header and arrays of the bytes of a model file, or say what is wrong with them."""
-    return _unpacked(data, "the model")
+    return _unpacked(data, name)
 
 
 def _unpacked(source: Path | bytes, name: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -106,8 +106,8 @@ class StateReader:
         base = self._base(record["base"], f"{path}/base")
         if min(progress.mass, progress.n_eff, base.progress.mass, base.progress.n_eff) <= 0.0:
             raise Damaged(f"{path} has learned nothing, and yet has a base")
-        statistics = self._statistics(record["statistics"], f"{path}/statistics")
-        average = self._maybe(self._statistics, record["average"], f"{path}/average")
+        statistics = self.statistics(record["statistics"], f"{path}/statistics")
+        average = self._maybe(self.statistics, record["average"], f"{path}/average")
         if (average is None) != (base.average is None):
             raise Damaged(f"{path} has an average, or its base has one, and the other not")
         pending = self._maybe(self._summary, record["pending"], f"{path}/pending")
@@ -168,25 +168,31 @@ class StateReader:
         lineage = self.reader.expect(parts["lineage"], str, f"{path}/lineage")
         if any(len(name) > LONGEST_NAME for name in (*names, lineage)):
             raise Damaged(f"{path} has a name that is too long")
-        statistics = self._statistics(parts["statistics"], f"{path}/statistics")
+        statistics = self.statistics(parts["statistics"], f"{path}/statistics")
         prior = self.reader.read(parts["prior"], self.prior, f"{path}/prior")
         self._sound(prior, f"{path}/prior")
         progress = self._progress(parts["progress"], f"{path}/progress")
-        average = self._maybe(self._statistics, parts["average"], f"{path}/average")
+        average = self._maybe(self.statistics, parts["average"], f"{path}/average")
         return Base(prior, statistics, average, progress, lineage, tuple(names))
 
-    def _statistics(self, tree: Any, path: str) -> Statistics:
+    def differences(self, tree: Any, path: str) -> Statistics:
+        """Return statistics that may be those of no rows, as differences of statistics are."""
         like = self.zeros
         if isinstance(tree, dict) and tree.get("kind") != type(like).__name__ and ("exact", "match_moments") in self.model.ways:
             like = self.model.kept("match_moments", like)
         statistics: Statistics = self.reader.read(tree, like, path)
+        return statistics
+
+    def statistics(self, tree: Any, path: str) -> Statistics:
+        """Return statistics that rows could have made."""
+        statistics = self.differences(tree, path)
         self._sound(statistics, path)
         return statistics
 
     def _summary(self, tree: Any, path: str) -> Summary:
         parts = self.reader.parts(tree, "Summary", {part.name for part in fields(Summary)}, path)
         return Summary(
-            self._statistics(parts["statistics"], f"{path}/statistics"),
+            self.statistics(parts["statistics"], f"{path}/statistics"),
             self.reader.whole(parts["rows"], f"{path}/rows", 1),
             self.reader.number(parts["size"], f"{path}/size", 1e-300),
             self.reader.number(parts["score"], f"{path}/score", finite=False),

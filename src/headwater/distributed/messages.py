@@ -1,0 +1,57 @@
+"""Messages: what workers send up the tree, in the bytes of model files, and models that have learned nothing yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headwater.estimators.saving import estimator_named
+from headwater.estimators.stored_parameters import read_parameter, write_parameter
+from headwater.storage import container
+from headwater.storage.trees import Reader, Writer
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A part that could not be learned, and why."""
+
+    number: int
+    name: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """What some parts yield: bytes of sums, empty if there are none; rows, their weight, and the sum of their scores.
+
+    `merged` bytes went from one task to another to make it, `path` of them one after the other, in `largest` at a time.
+    """
+
+    data: bytes = b""
+    rows: int = 0
+    weight: float = 0.0
+    score: float = 0.0
+    unread: tuple[Unread, ...] = ()
+    merged: int = 0
+    path: int = 0
+    largest: int = 0
+
+
+def functions_of(model: Any) -> dict[str, Any]:
+    """Return the parameters of a model that are functions, which no file can hold."""
+    return {name: value for name, value in model.get_params(deep=False).items() if callable(value)}
+
+
+def blank_to_bytes(model: Any) -> bytes:
+    """Return the parameters of a model, whatever it has learned."""
+    writer = Writer()
+    parameters = {name: write_parameter(writer, value, name) for name, value in model.get_params(deep=False).items()}
+    return container.to_bytes({"model": type(model).__name__, "parameters": parameters}, writer.arrays)
+
+
+def blank_from_bytes(data: bytes, functions: Mapping[str, Any]) -> Any:
+    """Return a model with these parameters, which has learned nothing."""
+    header, arrays = container.from_bytes(data)
+    reader, kind = Reader(arrays), estimator_named(header.get("model"))
+    return kind(**{name: read_parameter(reader, tree, name, functions) for name, tree in header["parameters"].items()})

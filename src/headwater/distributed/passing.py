@@ -1,0 +1,152 @@
+"""Exact passes: workers take the E-step of their parts, a tree adds, the client refreshes; the loop is that of `fit`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from headwater.distributed import tasks
+from headwater.distributed.messages import Message, Unread
+from headwater.distributed.planning import Plan
+from headwater.distributed.rounds import told
+from headwater.distributed.running import Cluster
+from headwater.distributed.steps import Step
+from headwater.estimators.distributed_report import Round
+from headwater.estimators.saving import from_bytes, to_bytes
+from headwater.learner import Learner, rooted
+from headwater.models.protocol import Start
+from headwater.models.start import Climb, ascend
+from headwater.passes import climbed_prior, climbed_readout, ended, resumed, sample_places
+from headwater.state import NO_LABELS, State, Summary
+from headwater.storage import sums
+
+
+class Passes:
+    """Passes over all parts of a plan that can be read; `rounds` are told of, and parts that could not be read are left out."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        plan: Plan,
+        most: int,
+        refuse: Callable[[Sequence[Unread]], None],
+        rounds: tuple[Round, ...],
+        unread: tuple[Unread, ...],
+    ) -> None:
+        self.cluster, self.plan, self.most, self.refuse = cluster, plan, most, refuse
+        self.rounds, self.unread = rounds, unread
+
+    @property
+    def numbers(self) -> list[int]:
+        """Parts that can be read, as far as is known."""
+        gone = {one.number for one in self.unread}
+        return [part.number for part in self.plan.parts if part.number not in gone]
+
+    def missed(self, unread: Sequence[Unread]) -> None:
+        """Take note of parts that could not be read, or refuse to go on without them."""
+        if unread:
+            self.unread = (*self.unread, *unread)
+            self.refuse(self.unread)
+
+    def summarizer(self, model: Any) -> Callable[[Any], Summary]:
+        """Return what takes the E-step of all rows at some parameters."""
+        learner = model._learner
+
+        def summarize(parameters: Any) -> Summary:
+            began = time.perf_counter()
+            asked = copy(model)
+            asked._set(replace(model._state, reported=parameters), learner)
+            data, numbers = to_bytes(asked), self.numbers
+            score = self.rounds[-1].score if self.rounds else None
+            step = Step("passing", len(self.rounds) + 1, self.most + 1, score=score)
+            message: Message = self.cluster.reduced(tasks.summarize, Summary, data, self.plan, numbers, step)
+            self.missed(message.unread)
+            if not message.data:
+                raise ValueError("the data has no rows")
+            self.rounds = (*self.rounds, told("pass", numbers, message, len(data), began))
+            summary = sums.from_bytes(message.data, learner, Summary)
+            # Means are what a checkpoint keeps: a run that goes on from one must have the same bits.
+            return replace(summary, statistics=summary.mean.scaled(summary.size))
+
+        return summarize
+
+
+def begin(passes: Passes, blank: bytes, key: int, learner: Learner) -> Any:
+    """Return a model at the parameters that `fit` would begin with: found on the same rows, by a worker."""
+    cluster, plan = passes.cluster, passes.plan
+    outlines = _outlines(passes, blank, learner)
+    numbers = passes.numbers
+    sizes = np.array([outlines[number].rows for number in numbers])
+    n, firsts = int(sizes.sum()), np.cumsum(sizes) - sizes
+    least = learner.model.n_components
+    if n < least:
+        raise ValueError(f"Expected n_samples >= n_components but got n_components = {least}, n_samples = {n}")
+    named = [outlines[number].named + first for number, first in zip(numbers, firsts, strict=True)]
+    labels = np.empty(0, dtype=np.int64)
+    if sum(map(len, named)):
+        labels = np.full(n, -1)
+        labels[np.concatenate(named)] = 0
+    begins = None
+    if learner.model.chained:
+        lengths = np.concatenate([outlines[number].lengths for number in numbers])
+        begins = np.cumsum(lengths) - lengths
+    places, sequences = sample_places(learner, n, labels, begins, key)
+    picks = []
+    for number, first, size in zip(numbers, firsts, sizes, strict=True):
+        own = places[(places >= first) & (places < first + size)] - first
+        if len(own):
+            picks.append(cluster.task(tasks.picked, blank, plan.parts[number], plan.blocks[number], plan.way, own))
+    root = cluster.task(tasks.begun, blank, picks, sequences, key)
+    return from_bytes(cluster.computed(root, picks, Step("starting")), **cluster.functions)
+
+
+def _outlines(passes: Passes, blank: bytes, learner: Learner) -> dict[int, Any]:
+    """Return how many rows each part has; parts are read for it only if they must be."""
+    plan, cluster = passes.plan, passes.cluster
+    plain = not learner.model.chained and not any(plan.way.options.get(role) for role in ("weight", "label"))
+    known = plain and plan.way.kind == "files" and plan.rows is not None
+    if known:
+        return {part.number: tasks.Outline(part.rows or 0, NO_LABELS, NO_LABELS) for part in plan.parts}
+    jobs = [
+        cluster.task(tasks.outlined, blank, part, block, plan.way) for part, block in zip(plan.parts, plan.blocks, strict=True)
+    ]
+    gathered = cluster.computed(cluster.task(tasks.listed, jobs), jobs, Step("looking"))
+    passes.missed([one for one in gathered if isinstance(one, Unread)])
+    return {number: one for number, one in enumerate(gathered) if not isinstance(one, Unread)}
+
+
+def pass_over(
+    passes: Passes,
+    model: Any,
+    key: int,
+    before: Sequence[float],
+    streamed: bool,
+    keep: Callable[[State, Climb], None],
+) -> tuple[State, Climb]:
+    """Make exact passes from a model on, until the objective settles.
+
+    `before` are the objectives of passes that were made before a checkpoint. A model that has `streamed` begins with the
+    statistics it has; another one with an E-step at its parameters.
+    """
+    learner = model._learner
+    start = resumed(learner, model._state)
+    summarize = passes.summarizer(model)
+    if not streamed and not before:
+        start = Start(start.prior, start.parameters, summarize(start.parameters))
+    prior = climbed_prior(learner, start.prior)
+    tol = model._patience(start.summary.rows)[1]
+
+    def kept(now: Climb) -> None:
+        state = rooted(learner, key, Start(start.prior, now.parameters, now.summary))
+        keep(replace(state, reported=now.parameters), now)
+
+    end = ascend(
+        learner.model, climbed_readout(learner), prior, Climb(start.summary, start.parameters, tuple(before), False), summarize,
+        passes.most, tol, penalised=learner.model.has_prior or prior is start.prior, told=kept,
+    )  # fmt: skip
+    return ended(learner, key, start, end), end

@@ -1,0 +1,125 @@
+"""One pass: parts are streamed side by side, round by round; after each, what all of them learned is the next one's start."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from headwater.delta import Delta
+from headwater.distributed import tasks
+from headwater.distributed.messages import Message, Unread
+from headwater.distributed.planning import Plan
+from headwater.distributed.running import Cluster
+from headwater.distributed.steps import Step
+from headwater.estimators.distributed_report import Round
+from headwater.estimators.saving import to_bytes
+from headwater.learner import grown, rebased, settle
+from headwater.state import State
+from headwater.storage import sums
+
+ROUNDS = 4
+TURN_KEYS = 0x2545F4914F6CDD1D  # another pass draws anew
+
+
+@dataclass(frozen=True)
+class Gone:
+    """How far a run has come: passes over all parts, rounds of this one, what each did, and parts that were not read."""
+
+    turn: int = 0
+    round: int = 0
+    rounds: tuple[Round, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+
+Keep = Callable[[Any, Gone], None]
+
+
+def dealt(parts: Sequence[int], rounds: int | str, key: int) -> list[list[int]]:
+    """Deal parts to rounds, from all over the data; each round has twice as many as the one before.
+
+    What the first rounds learn at parameters that are still poor then weighs little in the end.
+    """
+    if rounds == "auto":
+        rounds = min(ROUNDS, max(1, len(parts) // 4))
+    number = min(int(rounds), len(parts))
+    shares = np.cumsum(2.0 ** np.arange(number)) / (2.0**number - 1.0)
+    ends = np.maximum(np.round(shares * len(parts)).astype(int), np.arange(1, number + 1))
+    ends = np.minimum(ends, len(parts) - np.arange(number)[::-1])
+    order = np.random.default_rng(np.random.SeedSequence((key, len(parts)))).permutation(len(parts))
+    return [sorted(parts[at] for at in some) for some in np.split(order, ends[:-1])]
+
+
+def stream_parts(
+    cluster: Cluster,
+    plan: Plan,
+    model: Any,
+    deal: Callable[[int, Sequence[int]], list[list[int]]],
+    turns: int,
+    gone: Gone,
+    keep: Keep,
+) -> tuple[Any, Gone]:
+    """Stream all parts, `turns` times; return the model and how it went. `keep` is told after every round."""
+    everything = [part.number for part in plan.parts]
+    for turn in range(gone.turn, turns):
+        unreadable = {one.number for one in gone.unread}
+        rounds = deal(turn, [number for number in everything if number not in unreadable] if turn else everything)
+        for number in range(gone.round, len(rounds)):
+            score = gone.rounds[-1].score if gone.rounds else np.nan
+            step = Step(
+                "learning", len(gone.rounds) + 1, turns * len(rounds), rows=sum(one.rows for one in gone.rounds),
+                score=None if np.isnan(score) else score,
+            )  # fmt: skip
+            model, done, unread = one_round(cluster, plan, model, rounds[number], step, turn)
+            over = number + 1 == len(rounds)
+            gone = Gone(turn + over, 0 if over else number + 1, (*gone.rounds, done), (*gone.unread, *unread))
+            keep(model, gone)
+    return model, gone
+
+
+def one_round(
+    cluster: Cluster, plan: Plan, model: Any, numbers: Sequence[int], step: Step, turn: int = 0
+) -> tuple[Any, Round, tuple[Unread, ...]]:
+    """Stream some parts from one base, and return the model that has learned what all of them did."""
+    began = time.perf_counter()
+    learner = model._learner
+    base = copy(model)
+    settled = rebased(settle(learner, model._state))
+    base._set(settled, learner)
+    data = to_bytes(base)
+    message: Message = cluster.reduced(tasks.learn, Delta, data, plan, numbers, step, turn * TURN_KEYS)
+    if message.data:
+        state, _ = grown(learner, base._state, sums.from_bytes(message.data, learner, Delta))
+        base._set(blended(base._state, state), learner)
+    return base, told("learning", numbers, message, len(data), began), message.unread
+
+
+def blended(before: State, after: State) -> State:
+    """Return a state whose average goes on from the one before: parts average what they alone have gone through.
+
+    The weights are those that the average of one stream would have (`Learner.average_gains`).
+    """
+    if after.average is None or before.average is None:
+        return after
+    share = (before.progress.weight_seen / after.progress.weight_seen) ** 2
+    return replace(after, average=after.average.toward(before.average, share))
+
+
+def told(stage: str, numbers: Sequence[int], message: Message, sent: int, began: float) -> Round:
+    """Return what a round did."""
+    score = message.score / message.weight if message.weight else np.nan
+    return Round(
+        stage,
+        len(numbers),
+        message.rows,
+        score,
+        message.largest,
+        message.merged,
+        message.path,
+        sent,
+        time.perf_counter() - began,
+    )

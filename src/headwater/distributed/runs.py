@@ -1,0 +1,221 @@
+"""Runs: one call of `fit` on a cluster, from the first look at the data, or from a checkpoint, to the end."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from headwater.checkpoints import Checkpoint, Position
+from headwater.distributed import tasks
+from headwater.distributed.messages import Unread, blank_to_bytes
+from headwater.distributed.passing import Passes, begin, pass_over
+from headwater.distributed.planning import Plan
+from headwater.distributed.rounds import Gone, dealt, one_round, stream_parts
+from headwater.distributed.running import Cluster
+from headwater.distributed.steps import Step
+from headwater.estimators import racing
+from headwater.estimators.base import RESULTS
+from headwater.estimators.distributed_report import DistributedReport
+from headwater.estimators.saving import from_bytes
+from headwater.learner import Learner
+from headwater.models.start import Climb
+
+SAMPLED = 32  # parts that a sample is taken from, at most
+COUNTED = 0.1  # what rows of the sample count: they come again
+
+REFUSE, LEAVE_OUT = "refuse", "leave out"
+
+
+class UnreadError(ValueError):
+    """Parts could not be read; `model` has learned all others, and `unread` says what is wrong with each."""
+
+    def __init__(self, unread: Sequence[Unread], model: Any = None) -> None:
+        more = f" (and {len(unread) - 1} more parts could not be read)" if len(unread) > 1 else ""
+        super().__init__(f"{unread[0].sentence}{more}")
+        self.unread, self.model = tuple(one.sentence for one in unread), model
+
+
+@dataclass
+class Run:
+    """What a call of `fit` was asked for. Nothing of the model that it was called with is changed."""
+
+    cluster: Cluster
+    plan: Plan
+    model: Any
+    goes_on: bool
+    rounds: int | str
+    passes: int | str | None
+    unreadable: str
+    kept: Checkpoint | None = None
+
+    @cached_property
+    def key(self) -> int:
+        """The seed of all that is drawn."""
+        return int(self.model._new_key())
+
+    @cached_property
+    def own(self) -> Any:
+        """The model with a seed that is a number; it has learned nothing, unless it goes on."""
+        own = copy(self.model)
+        if not self.goes_on:
+            for name in set(vars(own)) - set(own._parameter_names()):
+                del own.__dict__[name]
+        own.random_state = self.key
+        return own
+
+    @cached_property
+    def blank(self) -> bytes:
+        """Its parameters."""
+        return blank_to_bytes(self.own)
+
+    def learn(self, checkpoint: str | Path | None) -> tuple[Any, DistributedReport]:
+        """Return a model that has learned all parts, and how that went."""
+        found: Any = self.own.branch() if self.goes_on else None
+        gone, over = Gone(), False
+        trace: list[float] = []
+        if checkpoint is not None:
+            found, gone, trace, over = self._resumed(checkpoint, found)
+        if not over:
+            learner = self.own._make_learner(self._width()) if found is None else found._learner
+            turns, most = self._amount(learner)
+            if turns and not trace:
+                found, gone = self._streamed(learner, found, turns, gone)
+            if most:
+                found, gone = self._passed(learner, found, most, gone, trace)
+            if self.kept is not None:
+                self._keep(found, gone, complete=True)
+        return found, DistributedReport(len(self.plan.parts), gone.rounds, tuple(one.sentence for one in gone.unread))
+
+    def _amount(self, learner: Learner) -> tuple[int, int]:
+        """Return how many times parts are streamed, and how many exact passes follow at most."""
+        algorithm, passes = learner.algorithm, self.passes
+        most = int(self.own.max_iter) if passes is None or isinstance(passes, str) else int(passes)
+        if not algorithm.online:
+            return 0, most
+        if passes is None:
+            return 1, 0
+        if algorithm.finish:
+            return 1, most if passes == "auto" else most - 1
+        return most, 0
+
+    def _width(self) -> int:
+        """Return the width of the model, which the first part that has rows tells."""
+        problem: Unread | None = None
+        for part, block in zip(self.plan.parts, self.plan.blocks, strict=True):
+            task = self.cluster.task(tasks.measured, self.blank, part, block, self.plan.way)
+            width = self.cluster.computed(task, [], Step("looking"))
+            if isinstance(width, int):
+                return width
+            problem = problem or width
+        raise ValueError("there is nothing to learn: the data has no rows" if problem is None else problem.sentence)
+
+    # One pass
+
+    def _streamed(self, learner: Learner, found: Any, turns: int, gone: Gone) -> tuple[Any, Gone]:
+        """Stream all parts; or those that could not be read before, if all others were."""
+        if found is None:
+            found = self._started(learner)
+        for name in RESULTS:
+            found.__dict__.pop(name, None)
+        if gone.unread and gone.turn >= turns:
+            missing = [one.number for one in gone.unread]
+            found, done, unread = one_round(self.cluster, self.plan, found, missing, Step("learning"))
+            gone = Gone(turns, 0, (*gone.rounds, done), unread)
+            self._keep(found, gone)
+        else:
+
+            def deal(turn: int, parts: Sequence[int]) -> list[list[int]]:
+                return dealt(parts, self.rounds, self.key + turn)
+
+            found, gone = stream_parts(self.cluster, self.plan, found, deal, turns, gone, self._keep)
+        self._refuse(gone.unread, found)
+        return found, gone
+
+    def _started(self, learner: Learner) -> Any:
+        """Return a model that stands on a sample, which was taken and learned by workers."""
+        own, plan = self.own, self.plan
+        rows = 4 * racing.planned(own, learner.width).warm_up if own._auto else learner.warm_up_rows
+        number = len(plan.parts)
+        chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED)).round().astype(int)).tolist()
+        share = -(-rows // len(chosen))
+        jobs = [
+            self.cluster.task(tasks.sampled, self.blank, plan.parts[at], plan.blocks[at], plan.way, share, self.key + at)
+            for at in chosen
+        ]
+        root = self.cluster.task(tasks.started, self.blank, jobs, COUNTED)
+        return from_bytes(self.cluster.computed(root, jobs, Step("starting")), **self.cluster.functions)
+
+    # Exact passes
+
+    def _passed(self, learner: Learner, found: Any, most: int, gone: Gone, trace: Sequence[float]) -> tuple[Any, Gone]:
+        """Return the model after exact passes: the best of several runs, if there are to be such."""
+        passes = Passes(self.cluster, self.plan, most, self._refuse, gone.rounds, gone.unread)
+        reached = []
+        for run in range(self.own.n_init if found is None else 1):
+            begun = begin(passes, self.blank, self.key + run, learner) if found is None else found
+
+            def keep(state: Any, now: Climb, begun: Any = begun) -> None:
+                model = copy(begun)
+                model._set(state, begun._learner)
+                self._keep(model, Gone(1, 0, passes.rounds, passes.unread), now.trace)
+
+            state, end = pass_over(passes, begun, self.key, trace, learner.algorithm.online, keep)
+            reached.append((begun, state, end))
+        begun, state, end = max(reached, key=lambda one: one[2].trace[-1] if one[2].trace else -np.inf)
+        begun._set(state, begun._learner)
+        begun.converged_, begun.n_iter_, begun.lower_bounds_ = end.converged, len(end.trace), list(end.trace)
+        begun.lower_bound_ = end.trace[-1] if end.trace else -np.inf
+        if self.own._warns and not end.converged:
+            warnings.warn(
+                "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
+                "tol, or check for degenerate data.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return begun, Gone(1, 0, passes.rounds, passes.unread)
+
+    # Faults
+
+    def _refuse(self, unread: Sequence[Unread], model: Any = None) -> None:
+        """Say which parts could not be read, or go on without them."""
+        if not unread:
+            return
+        if self.unreadable == REFUSE:
+            raise UnreadError(unread, model)
+        warnings.warn(str(UnreadError(unread)), UserWarning, stacklevel=5)
+
+    def _resumed(self, path: str | Path, found: Any) -> tuple[Any, Gone, list[float], bool]:
+        """Return the model of a checkpoint, how far it has come, and whether that was all."""
+        identity = {
+            "model": type(self.model).__name__,
+            "parameters": {name: repr(value) for name, value in self.model.get_params(deep=False).items()},
+            "start": None if found is None else found._state.base.lineage,
+            "data": dict(self.plan.identity),
+            "rounds": self.rounds,
+            "passes": self.passes,
+        }
+        self.kept = Checkpoint(path, identity)
+        resumed = self.kept.resume(**self.cluster.functions)
+        if resumed is None:
+            return found, Gone(), [], False
+        model, position = resumed
+        more = self.kept.more
+        unread = tuple(Unread(*one) for one in more["unread"])
+        gone = Gone(position.passes, position.rows, DistributedReport.from_dict(more["report"]).rounds, unread)
+        return model, gone, [float(one) for one in more["trace"]], position.complete
+
+    def _keep(self, model: Any, gone: Gone, trace: Sequence[float] = (), complete: bool = False) -> None:
+        """Write a checkpoint, if there is to be one."""
+        if self.kept is not None:
+            report = DistributedReport(len(self.plan.parts), gone.rounds).to_dict()
+            unread = [[one.number, one.name, one.sentence] for one in gone.unread]
+            more = {"report": report, "unread": unread, "trace": list(trace)}
+            self.kept.write(model, Position(gone.turn, gone.round, complete), more)

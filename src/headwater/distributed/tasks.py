@@ -1,0 +1,268 @@
+"""Tasks: what runs on workers. They take and return bytes, names and sentences; a part that cannot be read is told of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from headwater import __version__
+from headwater.chunk import Chunk
+from headwater.distributed.messages import Message, Unread, blank_from_bytes
+from headwater.distributed.parts import Part, Way, check_companions, chunks, first_rows, sample
+from headwater.estimators.saving import from_bytes, to_bytes
+from headwater.kernels.parallel import one_blas_thread
+from headwater.learner import PART_KEYS, learned, rooted
+from headwater.learner import started as start_on
+from headwater.models.protocol import NO_SCORES
+from headwater.passes import polishes
+from headwater.state import NO_LABELS, Batch, Summary, joined
+from headwater.storage import sums
+from headwater.streams import gathering
+
+TRIES = 3  # of a file that cannot be opened: others may come and go
+
+Functions = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What is to be known of rows before some of them are picked: how many there are, those with labels, and sequences."""
+
+    rows: int
+    named: Any
+    lengths: Any
+
+
+def version() -> str:
+    """Return the version of this library that a worker has."""
+    return __version__
+
+
+def hold(data: bytes) -> bytes:
+    """Return bytes as they are, so that they are on the cluster once and can be made again."""
+    return data
+
+
+def listed(items: Sequence[Any], functions: Functions) -> list[Any]:
+    """Return what other tasks yield, together."""
+    return list(items)
+
+
+@lru_cache(maxsize=2)
+def _decoded(data: bytes, functions: tuple[tuple[str, Any], ...]) -> Any:
+    model = from_bytes(data, **dict(functions))
+    model.n_threads = 1  # a worker has as many threads as it has tasks
+    model._set(model._state, replace(model._own_learner, n_threads=1))
+    return model
+
+
+def decoded(data: bytes, functions: Functions) -> Any:
+    """Return the model of these bytes, which nobody writes to."""
+    return _decoded(data, tuple(sorted(functions.items())))
+
+
+def sampled(blank: bytes, functions: Functions, part: Part, block: Any, way: Way, rows: int, key: int) -> Any:
+    """Return some rows of a part, or the sentence that says why there are none."""
+    model = blank_from_bytes(blank, functions)
+
+    def read() -> Any:
+        return sample(model, part, block, way, rows, key)
+
+    return _told(part, read)
+
+
+def started(blank: bytes, functions: Functions, samples: Sequence[Any], weight: float) -> bytes:
+    """Return a model that stands on some rows of all parts, which count for little: they come again."""
+    model = blank_from_bytes(blank, functions)
+    together = [one for one in samples if one is not None and not isinstance(one, Unread)]
+    if not together:
+        unread = [one.sentence for one in samples if isinstance(one, Unread)]
+        raise ValueError(unread[0] if unread else "the data has no rows")
+    with one_blas_thread():
+        model.warm_start_from(**gathering.joined(together), weight=weight)
+    return to_bytes(model)
+
+
+def measured(blank: bytes, functions: Functions, part: Part, block: Any, way: Way) -> Any:
+    """Return the width of the model that learns from a part, None if it has no rows, or why it cannot be read."""
+    model = blank_from_bytes(blank, functions)
+
+    def read() -> int | None:
+        for chunk in chunks(model, part, block, way):
+            if len(chunk):
+                check_companions(model, chunk)
+                return int(model._taken(True, **first_rows(model, chunk))[1].width)
+        return None
+
+    return _told(part, read)
+
+
+def outlined(blank: bytes, functions: Functions, part: Part, block: Any, way: Way) -> Any:
+    """Return how many rows a part has, which of them have labels, and how long its sequences are; or why nobody knows."""
+    model = blank_from_bytes(blank, functions)
+
+    def read() -> Outline:
+        rows, named, lengths = 0, [], []
+        for chunk in whole(model, chunks(model, part, block, way)):
+            if len(chunk):
+                batch, _ = model._taken(True, **chunk)
+                named.append(rows + np.flatnonzero(batch.labels >= 0))
+                rows += len(batch)
+                if batch.sequences.size:
+                    cuts = np.flatnonzero(np.diff(batch.sequences)) + 1
+                    lengths.append(np.diff(np.concatenate([[0], cuts, [len(batch)]])))
+        return Outline(rows, np.concatenate([NO_LABELS, *named]), np.concatenate([NO_LABELS, *lengths]))
+
+    return _told(part, read)
+
+
+def picked(blank: bytes, functions: Functions, part: Part, block: Any, way: Way, places: Any) -> Any:
+    """Return some rows of a part by their places, and a chunk that has its columns."""
+    model = blank_from_bytes(blank, functions)
+
+    def read() -> tuple[Batch, Any]:
+        found, at, head = [], 0, Chunk(None)
+        for chunk in whole(model, chunks(model, part, block, way)):
+            if len(chunk):
+                batch, _ = model._taken(True, **chunk)
+                head = head if at else chunk
+                some = places[(places >= at) & (places < at + len(batch))] - at
+                found.append(batch[some])
+                at += len(batch)
+        return joined(found), first_rows(model, head)
+
+    return _told(part, read)
+
+
+def begun(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any, key: int) -> bytes:
+    """Return a model at the parameters that passes over all rows begin with, found on some of them."""
+    model = blank_from_bytes(blank, functions)
+    unread = [one for one in picks if isinstance(one, Unread)]
+    if unread:
+        raise OSError(unread[0].sentence)
+    batch, head = joined([one for one, _ in picks]), picks[0][1]
+    if numbers is not None:
+        batch = replace(batch, sequences=numbers)
+    _, learner = model._taken(True, **head)
+    with one_blas_thread():
+        race, learner = model._chosen(batch, learner, key, going_on=False)
+        start = start_on(learner, batch, key, polishes(learner))
+    model._note_columns(model._chunk(head["X"]), reset=True)
+    model.n_features_in_ = learner.width - model._target_columns
+    model._set(replace(rooted(learner, key, start), reported=start.parameters), learner)
+    model._win(race)
+    return to_bytes(model)
+
+
+def learn(
+    held: bytes, functions: Functions, part: Part, block: Any, way: Way, key: int = 0, rows_at_hand: float = np.inf
+) -> Message:
+    """Stream a part from where all parts begin; return what was learned since."""
+    base = decoded(held, functions)
+
+    def read() -> Message:
+        model = copy(base)
+        # Draws of its own: where latent variables are drawn, no two parts draw alike. And an average of its own.
+        own = (base._state.key + key + (1 + part.number) * PART_KEYS) % 2**63
+        seen = base._state.progress.weight_seen
+        learner = replace(base._own_learner, averages_after=seen, rows_at_hand=rows_at_hand)
+        model._set(replace(base._state, key=own), learner)
+        scored = weighed = 0.0
+        for chunk in chunks(model, part, block, way):
+            if not len(chunk):
+                continue
+            if model._scores_by_learning and model._scored_share == 1.0:
+                scores, weights = model.update(**chunk), chunk.sample_weight
+                weights = np.ones(len(scores)) if weights is None else np.asarray(weights, dtype=float)
+                scored, weighed = scored + float(np.nansum(scores * weights)), weighed + float(weights.sum())
+            else:
+                model.partial_fit(**chunk)
+        delta = learned(model._learner, model._state)
+        data = sums.to_bytes(delta) if model._state.rows > base._state.rows else b""
+        rows = model._state.rows - base._state.rows
+        return Message(data, rows, weighed, scored, largest=len(data))
+
+    return _message(part, read)
+
+
+def summarize(held: bytes, functions: Functions, part: Part, block: Any, way: Way) -> Message:
+    """Take the E-step of a part at the parameters that the model reports."""
+    base = decoded(held, functions)
+
+    def read() -> Message:
+        learner, parameters = base._learner, base._reading()[1]
+        summary: Summary | None = None
+        for chunk in whole(base, chunks(base, part, block, way)):
+            batch, _ = base._taken(False, **chunk)
+            if len(batch):
+                summary = learner.model.summarize(parameters, batch, summary, NO_SCORES, 1)
+        if summary is None:
+            return Message()
+        data = sums.to_bytes(summary)
+        return Message(data, summary.rows, summary.size, summary.score, largest=len(data))
+
+    with one_blas_thread():
+        return _message(part, read)
+
+
+def whole(model: Any, found: Iterator[Any]) -> Iterator[Any]:
+    """Yield chunks of complete sequences where rows hang together: those that chunks cut are put together again."""
+    if not model._chained:
+        yield from found
+        return
+    cut = []
+    for chunk in found:
+        if chunk.lengths is not None:
+            yield chunk
+        else:
+            cut.append(chunk)
+    if cut:
+        together = gathering.by_sequence(gathering.joined(cut))
+        yield together
+
+
+def added(held: bytes, functions: Functions, one: Message, other: Message, kind: type[Any]) -> Message:
+    """Add what two sets of parts yield; one of the two has come a way."""
+    moved = min(len(one.data), len(other.data))
+    data = one.data or other.data
+    if one.data and other.data:
+        learner = decoded(held, functions)._learner
+        with one_blas_thread():
+            data = sums.to_bytes(sums.from_bytes(one.data, learner, kind) + sums.from_bytes(other.data, learner, kind))
+    return Message(
+        data,
+        one.rows + other.rows,
+        one.weight + other.weight,
+        one.score + other.score,
+        one.unread + other.unread,
+        one.merged + other.merged + moved,
+        max(one.path, other.path) + moved,
+        max(one.largest, other.largest, len(data)),
+    )
+
+
+def _message(part: Part, read: Callable[[], Message]) -> Message:
+    found = _told(part, read)
+    return Message(unread=(found,)) if isinstance(found, Unread) else found
+
+
+def _told(part: Part, read: Callable[[], Any]) -> Any:
+    """Return what was read, or why it was not: what is wrong with a file is no reason to lose the others."""
+    for turn in range(TRIES):
+        try:
+            return read()
+        except OSError as error:
+            problem: Exception = error
+            time.sleep(0.1 * turn)
+        except (ValueError, TypeError) as error:
+            problem = error
+            break
+    sentence = " ".join(str(problem).split())[:1000]
+    name = part.path or part.name
+    return Unread(part.number, part.name, sentence if name in sentence else f"{part.name} cannot be learned: {sentence}")
