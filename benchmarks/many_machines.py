@@ -28,6 +28,7 @@ from benchmarks.many_machines_page import PAGE
 from benchmarks.many_machines_peers import dask_ml_says, sklearn_fits, spark_fits
 from benchmarks.passes import per_pass
 from benchmarks.timing import interleave, one_thread
+from headwater import distributed
 
 WORKERS = (1, 2)
 KINDS = ("full", "diag")
@@ -48,36 +49,31 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--sklearn-rows", type=int, help="at most so many; all that memory holds by default")
     result.add_argument("--sklearn-threads", type=int, default=2, help="of its products of matrices")
     result.add_argument("--spark-python", metavar="PATH", help="an interpreter with pyspark; left out by default")
-    result.add_argument(
-        "--spark-passes",
-        type=int,
-        nargs="*",
-        default=[2, 10, 30],
-        help="maxIter of its fits on 2 cores (its own default is 100)",
-    )
+    result.add_argument("--spark-passes", type=int, nargs="*", default=[2, 10, 30], help="maxIter of its fits, 100 by itself")
     result.add_argument("--dask-ml-python", metavar="PATH", help="an interpreter with dask-ml; not asked by default")
     return result
 
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:
+def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     size = options.rows or (160_000 if options.quick else 10_000_000)
     rows = many_machines_data.written(size, options.seed, options.folder)
     warm = many_machines_data.written(WARM, options.seed, options.folder)
-    fits, pairs = [], []
+    figures: dict[str, Any] = {
+        "rows": size, "files": len(rows.paths), "components": COMPONENTS, "width": rows.held_out.shape[1],
+        "bytes": sum(path.stat().st_size for path in rows.paths), "held_out": len(rows.held_out),
+        "truth": mean_score(rows.truth, rows.held_out), "fits": [], "pairs": [],
+        "spark": options.spark_python is not None, "dask_ml": dask_ml_says(options.dask_ml_python),
+    }  # fmt: skip
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for entry in ours(rows, warm, 1 if options.quick else options.repeats):
             said(entry)
-            (pairs if "one" in entry else fits).append(entry)
+            figures["pairs" if "one" in entry else "fits"].append(entry)
+    yield figures
     for entry in others(rows, options):
         said(entry)
-        fits.append(entry)
-    return {
-        "rows": size, "files": len(rows.paths), "components": COMPONENTS, "width": rows.held_out.shape[1],
-        "bytes": sum(path.stat().st_size for path in rows.paths), "held_out": len(rows.held_out),
-        "truth": mean_score(rows.truth, rows.held_out), "fits": fits, "pairs": pairs,
-        "spark": options.spark_python is not None, "dask_ml": dask_ml_says(options.dask_ml_python),
-    }  # fmt: skip
+        figures["fits"].append(entry)
+        yield figures
 
 
 def said(entry: dict[str, Any]) -> None:
@@ -92,7 +88,7 @@ def said(entry: dict[str, Any]) -> None:
 def ours(rows: Rows, warm: Rows, repeats: int) -> Iterator[dict[str, Any]]:
     """One pass by the workers of either cluster and by a single stream, then exact passes."""
     with ExitStack() as stack:
-        clients = {n: stack.enter_context(hw.distributed.connect(f"local:{n}")) for n in WORKERS}
+        clients = {n: stack.enter_context(distributed.connect(f"local:{n}")) for n in WORKERS}
         for kind in KINDS:
             for client in clients.values():
                 one_pass(kind, warm, client)
@@ -136,12 +132,12 @@ def pair(name: str, timings: dict[Any, Any]) -> dict[str, Any]:
 
 
 def one_pass(kind: str, rows: Rows, client: Any) -> Any:
-    return hw.distributed.fit(mixture(kind), rows.glob, client=client)
+    return distributed.fit(mixture(kind), rows.glob, client=client)
 
 
 def exact(kind: str, rows: Rows, client: Any, n_passes: int) -> Any:
     model = mixture(kind, algorithm="em", tol=0.0, max_iter=n_passes, **start_from(rows.truth, kind))
-    return hw.distributed.fit(model, rows.glob, client=client)
+    return distributed.fit(model, rows.glob, client=client)
 
 
 def stream(kind: str, rows: Rows) -> Any:

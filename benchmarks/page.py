@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -103,19 +103,22 @@ def parser(page: Page, about: str | None) -> argparse.ArgumentParser:
     return result
 
 
-def run(page: Page, options: argparse.Namespace, measure: Callable[[], dict[str, Any]]) -> None:
-    """Measure, unless the figures there are will do, and write."""
+def run(page: Page, options: argparse.Namespace, measure: Callable[[], Iterator[dict[str, Any]]]) -> None:
+    """Measure, unless the figures there are will do, and write.
+
+    Figures come in stages, each with all that was measured so far, so that a run which is broken off leaves what it had.
+    """
     from benchmarks import machine
 
     begin, path = perf_counter(), options.out / f"{page.name}.json"
     if options.render:
         if not path.is_file():
             raise SystemExit(f"there are no figures to render in {options.out}")
-        figures = json.loads(path.read_text(encoding="utf-8"))
+        write(options.out, page, json.loads(path.read_text(encoding="utf-8")))
     else:
         if options.quick and options.out == OUT:
             raise SystemExit("a quick run is no result: give another --out")
         about = machine.describe()
-        figures = {"quick": options.quick, "machine": about, **measure()}
-    write(options.out, page, figures)
+        for figures in measure():
+            write(options.out, page, {"quick": options.quick, "machine": about, **figures})
     print(f"wrote {page.name}.json and {page.name}.md to {options.out} in {perf_counter() - begin:.0f} s")

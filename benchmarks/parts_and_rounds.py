@@ -22,6 +22,7 @@ from benchmarks.data import Array
 from benchmarks.parts_and_rounds_data import KINDS, Drawn, Kind
 from benchmarks.parts_and_rounds_page import PAGE
 from benchmarks.timing import one_thread
+from headwater import distributed
 
 PARTS = (1, 4, 16, 64)
 ROUNDS: tuple[Any, ...] = (1, 4, "auto")
@@ -34,20 +35,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     page.run(PAGE, options, partial(measure, options))
 
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:
+def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     most, divide = options.sets or (1 if options.quick else 100), 20 if options.quick else 1
     parts = PARTS[:2] if options.quick else PARTS
-    found = []
-    with one_thread(), hw.distributed.connect("local") as client:
-        for kind in KINDS:
-            for number in range(min(kind.sets, most)):
+    kinds = [{"name": kind.name, "rows": kind.rows // divide, "sets": min(kind.sets, most), "per": kind.per} for kind in KINDS]
+    figures: dict[str, Any] = {"kinds": [], "parts": list(parts), "rounds": list(ROUNDS), "found": []}
+    with one_thread(), distributed.connect("local") as client:
+        for kind, about in zip(KINDS, kinds, strict=True):
+            for number in range(about["sets"]):
                 rng = np.random.default_rng([options.seed, number, KINDS.index(kind)])
-                drawn = kind.draw(kind.rows // divide, rng)
+                drawn = kind.draw(about["rows"], rng)
                 for entry in compared(kind, number, drawn, rng, parts, client):
                     print("  ".join(str(value) for value in entry.values()), flush=True)
-                    found.append(entry)
-    kinds = [{"name": kind.name, "rows": kind.rows // divide, "sets": min(kind.sets, most), "per": kind.per} for kind in KINDS]
-    return {"kinds": kinds, "parts": list(parts), "rounds": list(ROUNDS), "found": found}
+                    figures["found"].append(entry)
+            figures["kinds"].append(about)
+            yield figures
 
 
 def compared(
@@ -88,7 +90,9 @@ def streamed(drawn: Drawn, rows: Array, folder: str) -> Any:
 
 def parted(drawn: Drawn, path: str, rows: int, n_parts: int, rounds: int | str, client: Any) -> Any:
     each = -(-rows // n_parts)
-    model = hw.distributed.fit(drawn.model(), path, client=client, rounds=rounds, part_rows=each)
+    # A part has whole chunks, so chunks are as small as the smallest parts.
+    chunk = max(1, rows // PARTS[-1])
+    model = distributed.fit(drawn.model(), path, client=client, rounds=rounds, part_rows=each, chunk_rows=chunk)
     if model.distributed_report_.parts != n_parts:
         raise RuntimeError(f"{model.distributed_report_.parts} parts were made instead of {n_parts}")
     return model
