@@ -31,22 +31,22 @@ def documents(n, n_components, rng, width=60, length=30):
 
 def test_without_labels_the_order_stays():
     order = np.array([3, 0, 2, 1])
-    assert labelled_first(Batch(np.zeros((4, 1))), order, 2) is order
+    assert labelled_first(Batch(np.zeros((4, 1))).labels, order, 2) is order
 
 
 def test_labels_come_first_but_are_not_more_than_half_if_there_are_others():
     batch = labelled(0, -1, 1, -1, 2, -1, 0, -1)
     order = np.arange(8)
-    assert labelled_first(batch, order, 4).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
-    assert sorted(labelled_first(batch, np.array([1, 3, 5, 7, 0, 2, 4, 6]), 4)[:4].tolist()) == [0, 1, 2, 3]
-    assert labelled_first(batch, order, 8).tolist() == list(range(8))
+    assert labelled_first(batch.labels, order, 4).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert sorted(labelled_first(batch.labels, np.array([1, 3, 5, 7, 0, 2, 4, 6]), 4)[:4].tolist()) == [0, 1, 2, 3]
+    assert labelled_first(batch.labels, order, 8).tolist() == list(range(8))
 
 
 def test_few_labels_are_all_among_the_first():
     labels = np.full(1000, -1)
     labels[[700, 800, 990]] = [0, 1, 2]
     batch = Batch(np.zeros((1000, 1)), labels=labels)
-    first = labelled_first(batch, np.random.default_rng(0).permutation(1000), 100)
+    first = labelled_first(batch.labels, np.random.default_rng(0).permutation(1000), 100)
     assert {700, 800, 990} <= set(first[:100].tolist())
     assert sorted(first.tolist()) == list(range(1000))
 
@@ -54,9 +54,9 @@ def test_few_labels_are_all_among_the_first():
 def test_rows_without_a_label_are_not_missing_when_most_have_one():
     labels = np.zeros(1000, dtype=int)
     labels[-300:] = -1
-    first = labelled_first(Batch(np.zeros((1000, 1)), labels=labels), np.arange(1000), 200)
+    first = labelled_first(labels, np.arange(1000), 200)
     assert np.count_nonzero(labels[first[:200]] < 0) == 100
-    assert np.count_nonzero(labels[labelled_first(labelled(*labels), np.arange(1000), 900)[:900]] < 0) == 300
+    assert np.count_nonzero(labels[labelled_first(labels, np.arange(1000), 900)[:900]] < 0) == 300
 
 
 def test_named_components_speak_for_themselves_if_all_are_named():

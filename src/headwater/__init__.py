@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headwater import distributed
     from headwater.algorithms import (
         Auto,
         BatchEM,
@@ -104,6 +105,7 @@ __all__ = [
     "Stream",
     "SurrogateEM",
     "completion_perplexity",
+    "distributed",
     "load",
     "merge",
     "report",
@@ -112,6 +114,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "distributed":  # a room of its own, which needs Dask only when it is used
+        return import_module("headwater.distributed")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'headwater' has no attribute {name!r}")
     return getattr(import_module(_HOME_OF[name]), name)

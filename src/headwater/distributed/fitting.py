@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headwater import __version__
 from headwater.distributed import tasks
 from headwater.distributed.clusters import WAIT, opened
 from headwater.distributed.messages import functions_of
@@ -152,8 +151,9 @@ def _wait_for_workers(client: Any) -> None:
         versions = set(client.run(tasks.version).values())
     except ImportError as error:
         raise RuntimeError(f"the workers cannot import headwater: install it where they run ({error})") from error
-    if versions != {__version__}:
-        raise RuntimeError(f"workers must have headwater {__version__}, as here, and some have {', '.join(sorted(versions))}")
+    here = tasks.version()
+    if versions != {here}:
+        raise RuntimeError(f"workers must have headwater {here}, as here, and some have {', '.join(sorted(versions))}")
 
 
 def give(model: Any, learned: Any) -> None:

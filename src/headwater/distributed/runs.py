@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from headwater.checkpoints import Checkpoint, Position
 from headwater.distributed import tasks
@@ -171,15 +170,7 @@ class Run:
             reached.append((begun, state, end))
         begun, state, end = max(reached, key=lambda one: one[2].trace[-1] if one[2].trace else -np.inf)
         begun._set(state, begun._learner)
-        begun.converged_, begun.n_iter_, begun.lower_bounds_ = end.converged, len(end.trace), list(end.trace)
-        begun.lower_bound_ = end.trace[-1] if end.trace else -np.inf
-        if self.own._warns and not end.converged:
-            warnings.warn(
-                "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
-                "tol, or check for degenerate data.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        begun._conclude(end, end.converged)
         return begun, Gone(1, 0, passes.rounds, passes.unread)
 
     # Faults

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from headwater import __version__
 from headwater.chunk import Chunk
 from headwater.distributed.messages import Message, Unread, blank_from_bytes
 from headwater.distributed.parts import Part, Way, check_companions, chunks, first_rows, sample
@@ -41,7 +41,7 @@ class Outline:
 
 def version() -> str:
     """Return the version of this library that a worker has."""
-    return __version__
+    return str(import_module("headwater").__version__)
 
 
 def hold(data: bytes) -> bytes:

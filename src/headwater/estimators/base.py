@@ -18,6 +18,7 @@ from headwater.chunk import Chunk, refuse_lost
 from headwater.estimators import racing
 from headwater.estimators.telling import Telling
 from headwater.learner import Learner, advance, planted, widened
+from headwater.models.start import Climb
 from headwater.passes import learn
 from headwater.state import Batch, SparseRows, State
 from headwater.statistics import Array
@@ -190,18 +191,22 @@ class StreamingEstimator(Telling):
         self._win(race)
         for name in RESULTS:
             self.__dict__.pop(name, None)
+        self._conclude(end, bool(end.converged or learner.algorithm.again) or self.max_iter == 0)
+        return self
+
+    def _conclude(self, end: Climb, content: bool) -> None:
+        """Keep how passes over all rows ended, and say so if they were not enough."""
         self.converged_ = end.converged
         self.n_iter_ = len(end.trace)
         self.lower_bounds_ = list(end.trace)
         self.lower_bound_ = end.trace[-1] if end.trace else -np.inf
-        if self._warns and not (end.converged or learner.algorithm.again) and self.max_iter > 0:
+        if self._warns and not content:
             warnings.warn(
                 "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
                 "tol, or check for degenerate data.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return self
 
     def _patience(self, rows: int) -> tuple[int, float]:
         """Passes that a `fit` makes at most, and the gain of a pass per row with which it is content."""
