@@ -62,7 +62,8 @@ def connect(where: str = "local", security: Any = None) -> Iterator[Any]:
             yield client
         return
     workers = int(local[1]) if local[1] else _cores()
-    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, "security": security}
+    # Any free port: None would be the usual one all the same, with a warning where another cluster has it.
+    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "security": security}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, security=security) as client:
         yield client
 
