@@ -69,7 +69,7 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         for entry in ours(rows, warm, 1 if options.quick else options.repeats):
             said(entry)
             figures["pairs" if "one" in entry else "fits"].append(entry)
-    yield figures
+            yield figures
     for entry in others(rows, options):
         said(entry)
         figures["fits"].append(entry)
