@@ -6,6 +6,7 @@ import pickle
 import sys
 import threading
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -489,6 +490,16 @@ def test_one_table_is_added_to_from_two_threads():
         one, two = side_by_side(lambda: grown(table, 1.0), lambda: grown(table, 2.0))  # noqa: B023
         np.testing.assert_array_equal(np.asarray(one), 2.0)
         np.testing.assert_array_equal(np.asarray(two), 3.0)
+        np.testing.assert_array_equal(np.asarray(table), 1.0)
+
+
+@pytest.mark.usefixtures("busy_threads")
+def test_one_table_is_added_to_from_many_threads():
+    for _ in range(40):
+        table = grown(Table.zeros(500, 3), 1.0)
+        found = side_by_side(*(partial(grown, table, value, 3) for value in range(1, 8)))
+        for value, one in enumerate(found, start=1):
+            np.testing.assert_array_equal(np.asarray(one), 1.0 + 3.0 * value)
         np.testing.assert_array_equal(np.asarray(table), 1.0)
 
 

@@ -62,7 +62,9 @@ def connect(where: str = "local", security: Any = None) -> Iterator[Any]:
             yield client
         return
     workers = int(local[1]) if local[1] else _cores()
-    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, "security": security}
+    options = {"n_workers": workers, "threads_per_worker": 1, "security": security}
+    # Without an address, the scheduler would serve its page to all who can reach this machine, and complain of another's port.
+    options |= {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, security=security) as client:
         yield client
 

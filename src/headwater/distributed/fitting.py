@@ -98,7 +98,7 @@ def fit(
     >>> rng = np.random.default_rng(0)
     >>> rows = rng.normal(size=(20000, 2)) + 6.0 * rng.integers(2, size=(20000, 1))
     >>> data = dask.array.from_array(rows, chunks=(2500, 2))
-    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
     ...     model = hw.distributed.fit(hw.GaussianMixture(2, random_state=0), data, client=client)
     >>> model.n_samples_seen_
     20000

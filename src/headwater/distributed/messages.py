@@ -8,8 +8,12 @@ from typing import Any
 
 from headwater.estimators.saving import estimator_named
 from headwater.estimators.stored_parameters import read_parameter, write_parameter
+from headwater.estimators.stored_results import RESULTS
 from headwater.storage import container
 from headwater.storage.trees import Reader, Writer
+
+# What users may set before anything is learned, beside the parameters.
+GIVEN = ("_given",)
 
 
 @dataclass(frozen=True)
@@ -47,11 +51,15 @@ def blank_to_bytes(model: Any) -> bytes:
     """Return the parameters of a model, whatever it has learned."""
     writer = Writer()
     parameters = {name: write_parameter(writer, value, name) for name, value in model.get_params(deep=False).items()}
-    return container.to_bytes({"model": type(model).__name__, "parameters": parameters}, writer.arrays)
+    given = {name: writer.write(model.__dict__[name], name) for name in GIVEN if name in model.__dict__}
+    return container.to_bytes({"model": type(model).__name__, "parameters": parameters, "given": given}, writer.arrays)
 
 
 def blank_from_bytes(data: bytes, functions: Mapping[str, Any]) -> Any:
     """Return a model with these parameters, which has learned nothing."""
     header, arrays = container.from_bytes(data)
     reader, kind = Reader(arrays), estimator_named(header.get("model"))
-    return kind(**{name: read_parameter(reader, tree, name, functions) for name, tree in header["parameters"].items()})
+    model = kind(**{name: read_parameter(reader, tree, name, functions) for name, tree in header["parameters"].items()})
+    for name, tree in header["given"].items():
+        model.__dict__[name] = RESULTS[name](reader, tree, name)
+    return model

@@ -50,13 +50,18 @@ def _chunks(model: Any, part: Part, block: Any, way: Way, begin: int) -> Iterato
     if way.kind == "arrays":
         yield from _slices(model, block)
         return
-    source = part.path if block is None else block
+    source = part.path if block is None else rows_of(way.kind, block)
     end = None if part.rows is None else part.start + part.rows
     opened = stream(source, like=way.schema, chunk_rows=way.chunk_rows, prefetch=False, **way.options)
     for chunk in opened.chunks(start_row=part.start + begin):
         if end is not None and chunk.start >= end:
             return
         yield chunk
+
+
+def rows_of(kind: str, block: Any) -> Any:
+    """Return what a stream is made of; a list of texts would be one of names of files."""
+    return iter(block) if kind == "texts" else block
 
 
 def _slices(model: Any, block: Any) -> Iterator[Chunk]:

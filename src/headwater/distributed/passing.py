@@ -101,7 +101,8 @@ def begin(passes: Passes, blank: bytes, key: int, learner: Learner) -> Any:
         own = places[(places >= first) & (places < first + size)] - first
         if len(own):
             picks.append(cluster.task(tasks.picked, blank, plan.parts[number], plan.blocks[number], plan.way, own))
-    root = cluster.task(tasks.begun, blank, picks, sequences, key)
+    width = max(outlines[number].width for number in numbers)
+    root = cluster.task(tasks.begun, blank, picks, sequences, width, key)
     return from_bytes(cluster.computed(root, picks, Step("starting")), **cluster.functions)
 
 
@@ -111,7 +112,7 @@ def _outlines(passes: Passes, blank: bytes, learner: Learner) -> dict[int, Any]:
     plain = not learner.model.chained and not any(plan.way.options.get(role) for role in ("weight", "label"))
     known = plain and plan.way.kind == "files" and plan.rows is not None
     if known:
-        return {part.number: tasks.Outline(part.rows or 0, NO_LABELS, NO_LABELS) for part in plan.parts}
+        return {part.number: tasks.Outline(part.rows or 0, learner.width, NO_LABELS, NO_LABELS) for part in plan.parts}
     jobs = [
         cluster.task(tasks.outlined, blank, part, block, plan.way) for part, block in zip(plan.parts, plan.blocks, strict=True)
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.distributed.parts import Part, Way
+from headwater.distributed.parts import Part, Way, rows_of
 from headwater.streams import stream
 from headwater.validation import one_line
 
@@ -228,7 +228,7 @@ def looked_block(block: Any, kind: str, like: Any, reading: Mapping[str, Any], o
     first: Any = next(_items(block), None)
     if kind == "texts" and hasattr(first, "ndim") and first.ndim in (1, 2):
         return Way("arrays")  # sequences of numbers, one after the other
-    opened = stream(block, like=like, **reading)
+    opened = stream(rows_of(kind, block), like=like, **reading)
     return _way(kind, opened, opened.schema, reading)
 
 

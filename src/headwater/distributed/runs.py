@@ -14,7 +14,7 @@ import numpy as np
 
 from headwater.checkpoints import Checkpoint, Position
 from headwater.distributed import tasks
-from headwater.distributed.messages import Unread, blank_to_bytes
+from headwater.distributed.messages import GIVEN, Unread, blank_to_bytes
 from headwater.distributed.passing import Passes, begin, pass_over
 from headwater.distributed.planning import Plan
 from headwater.distributed.rounds import Gone, dealt, one_round, stream_parts
@@ -65,7 +65,7 @@ class Run:
         """The model with a seed that is a number; it has learned nothing, unless it goes on."""
         own = copy(self.model)
         if not self.goes_on:
-            for name in set(vars(own)) - set(own._parameter_names()):
+            for name in set(vars(own)) - {*own._parameter_names(), *GIVEN}:
                 del own.__dict__[name]
         own.random_state = self.key
         return own

@@ -32,9 +32,13 @@ Functions = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Outline:
-    """What is to be known of rows before some of them are picked: how many there are, those with labels, and sequences."""
+    """What is to be known of rows before some of them are picked: how many there are, those with labels, and sequences.
+
+    `width` is that of a model of these rows: no part alone may have all symbols.
+    """
 
     rows: int
+    width: int
     named: Any
     lengths: Any
 
@@ -108,16 +112,17 @@ def outlined(blank: bytes, functions: Functions, part: Part, block: Any, way: Wa
     model = blank_from_bytes(blank, functions)
 
     def read() -> Outline:
-        rows, named, lengths = 0, [], []
+        rows, width, named, lengths = 0, 0, [], []
         for chunk in whole(model, chunks(model, part, block, way)):
             if len(chunk):
-                batch, _ = model._taken(True, **chunk)
+                batch, learner = model._taken(True, **chunk)
+                width = max(width, learner.width)
                 named.append(rows + np.flatnonzero(batch.labels >= 0))
                 rows += len(batch)
                 if batch.sequences.size:
                     cuts = np.flatnonzero(np.diff(batch.sequences)) + 1
                     lengths.append(np.diff(np.concatenate([[0], cuts, [len(batch)]])))
-        return Outline(rows, np.concatenate([NO_LABELS, *named]), np.concatenate([NO_LABELS, *lengths]))
+        return Outline(rows, width, np.concatenate([NO_LABELS, *named]), np.concatenate([NO_LABELS, *lengths]))
 
     return _told(part, read)
 
@@ -140,7 +145,7 @@ def picked(blank: bytes, functions: Functions, part: Part, block: Any, way: Way,
     return _told(part, read)
 
 
-def begun(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any, key: int) -> bytes:
+def begun(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any, width: int, key: int) -> bytes:
     """Return a model at the parameters that passes over all rows begin with, found on some of them."""
     model = blank_from_bytes(blank, functions)
     unread = [one for one in picks if isinstance(one, Unread)]
@@ -149,7 +154,7 @@ def begun(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any
     batch, head = joined([one for one, _ in picks]), picks[0][1]
     if numbers is not None:
         batch = replace(batch, sequences=numbers)
-    _, learner = model._taken(True, **head)
+    learner = model._make_learner(width)
     with one_blas_thread():
         race, learner = model._chosen(batch, learner, key, going_on=False)
         start = start_on(learner, batch, key, polishes(learner))

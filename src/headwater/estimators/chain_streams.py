@@ -320,6 +320,9 @@ class ChainStreams(ChainAnswers):
 
     # The machinery
 
+    def _chunk(self, X: Any, y: Any = None) -> Any:
+        return self._numbered(X, None, reset=True)
+
     def _taken(self, reset: bool, X: Any, lengths: Any = None) -> tuple[Batch, Learner]:  # type: ignore[override]
         refuse_lost(X)
         return self._take(self._numbered(X, lengths, reset=reset), None, None, reset=reset)

@@ -90,23 +90,28 @@ class _Version:
 
         That is its own if it is the newest, or else a copy with the saved rows put back.
         """
-        shared = self.store
-        with shared.lock:
-            if self.store is shared and shared.newest != self.number:
-                words, rows = shared.words[: self.used].copy(), shared.rows[: self.used].copy()
-                for places, saved in self.saved:
-                    rows[places] = saved
-                slots = np.zeros_like(shared.slots)
-                slots[words] = np.arange(1, self.used + 1)
-                store = _Store(slots, words, rows)
-                store.newest = self.number
-                self.store, self.touched, self.saved = store, None, []
-        with self.store.lock:
-            if self.store.newest == self.number:
-                yield self.store
-                return
-        with self.locked() as store:  # somebody has changed it in between
-            yield store
+        while True:
+            store = self.store
+            with store.lock:
+                if self.store is not store:
+                    continue  # somebody has copied it in between
+                if store.newest == self.number:
+                    yield store
+                    return
+                own = self._copied(store)
+                # The store comes last: whoever finds it need not wait for us, and may save rows at once.
+                self.touched, self.saved = None, []
+                self.store = own
+
+    def _copied(self, store: _Store) -> _Store:
+        words, rows = store.words[: self.used].copy(), store.rows[: self.used].copy()
+        for places, saved in self.saved:
+            rows[places] = saved
+        slots = np.zeros_like(store.slots)
+        slots[words] = np.arange(1, self.used + 1)
+        own = _Store(slots, words, rows)
+        own.newest = self.number
+        return own
 
     def __reduce__(self) -> Any:
         with self.locked() as store:
