@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-PYTEST := $(PY) -m pytest -n 2
+# Each worker keeps to one half of the tests until it has none left, so that hardly a kernel is compiled by both.
+PYTEST := $(PY) -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test test-all lint bench papers examples guide pictures clean clean-kernels

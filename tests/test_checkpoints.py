@@ -97,7 +97,7 @@ def test_checkpoints_need_a_stream_that_can_be_read_again(tmp_path, capsys):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_at_any_instant_it_ends_with_the_same_bits(tmp_path):
-    np.save(tmp_path / "a.npy", rows(4000))
+    np.save(tmp_path / "a.npy", rows(2500))
     common = ["fit", "gaussian", str(tmp_path / "a.npy"), "-k", "2", "--chunk-rows", "128", "--set", "warm_up=300", "-q"]
     kills, got_on = killed_again_and_again(common, tmp_path, "128", rounds=2)
     assert kills >= got_on >= 1

@@ -99,7 +99,7 @@ def test_help_loads_nothing_that_takes_long():
     code = "import sys; from headwater.cli import main; main(['fit', '--help']); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stderr.split())
-    assert not loaded & {"numpy", "scipy", "numba", "sklearn", "pyarrow", "matplotlib"}
+    assert not loaded & {"numpy", "scipy", "numba", "sklearn", "pyarrow", "matplotlib", "dask", "distributed"}
 
 
 def test_completion_knows_the_models(monkeypatch, capsys):

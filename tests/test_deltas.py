@@ -169,6 +169,19 @@ def test_words_whose_average_is_something_else_are_sent():
     assert_merged(grown(models[0]._learner, changed, delta)[0], [changed])
 
 
+def test_numbers_whose_squares_are_beyond_all_numbers_make_sums_all_the_same():
+    models = branches(hw.LatentDirichletAllocation(K, random_state=0, warm_up=200), 1)
+    state = settle(models[0]._learner, models[0]._state)
+    huge = replace(state.base, average=state.base.average.scaled(1e200), statistics=state.base.statistics.scaled(1e200))
+    for part in (huge.average, huge.statistics):
+        part.from_base[...] = 1.0
+    changed = replace(state, base=huge, average=state.average.scaled(1e200), statistics=state.statistics.scaled(1e200))
+    for part, own in ((changed.average, state.average), (changed.statistics, state.statistics)):
+        part.from_base[...] = own.from_base
+    delta = learned(models[0]._learner, changed)
+    assert_merged(grown(models[0]._learner, changed, delta)[0], [changed])
+
+
 # Bytes
 
 

@@ -207,7 +207,9 @@ def test_weights_do_not_change_responsibilities(kind):
     np.testing.assert_allclose(weighted, plain, rtol=1e-12)
 
 
+# Slow: a layout is a compilation of its own, and estimators give their kernels no other than rows one after another.
 @kinds
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["fortran", "strided"])
 def test_memory_layout_does_not_change_the_answer(kind, layout):
     rng = np.random.default_rng(8)

@@ -173,12 +173,29 @@ def name(model, law):
     return f"{kind}-{model.algorithm}-{model.half_life}-{parts}-{law.__name__}"
 
 
-CASES = [pytest.param(model, law, id=name(model, law)) for model in MODELS for law in applicable_laws(model)]
+def is_set(algorithm):
+    """Whether settings are given to it, which belong to the loop and not to a family: one of each kind tells enough of them."""
+    return not isinstance(algorithm, str) and not is_matching(algorithm)
 
 
-def told_elsewhere(model):
-    """A Markov chain is a multinomial, so of its rarer settings the multinomial tells enough."""
-    return isinstance(model, hw.MarkovMixture) and (not isinstance(model.algorithm, str) or model.half_life is not None)
+# One of each way to learn: all rows at once, row by row, in batches, by draws, and by moments.
+EVERY_WAY = ("auto", "em", "vb", "boem", "online-vb", "simulated-em", "moment-matching")
+
+
+def told_by_full(model):
+    """Covariances of other kinds meet every algorithm as it comes; its settings are tried on full ones.
+
+    Spherical ones share their kernels with diagonal ones, so they meet one algorithm of each way.
+    """
+    rare = model.covariance_type == "spherical" and isinstance(model.algorithm, str) and model.algorithm not in EVERY_WAY
+    return rare or (model.covariance_type != "full" and is_set(model.algorithm))
+
+
+def told_by_sparse(model):
+    """Sparse rows try the settings. A Markov chain is a multinomial, so it need not try forgetting nor every word either."""
+    settings = is_set(model.algorithm) and not isinstance(model, SparseFed)
+    rare = model.half_life is not None or (model.parts == 1 and model.algorithm not in EVERY_WAY)
+    return settings or (isinstance(model, hw.MarkovMixture) and rare)
 
 
 def varied(model):
@@ -186,8 +203,13 @@ def varied(model):
     return model.half_life is not None or model.parts > 1
 
 
+CASES = [
+    pytest.param(model, law, id=name(model, law), marks=pytest.mark.slow if told_by_full(model) else ())
+    for model in MODELS
+    for law in applicable_laws(model)
+]
 COUNT_CASES = [
-    pytest.param(model, law, id=name(model, law), marks=pytest.mark.slow if told_elsewhere(model) else ())
+    pytest.param(model, law, id=name(model, law), marks=pytest.mark.slow if told_by_sparse(model) else ())
     for model in COUNT_MODELS
     for law in applicable_laws(model)
 ]
@@ -197,17 +219,20 @@ FACTOR_CASES = [
     for law in applicable_laws(model)
 ]
 ARRIVAL_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}")
+    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=pytest.mark.slow if varied(model) else ())
     for number, model in enumerate(ARRIVAL_MODELS)
     for law in applicable_laws(model)
 ]
 
 
 REGRESSION_CASES = [
-    pytest.param(model, law, id=f"{model.gating}-{model.fit_intercept}-{name(model, law)}")
+    pytest.param(
+        model, law, id=f"{model.gating}-{model.fit_intercept}-{name(model, law)}",
+        marks=pytest.mark.slow if is_set(model.algorithm) else (),
+    )
     for model in REGRESSION_MODELS
     for law in applicable_laws(model)
-]
+]  # fmt: skip
 CHAIN_CASES = [
     pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (1, 5, 14, 16) else pytest.mark.slow)
     for number, model in enumerate(CHAIN_MODELS)

@@ -90,7 +90,11 @@ def stream(learner, batch, chunk, scores=None):
 
 @table({**ONLINE, "soem, forgetting factor": SatoEM(rate=ForgettingFactor(0.7, 50.0))})
 @half_lives
-@pytest.mark.parametrize("batch", [ROWS, RICH], ids=["rows", "weights and labels"])
+@pytest.mark.parametrize(
+    "batch",
+    # Slow: the cut of plain rows is a law, and tried on every estimator in test_laws.py.
+    [pytest.param(ROWS, id="rows", marks=pytest.mark.slow), pytest.param(RICH, id="weights and labels")],
+)
 def test_the_cut_into_chunks_does_not_change_the_state(algorithm, half_life, batch):
     learner = learner_of(algorithm, half_life=half_life)
     wanted = stream(learner, batch, N)

@@ -160,7 +160,7 @@ def test_learning_a_row_adds_it_in_natural_parameters(kind, weight):
 
 
 @kinds
-@pytest.mark.parametrize("width", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("width", [1, 2, *(pytest.param(width, marks=pytest.mark.slow) for width in (3, 4)), 5])
 @pytest.mark.parametrize("n_components", [1, 2, 3, 4])
 def test_projection_keeps_the_moments_of_draws_from_the_posterior(kind, width, n_components):
     rng = np.random.default_rng([width, n_components, 1])

@@ -20,7 +20,9 @@ def draw(sampler, Y, theta, *, shape=SHAPE, scale=SCALE, burn_in=50, n_samples=5
          start=0, stop=None, weights=NO_ROW, target=NO_TABLE, shares=NO_TABLE, wiener=NO_TABLE, moments=NO_TABLE,
          means=NO_TABLE, accepted=NO_ROW):  # fmt: skip
     head = (Y, start, len(Y) if stop is None else stop, theta, shape, scale)
-    tail = (burn_in, n_samples, rao_blackwell, key, first + np.arange(len(Y)), weights, target, shares, wiener, moments, means)
+    # The key has the type that models give it, for another one is another compilation, of seconds.
+    draws = (burn_in, n_samples, rao_blackwell, np.uint64(key), first + np.arange(len(Y)))
+    tail = (*draws, weights, target, shares, wiener, moments, means)
     if sampler == "gibbs":
         kernels.draw_weights_gibbs(*head, *tail)
     else:
@@ -33,7 +35,7 @@ def spectra(k, bins, rng):
 
 def state_of(seed):
     state = np.empty(1, np.uint64)
-    begin_stream(state, seed, 0)
+    begin_stream(state, np.uint64(seed), 0)
     return state
 
 

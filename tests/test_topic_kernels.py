@@ -593,7 +593,7 @@ def test_proposals_are_dirichlet():
     center, kappa, state = np.array([0.6, 0.3, 0.1]), 7.0, np.zeros(1, dtype=np.uint64)
     drawn, logs = np.empty((2, 4000, 3))
     for i in range(4000):
-        begin_stream(state, 5, i)
+        begin_stream(state, np.uint64(5), i)
         draw_dirichlet(state, kappa, center, drawn[i], logs[i])
     np.testing.assert_allclose(drawn.sum(axis=1), 1.0)
     np.testing.assert_allclose(np.log(drawn), logs, atol=1e-12)

@@ -41,11 +41,16 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """Return text as it may be printed: names of columns come from files, and a terminal obeys what is in them."""
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+
+
+def shown(text: str) -> str:
+    """Return text as it may be printed where rich would take some of it for markup."""
     from rich.markup import escape
 
-    return escape("".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text))
+    return escape(printable(text))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 
+from headwater.cli.display import printable
 from headwater.cli.wording import for_the_command_line
 
 DATA, USAGE, INTERRUPTED = 1, 2, 130
@@ -36,8 +37,7 @@ def sentence(error: BaseException) -> str:
 
 def tell(text: str) -> None:
     """Say one sentence on standard error."""
-    text = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
-    line = text.rstrip().rstrip(".") + "."
+    line = printable(text).rstrip().rstrip(".") + "."
     print(f"headwater: {line}", file=sys.stderr)
 
 

@@ -10,8 +10,9 @@ import typer
 
 from headwater.cli.command import command
 from headwater.cli.describing import print_description
-from headwater.cli.display import print_json
+from headwater.cli.display import print_json, printable
 from headwater.cli.failures import usage
+from headwater.cli.machines import Machines
 from headwater.cli.models import entry_of, fingerprint, load_with_commands, names_a_file
 from headwater.cli.options import Data, Output, Reading, Seed, Talk
 from headwater.cli.provenance import this_command, write
@@ -30,6 +31,9 @@ headwater fit gaussian small.csv -k 3 --passes auto  # until it converges
 headwater fit trades.hw more.parquet -o trades.hw    # goes on learning
 # killed on the way? the same command goes on:
 headwater fit gaussian big.csv -k 20 -o big.hw --checkpoint big.ckpt
+# workers on this machine, or those of a Dask cluster, read the files:
+headwater fit gaussian 'days/*.parquet' -k 32 --cluster local:4 -o days.hw
+headwater fit gaussian 's3://days/*.parquet' -k 32 --cluster tcp://boss:8786
 zcat log.csv.gz | headwater fit gaussian - --format csv -k 5 -o log.hw
 """
 
@@ -52,7 +56,8 @@ Passes = Annotated[
     str | None,
     typer.Option(
         "--passes",
-        help="Passes over the data: 1 is a stream; more, or auto, which goes on until it converges, hold all rows in memory.",
+        help="Passes over the data: 1 is a stream; more, or auto, which goes on until it converges, hold all rows in memory, "
+        "but on a cluster.",
         show_default="1, or auto if the algorithm needs it",
     ),
 ]
@@ -71,7 +76,9 @@ CheckpointFile = Annotated[
 CheckpointRows = Annotated[
     int | None, typer.Option("--checkpoint-rows", min=1, help="Rows between checkpoints.", show_default=False)
 ]
-CheckpointSeconds = Annotated[float, typer.Option("--checkpoint-seconds", min=0.0, help="Seconds between checkpoints.")]
+CheckpointSeconds = Annotated[
+    float | None, typer.Option("--checkpoint-seconds", min=0.0, help="Seconds between checkpoints.", show_default="30")
+]
 Page = Annotated[Path | None, typer.Option("--report", help="Write a page about the model here.", show_default=False)]
 RawRows = Annotated[bool, typer.Option("--raw-rows/--no-raw-rows", help="Whether the model file may hold rows of the data.")]
 
@@ -80,6 +87,7 @@ def fit(
     model: Model,
     data: Data,
     reading: Reading,
+    machines: Machines,
     talk: Talk,
     k: K = None,
     output: Output = None,
@@ -90,7 +98,7 @@ def fit(
     seed: Seed = 0,
     checkpoint: CheckpointFile = None,
     checkpoint_rows: CheckpointRows = None,
-    checkpoint_seconds: CheckpointSeconds = 30.0,
+    checkpoint_seconds: CheckpointSeconds = None,
     report: Page = None,
     raw_rows: RawRows = True,
 ) -> None:
@@ -99,6 +107,7 @@ def fit(
 
     for path in (output, report, checkpoint):  # before any work is done
         check_output(path)
+    machines.check(data, {"--checkpoint-rows": checkpoint_rows, "--checkpoint-seconds": checkpoint_seconds})
     going_on = names_a_file(model)
     if going_on:
         asked = {"-k": k, "--algorithm": algorithm, "--half-life": half_life, "--set": given or None}
@@ -109,29 +118,39 @@ def fit(
         entry = entry_of(model)
         start = make_model(entry, k, algorithm, half_life, seed, growing(entry, reading.vocabulary, given or ()))
         commands = []
-    stream = reading.stream(data, seed=seed, like=start if going_on else None, learns=True)
-    effort = Effort(_passes(passes), checkpoint, checkpoint_rows, checkpoint_seconds)
-    identity = {
-        "model": model,
-        "start": fingerprint(Path(model)) if going_on and checkpoint is not None else None,
-        "place": str(Path(model).resolve()) if going_on else None,
-        "parameters": None if going_on else {name: repr(value) for name, value in start.get_params(deep=False).items()},
-        "output": None if output is None else str(output.resolve()),
-        "reading": asdict(reading),
-        "passes": passes,
-        "seed": seed,
-    }
-    learned = learn(start, stream, effort, talk, identity)
     commands = [*commands, this_command()]
+    like = start if going_on else None
+    effort = Effort(_passes(passes), checkpoint, checkpoint_rows, 30.0 if checkpoint_seconds is None else checkpoint_seconds)
+    rows = None
+    cost = None
+    if machines.cluster is not None:  # where the rows are, which this machine may not see
+        from headwater.cli.spreading import learn_on_cluster, rescued
+
+        with rescued(output, commands, raw_rows):
+            learned = learn_on_cluster(start, data, reading, machines, effort, talk, seed=seed, like=like)
+        cost = learned.distributed_report_
+    else:
+        stream = reading.stream(data, seed=seed, like=like, learns=True)
+        identity = {
+            "model": model,
+            "start": fingerprint(Path(model)) if going_on and checkpoint is not None else None,
+            "place": str(Path(model).resolve()) if going_on else None,
+            "parameters": None if going_on else {name: repr(value) for name, value in start.get_params(deep=False).items()},
+            "output": None if output is None else str(output.resolve()),
+            "reading": asdict(reading),
+            "passes": passes,
+            "seed": seed,
+        }
+        learned = learn(start, stream, effort, talk, identity)
+        if report is not None and not stream.once:
+            # Rows are shown by their numbers in the data, whatever the order in which they were learned.
+            rows = replace(reading, shuffle=None).stream(data, like=like, learns=True)
     if output is not None:
         write(learned, output, commands, raw_rows)
         learned = learned if raw_rows else load_with_commands(output)[0]  # what is told is what was kept
     if report is not None:
-        # Rows are shown by their numbers in the data, whatever the order in which they were learned.
-        ordered = replace(reading, shuffle=None)
-        rows = None if stream.once else ordered.stream(data, like=start if going_on else None, learns=True)
         write_report(learned, rows, report, commands, data)
-    _tell(learned, output, report, talk)
+    _tell(learned, output, report, cost, talk)
 
 
 def _passes(text: str | None) -> int | str | None:
@@ -142,12 +161,15 @@ def _passes(text: str | None) -> int | str | None:
     return int(text)
 
 
-def _tell(learned: Any, output: Path | None, report: Path | None, talk: Talk) -> None:
+def _tell(learned: Any, output: Path | None, report: Path | None, cost: Any, talk: Talk) -> None:
     if talk.json:
         files = {"output": None if output is None else str(output), "report": None if report is None else str(report)}
-        print_json({**files, **learned.describe().to_dict()})
+        spent = {} if cost is None else {"cluster": asdict(cost)}
+        print_json({**files, **learned.describe().to_dict(), **spent})
         return
     print_description(learned)
+    if cost is not None and not talk.quiet:
+        print("\n".join(printable(line) for line in str(cost).splitlines()))
     if output is not None:
         print(f"Saved in {output}.")
     if report is not None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from headwater.cli import provenance
 from headwater.cli.failures import usage
 from headwater.registry import MODELS, companions_of, find, takes_sparse_rows, takes_symbols, word_of
+
+# What belongs to the rows of a chunk, and how it is asked for.
+COMPANIONS = {"y": "--target", "sample_weight": "--weight", "labels": "--label", "key": "--key", "lengths": "sequences"}
 
 
 def load(path: Path) -> Any:
@@ -56,12 +60,17 @@ def check_companions(model: Any, chunk: Any) -> None:
             lines = takes_symbols(kind) and (chunk.schema or {}).get("kind") == "text"
             instead = ", and --format sequences makes sequences of lines" if lines else ""
             raise usage(f"{word_of(model)} does not learn from {name}; {others} do{instead}")
-    word, taken = word_of(model), companions_of(kind)
-    options = {"y": "--target", "sample_weight": "--weight", "labels": "--label", "key": "--key", "lengths": "sequences"}
-    for name in chunk.keys():  # noqa: SIM118
-        if name != "X" and name not in taken:
-            raise usage(f"{word} does not take {options[name]}")
+    word = word_of(model)
+    check_taken(model, [name for name in chunk.keys() if name != "X"])  # noqa: SIM118
     if kind._target_columns and chunk.y is None:
         raise usage(f"{word} needs --target, the column that it is to foretell")
     if kind._takes_sequences and chunk.lengths is None:
         raise usage(f"{word} learns from sequences: name the column that tells them apart by --key")
+
+
+def check_taken(model: Any, names: Iterable[str]) -> None:
+    """Refuse what a model cannot learn from, by the names that it has in a chunk."""
+    taken = companions_of(type(model))
+    for name in names:
+        if name not in taken:
+            raise usage(f"{word_of(model)} does not take {COMPANIONS[name]}")

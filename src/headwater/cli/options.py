@@ -68,6 +68,18 @@ class Reading:
         import headwater
         from headwater.streams.sentences import StreamError
 
+        asked = self.asked(seed=seed, like=like, learns=learns, **more)
+        try:
+            return headwater.stream(sources[0] if len(sources) == 1 else list(sources), **asked)
+        except (StreamError, OSError):
+            raise
+        except (ValueError, TypeError) as error:
+            raise usage(str(error)) from None
+
+    def asked(self, *, seed: int = 0, like: Any = None, learns: bool = False, **more: Any) -> dict[str, Any]:
+        """Return what `headwater.stream` is to be given beside the data, whoever opens it."""
+        import headwater
+
         asked = {**more, **self.arguments()}
         if like is not None and getattr(like, "schema_", None) is not None:
             for name in KNOWN_TO_MODELS:
@@ -84,12 +96,7 @@ class Reading:
                 raise usage(f"--read takes what headwater.stream does, which has no {name!r}; it has {', '.join(known)}")
         if "shuffle" in asked:
             asked.setdefault("seed", seed)
-        try:
-            return headwater.stream(sources[0] if len(sources) == 1 else list(sources), **asked)
-        except (StreamError, OSError):
-            raise
-        except (ValueError, TypeError) as error:
-            raise usage(str(error)) from None
+        return asked
 
 
 Data = Annotated[

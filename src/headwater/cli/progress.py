@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headwater.cli.options import Talk
+
+if TYPE_CHECKING:
+    from headwater.distributed.steps import Step
 
 
 class Watch(Protocol):
@@ -29,6 +32,51 @@ def progress(talk: Talk, title: str, total: int | None = None, done: int = 0, un
     if not wanted(talk):
         yield lambda rows, score=None, share=None: None
         return
+    began = time.monotonic()
+    with _bar() as shown:
+        task = shown.add_task(title, total=1.0 if total is None else float(total), counted="", speed="", score="")
+
+        def watch(rows: int, score: float | None = None, share: float | None = None) -> None:
+            seconds = max(time.monotonic() - began, 1e-9)
+            at = rows if total is not None else (share or 0.0)
+            fields: dict[str, Any] = {"counted": f"{rows:,} {unit}", "speed": f"{per_second((rows - done) / seconds)} {unit}/s"}
+            if score is not None and math.isfinite(score):
+                fields["score"] = f"held-out score {score:.3f} (last half)"
+            shown.update(task, completed=at, **fields)
+
+        yield watch
+
+
+@contextmanager
+def steps(talk: Talk, title: str) -> Iterator[Callable[[Step], None]]:
+    """Yield a function that shows how far a cluster is; before it is called first, a title stands there."""
+    if not wanted(talk):
+        yield lambda step: None
+        return
+    began: tuple[tuple[str, int], float] | None = None
+    with _bar() as shown:
+        task = shown.add_task(title, total=None, counted="", speed="", score="")
+
+        def watch(step: Step) -> None:
+            nonlocal began
+            place = (step.stage, step.round)
+            if began is None or began[0] != place:  # time left is that of the round
+                began = (place, time.monotonic())
+                shown.reset(task)
+            seconds = max(time.monotonic() - began[1], 1e-9)
+            round_of = f", round {step.round} of {step.rounds}" if step.rounds else ""
+            fields: dict[str, Any] = {"counted": f"{step.done:,} of {step.parts:,} parts, {step.rows:,} rows"}
+            fields["speed"] = f"{per_second(step.done / seconds)} parts/s" if step.done else ""
+            if step.score is not None and math.isfinite(step.score):
+                fields["score"] = f"score {step.score:.3f}"
+            shown.update(
+                task, description=f"{step.stage}{round_of}", total=float(step.parts) or None, completed=step.done, **fields
+            )
+
+        yield watch
+
+
+def _bar() -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -43,19 +91,7 @@ def progress(talk: Talk, title: str, total: int | None = None, done: int = 0, un
         TextColumn("left"),
         TimeRemainingColumn(),
     ]
-    began = time.monotonic()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(title, total=1.0 if total is None else float(total), counted="", speed="", score="")
-
-        def watch(rows: int, score: float | None = None, share: float | None = None) -> None:
-            seconds = max(time.monotonic() - began, 1e-9)
-            at = rows if total is not None else (share or 0.0)
-            fields: dict[str, Any] = {"counted": f"{rows:,} {unit}", "speed": f"{per_second((rows - done) / seconds)} {unit}/s"}
-            if score is not None and math.isfinite(score):
-                fields["score"] = f"held-out score {score:.3f} (last half)"
-            shown.update(task, completed=at, **fields)
-
-        yield watch
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def share_read(stream: Any) -> float | None:

@@ -12,6 +12,9 @@ from headwater.cli.stopping import parts_removed
 RECORD = "commands"
 # Options that say where things go, with a value, and how a command talks, without one; they change nothing in the model.
 ELSEWHERE = {"-o", "--output", "--checkpoint", "--checkpoint-rows", "--checkpoint-seconds", "--report"}
+ELSEWHERE |= {"--tls-ca-file", "--tls-cert", "--tls-key"}
+# A cluster changes the model, but which one it is does not: the same file is made wherever the workers are.
+CLUSTER = "--cluster"
 MANNERS = {"--json", "--quiet", "-q", "--debug"}
 
 _arguments: list[str] = []
@@ -27,11 +30,13 @@ def this_command() -> str:
     kept: list[str] = []
     skip = False
     for argument in _arguments:
+        name, equals, _ = argument.partition("=")
         if skip:
             skip = False
-        elif argument in ELSEWHERE:
-            skip = True
-        elif argument not in MANNERS and argument.split("=")[0] not in ELSEWHERE:
+        elif name in ELSEWHERE or name == CLUSTER:
+            skip = not equals
+            kept.extend((CLUSTER, "local") if name == CLUSTER else ())
+        elif argument not in MANNERS:
             kept.append(argument)
     return shlex.join(["headwater", *kept])
 

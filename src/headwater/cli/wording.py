@@ -8,6 +8,9 @@ import re
 OPTIONS = {
     **{name: f"--{name}" for name in ("format", "columns", "exclude", "target", "weight", "label", "key", "text")},
     **{name: f"--{name}" for name in ("categories", "missing", "vocabulary", "shuffle", "seed", "algorithm", "keep")},
+    **{name: f"--{name}" for name in ("rounds", "passes", "checkpoint")},
+    "security": "--tls-cert",
+    "part_rows": "--part-rows",
     "chunk_rows": "--chunk-rows",
     "half_life": "--half-life",
     "n_components": "-k",
@@ -19,7 +22,7 @@ OPTIONS = {
 READ = ("header", "delimiter", "array", "width", "lowercase", "shortest", "stop_words", "symbols")
 
 PARAMETER = re.compile(r"^The '(\w+)' parameter of \w+ ")
-SUBJECT = re.compile(rf"^({'|'.join((*OPTIONS, *READ))})(?= (must|names|contains|cannot)\b)")
+SUBJECT = re.compile(rf"^({'|'.join((*OPTIONS, *READ))})(?= (must|names|contains|cannot|forgets|mixes)\b)")
 ASSIGNED = re.compile(rf"(?<![\w\-./'\"=])({'|'.join((*OPTIONS, *READ))})=(?!=)('[^']*'|[\w*]+)?")
 POWER = re.compile(r"(\d+)\*\*(\d+)")
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import signal
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext
+from multiprocessing import resource_tracker
+from pathlib import Path
 from typing import Any
 
 from headwater.validation import one_line
 
 WAIT = 60.0  # seconds that a cluster may be without a single worker
+SILENT = logging.CRITICAL + 1
 SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://", "inproc://")
+
+
+class ClusterError(ConnectionError):
+    """The cluster failed, and neither the model nor the data is at fault: another run may do better."""
 
 
 def _library() -> Any:
@@ -24,6 +34,17 @@ def _library() -> Any:
 
 
 @contextmanager
+def connection_needed() -> Iterator[None]:
+    """Say in a sentence that the scheduler has gone, which ends all that it was asked for."""
+    try:
+        yield
+    except CancelledError as error:
+        raise ClusterError(
+            "the scheduler was lost: run this again, and it goes on from the checkpoint if there is one"
+        ) from error
+
+
+@contextmanager
 def connect(where: str = "local", security: Any = None) -> Iterator[Any]:
     """Yield a client of a cluster, and close what was opened for it.
 
@@ -33,8 +54,8 @@ def connect(where: str = "local", security: Any = None) -> Iterator[Any]:
         ``"local"`` starts a worker process on each core of this machine, ``"local:4"`` starts four; ``"tcp://host:port"`` and
         ``"tls://host:port"`` are addresses of a scheduler that runs.
     security : distributed.Security, optional
-        Keys and certificates. Whoever can reach a scheduler can run anything on its workers, so a cluster on a network that
-        others use wants TLS.
+        Keys and certificates, such as `tls` makes of files. Whoever can reach a scheduler can run anything on its workers, so a
+        cluster on a network that others use wants TLS.
 
     Yields
     ------
@@ -49,24 +70,125 @@ def connect(where: str = "local", security: Any = None) -> Iterator[Any]:
     >>> with hw.distributed.connect("local:2") as client:  # doctest: +SKIP
     ...     model = hw.distributed.fit(hw.GaussianMixture(2), rows, client=client)
     """
+    workers = workers_of(where)
     distributed = _library()
-    local = re.fullmatch(r"local(?::([1-9][0-9]*))?", where) if isinstance(where, str) else None
-    if local is None and not (isinstance(where, str) and where.startswith(SCHEMES)):
-        raise ValueError(f"a cluster must be 'local', 'local:4' or an address such as 'tcp://host:8786', got {one_line(where)}")
-    if local is None:
-        try:
-            client = distributed.Client(where, security=security, timeout=WAIT / 4)
-        except (OSError, ValueError, TypeError) as error:
-            raise ConnectionError(f"no scheduler can be reached at {where}: {' '.join(str(error).split())[:200]}") from error
-        with client:
+    if workers is None:
+        with _silence(), _client_at(where, security) as client:
             yield client
         return
-    workers = int(local[1]) if local[1] else _cores()
-    options = {"n_workers": workers, "threads_per_worker": 1, "security": security}
-    # Without an address, the scheduler would serve its page to all who can reach this machine, and complain of another's port.
-    options |= {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, security=security) as client:
+    with (
+        _silence(),
+        _deaf_loop() as loop,
+        _started(workers, security, loop) as cluster,
+        distributed.Client(cluster, security=security) as client,
+    ):
         yield client
+
+
+def _started(workers: int, security: Any, loop: Any) -> Any:
+    page = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # otherwise a fixed port, open to the network
+    try:
+        return _library().LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            scheduler_kwargs=page,
+            silence_logs=SILENT,
+            security=security,
+            loop=loop,
+        )
+    except (OSError, RuntimeError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise ClusterError(f"{workers} worker{'s' * (workers != 1)} could not be started on this machine: {why}") from error
+
+
+def workers_of(where: str) -> int | None:
+    """Return how many workers are to be started on this machine, or None for the address of a scheduler that runs.
+
+    Examples
+    --------
+    >>> from headwater.distributed.clusters import workers_of
+    >>> workers_of("local:4"), workers_of("tcp://host:8786")
+    (4, None)
+    """
+    local = re.fullmatch(r"local(?::([1-9][0-9]{0,5}))?", where) if isinstance(where, str) else None
+    if local is not None:
+        return int(local[1]) if local[1] else _cores()
+    if isinstance(where, str) and where.startswith(SCHEMES):
+        return None
+    raise ValueError(f"a cluster must be 'local', 'local:4' or an address such as 'tcp://host:8786', got {one_line(where)}")
+
+
+def _client_at(where: str, security: Any) -> Any:
+    try:
+        return _library().Client(where, security=security, timeout=WAIT / 4)
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        why = " ".join(str(error).split())[:200]
+        if "ssl_context" in why:
+            why = "it wants certificates, and neither security= nor the configuration of Dask has any"
+        raise ClusterError(f"no scheduler can be reached at {where}: {why}") from error
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep logs off the terminal: workers that die are replaced, and whoever waits for tasks tells what became of them."""
+    from distributed.utils import silence_logging_cmgr
+
+    with silence_logging_cmgr(SILENT), silence_logging_cmgr(SILENT, root="distributed.client"):
+        yield
+
+
+def tls(ca_file: str, cert: str, key: str | None = None) -> Any:
+    """Return what secures a connection: the certificate of an authority, and a certificate of one's own with its key.
+
+    Parameters
+    ----------
+    ca_file, cert : str
+        Files in the PEM format. Only a scheduler whose certificate is signed by the authority is trusted, and the same is
+        asked of this side.
+    key : str, optional
+        File of the key of `cert`, if it is not in the same file.
+
+    Returns
+    -------
+    security : distributed.Security
+        What `connect` takes, and `distributed.Client`.
+    """
+    for name, path in (("ca_file", ca_file), ("cert", cert), ("key", key)):
+        if path is not None and not Path(path).is_file():
+            raise FileNotFoundError(f"{name} of TLS must be a file, and there is no {path}")
+    roles = ("client", "scheduler", "worker")  # a cluster on this machine has all of them
+    own = {f"tls_{role}_{part}": path for role in roles for part, path in (("cert", cert), ("key", key))}
+    security = _library().Security(tls_ca_file=ca_file, require_encryption=True, **own)
+    try:
+        security.get_connection_args("client")
+    except OSError as error:  # as all errors of ssl are
+        raise ValueError(f"{ca_file}, {cert} and {key or 'its key'} are no certificates that go together: {error}") from error
+    return security
+
+
+@contextmanager
+def _deaf_loop() -> Iterator[Any]:
+    """Yield an event loop whose processes do not hear Ctrl-C.
+
+    A terminal sends it to workers, too, and all of them would print where they were, while the client decides what becomes
+    of them. A process is born with the signals blocked that its parent thread has blocked.
+    """
+    from distributed.utils import LoopRunner
+
+    runner = LoopRunner(asynchronous=False)
+    if hasattr(signal, "pthread_sigmask"):
+        resource_tracker.ensure_running()  # it unblocks signals in the thread that starts it, which must not be the loop's
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            runner.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    else:
+        runner.start()
+    try:
+        yield runner.loop
+    finally:
+        runner.stop()
 
 
 def _cores() -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.distributed import tasks
-from headwater.distributed.clusters import WAIT, opened
+from headwater.distributed.clusters import WAIT, ClusterError, connection_needed, opened
 from headwater.distributed.messages import functions_of
 from headwater.distributed.planning import planned
 from headwater.distributed.running import Cluster
@@ -110,7 +110,7 @@ def fit(
     like = dict(model.schema_) if goes_on and hasattr(model, "schema_") else None
     if like is not None:
         reading = {name: value for name, value in reading.items() if name not in KNOWN}
-    with opened(client) as connected:
+    with opened(client) as connected, connection_needed():
         _wait_for_workers(connected)
         cluster = Cluster(connected, functions_of(model), watch)
         cluster.tell(Step("looking"))
@@ -146,14 +146,14 @@ def _wait_for_workers(client: Any) -> None:
     try:
         client.wait_for_workers(1, timeout=WAIT)
     except TimeoutError as error:
-        raise RuntimeError(f"the cluster has no workers, and none came within {WAIT:.0f} seconds") from error
+        raise ClusterError(f"the cluster has no workers, and none came within {WAIT:.0f} seconds") from error
     try:
         versions = set(client.run(tasks.version).values())
     except ImportError as error:
-        raise RuntimeError(f"the workers cannot import headwater: install it where they run ({error})") from error
+        raise ClusterError(f"the workers cannot import headwater: install it where they run ({error})") from error
     here = tasks.version()
     if versions != {here}:
-        raise RuntimeError(f"workers must have headwater {here}, as here, and some have {', '.join(sorted(versions))}")
+        raise ClusterError(f"workers must have headwater {here}, as here, and some have {', '.join(sorted(versions))}")
 
 
 def give(model: Any, learned: Any) -> None:

@@ -23,6 +23,7 @@ from headwater.state import State
 from headwater.storage import sums
 
 ROUNDS = 4
+GROWTH = 2.0  # parts of a round to those of the one before
 TURN_KEYS = 0x2545F4914F6CDD1D  # another pass draws anew
 
 
@@ -47,7 +48,8 @@ def dealt(parts: Sequence[int], rounds: int | str, key: int) -> list[list[int]]:
     if rounds == "auto":
         rounds = min(ROUNDS, max(1, len(parts) // 4))
     number = min(int(rounds), len(parts))
-    shares = np.cumsum(2.0 ** np.arange(number)) / (2.0**number - 1.0)
+    sizes = GROWTH ** np.arange(number)
+    shares = np.cumsum(sizes) / sizes.sum()
     ends = np.maximum(np.round(shares * len(parts)).astype(int), np.arange(1, number + 1))
     ends = np.minimum(ends, len(parts) - np.arange(number)[::-1])
     order = np.random.default_rng(np.random.SeedSequence((key, len(parts)))).permutation(len(parts))

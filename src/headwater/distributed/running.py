@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from headwater.distributed import tasks
-from headwater.distributed.clusters import WAIT
+from headwater.distributed.clusters import WAIT, ClusterError
 from headwater.distributed.messages import Message
 from headwater.distributed.planning import Plan
 from headwater.distributed.steps import Step
@@ -106,7 +106,7 @@ class Cluster:
         try:
             return future.result()
         except KilledWorker as error:
-            raise RuntimeError(
+            raise ClusterError(
                 f"{error.task} ended {error.allowed_failures + 1} workers one after the other, as when memory runs out: make "
                 f"parts smaller, or give workers more memory"
             ) from error
@@ -117,5 +117,5 @@ class Cluster:
             return None
         since = since or time.monotonic()
         if time.monotonic() - since > WAIT:
-            raise RuntimeError(f"the cluster has had no workers for {WAIT:.0f} seconds: start some, and run this again")
+            raise ClusterError(f"the cluster has had no workers for {WAIT:.0f} seconds: start some, and run this again")
         return since

@@ -212,7 +212,8 @@ class Categorical(Multinomial):
     ) -> tuple[float, Array]:  # fmt: skip
         """Learn the rows of a sequence step by step (see kernels/chain_sweep.py)."""
         shape = (self.n_symbols, self.n_components)
-        beta, shift = (np.ascontiguousarray(np.broadcast_to(part, shape)) for part in (prior.beta, prior.shift))
+        # A copy: what is broadcast to its own shape is read-only, and for that a kernel would be compiled again.
+        beta, shift = (np.array(np.broadcast_to(part, shape), order="C") for part in (prior.beta, prior.shift))
         sums = (prior.totals - prior.shift_totals if name == "mode" else prior.totals)[0]
         symbols = np.where(np.isnan(X[:, 0]), -1.0, X[:, 0]).astype(np.int64)
         return sweep_symbols(

@@ -322,7 +322,8 @@ class Gaussian:
     def ready(self, origin: Array, centred: Array, factor: Array) -> GaussianParameters:
         """Return parameters with these means about the origin, and factors that may be the same for all columns."""
         k, width = centred.shape
-        factor = np.ascontiguousarray(factor if self.kind.matrix else np.broadcast_to(factor, (k, width)))
+        # A copy: what is broadcast to its own shape is read-only, and for that a kernel would be compiled again.
+        factor = np.array(factor if self.kind.matrix else np.broadcast_to(factor, (k, width)), order="C")
         if self.kind.matrix:
             shift = np.einsum("...ij,kj->ki" if factor.ndim == 2 else "kij,kj->ki", factor, centred)
             log_diagonal = np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)

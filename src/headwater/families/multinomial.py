@@ -166,7 +166,8 @@ class Multinomial:
             totals = sizes[:, None] * beta
         else:
             totals = np.add.reduceat(beta, np.concatenate([[0], np.cumsum(sizes[:-1]).astype(int)]), axis=0)
-        return np.ascontiguousarray(np.broadcast_to(totals, (len(sizes), self.n_components)))
+        # A copy: what is broadcast to its own shape is read-only, and for that a kernel would be compiled again.
+        return np.array(np.broadcast_to(totals, (len(sizes), self.n_components)), order="C")
 
     def refined(self, prior: MultinomialPrior, parameters: Any, weights: Array, geometry: Geometry) -> MultinomialPrior:
         """The prior stays what it is."""

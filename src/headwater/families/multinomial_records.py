@@ -47,19 +47,20 @@ class MultinomialStatistics(Statistics):
         An average changes in the words that the statistics change in. In all others it is one and the same mean of the two that
         the base has, and its share in the whole says how much both are worth together.
         """
-        mine, old, new = self.table.plain(), average.table.plain(), base.table.plain()
-        held = np.zeros(mine.width, dtype=np.bool_)
+        mine, old, new = self.table, average.table, base.table
+        held = np.zeros(mine.shape[0], dtype=np.bool_)
         for table in (mine, old, new):
             held[table.words()] = True
         held[rest.table.words()] = False
         words, share = np.flatnonzero(held).astype(np.int32), float(self.from_base[0])
         slabs = [words[begin : begin + SLAB_WORDS] for begin in range(0, len(words), SLAB_WORDS)]
         inner = square = 0.0
-        for slab in slabs:
-            apart = old.at(slab) - new.at(slab)
-            inner += float(np.vdot(apart, mine.at(slab) - share * new.at(slab)))
-            square += float(np.vdot(apart, apart))
-        of_old = min(max(inner / square, 0.0), share) if square else 0.0
+        with np.errstate(over="ignore"):  # then words are sent that need not be
+            for slab in slabs:
+                apart = old.at(slab) - new.at(slab)
+                inner += float((apart * (mine.at(slab) - share * new.at(slab))).sum())  # a dot's bits depend on threads
+                square += float((apart * apart).sum())
+        of_old = float(np.clip(inner / square, 0.0, share)) if 0.0 < square < np.inf and np.isfinite(inner) else 0.0
         of_new, misfits = share - of_old, [rest.table.words()]
         for slab in slabs:
             before, now = old.at(slab), new.at(slab)
@@ -70,10 +71,10 @@ class MultinomialStatistics(Statistics):
     def _beside(self, words: Words, *known: tuple[float, Self]) -> Self:
         """Return these statistics less multiples of others, from which they differ in the table in these words alone."""
         small: dict[str, Any] = {name: getattr(self, name) for name in self._names() if name != "table"}
-        rows = self.table.plain().at(words)
+        rows = self.table.at(words)
         for multiple, other in known:
             small = {name: value - multiple * getattr(other, name) for name, value in small.items()}
-            rows -= multiple * other.table.plain().at(words)
+            rows -= multiple * other.table.at(words)
         return replace(self, **small, table=Table.of_words(self.table.shape[0], words, rows))
 
 

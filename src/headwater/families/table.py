@@ -308,10 +308,18 @@ class Blend:
         """Return the average of tables of more words."""
         return Blend(self.table.widened(width), self.rest.widened(width))
 
+    def words(self) -> Words:
+        """The words that are held."""
+        return np.union1d(self.table.words(), self.rest.words())
+
+    def at(self, words: Words) -> Array:
+        """Rows of these words; what rounding leaves below zero is zero."""
+        return np.maximum(self.table.at(words) + self.rest.at(words), 0.0)
+
     def plain(self) -> Table:
-        """The average as a table of its own; what rounding leaves below zero is zero."""
-        words = np.union1d(self.table.words(), self.rest.words())
-        return Table.of_words(self.shape[0], words, np.maximum(self.table.at(words) + self.rest.at(words), 0.0))
+        """The average as a table of its own."""
+        words = self.words()
+        return Table.of_words(self.shape[0], words, self.at(words))
 
     def held(self) -> tuple[Words, Array]:
         """The words that are held, in rising order, and their rows."""

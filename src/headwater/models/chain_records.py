@@ -75,7 +75,8 @@ def dirichlet(given: Any, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """Dirichlet parameters, and what a mode takes off them: nothing, if nothing was said."""
     if given is None:
         return np.full(shape, DEFAULT_PRIOR), np.zeros(shape)
-    parameters = np.ascontiguousarray(np.broadcast_to(np.asarray(given, dtype=float), shape))
+    # A copy: what is broadcast to its own shape is read-only, and for that a kernel would be compiled again.
+    parameters = np.array(np.broadcast_to(np.asarray(given, dtype=float), shape), order="C")
     return parameters, np.minimum(parameters, 1.0)
 
 
