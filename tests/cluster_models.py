@@ -14,6 +14,7 @@ from every_model import KINDS, stream_of
 import headwater as hw
 from headwater.algorithms import ALGORITHMS
 from headwater.estimators.saving import to_bytes
+from headwater.storage import container
 from headwater.streams import gathering
 
 SIZES = (60, 50, 70, 40, 80, 60, 40, 50, 50)
@@ -87,9 +88,15 @@ def model_of(kind, word, max_iter=None, **more):
     return KINDS[kind][0]().set_params(algorithm=word, **more)
 
 
-def same(one, other):
-    """Whether two models are the same to the last bit, with all that they report."""
-    return to_bytes(one) == to_bytes(other)
+def assert_same(one, other):
+    """Two models are the same to the last bit, with all that they report."""
+    (header, arrays), (other_header, other_arrays) = (container.from_bytes(to_bytes(model)) for model in (one, other))
+    for name, value in header.items():
+        assert value == other_header[name], name
+    assert arrays.keys() == other_arrays.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, other_arrays[name], err_msg=name)
+    assert to_bytes(one) == to_bytes(other)
 
 
 def delayed_at_random(function, seed=0, most=0.004):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,15 +25,33 @@ ROLES = ("target", "weight", "label", "key", "text")
 # Options that say how a file is written; the others have become a schema.
 WRITTEN = ("format", "header", "delimiter", "array", "missing")
 
+NOTHING: Mapping[str, int | None] = MappingProxyType({})
+
 
 @dataclass(frozen=True)
 class Plan:
-    """Parts, how each is read, the values that Dask makes for them (None for files), and what tells this data from other."""
+    """Parts, how each is read, the values that Dask makes for them (None for files), and what tells this data from other.
+
+    Of files that is their names, rows, bytes and times of change. `again` are those of them that could not be read before,
+    and the rows that they were then said to have.
+    """
 
     parts: tuple[Part, ...]
     blocks: tuple[Any, ...]
     way: Way
-    identity: Mapping[str, Any]
+    token: str = ""
+    files: tuple[tuple[Any, ...], ...] = ()
+    again: Mapping[str, int | None] = field(default_factory=dict)
+
+    def missing(self, numbers: Sequence[int]) -> dict[str, int | None]:
+        """Return the files of parts that could not be read, with those that could not be read before."""
+        paths = {self.parts[number].path for number in numbers}
+        return {**self.again, **{path: rows for path, rows, *_ in self.files if path in paths}}
+
+    def identity(self, again: Mapping[str, int | None]) -> dict[str, Any]:
+        """Return what tells this data from other, whatever becomes of some files."""
+        files = [[path, again[path], None, None] if path in again else [path, *more] for path, *more in self.files]
+        return {"data": self.token or _digest(files), "parts": len(self.parts)}
 
     @property
     def rows(self) -> int | None:
@@ -42,9 +61,17 @@ class Plan:
 
 
 def planned(
-    client: Any, model: Any, data: Any, y: Any, sample_weight: Any, part_rows: int | None, like: Any, reading: Mapping[str, Any]
+    client: Any,
+    model: Any,
+    data: Any,
+    y: Any,
+    sample_weight: Any,
+    part_rows: int | None,
+    like: Any,
+    reading: Mapping[str, Any],
+    again: Mapping[str, int | None] = NOTHING,
 ) -> Plan:
-    """Look at the data, on workers, and say how it is to be read."""
+    """Look at the data, on workers, and say how it is to be read: files that are there `again`, as they were to be before."""
     if reading.get("vocabulary") == "open" or getattr(model, "vocabulary", None) == "open":
         raise ValueError(
             "vocabulary='open' follows the order of one stream, and parts are read side by side: give the words, or a number "
@@ -60,14 +87,22 @@ def planned(
                 raise ValueError(
                     f"{name} of files is one of their columns: name it by {'target' if name == 'y' else 'weight'}="
                 )
-        return _files(client, model, data, part_rows, like, dict(reading))
+        return _files(client, model, data, part_rows, like, dict(reading), again)
     return _collection(client, model, data, y, sample_weight, like, dict(reading))
 
 
 # Files
 
 
-def _files(client: Any, model: Any, source: Any, part_rows: int | None, like: Any, reading: dict[str, Any]) -> Plan:
+def _files(
+    client: Any,
+    model: Any,
+    source: Any,
+    part_rows: int | None,
+    like: Any,
+    reading: dict[str, Any],
+    again: Mapping[str, int | None],
+) -> Plan:
     names = [source] if isinstance(source, str | PurePath) else source
     if any(str(one) == "-" for one in names):
         raise ValueError("standard input is read by one process: leave the cluster out, or name files")
@@ -77,6 +112,7 @@ def _files(client: Any, model: Any, source: Any, part_rows: int | None, like: An
     groups = [pieces[at : at + FILES_AT_ONCE] for at in range(0, len(pieces), FILES_AT_ONCE)]
     for group in client.gather([client.submit(counted, group, look, pure=False) for group in groups]):
         sizes += group
+    sizes = [_as_before(path, size, again) for path, size in zip(pieces, sizes, strict=True)]
     way = look["way"]
     cut = way.counted and not model._chained and not model._takes_sequences
     total = sum(rows for rows, _, _ in sizes if rows)
@@ -89,8 +125,18 @@ def _files(client: Any, model: Any, source: Any, part_rows: int | None, like: An
         for start in range(0, rows, step):
             some = min(step, rows - start)
             parts.append(Part(len(parts), f"{path} (rows {start:,} to {start + some - 1:,})", path, start, some))
-    identity = {"files": _digest([[path, *size] for path, size in zip(pieces, sizes, strict=True)]), "parts": len(parts)}
-    return Plan(tuple(parts), (None,) * len(parts), way, identity)
+    files = tuple((path, *size) for path, size in zip(pieces, sizes, strict=True))
+    return Plan(tuple(parts), (None,) * len(parts), way, files=files, again=again)
+
+
+def _as_before(path: str, size: tuple[Any, ...], again: Mapping[str, int | None]) -> tuple[Any, ...]:
+    """Return the size of a file by which parts were cut when it could not be read: they are to be the same."""
+    if path not in again:
+        return size
+    rows = again[path]
+    if None not in (rows, size[0]) and rows != size[0]:
+        raise ValueError(f"{path} had {rows:,} rows when others were learned, and now it has {size[0]:,}: begin anew")
+    return (rows, None, None)
 
 
 def stretch(total: int, chunk_rows: int, row_bytes: int, part_rows: int | None) -> int:
@@ -188,7 +234,7 @@ def _collection(client: Any, model: Any, data: Any, y: Any, sample_weight: Any, 
         if kind == "texts":
             reading.setdefault("format", "sequences" if model._takes_symbols else "text")
         way = _first_way(client, kind, blocks, model, like, reading)
-    return Plan(parts, tuple(blocks), way, {"data": tokenize(data, y, sample_weight), "parts": len(parts)})
+    return Plan(parts, tuple(blocks), way, tokenize(data, y, sample_weight))
 
 
 def _array_blocks(data: Any, y: Any, sample_weight: Any) -> list[Any]:
