@@ -47,7 +47,7 @@ def collection_plan(
     name = f"the {type(data).__name__.lower()}"
     parts = tuple(Part(at, f"partition {at} of {name}", None, 0, rows) for at, rows in enumerate(known))
     way = Way("arrays") if kind == "arrays" else _way(cluster, kind, blocks, model, like, reading)
-    return Plan(parts, tuple(blocks), way, {"data": tokenize(data, y, sample_weight), "parts": len(parts)})
+    return Plan(parts, tuple(blocks), way, tokenize(data, y, sample_weight))
 
 
 def _kind(data: Any) -> str:

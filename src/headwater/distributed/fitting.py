@@ -10,6 +10,7 @@ from typing import Any
 
 from headwater.distributed import tasks
 from headwater.distributed.clusters import WAIT, ClusterError, connection_needed, opened
+from headwater.distributed.identities import missing_before
 from headwater.distributed.messages import functions_of
 from headwater.distributed.planning import check_reading, planned
 from headwater.distributed.running import Cluster
@@ -73,8 +74,8 @@ def fit(
         Rows of a part, of files that know their rows; rounded up to whole chunks.
     unreadable : {"refuse", "leave out"}, default="refuse"
         What becomes of parts that cannot be read: all others are learned, and then an `UnreadError` names them and holds
-        the model of the others (with a checkpoint, the same call learns what is missing once it can be read); or they
-        are left out with a warning.
+        the model of the others (with a checkpoint, the same call learns what is missing once it can be read), while exact
+        passes end there and then, since without a part they are exact no more; or they are left out with a warning.
     watch : callable, optional
         Called with a `Step` whenever something is done.
     **reading
@@ -119,7 +120,8 @@ def fit(
         _wait_for_workers(connected)
         cluster = Cluster(connected, functions_of(model), watch)
         cluster.tell(Step("looking"))
-        plan = planned(cluster, model, data, y, sample_weight, part_rows, like, reading)
+        again = {} if checkpoint is None else missing_before(checkpoint)
+        plan = planned(cluster, model, data, y, sample_weight, part_rows, like, reading, again)
         run = Run(cluster, plan, model, goes_on, rounds, passes, unreadable)
         learned, report = run.learn(checkpoint)
         report = replace(report, workers=len(connected.nthreads()))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,18 +44,39 @@ class Way:
 
 @dataclass(frozen=True)
 class Plan:
-    """Parts, how each is read, the values that Dask makes for them (None for files), and what tells this data from other."""
+    """Parts, how each is read, the values that Dask makes for them (None for files), and what tells this data from other.
+
+    Of files that is their names, rows, bytes and times of change. `again` are those of them that could not be read before,
+    and the rows that they were then said to have.
+    """
 
     parts: tuple[Part, ...]
     blocks: tuple[Any, ...]
     way: Way
-    identity: Mapping[str, Any]
+    token: str = ""
+    files: tuple[tuple[Any, ...], ...] = ()
+    again: Mapping[str, int | None] = field(default_factory=dict)
+
+    def missing(self, numbers: Sequence[int]) -> dict[str, int | None]:
+        """Return the files of parts that could not be read, with those that could not be read before."""
+        paths = {self.parts[number].path for number in numbers}
+        return {**self.again, **{path: rows for path, rows, *_ in self.files if path in paths}}
+
+    def identity(self, again: Mapping[str, int | None]) -> dict[str, Any]:
+        """Return what tells this data from other, whatever becomes of some files."""
+        files = [[path, again[path], None, None] if path in again else [path, *more] for path, *more in self.files]
+        cuts = [[part.path, part.start, part.rows] for part in self.parts]
+        return {"data": self.token or _digest([files, cuts]), "way": _digest(repr(self.way)), "parts": len(self.parts)}
 
     @property
     def rows(self) -> int | None:
         """Rows in all, if they are known."""
         known = [part.rows for part in self.parts]
         return None if None in known else sum(known)  # type: ignore[arg-type]
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
 def chunks(model: Any, part: Part, block: Any, way: Way) -> Iterator[Chunk]:

@@ -18,6 +18,7 @@ from headwater.distributed.running import Cluster
 from headwater.distributed.steps import Step
 from headwater.estimators.distributed_report import Round
 from headwater.estimators.saving import from_bytes, to_bytes
+from headwater.kernels.mixture import converged
 from headwater.learner import Learner, rooted
 from headwater.models.protocol import Start
 from headwater.models.start import Climb, ascend
@@ -34,12 +35,13 @@ class Passes:
         cluster: Cluster,
         plan: Plan,
         most: int,
-        refuse: Callable[[Sequence[Unread]], None],
+        refuse: Callable[[Sequence[Unread], Any], None],
         rounds: tuple[Round, ...],
         unread: tuple[Unread, ...],
     ) -> None:
         self.cluster, self.plan, self.most, self.refuse = cluster, plan, most, refuse
         self.rounds, self.unread = rounds, unread
+        self.latest: Any = None  # the model after the last pass that was made
 
     @property
     def numbers(self) -> list[int]:
@@ -51,7 +53,7 @@ class Passes:
         """Take note of parts that could not be read, or refuse to go on without them."""
         if unread:
             self.unread = (*self.unread, *unread)
-            self.refuse(self.unread)
+            self.refuse(self.unread, self.latest)
 
     def summarizer(self, model: Any) -> Callable[[Any], Summary]:
         """Return what takes the E-step of all rows at some parameters."""
@@ -145,13 +147,16 @@ def pass_over(
         start = Start(start.prior, start.parameters, summary)
     prior = climbed_prior(learner, start.prior)
     tol = model._patience(start.summary.rows)[1]
+    # A run may have been broken off between its last pass and its end.
+    gains = np.diff([-np.inf, *before])
+    over = len(gains) > 1 and bool(converged(gains[-1], gains[-2], tol))
 
     def kept(now: Climb) -> None:
         state = rooted(learner, key, Start(start.prior, now.parameters, now.summary))
         keep(replace(state, reported=now.parameters, pending=now.summary), now)
 
     end = ascend(
-        learner.model, climbed_readout(learner), prior, Climb(start.summary, start.parameters, tuple(before), False), summarize,
+        learner.model, climbed_readout(learner), prior, Climb(start.summary, start.parameters, tuple(before), over), summarize,
         passes.most, tol, penalised=learner.model.has_prior or prior is start.prior, told=kept,
     )  # fmt: skip
     return ended(learner, key, start, end), end

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import PurePath
@@ -40,14 +38,15 @@ def planned(
     part_rows: int | None,
     like: Any,
     reading: Mapping[str, Any],
+    again: Mapping[str, int | None],
 ) -> Plan:
-    """Look at the data, on workers, and say how it is to be read."""
+    """Look at the data, on workers, and say how it is to be read: files that are there `again`, as they were to be before."""
     if is_collection(data):
         return collection_plan(cluster, model, data, y, sample_weight, like, reading)
     for name, value, option in (("y", y, "target"), ("sample_weight", sample_weight, "weight")):
         if value is not None:
             raise ValueError(f"{name} of files is one of their columns: name it by {option}=")
-    return _files(cluster, model, _names(data), part_rows, like, reading)
+    return _files(cluster, model, _names(data), part_rows, like, reading, again)
 
 
 def check_reading(model: Any, reading: Mapping[str, Any]) -> None:
@@ -81,13 +80,20 @@ def _names(data: Any) -> list[str]:
 
 
 def _files(
-    cluster: Cluster, model: Any, names: list[str], part_rows: int | None, like: Any, reading: Mapping[str, Any]
+    cluster: Cluster,
+    model: Any,
+    names: list[str],
+    part_rows: int | None,
+    like: Any,
+    reading: Mapping[str, Any],
+    again: Mapping[str, int | None],
 ) -> Plan:
     paths = cluster.computed(cluster.plain(found, names, reading.get("format")))
     way, row_bytes = cluster.computed(cluster.plain(looked, paths, like, dict(reading)))
     groups = [paths[at : at + FILES_AT_ONCE] for at in range(0, len(paths), FILES_AT_ONCE)]
     tasks = [cluster.plain(counted, group, way) for group in groups]
     sizes = [size for group in cluster.computed(cluster.plain(list, tasks), tasks) for size in group]
+    sizes = [_as_before(path, size, again) for path, size in zip(paths, sizes, strict=True)]
     step = stretch(sum(size[0] or 0 for size in sizes), way.chunk_rows, row_bytes, part_rows)
     cut = way.counted and not model._chained and not model._takes_sequences
     parts: list[Part] = []
@@ -99,8 +105,18 @@ def _files(
                 parts.append(Part(len(parts), name, path, start, None if end is None else end - start))
     if not parts:
         raise ValueError("there is nothing to learn: the data has no rows")
-    identity = {"files": _digest([[path, *size[:3]] for path, size in zip(paths, sizes, strict=True)]), "parts": len(parts)}
-    return Plan(tuple(parts), (None,) * len(parts), way, {**identity, "way": _digest(repr(way))})
+    files = tuple((path, *size[:3]) for path, size in zip(paths, sizes, strict=True))
+    return Plan(tuple(parts), (None,) * len(parts), way, files=files, again=again)
+
+
+def _as_before(path: str, size: tuple[Any, ...], again: Mapping[str, int | None]) -> tuple[Any, ...]:
+    """Return the size of a file by which parts were cut when it could not be read: they are to be the same."""
+    if path not in again:
+        return size
+    rows = again[path]
+    if None not in (rows, size[0]) and rows != size[0]:
+        raise ValueError(f"{path} had {rows:,} rows when others were learned, and now it has {size[0]:,}: begin anew")
+    return (rows, None, None, size[3])
 
 
 def stretch(total: int, chunk_rows: int, row_bytes: int, part_rows: int | None) -> int:
@@ -158,7 +174,3 @@ def counted(paths: Sequence[str], way: Any) -> list[tuple[int | None, int | None
             pass  # whoever reads it will say what is wrong
         sizes.append((rows, size, changed, edges))
     return sizes
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()

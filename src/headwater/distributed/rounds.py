@@ -28,12 +28,17 @@ TURN_KEYS = 0x2545F4914F6CDD1D  # another pass draws anew
 
 @dataclass(frozen=True)
 class Gone:
-    """How far a run has come: passes over all parts, rounds of this one, what each did, and parts that were not read."""
+    """How far a run has come: passes over all parts, rounds of this one, what each did, and parts that were not read.
+
+    Of exact passes from several starts, `runs` are over, and the best of them may have `converged`.
+    """
 
     turn: int = 0
     round: int = 0
     rounds: tuple[Round, ...] = ()
     unread: tuple[Unread, ...] = ()
+    runs: int = 0
+    converged: bool = False
 
 
 Keep = Callable[[Any, Gone], None]

@@ -86,8 +86,6 @@ class Cluster:
 
     def computed(self, root: Any, leaves: Sequence[Any] = (), step: Step | None = None, names: Sequence[str] = ()) -> Any:
         """Return the value of a task; those it stands on are counted as they are done, and have names for sentences."""
-        from distributed import wait
-
         step = replace(step or Step("looking"), parts=len(leaves))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")
@@ -99,7 +97,7 @@ class Cluster:
         self.tell(step)
         while not end.done():
             with suppress(TimeoutError):
-                wait([end], timeout=LOOK)
+                end.exception(timeout=LOOK)
             over = [at for at, future in parts.items() if future.done()]
             failed += [at for at in over if parts[at].status == "error"]
             for at in over:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headwater.checkpoints import Checkpoint, Position
+from headwater.checkpoints import RECORD, Checkpoint, Position
 from headwater.distributed import tasks
+from headwater.distributed.identities import parameters_of
 from headwater.distributed.messages import GIVEN, Unread, blank_to_bytes
 from headwater.distributed.parts import Plan
 from headwater.distributed.passing import Passes, begin, pass_over
@@ -23,7 +24,7 @@ from headwater.distributed.steps import Step
 from headwater.estimators import racing
 from headwater.estimators.base import RESULTS
 from headwater.estimators.distributed_report import DistributedReport
-from headwater.estimators.saving import from_bytes
+from headwater.estimators.saving import from_bytes, read
 from headwater.learner import Learner
 from headwater.models.start import Climb
 
@@ -42,6 +43,7 @@ class UnreadError(ValueError):
         more = f" (and {len(unread) - 1} more parts could not be read)" if len(unread) > 1 else ""
         super().__init__(f"{unread[0].sentence}{more}")
         self.unread, self.model = tuple(one.sentence for one in unread), model
+        self.numbers = tuple(one.number for one in unread)
 
 
 @dataclass
@@ -164,21 +166,33 @@ class Run:
     def _passed(self, learner: Learner, found: Any, most: int, gone: Gone, trace: Sequence[float]) -> tuple[Any, Gone]:
         """Return the model after exact passes: the best of several runs, if there are to be such."""
         passes = Passes(self.cluster, self.plan, most, self._refuse, gone.rounds, gone.unread)
-        reached = []
-        for run in range(self.own.n_init if found is None else 1):
-            begun = begin(passes, self.blank, self.key + run, learner) if found is None else found
+        runs = 1 if learner.algorithm.online or self.goes_on else self.own.n_init
+        best, trace = (None, trace) if not gone.runs else ((found, list(trace), gone.converged), [])
+        for run in range(gone.runs, runs):
+            fresh = found is None or run > 0
+            passes.latest = None
+            begun = begin(passes, self.blank, self.key + run, learner) if fresh else found
 
-            def keep(state: Any, now: Climb, begun: Any = begun) -> None:
-                model = copy(begun)
-                model._set(state, begun._learner)
-                self._keep(model, Gone(1, 0, passes.rounds, passes.unread), now.trace)
+            def keep(state: Any, now: Climb, begun: Any = begun, run: int = run) -> None:
+                passes.latest = _with_state(begun, replace(state, pending=None))
+                if run == 0:  # a file has room for one model, and later runs must not lose the best one so far
+                    self._keep(_with_state(begun, state), Gone(1, 0, passes.rounds, passes.unread), now.trace)
 
-            state, end = pass_over(passes, begun, self.key, trace, learner.algorithm.online, keep)
-            reached.append((begun, state, end))
-        begun, state, end = max(reached, key=lambda one: one[2].trace[-1] if one[2].trace else -np.inf)
-        begun._set(state, begun._learner)
-        begun._conclude(end, end.converged)
-        return begun, Gone(1, 0, passes.rounds, passes.unread)
+            try:
+                state, end = pass_over(passes, begun, self.key, trace, learner.algorithm.online, keep)
+            except UnreadError as error:
+                self._note_missing(error)
+                raise
+            reached = (_with_state(begun, state), list(end.trace), end.converged)
+            trace = []
+            if best is None or (reached[1] or [-np.inf])[-1] > (best[1] or [-np.inf])[-1]:
+                best = reached
+            if runs > 1:
+                self._keep(best[0], Gone(1, 0, passes.rounds, passes.unread, run + 1, best[2]), best[1])
+        assert best is not None
+        found, trace, converged = best
+        found._conclude(Climb(None, None, tuple(trace), converged), converged)  # type: ignore[arg-type]
+        return found, Gone(1, 0, passes.rounds, passes.unread)
 
     # Faults
 
@@ -194,9 +208,9 @@ class Run:
         """Return the model of a checkpoint, how far it has come, and whether that was all."""
         identity = {
             "model": type(self.model).__name__,
-            "parameters": {name: repr(value) for name, value in self.model.get_params(deep=False).items()},
+            "parameters": parameters_of(self.model),
             "start": None if found is None else found._state.base.lineage,
-            "data": dict(self.plan.identity),
+            "data": self.plan.identity(self.plan.again),
             "rounds": self.rounds,
             "passes": self.passes,
         }
@@ -206,14 +220,38 @@ class Run:
             return found, Gone(), [], False
         model, position = resumed
         more = self.kept.more
+        for name in ("own", "blank"):
+            self.__dict__.pop(name, None)
+        self.key = int(more["key"])  # which was drawn, unless random_state is a number
         unread = tuple(Unread(*one) for one in more["unread"])
-        gone = Gone(position.passes, position.rows, DistributedReport.from_dict(more["report"]).rounds, unread)
+        report = DistributedReport.from_dict(more["report"])
+        gone = Gone(position.passes, position.rows, report.rounds, unread, int(more["runs"]), bool(more["converged"]))
         return model, gone, [float(one) for one in more["trace"]], position.complete
+
+    def _note_missing(self, error: UnreadError) -> None:
+        """Keep in the checkpoint that a file could not be read between two passes: mended, it may look like another one."""
+        if self.kept is not None and self.kept.path.exists():
+            model, extra = read(self.kept.path, **self.cluster.functions)
+            record = extra[RECORD]
+            again = {**record["more"]["again"], **self.plan.missing(error.numbers)}
+            self.kept.identity = {**record["identity"], "data": self.plan.identity(again)}
+            self.kept.write(model, Position(**record["position"]), {**record["more"], "again": again})
 
     def _keep(self, model: Any, gone: Gone, trace: Sequence[float] = (), complete: bool = False) -> None:
         """Write a checkpoint, if there is to be one."""
         if self.kept is not None:
             report = DistributedReport(len(self.plan.parts), gone.rounds).to_dict()
             unread = [[one.number, one.name, one.sentence] for one in gone.unread]
-            more = {"report": report, "unread": unread, "trace": list(trace)}
+            again = self.plan.missing([one.number for one in gone.unread])
+            more = {
+                "report": report, "unread": unread, "trace": list(trace), "key": self.key, "runs": gone.runs,
+                "converged": bool(gone.converged), "again": again,
+            }  # fmt: skip
+            self.kept.identity["data"] = self.plan.identity(again)
             self.kept.write(model, Position(gone.turn, gone.round, complete), more)
+
+
+def _with_state(model: Any, state: Any) -> Any:
+    other = copy(model)
+    other._set(state, model._learner)
+    return other
