@@ -61,8 +61,8 @@ class Passes:
 
         def summarize(parameters: Any) -> Summary:
             began = time.perf_counter()
-            asked = copy(model)
-            asked._set(replace(model._state, reported=parameters), learner)
+            asked = copy(self.latest or model)
+            asked._set(replace(asked._state, reported=parameters), learner)
             data, numbers = to_bytes(asked), self.numbers
             score = self.rounds[-1].score if self.rounds else None
             step = Step("passing", len(self.rounds) + 1, self.most + 1, score=score)
