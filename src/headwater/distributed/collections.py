@@ -128,6 +128,8 @@ def _kind_of_items(first: Any, symbols: bool) -> str:
         return "records"
     if isinstance(first, str):
         return "texts"
+    if hasattr(first, "columns"):
+        raise TypeError("a bag of tables is a dataframe: make one by dask.dataframe.from_delayed(bag.to_delayed())")
     array = None if isinstance(first, bytes) else np.asarray(first) if np.ndim(first) else None
     if array is None or array.dtype.kind not in "iufcbUO" or array.ndim > 2:
         raise TypeError(f"a bag must hold texts, records, rows or sequences, got {one_line(first)[:80]}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import PurePath
@@ -13,6 +14,7 @@ from headwater.distributed.parts import Part, Plan
 from headwater.distributed.running import Cluster
 from headwater.distributed.ways import way_of
 from headwater.streams import stream
+from headwater.streams.sources import ADDRESS
 
 PART_BYTES = 2**26  # of a stretch of a file, as numbers
 PIECES = 32  # stretches that a small lot of rows is cut into
@@ -76,7 +78,8 @@ def _names(data: Any) -> list[str]:
         raise ValueError("data must name at least one file, got none")
     if any(str(one) == "-" for one in named):
         raise ValueError("standard input is read by one process: leave the cluster out, or name files")
-    return [str(one) for one in named]
+    # Workers may have been started elsewhere: a name means what it means here.
+    return [str(one) if ADDRESS.match(str(one)) else os.path.abspath(one) for one in named]
 
 
 def _files(

@@ -108,7 +108,7 @@ class Cluster:
                 looked, alone = time.monotonic(), self._lonely(alone)
         failed += [at for at, future in parts.items() if future.status == "error"]
         self.tell(replace(step, done=len(leaves)))
-        found = self._result(end, [names[at] for at in failed if names])
+        found = self._result(end, [names[at] for at in failed if names] if leaves else names)
         if isinstance(found, Refusal):
             raise found.error from None
         return found

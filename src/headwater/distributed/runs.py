@@ -40,7 +40,8 @@ class UnreadError(ValueError):
     """Parts could not be read; `model` has learned all others, and `unread` says what is wrong with each."""
 
     def __init__(self, unread: Sequence[Unread], model: Any = None) -> None:
-        more = f" (and {len(unread) - 1} more parts could not be read)" if len(unread) > 1 else ""
+        others = len(unread) - 1
+        more = f" (and {others} more part{'s' * (others > 1)} could not be read)" if others else ""
         super().__init__(f"{unread[0].sentence}{more}")
         self.unread, self.model = tuple(one.sentence for one in unread), model
         self.numbers = tuple(one.number for one in unread)
@@ -114,7 +115,7 @@ class Run:
         problem: Unread | None = None
         for part, block in zip(self.plan.parts, self.plan.blocks, strict=True):
             task = self.cluster.task(tasks.measured, self.blank, part, block, self.plan.way)
-            width = self.cluster.computed(task, [], Step("looking"))
+            width = self.cluster.computed(task, names=[part.name])
             if isinstance(width, int):
                 return width
             problem = problem or width
@@ -159,7 +160,8 @@ class Run:
         ]
         runs = [self.cluster.task(tasks.started, self.blank, jobs, COUNTED, run, starts) for run in range(starts)]
         root = self.cluster.task(tasks.best, runs)
-        return from_bytes(self.cluster.computed(root, jobs, Step("starting")), **self.cluster.functions)
+        names = [plan.parts[at].name for at in chosen]
+        return from_bytes(self.cluster.computed(root, jobs, Step("starting"), names), **self.cluster.functions)
 
     # Exact passes
 
