@@ -101,7 +101,8 @@ def measured(blank: bytes, functions: Functions, part: Part, block: Any, way: Wa
         for chunk in chunks(model, part, block, way):
             if len(chunk):
                 check_companions(model, chunk)
-                return int(model._taken(True, **first_rows(model, chunk))[1].width)
+                some = first_rows(model, chunk)
+                return int(model._taken(True, **(gathering.by_sequence(some) if model._chained else some))[1].width)
         return None
 
     return _told(part, read)
