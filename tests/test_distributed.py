@@ -535,7 +535,7 @@ def test_nonsense_is_refused_in_a_sentence(clusters, case):
 def test_a_model_and_a_client_must_be_such(clusters):
     with pytest.raises(TypeError, match="model must be a headwater model, got str"):
         fit(clusters, "gaussian", small())
-    with pytest.raises(TypeError, match="client must be a distributed.Client, or the address of a scheduler, got int"):
+    with pytest.raises(TypeError, match="client must be a client or a cluster of Dask, or the address of one, got int"):
         hw.distributed.fit(hw.GaussianMixture(2), small(), client=3)
     with pytest.raises(ValueError, match="a cluster must be 'local'"):
         hw.distributed.fit(hw.GaussianMixture(2), small(), client="here")
