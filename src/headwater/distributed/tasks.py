@@ -77,14 +77,20 @@ def decoded(data: bytes, functions: Functions) -> Any:
     return _decoded(data, tuple(sorted(functions.items())))
 
 
-def sampled(blank: bytes, functions: Functions, part: Part, block: Any, way: Way, rows: int, places: int, key: int) -> Any:
+def sampled(
+    blank: bytes, functions: Functions, part: Part, block: Any, way: Way, rows: int, places: int, width: int, key: int
+) -> Any:
     """Return some rows of a part, or the sentence that says why there are none."""
     model = blank_from_bytes(blank, functions)
 
     def read() -> Any:
         found = sample(model, part, block, way, rows, places, key)
         if found is not None:
-            model._taken(True, **found)  # rows that cannot be learned are missing in the sample, and are told of later
+            # Rows that cannot be learned are missing in the sample, and are told of later.
+            _, learner = model._taken(True, **found)
+            if learner.width != width and not model._takes_symbols:
+                columns = width - model._target_columns
+                raise ValueError(f"X has {learner.width - model._target_columns} features, and other parts have {columns}")
         return found
 
     return _told(part, read)
