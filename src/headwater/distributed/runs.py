@@ -153,17 +153,7 @@ class Run:
         share = -(-rows * (starts + (starts > 1)) // len(chosen))
         wanted = (share, -(-PLACES // len(chosen)), learner.width)
         jobs = [
-            self.cluster.task(
-                tasks.sampled,
-                self.blank,
-                plan.parts[at],
-                plan.blocks[at],
-                plan.way,
-                share,
-                places,
-                learner.width,
-                self.key + at,
-            )
+            self.cluster.task(tasks.sampled, self.blank, plan.parts[at], plan.blocks[at], plan.way, *wanted, self.key + at)
             for at in chosen
         ]
         runs = [self.cluster.task(tasks.started, self.blank, jobs, COUNTED, run, starts) for run in range(starts)]
