@@ -64,7 +64,7 @@ def listed(items: Sequence[Any], functions: Functions) -> list[Any]:
     return list(items)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _decoded(data: bytes, functions: tuple[tuple[str, Any], ...]) -> Any:
     model = from_bytes(data, **dict(functions))
     model.n_threads = 1  # a worker has as many threads as it has tasks
@@ -238,7 +238,14 @@ def learn(
         own = (base._state.key + key + (1 + part.number) * PART_KEYS) % 2**63
         seen = base._state.progress.weight_seen
         learner = replace(base._own_learner, averages_after=seen, rows_at_hand=rows_at_hand)
-        model._set(replace(base._state, key=own), learner)
+        average = base._state.average
+        state = replace(
+            base._state,
+            key=own,
+            statistics=base._state.statistics.copy(),  # tables of its own: other threads learn from the same base
+            average=None if average is None else average.copy(),
+        )
+        model._set(state, learner)
         scored = weighed = 0.0
         monitor = Monitor(model, History()) if watched else None
         for chunk in chunks(model, part, block, way):
