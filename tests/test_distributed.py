@@ -22,7 +22,9 @@ import headwater as hw
 from headwater.checkpoints import Checkpoint
 from headwater.distributed import tasks
 from headwater.distributed.messages import Message
-from headwater.estimators.saving import to_bytes
+from headwater.distributed.parts import Part, sample
+from headwater.distributed.ways import way_of
+from headwater.estimators.saving import read, save, to_bytes
 from headwater.storage import container
 
 RESULTS = ("n_iter_", "converged_", "n_samples_seen_", "n_features_in_")
@@ -568,3 +570,75 @@ def test_a_partition_that_makes_no_sense_is_named(clusters, change, sentence, nu
         fit(clusters, model_of("gaussian", "auto"), spoilt(change, number))
     assert f"partition {number} of the array" in str(error.value)
     assert error.value.model.n_samples_seen_ == 120 - (40, 30, 50)[number]
+
+
+def damaged(change):
+    """A checkpoint of which something is not what any run writes."""
+
+    def write(path):
+        model, extra = read(path)
+        change(extra["checkpoint"]["more"])
+        save(model, path, extra=extra)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda more: more.pop("key"),
+        lambda more: more.update(key=-5),
+        lambda more: more.update(key=10**49),
+        lambda more: more.update(unread=[[10**9, "a", "b"]]),
+        lambda more: more.update(unread=[[1]]),
+        lambda more: more.update(trace=None),
+        lambda more: more.update(runs=10**9),
+        lambda more: more.update(again={"x": 2**60}),
+        lambda more: more.update(report={}),
+        lambda more: more.update(converged="yes"),
+    ],
+)
+def test_a_checkpoint_that_was_made_up_is_refused_in_a_sentence(clusters, mortal, tmp_path, change):
+    kept, data = tmp_path / "kept.hw", small()
+    mortal[0] = 1
+    with pytest.raises(Died):
+        fit(clusters, model_of("gaussian", "auto"), data, checkpoint=kept, rounds=2)
+    mortal[0] = None
+    damaged(change)(kept)
+    with pytest.raises(ValueError, match="is damaged: it does not say what the run had done"):
+        fit(clusters, model_of("gaussian", "auto"), data, checkpoint=kept, rounds=2)
+
+
+def test_no_passes_are_those_of_fit(clusters):
+    data, given = on_cluster("gaussian")
+    model = model_of("gaussian", "em", max_iter=0)
+    assert_equal_to_rounding(
+        fit(clusters, model, data, **given), model_of("gaussian", "em", max_iter=0).fit(**at_hand("gaussian"))
+    )
+
+
+def test_what_users_have_set_stays(clusters):
+    model = model_of("gaussian", "auto")
+    model.note = "mine"
+    assert fit(clusters, model, small()).note == "mine"
+
+
+def test_rows_of_a_sample_come_once(tmp_path):
+    rows = np.arange(9000.0).reshape(3000, 3)
+    path = tmp_path / "rows.npy"
+    np.save(path, rows)
+    part = Part(0, str(path), str(path), 0, 3000)
+    way = way_of("files", hw.stream(str(path)), {})
+    for wanted in (100, 1000, 2900, 9000):
+        found = sample(hw.GaussianMixture(2), part, None, way, wanted, 8, 0)
+        assert len(np.unique(found.X[:, 0])) == len(found) >= min(wanted, 3000)
+
+
+def test_a_partition_whose_rows_do_not_count_is_no_fault(clusters):
+    rows = np.concatenate([chunk.X for chunk in stream_of("gaussian", SIZES)])
+    weights = np.ones(len(rows))
+    weights[: SIZES[0]] = 0.0
+    cut = dask.array.from_array(rows, chunks=(SIZES, (3,))), dask.array.from_array(weights, chunks=(SIZES,))
+    found = fit(clusters, model_of("gaussian", "em", max_iter=0), cut[0], sample_weight=cut[1])
+    assert_equal_to_rounding(found, model_of("gaussian", "em", max_iter=0).fit(rows, sample_weight=weights))
+    assert fit(clusters, model_of("gaussian", "auto"), cut[0], sample_weight=cut[1]).n_samples_seen_ == len(rows) - SIZES[0]

@@ -66,11 +66,9 @@ def connect(where: str = "local", security: Any = None) -> Iterator[Any]:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import headwater as hw
-    >>> rows = np.random.default_rng(0).normal(size=(4000, 2))
     >>> with hw.distributed.connect("local:2") as client:  # doctest: +SKIP
-    ...     model = hw.distributed.fit(hw.GaussianMixture(2), rows, client=client)
+    ...     model = hw.distributed.fit(hw.GaussianMixture(8), "days/*.parquet", client=client)
     """
     workers = workers_of(where)
     distributed = _library()
@@ -210,7 +208,7 @@ def _cores() -> int:
 def opened(client: Any) -> Any:
     """Return a context with a client: the one given, or that of a cluster which is started and closed."""
     if client is None or isinstance(client, str):
-        return connect(client or "local")
+        return connect("local" if client is None else client)
     if not isinstance(client, _library().Client):
         if hasattr(client, "get_client") and hasattr(client, "scheduler_address"):  # a cluster
             return client.get_client()

@@ -17,6 +17,7 @@ from headwater.distributed.running import Cluster
 from headwater.distributed.runs import LEAVE_OUT, REFUSE, Run
 from headwater.distributed.steps import Step
 from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.stored_results import RESULTS as STORED
 from headwater.registry import learner_of
 from headwater.validation import one_line
 
@@ -181,9 +182,9 @@ def _wait_for_workers(client: Any) -> None:
 def give(model: Any, learned: Any) -> None:
     """Leave to a model what another one with its parameters has learned."""
     parameters = set(model._parameter_names())
-    for name in [name for name in vars(model) if name not in parameters]:
-        del model.__dict__[name]
     given = {name: value for name, value in vars(learned).items() if name not in parameters}
     learner = given.pop("_own_learner")
+    for name in (*STORED, "_race", "_rivals", "_own_learner", "_cache"):
+        model.__dict__.pop(name, None)
     model.__dict__.update(given)
     model._set(learned._state, learner)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import numbers
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from headwater.checkpoints import RECORD
+from headwater.distributed.messages import Unread
+from headwater.estimators.distributed_report import DistributedReport, Round
 from headwater.storage import container
+
+MOST_ROWS = 10**15  # that a file may be said to have had
 
 
 def parameters_of(model: Any) -> dict[str, str]:
@@ -35,7 +41,54 @@ def missing_before(path: str | Path) -> dict[str, int | None]:
     """Return the files that the run of a checkpoint could not read, with the rows they were said to have."""
     try:
         header, _ = container.read(Path(path))
-        found = header["extra"][RECORD]["more"]["again"]
-        return {str(name): None if rows is None else int(rows) for name, rows in found.items()}
+        return _again(header["extra"][RECORD]["more"]["again"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}  # whoever goes on from it will say what is wrong
+
+
+def _again(found: Any) -> dict[str, int | None]:
+    if type(found) is not dict or not all(rows is None or _whole(rows, MOST_ROWS) for rows in found.values()):
+        raise ValueError("files that could not be read")
+    return dict(found)
+
+
+def _whole(value: Any, most: int) -> bool:
+    return type(value) is int and 0 <= value <= most
+
+
+@dataclass(frozen=True)
+class More:
+    """What a checkpoint says of a run beside model and position."""
+
+    rounds: tuple[Round, ...]
+    unread: tuple[Unread, ...]
+    trace: tuple[float, ...]
+    key: int
+    runs: int
+    converged: bool
+
+
+def checked_more(more: Any, path: Path, parts: int, runs: int) -> More:
+    """Return what a checkpoint says of a run of so many parts and starts, or refuse what none has written."""
+    try:
+        unread = tuple(Unread(*one) for one in more["unread"])
+        numbers = [one.number for one in unread]
+        trace = tuple(more["trace"])
+        found = More(
+            DistributedReport.from_dict(more["report"]).rounds, unread, trace, more["key"], more["runs"], more["converged"]
+        )
+        _again(more["again"])
+        fine = (
+            all(_whole(number, parts - 1) for number in numbers)
+            and len(set(numbers)) == len(numbers)
+            and all(type(text) is str for one in unread for text in (one.name, one.sentence))
+            and all(type(value) is float and math.isfinite(value) for value in trace)
+            and _whole(found.key, 2**63 - 1)
+            and _whole(found.runs, runs)
+            and type(found.converged) is bool
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        fine = False
+    if not fine:
+        raise ValueError(f"the checkpoint {path} is damaged: it does not say what the run had done; remove it to begin anew")
+    return found

@@ -81,7 +81,18 @@ def _digest(value: Any) -> str:
 
 def chunks(model: Any, part: Part, block: Any, way: Way) -> Iterator[Chunk]:
     """Yield the rows of a part, with what belongs to them; of sequences only whole ones, if the model asks for that."""
-    yield from whole_sequences(model, _chunks(model, part, block, way, 0))
+    yield from _weighty(whole_sequences(model, _chunks(model, part, block, way, 0)))
+
+
+def _weighty(found: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Leave out rows that do not count, and chunks without any other."""
+    for chunk in found:
+        if chunk.sample_weight is not None:
+            kept = np.flatnonzero(np.asarray(chunk.sample_weight) != 0.0)
+            if len(kept) < len(chunk.sample_weight):
+                chunk = taken(chunk, kept, chunk.start)
+        if len(chunk):
+            yield chunk
 
 
 def _chunks(model: Any, part: Part, block: Any, way: Way, begin: int) -> Iterator[Chunk]:
@@ -149,15 +160,13 @@ def sample(model: Any, part: Part, block: Any, way: Way, rows: int, places: int,
     """Return some rows of a part, from several places where they can be gone to; None if it has none."""
     if part.rows == 0:
         return None
-    known = way.kind == "files" and way.counted and part.rows is not None
-    places = min(places, part.rows or 1) if known else 1
+    known = way.kind == "files" and way.counted and part.rows is not None and part.rows > 2 * rows
+    places = places if known else 1  # each of them has more rows than are taken from it
     found: list[Chunk] = []
     share = -(-rows // places)
     for place in range(places):
         held = 0
-        for chunk in whole_sequences(model, _chunks(model, part, block, way, place * (part.rows or 0) // places)):
-            if not len(chunk):
-                continue
+        for chunk in _weighty(whole_sequences(model, _chunks(model, part, block, way, place * (part.rows or 0) // places))):
             found.append(_some(model, chunk, share - held, key, spread=way.kind != "files"))
             held += len(found[-1])
             if held >= share:

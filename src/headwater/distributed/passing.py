@@ -78,9 +78,17 @@ class Passes:
 
 def begin(passes: Passes, blank: bytes, key: int, learner: Learner) -> Any:
     """Return a model at the parameters that `fit` would begin with: found on the same rows, by a worker."""
-    cluster, plan = passes.cluster, passes.plan
     outlines = _outlines(passes, blank, learner)
-    numbers = passes.numbers
+    while True:
+        found = _begun(passes, blank, key, learner, outlines)
+        if isinstance(found, bytes):
+            return from_bytes(found, **passes.cluster.functions)
+        passes.missed(found)
+
+
+def _begun(passes: Passes, blank: bytes, key: int, learner: Learner, outlines: dict[int, Any]) -> Any:
+    """Return the bytes of such a model, or the parts that could not be read."""
+    cluster, plan, numbers = passes.cluster, passes.plan, passes.numbers
     sizes = np.array([outlines[number].rows for number in numbers])
     n, firsts = int(sizes.sum()), np.cumsum(sizes) - sizes
     least = learner.model.n_components
@@ -103,7 +111,7 @@ def begin(passes: Passes, blank: bytes, key: int, learner: Learner) -> Any:
             picks.append(cluster.task(tasks.picked, blank, plan.parts[number], plan.blocks[number], plan.way, own))
     width = max(outlines[number].width for number in numbers)
     root = cluster.task(tasks.begun, blank, picks, sequences, width, key)
-    return from_bytes(cluster.computed(root, picks, Step("starting")), **cluster.functions)
+    return cluster.computed(root, picks, Step("starting"))
 
 
 def _outlines(passes: Passes, blank: bytes, learner: Learner) -> dict[int, Any]:
@@ -113,13 +121,13 @@ def _outlines(passes: Passes, blank: bytes, learner: Learner) -> dict[int, Any]:
     known = plain and plan.way.kind == "files" and plan.rows is not None
     if known:
         return {part.number: tasks.Outline(part.rows or 0, learner.width, NO_LABELS, NO_LABELS) for part in plan.parts}
-    jobs = [
-        cluster.task(tasks.outlined, blank, part, block, plan.way) for part, block in zip(plan.parts, plan.blocks, strict=True)
-    ]
-    gathered = cluster.computed(cluster.task(tasks.listed, jobs), jobs, Step("looking"))
+    numbers = passes.numbers
+    jobs = [cluster.task(tasks.outlined, blank, plan.parts[at], plan.blocks[at], plan.way) for at in numbers]
+    names = [plan.parts[at].name for at in numbers]
+    gathered = cluster.computed(cluster.task(tasks.listed, jobs), jobs, Step("looking"), names)
     passes.missed([one for one in gathered if isinstance(one, Unread)])
     nothing = tasks.Outline(0, 0, NO_LABELS, NO_LABELS)
-    return {number: one or nothing for number, one in enumerate(gathered) if not isinstance(one, Unread)}
+    return {at: one or nothing for at, one in zip(numbers, gathered, strict=True) if not isinstance(one, Unread)}
 
 
 def pass_over(

@@ -74,8 +74,8 @@ def _names(data: Any) -> list[str]:
             f"data must be names of files or a collection of Dask (array, dataframe or bag), got {type(data).__name__}: rows "
             f"at hand are learned by fit, or wrapped by dask.array.from_array"
         )
-    if not named:
-        raise ValueError("data must name at least one file, got none")
+    if not named or not all(str(one) for one in named):
+        raise ValueError(f"data must name at least one file, got {'an empty name' if named else 'none'}")
     if any(str(one) == "-" for one in named):
         raise ValueError("standard input is read by one process: leave the cluster out, or name files")
     # Workers may have been started elsewhere: a name means what it means here.

@@ -112,8 +112,7 @@ def one_round(
         state, _ = grown(learner, base._state, sums.from_bytes(message.data, learner, Delta))
         state = blended(base._state, state)
         if turn:
-            progress = replace(state.progress, rows_seen=before.rows_seen, weight_seen=before.weight_seen)
-            state = refreshed(learner, replace(state, progress=progress))
+            state = refreshed(learner, replace(state, progress=replace(before, folds=state.progress.folds)))
         base._set(state, learner)
         if watched is not None and message.usual is not None and message.usual.scored:
             rounds = [(one.rows, one.score) for one in (*watched, done)]

@@ -92,6 +92,19 @@ class Cluster:
             futures = self.client.compute([*leaves, root])
         end, parts = futures[-1], dict(enumerate(futures[:-1]))
         del futures  # what nobody holds is let go as soon as it was added
+        try:
+            failed = self._watched(end, parts, step)
+            found = self._result(end, [names[at] for at in failed if names] if leaves else names)
+        finally:
+            # Whoever holds on to an exception holds on to futures, and so lets tasks go on that nobody wants.
+            for future in (end, *parts.values()):
+                future.release()
+        if isinstance(found, Refusal):
+            raise found.error from None
+        return found
+
+    def _watched(self, end: Any, parts: dict[int, Any], step: Step) -> list[int]:
+        """Wait for a task, and tell of those it stands on; return which of them have failed."""
         failed: list[int] = []
         looked, alone = time.monotonic(), None
         self.tell(step)
@@ -103,18 +116,11 @@ class Cluster:
             for at in over:
                 del parts[at]
             if over:
-                self.tell(replace(step, done=len(leaves) - len(parts)))
+                self.tell(replace(step, done=step.parts - len(parts)))
             if time.monotonic() - looked > LONELY:
                 looked, alone = time.monotonic(), self._lonely(alone)
-        failed += [at for at, future in parts.items() if future.status == "error"]
-        self.tell(replace(step, done=len(leaves)))
-        try:
-            found = self._result(end, [names[at] for at in failed if names] if leaves else names)
-        finally:
-            end.release()  # exceptions on the way may hold on to it
-        if isinstance(found, Refusal):
-            raise found.error from None
-        return found
+        self.tell(replace(step, done=step.parts))
+        return failed + [at for at, future in parts.items() if future.status == "error"]
 
     def _result(self, future: Any, failed: Sequence[str]) -> Any:
         from distributed import KilledWorker

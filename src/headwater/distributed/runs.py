@@ -14,7 +14,7 @@ import numpy as np
 
 from headwater.checkpoints import RECORD, Checkpoint, Position
 from headwater.distributed import tasks
-from headwater.distributed.identities import parameters_of
+from headwater.distributed.identities import checked_more, parameters_of
 from headwater.distributed.messages import GIVEN, Unread, blank_to_bytes
 from headwater.distributed.parts import Plan
 from headwater.distributed.passing import Passes, begin, pass_over
@@ -31,7 +31,7 @@ from headwater.models.start import Climb
 SAMPLED = 32  # parts that a sample is taken from, at most
 PLACES = 8  # that it is taken from, where files can be gone into
 STARTS = 3  # that compete, each on rows of its own, judged on others
-COUNTED = 0.5  # what rows of the sample count: they come again
+COUNTED = 0.1  # what rows of the sample count: they come again
 
 REFUSE, LEAVE_OUT = "refuse", "leave out"
 
@@ -92,7 +92,7 @@ class Run:
             turns, most = self._amount(learner)
             if turns and not trace:
                 found, gone = self._streamed(learner, found, turns, gone)
-            if most:
+            if most or not turns:
                 found, gone = self._passed(learner, found, most, gone, trace)
             if self.kept is not None:
                 self._keep(found, gone, complete=True)
@@ -193,7 +193,7 @@ class Run:
                 self._keep(best[0], Gone(1, 0, passes.rounds, passes.unread, run + 1, best[2]), best[1])
         assert best is not None
         found, trace, converged = best
-        found._conclude(Climb(None, None, tuple(trace), converged), converged)  # type: ignore[arg-type]
+        found._conclude(Climb(None, None, tuple(trace), converged), converged or not most)  # type: ignore[arg-type]
         return found, Gone(1, 0, passes.rounds, passes.unread)
 
     # Faults
@@ -221,14 +221,12 @@ class Run:
         if resumed is None:
             return found, Gone(), [], False
         model, position = resumed
-        more = self.kept.more
+        more = checked_more(self.kept.more, self.kept.path, len(self.plan.parts), self.own.n_init)
         for name in ("own", "blank"):
             self.__dict__.pop(name, None)
-        self.key = int(more["key"])  # which was drawn, unless random_state is a number
-        unread = tuple(Unread(*one) for one in more["unread"])
-        report = DistributedReport.from_dict(more["report"])
-        gone = Gone(position.passes, position.rows, report.rounds, unread, int(more["runs"]), bool(more["converged"]))
-        return model, gone, [float(one) for one in more["trace"]], position.complete
+        self.key = more.key  # which was drawn, unless random_state is a number
+        gone = Gone(position.passes, position.rows, more.rounds, more.unread, more.runs, more.converged)
+        return model, gone, list(more.trace), position.complete
 
     def _note_missing(self, error: UnreadError) -> None:
         """Keep in the checkpoint that a file could not be read between two passes: mended, it may look like another one."""

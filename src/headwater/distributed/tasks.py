@@ -152,9 +152,8 @@ def measured(blank: bytes, functions: Functions, part: Part, block: Any, way: Wa
 
     def read() -> int | None:
         for chunk in chunks(model, part, block, way):
-            if len(chunk):
-                check_companions(model, chunk)
-                return int(model._taken(True, **gathering.by_sequence(first_rows(model, chunk)))[1].width)
+            check_companions(model, chunk)
+            return int(model._taken(True, **gathering.by_sequence(first_rows(model, chunk)))[1].width)
         return None
 
     return _told(part, read)
@@ -199,12 +198,12 @@ def picked(blank: bytes, functions: Functions, part: Part, block: Any, way: Way,
 
 
 @answered
-def begun(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any, width: int, key: int) -> bytes:
-    """Return a model at the parameters that passes over all rows begin with, found on some of them."""
+def begun(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any, width: int, key: int) -> Any:
+    """Return a model at the parameters that passes over all rows begin with, found on some of them; or what was not read."""
     model = blank_from_bytes(blank, functions)
     unread = [one for one in picks if isinstance(one, Unread)]
     if unread:
-        raise OSError(unread[0].sentence)
+        return unread
     batch, head = joined([one for one, _ in picks]), picks[0][1]
     if numbers is not None:
         batch = replace(batch, sequences=numbers)
@@ -249,8 +248,6 @@ def learn(
         scored = weighed = 0.0
         monitor = Monitor(model, History()) if watched else None
         for chunk in chunks(model, part, block, way):
-            if not len(chunk):
-                continue
             if monitor is not None:
                 monitor.learn(chunk)
             elif model._scores_by_learning and model._scored_share == 1.0:
