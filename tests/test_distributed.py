@@ -535,12 +535,19 @@ def test_nonsense_is_refused_in_a_sentence(clusters, case):
 def test_a_model_and_a_client_must_be_such(clusters):
     with pytest.raises(TypeError, match="model must be a headwater model, got str"):
         fit(clusters, "gaussian", small())
-    with pytest.raises(TypeError, match="client must be a distributed.Client, or the address of a scheduler, got int"):
+    with pytest.raises(TypeError, match=r"client must be a distributed\.Client, or the address of a scheduler, got int"):
         hw.distributed.fit(hw.GaussianMixture(2), small(), client=3)
     with pytest.raises(ValueError, match="a cluster must be 'local'"):
         hw.distributed.fit(hw.GaussianMixture(2), small(), client="here")
     with pytest.raises(ValueError, match="half_life forgets in the order of one stream"):
         fit(clusters, hw.GaussianMixture(2, half_life=9.0), small())
+
+
+def test_files_may_be_empty(clusters, tmp_path):
+    files(tmp_path, write_parquet, 3)
+    write_parquet(tmp_path / "part-1.parquet", np.empty((0, 3)))
+    write_parquet(tmp_path / "part9.parquet", np.empty((0, 3)))
+    assert fit(clusters, model_of("gaussian", "auto"), str(tmp_path / "part*")).n_samples_seen_ == sum(SIZES[:3])
 
 
 def test_partitions_may_be_empty(clusters):
@@ -557,12 +564,15 @@ def test_partitions_may_be_empty(clusters):
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
-    [(with_nan, "NaN"), (lambda rows: rows[:, :2], "2 features"), (lambda rows: rows[0], "2-dimensional|2D|one dimension")],
+    [(with_nan, "NaN"), (lambda rows: rows[:, :2], "2 features|2 columns"), (lambda rows: rows[:, 0], "two dimensions")],
     ids=["NaN", "narrow", "flat"],
 )
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", [1, 2])
 def test_a_partition_that_makes_no_sense_is_named(clusters, change, sentence, number):
-    with pytest.raises(ValueError, match=sentence) as error:
-        fit(clusters, model_of("gaussian", "auto"), spoilt(change, number))
-    assert f"partition {number} of the array" in str(error.value)
-    assert error.value.model.n_samples_seen_ == 120 - (40, 30, 50)[number]
+    for word in ("auto", "em"):
+        with pytest.raises(hw.distributed.UnreadError, match=sentence) as error:
+            fit(clusters, model_of("gaussian", word), spoilt(change, number))
+        assert f"partition {number} of the array" in str(error.value)
+        assert len(error.value.unread) == 1
+        if word == "auto":
+            assert error.value.model.n_samples_seen_ == 120 - (40, 30, 50)[number]

@@ -50,6 +50,8 @@ def _chunks(model: Any, part: Part, block: Any, way: Way, begin: int) -> Iterato
     if way.kind == "arrays":
         yield from _slices(model, block)
         return
+    if part.rows == 0 or (block is not None and not len(block)):
+        return  # a stream would not know what its columns are
     source = part.path if block is None else rows_of(way.kind, block)
     end = None if part.rows is None else part.start + part.rows
     opened = stream(source, like=way.schema, chunk_rows=way.chunk_rows, prefetch=False, **way.options)
@@ -103,6 +105,8 @@ def check_companions(model: Any, chunk: Chunk) -> None:
 
 def sample(model: Any, part: Part, block: Any, way: Way, rows: int, key: int) -> Chunk | None:
     """Return some rows of a part, from several places where they can be gone to; None if it has none."""
+    if part.rows == 0:
+        return None
     places = range(1)
     if way.kind == "files" and way.counted and part.rows is not None:
         size = -(-part.rows // way.chunk_rows)

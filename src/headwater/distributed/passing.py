@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from headwater.distributed import tasks
-from headwater.distributed.messages import Message, Unread
+from headwater.distributed.messages import Message, Unread, blank_from_bytes
+from headwater.distributed.parts import Part
 from headwater.distributed.planning import Plan
 from headwater.distributed.rounds import told
 from headwater.distributed.running import Cluster
@@ -120,8 +121,18 @@ def _outlines(passes: Passes, blank: bytes, learner: Learner) -> dict[int, Any]:
         cluster.task(tasks.outlined, blank, part, block, plan.way) for part, block in zip(plan.parts, plan.blocks, strict=True)
     ]
     gathered = cluster.computed(cluster.task(tasks.listed, jobs), jobs, Step("looking"))
+    if not blank_from_bytes(blank, cluster.functions)._takes_symbols:  # of which a part may have some
+        gathered = [_as_wide(one, part, learner.width) for one, part in zip(gathered, plan.parts, strict=True)]
     passes.missed([one for one in gathered if isinstance(one, Unread)])
     return {number: one for number, one in enumerate(gathered) if not isinstance(one, Unread)}
+
+
+def _as_wide(found: Any, part: Part, width: int) -> Any:
+    """Return what is known of a part, or say that it has other columns."""
+    if isinstance(found, Unread) or not found.rows or found.width == width:
+        return found
+    sentence = f"{part.name} cannot be learned: its rows have {found.width} columns, and those of others {width}"
+    return Unread(part.number, part.name, sentence)
 
 
 def pass_over(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -76,7 +77,10 @@ def sampled(blank: bytes, functions: Functions, part: Part, block: Any, way: Way
     model = blank_from_bytes(blank, functions)
 
     def read() -> Any:
-        return sample(model, part, block, way, rows, key)
+        found = sample(model, part, block, way, rows, key)
+        if found is not None:
+            model._taken(True, **found)  # or it is refused, here where its name is known
+        return found
 
     return _told(part, read)
 
@@ -88,6 +92,10 @@ def started(blank: bytes, functions: Functions, samples: Sequence[Any], weight: 
     if not together:
         unread = [one.sentence for one in samples if isinstance(one, Unread)]
         raise ValueError(unread[0] if unread else "the data has no rows")
+    # Those of another width are told of when they are to be learned.
+    shapes = Counter(one.X.shape[1:] for one in together)
+    if not hasattr(together[0].X, "tocsr"):
+        together = [one for one in together if one.X.shape[1:] == shapes.most_common(1)[0][0]]
     with one_blas_thread():
         model.warm_start_from(**gathering.joined(together), weight=weight)
     return to_bytes(model)
