@@ -19,15 +19,16 @@ class Truth:
     means: Array
     covariances: Array
 
-    def sample(self, rows: int, rng: np.random.Generator) -> Array:
-        """Draw rows in random order."""
+    def sample(self, rows: int, rng: np.random.Generator, *, shuffled: bool = True) -> Array:
+        """Draw rows in random order, or component after component."""
         counts = rng.multinomial(rows, self.weights)
         factors = np.linalg.cholesky(self.covariances)
         parts = [
             rng.standard_normal((count, mean.size)) @ factor.T + mean
             for count, mean, factor in zip(counts, self.means, factors, strict=True)
         ]
-        return np.concatenate(parts)[rng.permutation(rows)]
+        drawn = np.concatenate(parts)
+        return drawn[rng.permutation(rows)] if shuffled else drawn
 
 
 def make_truth(n_components: int, width: int, rng: np.random.Generator, sep: float = 0.8) -> Truth:

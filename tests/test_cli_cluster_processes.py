@@ -127,7 +127,7 @@ def test_certificates_open_a_cluster_that_is_closed_to_others(tmp_path, capsys, 
         "dashboard_address": "127.0.0.1:0",
     }
     ask = ["fit", "gaussian", str(tmp_path / "a.npy"), "-k", "2", "--json", "--cluster"]
-    with LocalCluster(1, 1, security=security, **options) as cluster:
+    with LocalCluster(security=security, **options) as cluster:
         address = cluster.scheduler_address
         assert address.startswith("tls://")
         own = ["--tls-ca-file", "ca.pem", "--tls-cert", "own.pem", "--tls-key", "own.key"]

@@ -93,11 +93,9 @@ def test_exact_passes_take_weights(clusters):
     data, weighed = dask.array.from_array(rows, chunks=cuts), dask.array.from_array(weights, chunks=100)  # is cut like the rows
     given = {"init_params": "random", "max_iter": 4}
     with pytest.warns(ConvergenceWarning):
-        found = fit(clusters, model_of("gaussian", "em", **given), data, sample_weight=weighed.rechunk((SIZES,)))
+        found = fit(clusters, model_of("gaussian", "em", **given), data, sample_weight=weighed)
     with pytest.warns(ConvergenceWarning):
         assert_equal_to_rounding(found, model_of("gaussian", "em", **given).fit(rows, sample_weight=weights))
-    with pytest.raises(ValueError, match="sample_weight must be a dask array of one dimension, cut like the rows"):
-        fit(clusters, model_of("gaussian", "em"), data, sample_weight=weighed)
 
 
 def table(rows, number=5, **columns):
@@ -499,7 +497,7 @@ def with_nan(rows):
 
 NONSENSE = {
     "an array at hand": (lambda: np.zeros((9, 2)), {}, TypeError, "data must be names of files or a collection of Dask"),
-    "no files": (lambda: [], {}, TypeError, "data must be names of files"),
+    "no files": (lambda: [], {}, ValueError, "data must name at least one file, got none"),
     "a pattern of nothing": (lambda: "nowhere/*.parquet", {}, FileNotFoundError, "nowhere.* matches no file"),
     "an empty array": (lambda: dask.array.zeros((0, 3)), {}, ValueError, "the data has no rows"),
     "one row": (lambda: small()[:1], {}, ValueError, "at least 2 rows, one for each component, got 1"),
@@ -510,7 +508,7 @@ NONSENSE = {
     "no such column": (lambda: table(np.zeros((40, 2))), {"weight": "mass"}, ValueError, "mass"),
     "no such option": (lambda: table(np.zeros((40, 2))), {"wieght": "a"}, TypeError, "wieght"),
     "options of an array": (small, {"columns": ["a"]}, ValueError, "columns is for files, dataframes and bags"),
-    "numbers in a bag": (lambda: dask.bag.from_sequence([1, 2, 3]), {}, ValueError, "must hold texts, got 1"),
+    "numbers in a bag": (lambda: dask.bag.from_sequence([1, 2, 3]), {}, TypeError, "a bag must hold texts, records, rows"),
     "weights at hand": (small, {"sample_weight": np.ones(80)}, ValueError, "sample_weight must be a dask array"),
     "a target for nobody": (small, {"y": small()[:, 0]}, ValueError, "GaussianMixture does not learn from y"),
     "rounds": (small, {"rounds": 0}, ValueError, "rounds must be a whole number of at least 1 or 'auto', got 0"),
@@ -535,7 +533,7 @@ def test_nonsense_is_refused_in_a_sentence(clusters, case):
 def test_a_model_and_a_client_must_be_such(clusters):
     with pytest.raises(TypeError, match="model must be a headwater model, got str"):
         fit(clusters, "gaussian", small())
-    with pytest.raises(TypeError, match=r"client must be a distributed\.Client, or the address of a scheduler, got int"):
+    with pytest.raises(TypeError, match="client must be a client or a cluster of Dask, or the address of one, got int"):
         hw.distributed.fit(hw.GaussianMixture(2), small(), client=3)
     with pytest.raises(ValueError, match="a cluster must be 'local'"):
         hw.distributed.fit(hw.GaussianMixture(2), small(), client="here")

@@ -17,8 +17,9 @@ from headwater.chunk import Chunk
 from headwater.cli.models import check_companions, entry_of
 from headwater.cli.options import Reading
 from headwater.cli.scoring import scorer
-from headwater.cli.settings import learner_of, make_model
+from headwater.cli.settings import make_model
 from headwater.cli.stopping import undone_when_stopped
+from headwater.registry import learner_of
 from headwater.streams.gathering import by_sequence, gathered, taken
 from headwater.streams.whole import whole_sequences
 

@@ -13,8 +13,8 @@ from headwater.cli.failures import tell, usage
 from headwater.cli.models import check_companions
 from headwater.cli.options import Talk
 from headwater.cli.progress import Watch, progress, share_read
-from headwater.cli.settings import learner_of
 from headwater.cli.stopping import parts_removed
+from headwater.registry import learner_of
 from headwater.streams.gathering import by_sequence, gathered
 from headwater.streams.whole import whole_sequences
 

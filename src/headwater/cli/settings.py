@@ -11,7 +11,7 @@ from typing import Any
 
 from headwater.cli.failures import usage
 from headwater.cli.wording import OPTIONS
-from headwater.registry import Entry
+from headwater.registry import Entry, learner_of
 
 
 def parsed(text: str) -> Any:
@@ -87,16 +87,6 @@ def growing(entry: Entry, vocabulary: str | None, given: Sequence[str]) -> list[
     if "vocabulary" not in signature(entry.kind).parameters:
         raise usage(f"{entry.word} cannot take up new words: leave out --vocabulary open, or give a number to hash words to")
     return [*given, "vocabulary=open"]
-
-
-def learner_of(model: Any, **changed: Any) -> Any:
-    """Return what the parameters of a model describe, whatever the data will be, or refuse them.
-
-    Lists of numbers belong to the columns of the data, which nobody knows yet: they are left out.
-    """
-    defaults = {name: one.default for name, one in signature(type(model)).parameters.items()}
-    given = {name: value for name, value in model.get_params(deep=False).items() if not isinstance(value, (list, tuple, dict))}
-    return type(model)(**{**defaults, **given, **changed})._make_learner(2 + type(model)._target_columns)
 
 
 def _algorithm(word: Any, values: Mapping[str, Any]) -> Any:

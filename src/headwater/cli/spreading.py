@@ -26,10 +26,12 @@ def learn_on_cluster(
 ) -> Any:
     """Return a model that the workers of a cluster have learned; names of data are theirs to look up."""
     import headwater.distributed
+    from headwater.distributed.fitting import check_call
 
     asked = reading.asked(seed=seed, like=like, learns=True)
     asked.pop("like", None)  # a model that goes on is read after by itself
     _check_reading(model, reading, asked)
+    check_call(model, machines.number_of_rounds(), effort.passes, like is not None, machines.part_rows, reading=asked)
     title = f"starting workers ({machines.cluster})" if machines.here else f"connecting to {machines.cluster}"
     with (
         steps(talk, title) as watch,

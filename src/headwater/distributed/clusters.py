@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext
@@ -86,6 +88,8 @@ def connect(where: str = "local", security: Any = None) -> Iterator[Any]:
 
 
 def _started(workers: int, security: Any, loop: Any) -> Any:
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        sys.exit(1)  # this is a worker, which reads the script that starts workers
     page = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # otherwise a fixed port, open to the network
     try:
         return _library().LocalCluster(
@@ -98,7 +102,12 @@ def _started(workers: int, security: Any, loop: Any) -> Any:
         )
     except (OSError, RuntimeError) as error:
         why = " ".join(str(error).split())[:200]
-        raise ClusterError(f"{workers} worker{'s' * (workers != 1)} could not be started on this machine: {why}") from error
+        if not hasattr(sys.modules.get("__main__"), "__file__"):
+            guard = ""
+        else:
+            guard = "; in a script, put the call under `if __name__ == '__main__':`, since workers begin by reading the script"
+        number = f"{workers} worker{'s' * (workers != 1)}"
+        raise ClusterError(f"{number} could not be started on this machine: {why}{guard}") from error
 
 
 def workers_of(where: str) -> int | None:
@@ -203,5 +212,11 @@ def opened(client: Any) -> Any:
     if client is None or isinstance(client, str):
         return connect(client or "local")
     if not isinstance(client, _library().Client):
-        raise TypeError(f"client must be a distributed.Client, or the address of a scheduler, got {type(client).__name__}")
+        if hasattr(client, "get_client") and hasattr(client, "scheduler_address"):  # a cluster
+            return client.get_client()
+        raise TypeError(f"client must be a client or a cluster of Dask, or the address of one, got {type(client).__name__}")
+    if client.asynchronous:
+        raise TypeError("client must not be asynchronous: fit waits for what workers do")
+    if client.status != "running":
+        raise ClusterError(f"the client is {client.status}, and should be running: make a new one")
     return nullcontext(client)

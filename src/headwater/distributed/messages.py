@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 from headwater.estimators.saving import estimator_named
 from headwater.estimators.stored_parameters import read_parameter, write_parameter
 from headwater.estimators.stored_results import RESULTS
+from headwater.history import Window
 from headwater.storage import container
 from headwater.storage.trees import Reader, Writer
 
@@ -26,10 +28,31 @@ class Unread:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """What was wrong, as a task tells it that was not to be raised on a worker: it would be logged there, and tried again."""
+
+    error: Exception
+
+
+def answered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function return what is wrong with the data or the model instead of raising it."""
+
+    @wraps(function)
+    def answer(*given: Any) -> Any:
+        try:
+            return function(*given)
+        except (ValueError, TypeError, OSError, ImportError) as error:
+            return Refusal(error.with_traceback(None))
+
+    return answer
+
+
+@dataclass(frozen=True)
 class Message:
     """What some parts yield: bytes of sums, empty if there are none; rows, their weight, and the sum of their scores.
 
-    `merged` bytes went from one task to another to make it, `path` of them one after the other, in `largest` at a time.
+    `usual` are scores of rows before they were learned, if they are wanted. `merged` bytes went from one task to another to
+    make it, `path` of them one after the other, in `largest` at a time.
     """
 
     data: bytes = b""
@@ -37,6 +60,7 @@ class Message:
     weight: float = 0.0
     score: float = 0.0
     unread: tuple[Unread, ...] = ()
+    usual: Window | None = None
     merged: int = 0
     path: int = 0
     largest: int = 0

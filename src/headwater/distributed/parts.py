@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +17,6 @@ from headwater.streams import gathering, stream
 from headwater.streams.shuffling import taken
 from headwater.streams.whole import whole_sequences
 
-PLACES = 4  # of a part, from which a sample of it is taken
 CHUNK_BYTES = 2**22
 
 
@@ -34,11 +35,48 @@ class Part:
 class Way:
     """How chunks are made of what is read: by a stream like others, with these options, or of arrays as they are."""
 
-    kind: str  # "files", "frames", "texts" or "arrays"
+    kind: str  # "files", "frames", "records", "texts", "arrays", "rows" or "sequences"
     schema: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     chunk_rows: int = 0
     counted: bool = False  # whether places in a file can be gone to
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Parts, how each is read, the values that Dask makes for them (None for files), and what tells this data from other.
+
+    Of files that is their names, rows, bytes and times of change. `again` are those of them that could not be read before,
+    and the rows that they were then said to have.
+    """
+
+    parts: tuple[Part, ...]
+    blocks: tuple[Any, ...]
+    way: Way
+    token: str = ""
+    files: tuple[tuple[Any, ...], ...] = ()
+    again: Mapping[str, int | None] = field(default_factory=dict)
+
+    def missing(self, numbers: Sequence[int]) -> dict[str, int | None]:
+        """Return the files of parts that could not be read, with those that could not be read before."""
+        paths = {self.parts[number].path for number in numbers}
+        return {**self.again, **{path: rows for path, rows, *_ in self.files if path in paths}}
+
+    def identity(self, again: Mapping[str, int | None]) -> dict[str, Any]:
+        """Return what tells this data from other, whatever becomes of some files."""
+        files = [[path, again[path], None, None] if path in again else [path, *more] for path, *more in self.files]
+        cuts = [[part.path, part.start, part.rows] for part in self.parts]
+        return {"data": self.token or _digest([files, cuts]), "way": _digest(repr(self.way)), "parts": len(self.parts)}
+
+    @property
+    def rows(self) -> int | None:
+        """Rows in all, if they are known."""
+        known = [part.rows for part in self.parts]
+        return None if None in known else sum(known)  # type: ignore[arg-type]
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
 def chunks(model: Any, part: Part, block: Any, way: Way) -> Iterator[Chunk]:
@@ -47,31 +85,37 @@ def chunks(model: Any, part: Part, block: Any, way: Way) -> Iterator[Chunk]:
 
 
 def _chunks(model: Any, part: Part, block: Any, way: Way, begin: int) -> Iterator[Chunk]:
-    if way.kind == "arrays":
-        yield from _slices(model, block)
+    if way.kind == "sequences":
+        held = [np.asarray(one) for one in block if len(one)]
+        if held:
+            yield Chunk(np.concatenate(held), lengths=np.array([len(one) for one in held]))
+        return
+    if way.kind in ("arrays", "rows"):
+        yield from _slices(model, block if way.kind == "arrays" else (np.asarray(list(block)), None, None))
         return
     if part.rows == 0 or (block is not None and not len(block)):
         return  # a stream would not know what its columns are
     source = part.path if block is None else rows_of(way.kind, block)
-    end = None if part.rows is None else part.start + part.rows
     opened = stream(source, like=way.schema, chunk_rows=way.chunk_rows, prefetch=False, **way.options)
-    for chunk in opened.chunks(start_row=part.start + begin):
-        if end is not None and chunk.start >= end:
-            return
-        yield chunk
+    if part.rows is None or not way.counted:
+        yield from opened
+    else:
+        yield from opened.stretch(part.start + begin, part.rows - begin)
 
 
 def rows_of(kind: str, block: Any) -> Any:
     """Return what a stream is made of; a list of texts would be one of names of files."""
+    if kind == "records":
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(list(block))
     return iter(block) if kind == "texts" else block
 
 
 def _slices(model: Any, block: Any) -> Iterator[Chunk]:
     """Cut a partition of an array into chunks; sequences are not cut."""
     X, y, weights = block
-    if isinstance(X, list):  # of sequences
-        X = [np.asarray(one) for one in X]
-        yield Chunk(np.concatenate(X), lengths=np.array([len(one) for one in X]))
+    if not X.shape[0]:
         return
     if model._chained:
         yield Chunk(X, lengths=np.array([len(X)]))
@@ -103,19 +147,17 @@ def check_companions(model: Any, chunk: Chunk) -> None:
         raise ValueError(f"{owner} learns from sequences: name the column that tells them apart by key=")
 
 
-def sample(model: Any, part: Part, block: Any, way: Way, rows: int, key: int) -> Chunk | None:
+def sample(model: Any, part: Part, block: Any, way: Way, rows: int, places: int, key: int) -> Chunk | None:
     """Return some rows of a part, from several places where they can be gone to; None if it has none."""
     if part.rows == 0:
         return None
-    places = range(1)
-    if way.kind == "files" and way.counted and part.rows is not None:
-        size = -(-part.rows // way.chunk_rows)
-        places = range(0, size, max(1, size // PLACES))[:PLACES]
+    known = way.kind == "files" and way.counted and part.rows is not None
+    places = min(places, part.rows or 1) if known else 1
     found: list[Chunk] = []
-    share = -(-rows // len(places))
-    for place in places:
+    share = -(-rows // places)
+    for place in range(places):
         held = 0
-        for chunk in whole_sequences(model, _chunks(model, part, block, way, place * (way.chunk_rows or 1))):
+        for chunk in whole_sequences(model, _chunks(model, part, block, way, place * (part.rows or 0) // places)):
             if not len(chunk):
                 continue
             found.append(_some(model, chunk, share - held, key, spread=way.kind != "files"))

@@ -12,11 +12,11 @@ import numpy as np
 
 from headwater.distributed import tasks
 from headwater.distributed.messages import Message, Unread, blank_from_bytes
-from headwater.distributed.parts import Part
-from headwater.distributed.planning import Plan
+from headwater.distributed.parts import Part, Plan
 from headwater.distributed.rounds import told
 from headwater.distributed.running import Cluster
 from headwater.distributed.steps import Step
+from headwater.estimators.base import RESULTS
 from headwater.estimators.distributed_report import Round
 from headwater.estimators.saving import from_bytes, to_bytes
 from headwater.kernels.mixture import converged
@@ -43,7 +43,6 @@ class Passes:
         self.cluster, self.plan, self.most, self.refuse = cluster, plan, most, refuse
         self.rounds, self.unread = rounds, unread
         self.latest: Any = None  # the model after the last pass that was made
-        self.summary: Any = None  # ... and what that pass has summed up
 
     @property
     def numbers(self) -> list[int]:
@@ -65,6 +64,8 @@ class Passes:
             began = time.perf_counter()
             asked = copy(self.latest or model)
             asked._set(replace(asked._state, reported=parameters), learner)
+            for name in RESULTS:
+                asked.__dict__.pop(name, None)
             data, numbers = to_bytes(asked), self.numbers
             score = self.rounds[-1].score if self.rounds else None
             step = Step("passing", len(self.rounds) + 1, self.most + 1, score=score)
@@ -73,9 +74,7 @@ class Passes:
             if not message.data:
                 raise ValueError("the data has no rows")
             self.rounds = (*self.rounds, told("pass", numbers, message, len(data), began))
-            self.summary = summary = sums.from_bytes(message.data, learner, Summary)
-            # A run that goes on from a checkpoint, which keeps the means, must have the same bits.
-            return replace(summary, statistics=summary.mean.scaled(summary.size))
+            return sums.from_bytes(message.data, learner, Summary)
 
         return summarize
 
@@ -149,10 +148,16 @@ def pass_over(
     statistics it has; another one with an E-step at its parameters.
     """
     learner = model._learner
+    summary = None
+    if before:  # a checkpoint keeps the summary as it is, to the bit
+        summary = model._state.pending
+        model._set(replace(model._state, pending=None), learner)
     start = resumed(learner, model._state)
     summarize = passes.summarizer(model)
     if not streamed and not before:
-        start = Start(start.prior, start.parameters, summarize(start.parameters))
+        summary = summarize(start.parameters)
+    if summary is not None:
+        start = Start(start.prior, start.parameters, summary)
     prior = climbed_prior(learner, start.prior)
     tol = model._patience(start.summary.rows)[1]
     # A run may have been broken off between its last pass and its end.
@@ -160,8 +165,8 @@ def pass_over(
     over = len(gains) > 1 and bool(converged(gains[-1], gains[-2], tol))
 
     def kept(now: Climb) -> None:
-        state = rooted(learner, key, Start(start.prior, now.parameters, passes.summary))
-        keep(replace(state, reported=now.parameters), now)
+        state = rooted(learner, key, Start(start.prior, now.parameters, now.summary))
+        keep(replace(state, reported=now.parameters, pending=now.summary), now)
 
     end = ascend(
         learner.model, climbed_readout(learner), prior, Climb(start.summary, start.parameters, tuple(before), over), summarize,

@@ -13,17 +13,17 @@ import numpy as np
 from headwater.delta import Delta
 from headwater.distributed import tasks
 from headwater.distributed.messages import Message, Unread
-from headwater.distributed.planning import Plan
+from headwater.distributed.parts import Plan
 from headwater.distributed.running import Cluster
 from headwater.distributed.steps import Step
 from headwater.estimators.distributed_report import Round
 from headwater.estimators.saving import to_bytes
-from headwater.learner import grown, rebased, settle
+from headwater.history import History
+from headwater.learner import grown, rebased, refreshed, settle
 from headwater.state import State
 from headwater.storage import sums
 
 ROUNDS = 4
-GROWTH = 2.0  # parts of a round to those of the one before
 TURN_KEYS = 0x2545F4914F6CDD1D  # another pass draws anew
 
 
@@ -46,19 +46,11 @@ Keep = Callable[[Any, Gone], None]
 
 
 def dealt(parts: Sequence[int], rounds: int | str, key: int) -> list[list[int]]:
-    """Deal parts to rounds, from all over the data; each round has twice as many as the one before.
-
-    What the first rounds learn at parameters that are still poor then weighs little in the end.
-    """
+    """Deal parts to rounds, to each from all over the data: what lies side by side may be alike."""
     if rounds == "auto":
         rounds = min(ROUNDS, max(1, len(parts) // 4))
-    number = min(int(rounds), len(parts))
-    sizes = GROWTH ** np.arange(number)
-    shares = np.cumsum(sizes) / sizes.sum()
-    ends = np.maximum(np.round(shares * len(parts)).astype(int), np.arange(1, number + 1))
-    ends = np.minimum(ends, len(parts) - np.arange(number)[::-1])
     order = np.random.default_rng(np.random.SeedSequence((key, len(parts)))).permutation(len(parts))
-    return [sorted(parts[at] for at in some) for some in np.split(order, ends[:-1])]
+    return [sorted(parts[at] for at in some) for some in np.array_split(order, min(int(rounds), len(parts)))]
 
 
 def stream_parts(
@@ -81,28 +73,53 @@ def stream_parts(
                 "learning", len(gone.rounds) + 1, turns * len(rounds), rows=sum(one.rows for one in gone.rounds),
                 score=None if np.isnan(score) else score,
             )  # fmt: skip
-            model, done, unread = one_round(cluster, plan, model, rounds[number], step, turn)
             over = number + 1 == len(rounds)
+            model, done, unread = one_round(
+                cluster, plan, model, rounds[number], step, turn, gone.rounds if over and turns == 1 else None
+            )
             gone = Gone(turn + over, 0 if over else number + 1, (*gone.rounds, done), (*gone.unread, *unread))
             keep(model, gone)
     return model, gone
 
 
 def one_round(
-    cluster: Cluster, plan: Plan, model: Any, numbers: Sequence[int], step: Step, turn: int = 0
+    cluster: Cluster,
+    plan: Plan,
+    model: Any,
+    numbers: Sequence[int],
+    step: Step,
+    turn: int = 0,
+    watched: Sequence[Round] | None = None,
 ) -> tuple[Any, Round, tuple[Unread, ...]]:
-    """Stream some parts from one base, and return the model that has learned what all of them did."""
+    """Stream some parts from one base, and return the model that has learned what all of them did.
+
+    After the first turn, rows come again, and are not more rows. If it is `watched`, scores of rows before they were learned
+    are kept in its history, after those of the rounds before.
+    """
     began = time.perf_counter()
     learner = model._learner
     base = copy(model)
     settled = rebased(settle(learner, model._state))
     base._set(settled, learner)
     data = to_bytes(base)
-    message: Message = cluster.reduced(tasks.learn, Delta, data, plan, numbers, step, turn * TURN_KEYS)
+    before = base._state.progress
+    at_hand = before.weight_seen if turn else np.inf
+    message: Message = cluster.reduced(
+        tasks.learn, Delta, data, plan, numbers, step, turn * TURN_KEYS, at_hand, watched is not None
+    )
+    done = told("learning", numbers, message, len(data), began)
     if message.data:
         state, _ = grown(learner, base._state, sums.from_bytes(message.data, learner, Delta))
-        base._set(blended(base._state, state), learner)
-    return base, told("learning", numbers, message, len(data), began), message.unread
+        state = blended(base._state, state)
+        if turn:
+            progress = replace(state.progress, rows_seen=before.rows_seen, weight_seen=before.weight_seen)
+            state = refreshed(learner, replace(state, progress=progress))
+        base._set(state, learner)
+        if watched is not None and message.usual is not None and message.usual.scored:
+            rounds = [(one.rows, one.score) for one in (*watched, done)]
+            history = History.of_rounds(rounds, message.usual, state.rows - sum(rows for rows, _ in rounds))
+            base.history_ = history.with_weights(base._shares_now(), state.progress.n_eff, np.nan)
+    return base, done, message.unread
 
 
 def blended(before: State, after: State) -> State:

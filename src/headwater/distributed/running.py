@@ -5,19 +5,20 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
 from headwater.distributed import tasks
 from headwater.distributed.clusters import WAIT, ClusterError
-from headwater.distributed.messages import Message
-from headwater.distributed.planning import Plan
+from headwater.distributed.messages import Message, Refusal
+from headwater.distributed.parts import Plan
 from headwater.distributed.steps import Step
 
-LOOK = 0.05  # seconds from one look at the tasks to the next
+LOOK = 0.1  # seconds from one look at the tasks to the next
 LONELY = 5.0  # ... and at the workers
-RETRIES = 2
 
 Watch = Callable[[Step], None]
 
@@ -35,11 +36,15 @@ class Cluster:
         if self.watch is not None:
             self.watch(step)
 
-    def task(self, function: Callable[..., Any], first: Any, *given: Any) -> Any:
-        """Return a task that is still to be run, with what the functions among the parameters of the model are."""
+    def plain(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Return a task that is still to be run."""
         from dask.delayed import delayed
 
-        return delayed(function, pure=False)(first, dict(self.functions), *given)
+        return delayed(function, pure=False)(*given)
+
+    def task(self, function: Callable[..., Any], first: Any, *given: Any) -> Any:
+        """Return a task that is still to be run, with what the functions among the parameters of the model are."""
+        return self.plain(function, first, dict(self.functions), *given)
 
     def reduced(
         self,
@@ -75,32 +80,40 @@ class Cluster:
                 named(tasks.added, f"added-{height}-{at}")(held, functions, *pair, kind) if len(pair) == 2 else pair[0]
                 for at, pair in enumerate(pairs)
             ]
-        found: Message = self.computed(level[0], leaves, step)
+        names = [plan.parts[number].name for number in numbers]
+        found: Message = self.computed(level[0], leaves, step, names)
         return found
 
-    def computed(self, root: Any, leaves: Sequence[Any], step: Step) -> Any:
-        """Return the value of a task; those it stands on are counted as they are done."""
+    def computed(self, root: Any, leaves: Sequence[Any] = (), step: Step | None = None, names: Sequence[str] = ()) -> Any:
+        """Return the value of a task; those it stands on are counted as they are done, and have names for sentences."""
+        step = replace(step or Step("looking"), parts=len(leaves))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")
-            futures = self.client.compute([*leaves, root], retries=RETRIES)
-        end, parts = futures[-1], futures[:-1]
-        del futures
-        done = 0
+            futures = self.client.compute([*leaves, root])
+        end, parts = futures[-1], dict(enumerate(futures[:-1]))
+        del futures  # what nobody holds is let go as soon as it was added
+        failed: list[int] = []
         looked, alone = time.monotonic(), None
-        self.tell(replace(step, parts=len(leaves)))
+        self.tell(step)
         while not end.done():
-            time.sleep(LOOK)
-            over = sum(future.done() for future in parts)
-            parts = [future for future in parts if not future.done()]
+            with suppress(TimeoutError):
+                end.exception(timeout=LOOK)
+            over = [at for at, future in parts.items() if future.done()]
+            failed += [at for at in over if parts[at].status == "error"]
+            for at in over:
+                del parts[at]
             if over:
-                done += over
-                self.tell(replace(step, done=done, parts=len(leaves)))
+                self.tell(replace(step, done=len(leaves) - len(parts)))
             if time.monotonic() - looked > LONELY:
                 looked, alone = time.monotonic(), self._lonely(alone)
-        self.tell(replace(step, done=len(leaves), parts=len(leaves)))
-        return self._result(end)
+        failed += [at for at, future in parts.items() if future.status == "error"]
+        self.tell(replace(step, done=len(leaves)))
+        found = self._result(end, [names[at] for at in failed if names] if leaves else names)
+        if isinstance(found, Refusal):
+            raise found.error from None
+        return found
 
-    def _result(self, future: Any) -> Any:
+    def _result(self, future: Any, failed: Sequence[str]) -> Any:
         from distributed import KilledWorker
 
         try:
@@ -110,6 +123,12 @@ class Cluster:
                 f"{error.task} ended {error.allowed_failures + 1} workers one after the other, as when memory runs out: make "
                 f"parts smaller, or give workers more memory"
             ) from error
+        except Exception as error:
+            if not failed or isinstance(error, CancelledError):
+                raise
+            # What Dask was to make of it went wrong: parts that cannot be read are told of by the task itself.
+            why = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
+            raise RuntimeError(f"{failed[0]} could not be made: {why}") from error
 
     def _lonely(self, since: float | None) -> float | None:
         """Give up when there has been no worker for a while."""

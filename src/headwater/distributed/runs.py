@@ -5,31 +5,33 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headwater.checkpoints import Checkpoint, Position
+from headwater.checkpoints import RECORD, Checkpoint, Position
 from headwater.distributed import tasks
 from headwater.distributed.identities import parameters_of
 from headwater.distributed.messages import GIVEN, Unread, blank_to_bytes
+from headwater.distributed.parts import Plan
 from headwater.distributed.passing import Passes, begin, pass_over
-from headwater.distributed.planning import Plan
 from headwater.distributed.rounds import Gone, dealt, one_round, stream_parts
 from headwater.distributed.running import Cluster
 from headwater.distributed.steps import Step
 from headwater.estimators import racing
 from headwater.estimators.base import RESULTS
 from headwater.estimators.distributed_report import DistributedReport
-from headwater.estimators.saving import from_bytes
+from headwater.estimators.saving import from_bytes, read
 from headwater.learner import Learner
 from headwater.models.start import Climb
 
 SAMPLED = 32  # parts that a sample is taken from, at most
-COUNTED = 0.1  # what rows of the sample count: they come again
+PLACES = 8  # that it is taken from, where files can be gone into
+STARTS = 3  # that compete, each on rows of its own, judged on others
+COUNTED = 0.5  # what rows of the sample count: they come again
 
 REFUSE, LEAVE_OUT = "refuse", "leave out"
 
@@ -38,9 +40,11 @@ class UnreadError(ValueError):
     """Parts could not be read; `model` has learned all others, and `unread` says what is wrong with each."""
 
     def __init__(self, unread: Sequence[Unread], model: Any = None) -> None:
-        more = f" (and {len(unread) - 1} more parts could not be read)" if len(unread) > 1 else ""
+        others = len(unread) - 1
+        more = f" (and {others} more part{'s' * (others > 1)} could not be read)" if others else ""
         super().__init__(f"{unread[0].sentence}{more}")
         self.unread, self.model = tuple(one.sentence for one in unread), model
+        self.numbers = tuple(one.number for one in unread)
 
 
 @dataclass
@@ -111,7 +115,7 @@ class Run:
         problem: Unread | None = None
         for part, block in zip(self.plan.parts, self.plan.blocks, strict=True):
             task = self.cluster.task(tasks.measured, self.blank, part, block, self.plan.way)
-            width = self.cluster.computed(task, [], Step("looking"))
+            width = self.cluster.computed(task, names=[part.name])
             if isinstance(width, int):
                 return width
             problem = problem or width
@@ -123,8 +127,9 @@ class Run:
         """Stream all parts; or those that could not be read before, if all others were."""
         if found is None:
             found = self._started(learner)
-        for name in RESULTS:
-            found.__dict__.pop(name, None)
+        if not gone.rounds or (gone.unread and gone.turn >= turns):
+            for name in RESULTS:
+                found.__dict__.pop(name, None)
         if gone.unread and gone.turn >= turns:
             missing = [one.number for one in gone.unread]
             found, done, unread = one_round(self.cluster, self.plan, found, missing, Step("learning"))
@@ -144,14 +149,20 @@ class Run:
         own, plan = self.own, self.plan
         rows = 4 * racing.planned(own, learner.width).warm_up if own._auto else learner.warm_up_rows
         number = len(plan.parts)
+        starts = 1 if own._chained or own._takes_sequences or not learner.settings.polish else STARTS
         chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED)).round().astype(int)).tolist()
-        share = -(-rows // len(chosen))
+        share = -(-rows * (starts + (starts > 1)) // len(chosen))
+        places = -(-PLACES // len(chosen))
         jobs = [
-            self.cluster.task(tasks.sampled, self.blank, plan.parts[at], plan.blocks[at], plan.way, share, self.key + at)
+            self.cluster.task(
+                tasks.sampled, self.blank, plan.parts[at], plan.blocks[at], plan.way, share, places, self.key + at
+            )
             for at in chosen
         ]
-        root = self.cluster.task(tasks.started, self.blank, jobs, COUNTED)
-        return from_bytes(self.cluster.computed(root, jobs, Step("starting")), **self.cluster.functions)
+        runs = [self.cluster.task(tasks.started, self.blank, jobs, COUNTED, run, starts) for run in range(starts)]
+        root = self.cluster.task(tasks.best, runs)
+        names = [plan.parts[at].name for at in chosen]
+        return from_bytes(self.cluster.computed(root, jobs, Step("starting"), names), **self.cluster.functions)
 
     # Exact passes
 
@@ -166,11 +177,15 @@ class Run:
             begun = begin(passes, self.blank, self.key + run, learner) if fresh else found
 
             def keep(state: Any, now: Climb, begun: Any = begun, run: int = run) -> None:
-                passes.latest = _with_state(begun, state)
+                passes.latest = _with_state(begun, replace(state, pending=None))
                 if run == 0:  # a file has room for one model, and later runs must not lose the best one so far
-                    self._keep(passes.latest, Gone(1, 0, passes.rounds, passes.unread), now.trace)
+                    self._keep(_with_state(begun, state), Gone(1, 0, passes.rounds, passes.unread), now.trace)
 
-            state, end = pass_over(passes, begun, self.key, trace, learner.algorithm.online, keep)
+            try:
+                state, end = pass_over(passes, begun, self.key, trace, learner.algorithm.online, keep)
+            except UnreadError as error:
+                self._note_missing(error)
+                raise
             reached = (_with_state(begun, state), list(end.trace), end.converged)
             trace = []
             if best is None or (reached[1] or [-np.inf])[-1] > (best[1] or [-np.inf])[-1]:
@@ -215,6 +230,15 @@ class Run:
         report = DistributedReport.from_dict(more["report"])
         gone = Gone(position.passes, position.rows, report.rounds, unread, int(more["runs"]), bool(more["converged"]))
         return model, gone, [float(one) for one in more["trace"]], position.complete
+
+    def _note_missing(self, error: UnreadError) -> None:
+        """Keep in the checkpoint that a file could not be read between two passes: mended, it may look like another one."""
+        if self.kept is not None and self.kept.path.exists():
+            model, extra = read(self.kept.path, **self.cluster.functions)
+            record = extra[RECORD]
+            again = {**record["more"]["again"], **self.plan.missing(error.numbers)}
+            self.kept.identity = {**record["identity"], "data": self.plan.identity(again)}
+            self.kept.write(model, Position(**record["position"]), {**record["more"], "again": again})
 
     def _keep(self, model: Any, gone: Gone, trace: Sequence[float] = (), complete: bool = False) -> None:
         """Write a checkpoint, if there is to be one."""

@@ -14,18 +14,24 @@ from typing import Any
 import numpy as np
 
 from headwater.chunk import Chunk
-from headwater.distributed.messages import Message, Unread, blank_from_bytes
+from headwater.distributed.messages import Message, Refusal, Unread, answered, blank_from_bytes
 from headwater.distributed.parts import Part, Way, check_companions, chunks, first_rows, sample
 from headwater.estimators.saving import from_bytes, to_bytes
+from headwater.history import History
 from headwater.kernels.parallel import one_blas_thread
 from headwater.learner import PART_KEYS, learned, rooted
 from headwater.learner import started as start_on
-from headwater.models.protocol import NO_SCORES
-from headwater.passes import polishes
+from headwater.models.protocol import NO_SCORES, Start
+from headwater.models.start import climb
+from headwater.monitors import Monitor
+from headwater.passes import polishes, resumed
 from headwater.state import NO_LABELS, Batch, Summary, joined
 from headwater.storage import sums
 from headwater.streams import gathering
+from headwater.streams.sentences import NoRows
 
+FEW = 4000  # rows of a sample that is not divided
+PASSES = 20  # over the sample, from parameters that were given
 TRIES = 3  # of a file that cannot be opened: others may come and go
 
 Functions = Mapping[str, Any]
@@ -72,21 +78,27 @@ def decoded(data: bytes, functions: Functions) -> Any:
     return _decoded(data, tuple(sorted(functions.items())))
 
 
-def sampled(blank: bytes, functions: Functions, part: Part, block: Any, way: Way, rows: int, key: int) -> Any:
+def sampled(blank: bytes, functions: Functions, part: Part, block: Any, way: Way, rows: int, places: int, key: int) -> Any:
     """Return some rows of a part, or the sentence that says why there are none."""
     model = blank_from_bytes(blank, functions)
 
     def read() -> Any:
-        found = sample(model, part, block, way, rows, key)
+        found = sample(model, part, block, way, rows, places, key)
         if found is not None:
-            model._taken(True, **found)  # or it is refused, here where its name is known
+            model._taken(True, **found)  # rows that cannot be learned are missing in the sample, and are told of later
         return found
 
     return _told(part, read)
 
 
-def started(blank: bytes, functions: Functions, samples: Sequence[Any], weight: float) -> bytes:
-    """Return a model that stands on some rows of all parts, which count for little: they come again."""
+@answered
+def started(
+    blank: bytes, functions: Functions, samples: Sequence[Any], weight: float, run: int, starts: int
+) -> tuple[bytes, float]:
+    """Return a model that stands on some rows of all parts, which count for little: they come again; and its score on others.
+
+    Of several starts each has its own rows. Labels are too few to be shared.
+    """
     model = blank_from_bytes(blank, functions)
     together = [one for one in samples if one is not None and not isinstance(one, Unread)]
     if not together:
@@ -96,9 +108,41 @@ def started(blank: bytes, functions: Functions, samples: Sequence[Any], weight: 
     shapes = Counter(one.X.shape[1:] for one in together)
     if not hasattr(together[0].X, "tocsr"):
         together = [one for one in together if one.X.shape[1:] == shapes.most_common(1)[0][0]]
+    chunk = judge = gathering.joined(together)
+    if starts > 1 and chunk.labels is None and len(chunk) >= FEW:
+        chunk, judge = (gathering.taken(chunk, slice(first, None, starts + 1)) for first in (run, starts))
+    elif run:
+        return b"", -np.inf
     with one_blas_thread():
-        model.warm_start_from(**gathering.joined(together), weight=weight)
-    return to_bytes(model)
+        model.warm_start_from(**chunk, weight=weight)
+        if not model._learner.settings.polish:
+            _climb(model, chunk)
+        score = 0.0
+        if judge is not chunk:
+            batch, learner = model._taken(False, **judge)
+            scores = learner.model.log_likelihood(model._reading()[1], batch, 1)
+            score = float(np.average(scores, weights=batch.row_weights))
+    return to_bytes(model), score
+
+
+def best(candidates: Sequence[Any], functions: Functions) -> Any:
+    """Return the bytes of the model that scored best, or why there is none."""
+    refused = [one for one in candidates if isinstance(one, Refusal)]
+    return refused[0] if refused else max(candidates, key=lambda one: one[1])[0]
+
+
+def _climb(model: Any, chunk: Chunk) -> None:
+    """Make some passes over the sample from parameters that were given: parts have few rows to correct them by."""
+    learner, state = model._learner, model._state
+    name = learner.algorithm.readout
+    if ("exact", name) not in learner.model.ways:
+        return
+    begun, (batch, _) = resumed(learner, state), model._taken(False, **chunk)
+    summary = learner.model.summarize(begun.parameters, batch, n_threads=1)
+    end = climb(learner.model, name, begun.prior, begun.parameters, summary, batch, PASSES, 1e-3, 1, penalised=False)
+    weight = begun.summary.size / end.summary.size
+    counted = Summary(end.summary.statistics.scaled(weight), 0, begun.summary.size)
+    model._set(rooted(learner, state.key, Start(begun.prior, end.parameters, counted)), learner)
 
 
 def measured(blank: bytes, functions: Functions, part: Part, block: Any, way: Way) -> Any:
@@ -109,8 +153,7 @@ def measured(blank: bytes, functions: Functions, part: Part, block: Any, way: Wa
         for chunk in chunks(model, part, block, way):
             if len(chunk):
                 check_companions(model, chunk)
-                some = first_rows(model, chunk)
-                return int(model._taken(True, **(gathering.by_sequence(some) if model._chained else some))[1].width)
+                return int(model._taken(True, **gathering.by_sequence(first_rows(model, chunk)))[1].width)
         return None
 
     return _told(part, read)
@@ -154,6 +197,7 @@ def picked(blank: bytes, functions: Functions, part: Part, block: Any, way: Way,
     return _told(part, read)
 
 
+@answered
 def begun(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any, width: int, key: int) -> bytes:
     """Return a model at the parameters that passes over all rows begin with, found on some of them."""
     model = blank_from_bytes(blank, functions)
@@ -175,9 +219,16 @@ def begun(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any
 
 
 def learn(
-    held: bytes, functions: Functions, part: Part, block: Any, way: Way, key: int = 0, rows_at_hand: float = np.inf
+    held: bytes,
+    functions: Functions,
+    part: Part,
+    block: Any,
+    way: Way,
+    key: int = 0,
+    rows_at_hand: float = np.inf,
+    watched: bool = False,
 ) -> Message:
-    """Stream a part from where all parts begin; return what was learned since."""
+    """Stream a part from where all parts begin; return what was learned since, and the scores of rows, if it is watched."""
     base = decoded(held, functions)
 
     def read() -> Message:
@@ -188,19 +239,29 @@ def learn(
         learner = replace(base._own_learner, averages_after=seen, rows_at_hand=rows_at_hand)
         model._set(replace(base._state, key=own), learner)
         scored = weighed = 0.0
+        monitor = Monitor(model, History()) if watched else None
         for chunk in chunks(model, part, block, way):
             if not len(chunk):
                 continue
-            if model._scores_by_learning and model._scored_share == 1.0:
+            if monitor is not None:
+                monitor.learn(chunk)
+            elif model._scores_by_learning and model._scored_share == 1.0:
                 scores, weights = model.update(**chunk), chunk.sample_weight
                 weights = np.ones(len(scores)) if weights is None else np.asarray(weights, dtype=float)
                 scored, weighed = scored + float(np.nansum(scores * weights)), weighed + float(weights.sum())
             else:
                 model.partial_fit(**chunk)
+        usual = None
+        if monitor is not None:
+            history = monitor.history
+            usual = history.before.beside(history.now)
+            points = [(point.score, point.scored) for point in history.points if point.scored]
+            scored = history.total + sum(score * rows for score, rows in points)
+            weighed = float(history.scored + sum(rows for _, rows in points))
         delta = learned(model._learner, model._state)
         data = sums.to_bytes(delta) if model._state.rows > base._state.rows else b""
         rows = model._state.rows - base._state.rows
-        return Message(data, rows, weighed, scored, largest=len(data))
+        return Message(data, rows, weighed, scored, usual=usual, largest=len(data))
 
     return _message(part, read)
 
@@ -255,6 +316,7 @@ def added(held: bytes, functions: Functions, one: Message, other: Message, kind:
         one.weight + other.weight,
         one.score + other.score,
         one.unread + other.unread,
+        one.usual.beside(other.usual) if one.usual is not None and other.usual is not None else one.usual or other.usual,
         one.merged + other.merged + moved,
         max(one.path, other.path) + moved,
         max(one.largest, other.largest, len(data)),
@@ -263,7 +325,7 @@ def added(held: bytes, functions: Functions, one: Message, other: Message, kind:
 
 def _message(part: Part, read: Callable[[], Message]) -> Message:
     found = _told(part, read)
-    return Message(unread=(found,)) if isinstance(found, Unread) else found
+    return Message(unread=(found,)) if isinstance(found, Unread) else found or Message()
 
 
 def _told(part: Part, read: Callable[[], Any]) -> Any:
@@ -271,6 +333,8 @@ def _told(part: Part, read: Callable[[], Any]) -> Any:
     for turn in range(TRIES):
         try:
             return read()
+        except NoRows:
+            return None
         except OSError as error:
             problem: Exception = error
             time.sleep(0.1 * turn)

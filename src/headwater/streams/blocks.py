@@ -55,6 +55,19 @@ def count_rows(rows: Any) -> int:
     return int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
 
 
+def first_rows(blocks: Iterable[Block], rows: int | None) -> Iterator[Block]:
+    """Yield blocks until there are so many rows; all of them if no number is given."""
+    for block in blocks:
+        if rows is None:
+            yield block
+            continue
+        if rows > 0:
+            yield block.part(0, rows)
+        rows -= len(block)
+        if rows <= 0:
+            return
+
+
 def grouped(blocks: Iterable[Block], size: int) -> Iterator[list[Block]]:
     """Yield blocks in groups of exactly `size` rows, but for the last one."""
     waiting: list[Block] = []

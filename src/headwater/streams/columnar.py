@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from headwater.streams.choosing import refuse_twice
 from headwater.streams.options import Options
 from headwater.streams.pieces import Meter, peeked
@@ -51,6 +53,13 @@ def count(piece: Any, options: Options) -> int | None:
         return found
 
 
+def edges(piece: Any, options: Options) -> list[int]:
+    """Return the rows that row groups and record batches begin with: to go to any other, those before it have to be read."""
+    with reading(piece.name), _opened(piece) as file:
+        found: list[int] = np.cumsum([0, *file.sizes()]).tolist()
+        return found[:-1]
+
+
 @contextmanager
 def _opened(piece: Any) -> Iterator[Any]:
     beginning = peeked(piece, 8)
@@ -74,6 +83,10 @@ class _Parquet:
 
     def count(self) -> int:
         return int(self.file.metadata.num_rows)
+
+    def sizes(self) -> list[int]:
+        metadata = self.file.metadata
+        return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
 
     def batches(self, columns: list[str] | None, skip: int, rows: int) -> Iterator[Any]:
         """Row groups are skipped as a whole. Columns whose names hold dots would be taken for nested ones, hence all."""
@@ -108,10 +121,11 @@ class _Records:
 
     def count(self) -> int | None:
         """Only a file can be asked, batch by batch; one column is enough."""
-        if not self.random:
-            return None
+        return sum(self.sizes()) if self.random else None
+
+    def sizes(self) -> list[int]:
         reader = self._open([0])
-        return sum(reader.get_batch(index).num_rows for index in range(reader.num_record_batches))
+        return [reader.get_batch(index).num_rows for index in range(reader.num_record_batches)] if self.random else []
 
     def batches(self, columns: list[str] | None, skip: int, rows: int) -> Iterator[Any]:
         places = None if columns is None else sorted(self.schema.names.index(name) for name in columns)

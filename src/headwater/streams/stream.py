@@ -13,14 +13,14 @@ import numpy as np
 
 from headwater.chunk import Chunk
 from headwater.streams.ahead import ahead
-from headwater.streams.blocks import Block, grouped
+from headwater.streams.blocks import Block, first_rows, grouped
 from headwater.streams.choosing import keeping
 from headwater.streams.formats import ANY, IN_MEMORY, MEMORY, Format, find_format, sniffed, suffix_format
 from headwater.streams.kinds import plan, refuse_kind
 from headwater.streams.options import Options, make_options
 from headwater.streams.pieces import Held, Meter, peeked
 from headwater.streams.schemas import recipe_like, schema_of
-from headwater.streams.sentences import NoRows, StreamError
+from headwater.streams.sentences import NoRows
 from headwater.streams.shuffling import permuted
 from headwater.streams.sources import Piece, find_pieces
 from headwater.streams.sparse import widest
@@ -173,6 +173,18 @@ class Stream:
         made = self._some(self._made(start_row, meter), start_row)
         return ahead(made) if self._prefetch else made
 
+    def stretch(self, start: int, rows: int) -> Generator[Chunk, None, None]:
+        """Yield some rows from any place on, cut into chunks from there: what one of several readers of a file reads.
+
+        Parameters
+        ----------
+        start : int
+            The first row.
+        rows : int
+            How many rows there are to be.
+        """
+        return self._made(start, Meter(), rows)
+
     @staticmethod
     def position(chunk: Chunk) -> int:
         """Return the row after a chunk: where to go on from. Sequences are counted, not their symbols."""
@@ -185,14 +197,14 @@ class Stream:
             empty = False
             yield chunk
         if empty:
-            raise StreamError(f"{self._pieces[0].name} has no rows that could be used")
+            raise NoRows(f"{self._pieces[0].name} has no rows that could be used")
 
-    def _made(self, start: int, meter: Meter) -> Generator[Chunk, None, None]:
+    def _made(self, start: int, meter: Meter, rows: int | None = None) -> Generator[Chunk, None, None]:
         recipe, size = self._recipe, self.chunk_rows
         make = recipe.maker()
         if not self._options.shuffle:
             begin, dropped = 0 if recipe.remembers else start, False
-            for group in grouped(self._blocks(begin, meter), size):
+            for group in grouped(first_rows(self._blocks(begin, meter), rows), size):
                 chunk = make(group, begin)
                 dropped = dropped or any(block.numbers is not None for block in group)
                 if dropped:
