@@ -25,6 +25,7 @@ from headwater.distributed.messages import Message
 from headwater.estimators.saving import to_bytes
 from headwater.storage import container
 
+SLOW = pytest.mark.slow
 RESULTS = ("n_iter_", "converged_", "n_samples_seen_", "n_features_in_")
 
 # Many workers in one process must not keep it busy with looking after themselves.
@@ -65,6 +66,11 @@ def fit(clusters, model, data, workers=2, **given):
     return hw.distributed.fit(model, data, client=clusters(workers), **given)
 
 
+def short(table, some):
+    """The rows of a table, of which only some are tried by default."""
+    return [row if row in some else pytest.param(*([row] if isinstance(row, str) else row), marks=SLOW) for row in table]
+
+
 def assert_equal_to_rounding(one, other, rtol=1e-6):
     for name in RESULTS:
         assert getattr(one, name) == getattr(other, name), name
@@ -78,7 +84,7 @@ def assert_equal_to_rounding(one, other, rtol=1e-6):
 
 
 @pytest.mark.filterwarnings("ignore:Best performing initialization did not converge")
-@pytest.mark.parametrize(("kind", "word"), EXACT)
+@pytest.mark.parametrize(("kind", "word"), short(EXACT, [("gaussian", "em"), ("markov", "vb"), ("symbols", "em")]))
 def test_exact_passes_are_those_of_fit(clusters, kind, word):
     data, given = on_cluster(kind)
     found = fit(clusters, model_of(kind, word, max_iter=5), data, **given)
@@ -96,6 +102,8 @@ def test_exact_passes_take_weights(clusters):
         found = fit(clusters, model_of("gaussian", "em", **given), data, sample_weight=weighed)
     with pytest.warns(ConvergenceWarning):
         assert_equal_to_rounding(found, model_of("gaussian", "em", **given).fit(rows, sample_weight=weights))
+    with pytest.raises(ValueError, match="sample_weight must have a value for each of the"):
+        fit(clusters, model_of("gaussian", "em"), data, sample_weight=weighed[:-1])
 
 
 def table(rows, number=5, **columns):
@@ -185,7 +193,7 @@ def assert_the_workers_do_not_matter(clusters, monkeypatch, kind, word, numbers)
         assert_same(fit(clusters, model_of(kind, word), data, workers, **given), first)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", short(KINDS, ["gaussian", "topics", "chain", "regression"]))
 def test_one_pass_does_not_depend_on_the_workers(clusters, kind, monkeypatch):
     assert_the_workers_do_not_matter(clusters, monkeypatch, kind, KINDS[kind][0]().algorithm, [7])
 
@@ -208,7 +216,7 @@ def test_sixty_four_workers_find_what_one_does(clusters, monkeypatch):
     assert_same(fit(clusters, model_of("gaussian", "em"), data, 64), exact)
 
 
-@pytest.mark.parametrize("word", ["em", "auto"])
+@pytest.mark.parametrize("word", short(["em", "auto"], ["auto"]))
 def test_exact_passes_do_not_depend_on_the_workers(clusters, monkeypatch, word):
     data, _ = on_cluster("gaussian")
     given = {"passes": 3} if word == "auto" else {}
@@ -317,11 +325,10 @@ WAYS = {
     "a stream and passes": (lambda: model_of("gaussian", "auto", tol=1e-12), {"rounds": 2, "passes": 2}, 4),
     "two streams": (lambda: model_of("gaussian", "online-em"), {"rounds": 2, "passes": 2}, 5),
 }
-SHORT = "a stream and passes"
 
 
 @pytest.mark.filterwarnings("ignore:Best performing initialization did not converge")
-@pytest.mark.parametrize("way", [way if way == SHORT else pytest.param(way, marks=pytest.mark.slow) for way in WAYS])
+@pytest.mark.parametrize("way", short(WAYS, ["a stream and passes"]))
 def test_a_client_that_dies_goes_on_from_its_checkpoint(clusters, mortal, tmp_path, way):
     make, given, writes = WAYS[way]
     data, _ = on_cluster("gaussian", SIZES[:4])
@@ -508,7 +515,7 @@ NONSENSE = {
     "no such column": (lambda: table(np.zeros((40, 2))), {"weight": "mass"}, ValueError, "mass"),
     "no such option": (lambda: table(np.zeros((40, 2))), {"wieght": "a"}, TypeError, "wieght"),
     "options of an array": (small, {"columns": ["a"]}, ValueError, "columns is for files, dataframes and bags"),
-    "numbers in a bag": (lambda: dask.bag.from_sequence([1, 2, 3]), {}, TypeError, "a bag must hold texts, records, rows"),
+    "numbers in a bag": (lambda: dask.bag.from_sequence([1, 2, 3]), {}, TypeError, "must hold texts, .*, got 1"),
     "weights at hand": (small, {"sample_weight": np.ones(80)}, ValueError, "sample_weight must be a dask array"),
     "a target for nobody": (small, {"y": small()[:, 0]}, ValueError, "GaussianMixture does not learn from y"),
     "rounds": (small, {"rounds": 0}, ValueError, "rounds must be a whole number of at least 1 or 'auto', got 0"),

@@ -219,9 +219,9 @@ def most_memory():
 
 @pytest.mark.parametrize("way", WAYS)
 def test_memory_of_a_worker_does_not_grow_with_the_parts(tmp_path, way):
-    """Files of 48 MB and 480 MB: what a worker holds is a chunk of a few MB, and the statistics."""
+    """Files of 24 MB and 240 MB: what a worker holds is a chunk of a few MB, and the statistics."""
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(200_000, 30)) + 6.0 * rng.integers(2, size=(200_000, 1))
+    rows = rng.normal(size=(100_000, 30)) + 6.0 * rng.integers(2, size=(100_000, 1))
     table = pa.table({f"x{at}": column for at, column in enumerate(rows.T)})
     most = []
     for times in (1, 10):

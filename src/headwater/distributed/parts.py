@@ -93,8 +93,6 @@ def _chunks(model: Any, part: Part, block: Any, way: Way, begin: int) -> Iterato
     if way.kind in ("arrays", "rows"):
         yield from _slices(model, block if way.kind == "arrays" else (np.asarray(list(block)), None, None))
         return
-    if part.rows == 0 or (block is not None and not len(block)):
-        return  # a stream would not know what its columns are
     source = part.path if block is None else rows_of(way.kind, block)
     opened = stream(source, like=way.schema, chunk_rows=way.chunk_rows, prefetch=False, **way.options)
     if part.rows is None or not way.counted:

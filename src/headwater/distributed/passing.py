@@ -123,12 +123,13 @@ def _outlines(passes: Passes, blank: bytes, learner: Learner) -> dict[int, Any]:
     if not blank_from_bytes(blank, cluster.functions)._takes_symbols:  # of which a part may have some
         gathered = [_as_wide(one, part, learner.width) for one, part in zip(gathered, plan.parts, strict=True)]
     passes.missed([one for one in gathered if isinstance(one, Unread)])
-    return {number: one for number, one in enumerate(gathered) if not isinstance(one, Unread)}
+    nothing = tasks.Outline(0, 0, NO_LABELS, NO_LABELS)
+    return {number: one or nothing for number, one in enumerate(gathered) if not isinstance(one, Unread)}
 
 
 def _as_wide(found: Any, part: Part, width: int) -> Any:
     """Return what is known of a part, or say that it has other columns."""
-    if isinstance(found, Unread) or not found.rows or found.width == width:
+    if found is None or isinstance(found, Unread) or found.width in (0, width):
         return found
     sentence = f"{part.name} cannot be learned: its rows have {found.width} columns, and those of others {width}"
     return Unread(part.number, part.name, sentence)

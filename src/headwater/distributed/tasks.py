@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -78,14 +77,20 @@ def decoded(data: bytes, functions: Functions) -> Any:
     return _decoded(data, tuple(sorted(functions.items())))
 
 
-def sampled(blank: bytes, functions: Functions, part: Part, block: Any, way: Way, rows: int, places: int, key: int) -> Any:
+def sampled(
+    blank: bytes, functions: Functions, part: Part, block: Any, way: Way, rows: int, places: int, width: int, key: int
+) -> Any:
     """Return some rows of a part, or the sentence that says why there are none."""
     model = blank_from_bytes(blank, functions)
 
     def read() -> Any:
         found = sample(model, part, block, way, rows, places, key)
         if found is not None:
-            model._taken(True, **found)  # rows that cannot be learned are missing in the sample, and are told of later
+            # Rows that cannot be learned are missing in the sample, and are told of later.
+            _, learner = model._taken(True, **found)
+            if learner.width != width and not model._takes_symbols:
+                columns = width - model._target_columns
+                raise ValueError(f"X has {learner.width - model._target_columns} features, and other parts have {columns}")
         return found
 
     return _told(part, read)
@@ -104,10 +109,6 @@ def started(
     if not together:
         unread = [one.sentence for one in samples if isinstance(one, Unread)]
         raise ValueError(unread[0] if unread else "the data has no rows")
-    # Those of another width are told of when they are to be learned.
-    shapes = Counter(one.X.shape[1:] for one in together)
-    if not hasattr(together[0].X, "tocsr"):
-        together = [one for one in together if one.X.shape[1:] == shapes.most_common(1)[0][0]]
     chunk = judge = gathering.joined(together)
     if starts > 1 and chunk.labels is None and len(chunk) >= FEW:
         chunk, judge = (gathering.taken(chunk, slice(first, None, starts + 1)) for first in (run, starts))
