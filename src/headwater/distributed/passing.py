@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from headwater.distributed import tasks
-from headwater.distributed.messages import Message, Unread
-from headwater.distributed.parts import Plan
+from headwater.distributed.messages import Message, Unread, blank_from_bytes
+from headwater.distributed.parts import Part, Plan
 from headwater.distributed.rounds import told
 from headwater.distributed.running import Cluster
 from headwater.distributed.steps import Step
+from headwater.estimators.base import RESULTS
 from headwater.estimators.distributed_report import Round
 from headwater.estimators.saving import from_bytes, to_bytes
 from headwater.kernels.mixture import converged
@@ -63,6 +64,8 @@ class Passes:
             began = time.perf_counter()
             asked = copy(self.latest or model)
             asked._set(replace(asked._state, reported=parameters), learner)
+            for name in RESULTS:
+                asked.__dict__.pop(name, None)
             data, numbers = to_bytes(asked), self.numbers
             score = self.rounds[-1].score if self.rounds else None
             step = Step("passing", len(self.rounds) + 1, self.most + 1, score=score)
@@ -125,9 +128,19 @@ def _outlines(passes: Passes, blank: bytes, learner: Learner) -> dict[int, Any]:
     jobs = [cluster.task(tasks.outlined, blank, plan.parts[at], plan.blocks[at], plan.way) for at in numbers]
     names = [plan.parts[at].name for at in numbers]
     gathered = cluster.computed(cluster.task(tasks.listed, jobs), jobs, Step("looking"), names)
+    if not blank_from_bytes(blank, cluster.functions)._takes_symbols:  # of which a part may have some
+        gathered = [_as_wide(one, plan.parts[at], learner.width) for one, at in zip(gathered, numbers, strict=True)]
     passes.missed([one for one in gathered if isinstance(one, Unread)])
     nothing = tasks.Outline(0, 0, NO_LABELS, NO_LABELS)
     return {at: one or nothing for at, one in zip(numbers, gathered, strict=True) if not isinstance(one, Unread)}
+
+
+def _as_wide(found: Any, part: Part, width: int) -> Any:
+    """Return what is known of a part, or say that it has other columns."""
+    if found is None or isinstance(found, Unread) or found.width in (0, width):
+        return found
+    sentence = f"{part.name} cannot be learned: its rows have {found.width} columns, and those of others {width}"
+    return Unread(part.number, part.name, sentence)
 
 
 def pass_over(

@@ -127,8 +127,9 @@ class Run:
         """Stream all parts; or those that could not be read before, if all others were."""
         if found is None:
             found = self._started(learner)
-        for name in RESULTS:
-            found.__dict__.pop(name, None)
+        if not gone.rounds or (gone.unread and gone.turn >= turns):
+            for name in RESULTS:
+                found.__dict__.pop(name, None)
         if gone.unread and gone.turn >= turns:
             missing = [one.number for one in gone.unread]
             found, done, unread = one_round(self.cluster, self.plan, found, missing, Step("learning"))

@@ -1,0 +1,241 @@
+"""Workers and clients that are real processes: killed, slow, late, behind TLS; and how much memory they take."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pytest
+from cluster_models import assert_same
+from distributed import Client, LocalCluster
+from every_model import stream_of
+from pyarrow.parquet import ParquetWriter
+from sklearn.exceptions import ConvergenceWarning
+
+import headwater as hw
+
+pytestmark = pytest.mark.slow
+
+PARTS, ROWS = 12, 30_000
+WAYS = {"one pass": {"algorithm": "online-em"}, "exact": {"algorithm": "em", "init_params": "random", "max_iter": 6}}
+
+
+@pytest.fixture(scope="module")
+def days(tmp_path_factory):
+    """Files that take a while to learn."""
+    folder = tmp_path_factory.mktemp("days")
+    for number, chunk in enumerate(stream_of("gaussian", (ROWS,) * PARTS)):
+        np.save(folder / f"{number:02d}.npy", chunk.X)
+    return str(folder / "*.npy")
+
+
+@contextmanager
+def scheduler(security=None):
+    """A client of a scheduler without workers."""
+    options = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}, "silence_logs": 50}
+    with LocalCluster(n_workers=0, security=security, **options) as cluster, Client(cluster, security=security) as client:
+        yield client
+
+
+@contextmanager
+def workers(client, number, nanny=False, tls=()):
+    """Worker processes, with somebody who replaces those that die, or without."""
+    address = client.scheduler.address
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", *tls]
+    command += ["--nanny" if nanny else "--no-nanny", "--death-timeout", "60"]
+    there = len(client.nthreads())
+    running = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(number)]
+    try:
+        client.wait_for_workers(there + number, timeout=60)
+        yield running
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def learned(way, data, client, **given):
+    model = hw.GaussianMixture(6, random_state=0, tol=1e-12, **WAYS[way])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return hw.distributed.fit(model, data, client=client, part_rows=ROWS, rounds=3, **given)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(days):
+    """What comes out when nothing happens, on one worker."""
+    with scheduler() as client, workers(client, 1):
+        return {way: learned(way, days, client) for way in WAYS}
+
+
+class Once:
+    """Do something in the middle of the second round, in a thread of its own."""
+
+    def __init__(self, act):
+        self.act, self.thread = act, None
+
+    def __call__(self, step):
+        if self.thread is None and step.stage in ("learning", "passing") and step.round == 2:
+            self.thread = threading.Thread(target=self.act)
+            self.thread.start()
+
+    def over(self):
+        assert self.thread is not None, "there was no second round"
+        self.thread.join()
+
+
+def killed(process_id):
+    os.kill(process_id, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("nanny", [False, True], ids=["alone", "nanny"])
+def test_a_worker_that_is_killed_changes_nothing(days, undisturbed, way, nanny):
+    with scheduler() as client, workers(client, 2, nanny):
+        victim = next(iter(client.run(os.getpid).values()))
+        watch = Once(lambda: killed(victim))
+        found = learned(way, days, client, watch=watch)
+        watch.over()
+        assert not psutil.pid_exists(victim) or psutil.Process(victim).status() == psutil.STATUS_ZOMBIE
+        if nanny:
+            client.wait_for_workers(2, timeout=60)
+            assert victim not in client.run(os.getpid).values()
+    assert_same(found, undisturbed[way])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_last_worker_dies_and_another_comes(days, undisturbed, way):
+    with scheduler() as client, workers(client, 1) as (first,):
+        late = []
+
+        def act():
+            first.kill()
+            first.wait()
+            time.sleep(2.0)
+            context = workers(client, 1)
+            context.__enter__()
+            late.append(context)
+
+        watch = Once(act)
+        try:
+            found = learned(way, days, client, watch=watch)
+            watch.over()
+        finally:
+            for context in late:
+                context.__exit__(None, None, None)
+    assert_same(found, undisturbed[way])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_worker_that_is_slow_changes_nothing(days, undisturbed, way):
+    with scheduler() as client, workers(client, 2):
+        victim = next(iter(client.run(os.getpid).values()))
+
+        def act():
+            os.kill(victim, signal.SIGSTOP)
+            time.sleep(3.0)
+            os.kill(victim, signal.SIGCONT)
+
+        watch = Once(act)
+        found = learned(way, days, client, watch=watch)
+        watch.over()
+    assert_same(found, undisturbed[way])
+
+
+SCRIPT = """
+    import os, signal, sys
+    sys.path[:0] = {path!r}
+    from distributed import Client
+    from test_distributed_processes import learned
+
+    def die(step):
+        if step.stage in ("learning", "passing") and step.round == 3 and step.done:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with Client({address!r}) as client:
+        learned({way!r}, {days!r}, client, checkpoint={kept!r}, watch=die)
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_client_that_is_killed_is_gone_on_with(days, undisturbed, way, tmp_path):
+    kept = str(tmp_path / "kept.hw")
+    with scheduler() as client, workers(client, 2):
+        address = client.scheduler.address
+        script = textwrap.dedent(SCRIPT.format(path=sys.path, address=address, way=way, days=days, kept=kept))
+        ended = subprocess.run([sys.executable, "-c", script], stderr=subprocess.DEVNULL, timeout=240)
+        assert ended.returncode == -signal.SIGKILL
+        steps = []
+        found = learned(way, days, client, checkpoint=kept, watch=steps.append)
+        assert "starting" not in [step.stage for step in steps]  # that was not to be done again
+    assert_same(found, undisturbed[way])
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """A certificate that vouches for itself, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    ask = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1"
+    subprocess.run(["openssl", *ask.split(), "-keyout", key, "-out", cert], check=True, capture_output=True)
+    return str(cert), str(key)
+
+
+def test_a_cluster_behind_certificates(days, undisturbed, certificate):
+    cert, key = certificate
+    security = hw.distributed.tls(cert, cert, key)
+    tls = ["--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key]
+    with scheduler(security) as client, workers(client, 2, tls=tls):
+        address = client.scheduler.address
+        assert address.startswith("tls://")
+        with hw.distributed.connect(address, security=security) as connected:
+            found = learned("one pass", days, connected)
+        with pytest.raises(hw.distributed.ClusterError, match="it wants certificates"), hw.distributed.connect(address):
+            pass
+    assert_same(found, undisturbed["one pass"])
+
+
+def most_memory():
+    """The most that this process ever held, in MB."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_memory_of_a_worker_does_not_grow_with_the_parts(tmp_path, way):
+    """Files of 24 MB and 240 MB: what a worker holds is a chunk of a few MB, and the statistics."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(100_000, 30)) + 6.0 * rng.integers(2, size=(100_000, 1))
+    table = pa.table({f"x{at}": column for at, column in enumerate(rows.T)})
+    most = []
+    for times in (1, 10):
+        folder = tmp_path / str(times)
+        folder.mkdir()
+        with ParquetWriter(folder / "0.parquet", table.schema) as file:
+            for _ in range(times):
+                file.write_table(table, row_group_size=20_000)
+        model = hw.GaussianMixture(3, covariance_type="diag", random_state=0, **{**WAYS[way], "max_iter": 2})
+        with scheduler() as client, workers(client, 1), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            hw.distributed.fit(model, str(folder / "*.parquet"), client=client, part_rows=times * len(rows))
+            assert model.distributed_report_.parts == 1
+            (held,) = client.run(most_memory).values()
+            most.append(held)
+        shutil.rmtree(folder)
+    assert most[1] < most[0] + 60.0, most
