@@ -16,7 +16,8 @@ from headwater.streams import stream
 from headwater.streams.sentences import NoRows
 from headwater.validation import one_line
 
-LOOKS = 64  # partitions that are looked at until one has rows
+LOOKS = 64  # partitions that are looked at, at most
+TEXTS = 10_000  # texts that are looked at for their words
 
 
 def is_collection(data: Any) -> bool:
@@ -46,7 +47,10 @@ def collection_plan(
         raise ValueError("data has no partitions")
     name = f"the {type(data).__name__.lower()}"
     parts = tuple(Part(at, f"partition {at} of {name}", None, 0, rows) for at, rows in enumerate(known))
-    way = Way("arrays") if kind == "arrays" else _way(cluster, kind, blocks, model, like, reading)
+    if kind == "arrays":
+        way = Way("arrays", options={} if sample_weight is None else {"weight": "sample_weight"})
+    else:
+        way = _way(cluster, kind, blocks, model, like, reading)
     return Plan(parts, tuple(blocks), way, tokenize(data, y, sample_weight))
 
 
@@ -93,15 +97,28 @@ def _beside(data: Any, one: Any, name: str) -> Any:
 
 
 def _way(cluster: Cluster, kind: str, blocks: Sequence[Any], model: Any, like: Any, reading: Mapping[str, Any]) -> Way:
-    """Look at partitions until one has rows."""
+    """Look at some partitions: at texts from all over the data, whose words become columns, at others until one has rows."""
+    symbols = model._takes_symbols or model._chained
+    if kind == "texts":
+        some = [blocks[at] for at in np.unique(np.linspace(0, len(blocks) - 1, LOOKS).round().astype(int))]
+        share = -(-TEXTS // len(some))
+        blocks = [cluster.plain(joined, [cluster.plain(first_items, block, share) for block in some])]
     for block in islice(blocks, LOOKS):
-        symbols = model._takes_symbols or model._chained
-        way = cluster.computed(
-            cluster.plain(looked, block, kind, symbols, like, dict(reading)), names=["a partition of the data"]
-        )
+        task = cluster.plain(looked, block, kind, symbols, like, dict(reading))
+        way: Way | None = cluster.computed(task, names=["a partition of the data"])
         if way is not None:
             return way
     raise ValueError("there is nothing to learn: the data has no rows")
+
+
+def first_items(block: Any, number: int) -> list[Any]:
+    """Return the first items of a partition of a bag; runs on a worker."""
+    return list(islice(block, number))
+
+
+def joined(lists: Sequence[list[Any]]) -> list[Any]:
+    """Return the items of several lists in one; runs on a worker."""
+    return [item for one in lists for item in one]
 
 
 @answered

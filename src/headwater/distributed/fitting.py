@@ -18,6 +18,7 @@ from headwater.distributed.runs import LEAVE_OUT, REFUSE, Run
 from headwater.distributed.steps import Step
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.stored_results import RESULTS as STORED
+from headwater.kernels.parallel import one_blas_thread
 from headwater.registry import learner_of
 from headwater.validation import one_line
 
@@ -66,7 +67,8 @@ def fit(
         Times that what parts have learned is brought together in one pass.
     passes : int or "auto", optional
         Passes over the data. Default: one of an algorithm for streams, as many as it takes of one for batches. With "auto",
-        or more than one, ``algorithm="auto"`` goes on with exact passes after the first, until it converges.
+        or more than one, ``algorithm="auto"`` goes on with exact passes after the first, until it converges; what has no exact
+        passes (topics, other algorithms for streams) streams again, `max_iter` times with "auto".
     go_on : bool, default=False
         Whether a model that has learned before goes on with that, as `partial_fit` does; so it does if it has `warm_start`.
     checkpoint : str or path, optional
@@ -121,7 +123,8 @@ def fit(
         again = {} if checkpoint is None else missing_before(checkpoint)
         plan = planned(cluster, model, data, y, sample_weight, part_rows, like, reading, again)
         run = Run(cluster, plan, model, goes_on, rounds, passes, unreadable)
-        learned, report = run.learn(checkpoint)
+        with one_blas_thread():
+            learned, report = run.learn(checkpoint)
         report = replace(report, workers=len(connected.nthreads()))
     give(model, learned)
     model.distributed_report_ = report

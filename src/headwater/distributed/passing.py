@@ -100,7 +100,7 @@ def _begun(passes: Passes, blank: bytes, key: int, learner: Learner, outlines: d
     named = [outlines[number].named + first for number, first in zip(numbers, firsts, strict=True)]
     labels = np.empty(0, dtype=np.int64)
     if sum(map(len, named)):
-        labels = np.full(n, -1)
+        labels = np.full(n, -1, dtype=np.int8)
         labels[np.concatenate(named)] = 0
     begins = None
     if learner.model.chained:
@@ -121,7 +121,7 @@ def _outlines(passes: Passes, blank: bytes, learner: Learner) -> dict[int, Any]:
     """Return how many rows each part has; parts are read for it only if they must be."""
     plan, cluster = passes.plan, passes.cluster
     plain = not learner.model.chained and not any(plan.way.options.get(role) for role in ("weight", "label"))
-    known = plain and plan.way.kind == "files" and plan.rows is not None
+    known = plain and plan.way.kind in ("files", "arrays") and plan.rows is not None
     if known:
         return {part.number: tasks.Outline(part.rows or 0, learner.width, NO_LABELS, NO_LABELS) for part in plan.parts}
     numbers = passes.numbers

@@ -65,11 +65,10 @@ class Cluster:
             return lambda *given: delayed(function, pure=False)(*given, dask_key_name=f"headwater-{name}-{run}")
 
         held = named(tasks.hold, "model")(model)
+        way = delayed(plan.way, traverse=False, name=f"headwater-way-{run}")  # it may know all words: once is enough
         functions = dict(self.functions)
         leaves = [
-            named(task, f"{task.__name__}-{number}")(
-                held, functions, plan.parts[number], plan.blocks[number], plan.way, *options
-            )
+            named(task, f"{task.__name__}-{number}")(held, functions, plan.parts[number], plan.blocks[number], way, *options)
             for number in numbers
         ]
         level, height = list(leaves), 0

@@ -192,6 +192,8 @@ def picked(blank: bytes, functions: Functions, part: Part, block: Any, way: Way,
                 some = places[(places >= at) & (places < at + len(batch))] - at
                 found.append(batch[some])
                 at += len(batch)
+                if at > places[-1]:
+                    break
         return joined(found), first_rows(model, head)
 
     return _told(part, read)
@@ -268,7 +270,8 @@ def learn(
         rows = model._state.rows - base._state.rows
         return Message(data, rows, weighed, scored, usual=usual, largest=len(data))
 
-    return _message(part, read)
+    with one_blas_thread():  # the bits of large products depend on their threads
+        return _message(part, read)
 
 
 def summarize(held: bytes, functions: Functions, part: Part, block: Any, way: Way) -> Message:

@@ -52,9 +52,9 @@ def run_tasks(work: Callable[[Task], Result], tasks: Sequence[Task], n_threads: 
 def one_blas_thread() -> Iterator[None]:
     """Keep NumPy's products on one thread: many small ones, on a machine that is busy, wait for one another's threads.
 
-    Libraries differ in whether the number is the process's or the thread's. So everybody who leaves sets it to what the first
-    who came had found: then it cannot be lost, whoever leaves last. Threads of ours leave it to whoever gave them work, since
-    threadpoolctl lets one thread alone decide.
+    Libraries differ in whether the number is the process's or the thread's. So everybody who comes sets it, and the last who
+    leaves sets it to what the first who came had found: while anybody is inside, it stays one. Threads of ours leave it to
+    whoever gave them work, since threadpoolctl lets one thread alone decide.
     """
     global _inside, _found
     if _in_pool():
@@ -62,19 +62,19 @@ def one_blas_thread() -> Iterator[None]:
         return
     libraries = _blas()
     with _lock:
-        _inside += 1
-        if _inside == 1:
+        if _inside == 0:
             _found = [library.num_threads for library in libraries]
-        found = _found
-    try:
+        _inside += 1
         for library in libraries:
             library.set_num_threads(1)
+    try:
         yield
     finally:
-        for library, number in zip(libraries, found, strict=True):
-            library.set_num_threads(number)
         with _lock:
             _inside -= 1
+            if _inside == 0:
+                for library, number in zip(libraries, _found, strict=True):
+                    library.set_num_threads(number)
 
 
 _lock, _inside = Lock(), 0
