@@ -17,7 +17,7 @@ from headwater.streams.sentences import NoRows
 from headwater.validation import one_line
 
 LOOKS = 64  # partitions that are looked at, at most
-TEXTS = 10_000  # texts that are looked at for their words
+BAGS, TEXTS = 256, 10_000  # partitions, and texts in all, that are looked at for their words
 
 
 def is_collection(data: Any) -> bool:
@@ -100,7 +100,7 @@ def _way(cluster: Cluster, kind: str, blocks: Sequence[Any], model: Any, like: A
     """Look at some partitions: at texts from all over the data, whose words become columns, at others until one has rows."""
     symbols = model._takes_symbols or model._chained
     if kind == "texts":
-        some = [blocks[at] for at in np.unique(np.linspace(0, len(blocks) - 1, LOOKS).round().astype(int))]
+        some = [blocks[at] for at in np.unique(np.linspace(0, len(blocks) - 1, BAGS).round().astype(int))]
         share = -(-TEXTS // len(some))
         blocks = [cluster.plain(joined, [cluster.plain(first_items, block, share) for block in some])]
     for block in islice(blocks, LOOKS):
