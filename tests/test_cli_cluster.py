@@ -118,7 +118,7 @@ def test_what_could_be_read_is_not_lost(asked, capsys, monkeypatch, tmp_path):
     assert main(ask) == 1
     assert said(capsys) == "headwater: b.csv is empty.\n"
     assert main([*ask, "-o", str(tmp_path / "m.hw")]) == 1
-    assert f"b.csv is empty; the rest was learned, and is saved in {tmp_path / 'm.hw'}" in said(capsys)
+    assert f"b.csv is empty; what was learned so far is saved in {tmp_path / 'm.hw'}" in said(capsys)
     assert hw.load(tmp_path / "m.hw").n_samples_seen_ == 300
 
 

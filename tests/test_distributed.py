@@ -585,41 +585,34 @@ def test_a_partition_that_makes_no_sense_is_named(clusters, change, sentence, nu
             assert error.value.model.n_samples_seen_ == 120 - (40, 30, 50)[number]
 
 
-def damaged(change):
-    """A checkpoint of which something is not what any run writes."""
-
-    def write(path):
-        model, extra = read(path)
-        change(extra["checkpoint"]["more"])
-        save(model, path, extra=extra)
-
-    return write
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda more: more.pop("key"),
-        lambda more: more.update(key=-5),
-        lambda more: more.update(key=10**49),
-        lambda more: more.update(unread=[[10**9, "a", "b"]]),
-        lambda more: more.update(unread=[[1]]),
-        lambda more: more.update(trace=None),
-        lambda more: more.update(runs=10**9),
-        lambda more: more.update(again={"x": 2**60}),
-        lambda more: more.update(report={}),
-        lambda more: more.update(converged="yes"),
-    ],
+MADE_UP = (
+    lambda more: more.pop("key"),
+    lambda more: more.update(key=-5),
+    lambda more: more.update(key=10**49),
+    lambda more: more.update(unread=[[10**9, "a", "b"]]),
+    lambda more: more.update(unread=[[1]]),
+    lambda more: more.update(trace=None),
+    lambda more: more.update(runs=10**9),
+    lambda more: more.update(again={"x": 2**60}),
+    lambda more: more.update(report={}),
+    lambda more: more.update(converged="yes"),
 )
-def test_a_checkpoint_that_was_made_up_is_refused_in_a_sentence(clusters, mortal, tmp_path, change):
+
+
+def test_a_checkpoint_that_was_made_up_is_refused_in_a_sentence(clusters, mortal, tmp_path):
     kept, data = tmp_path / "kept.hw", small()
     mortal[0] = 1
     with pytest.raises(Died):
         fit(clusters, model_of("gaussian", "auto"), data, checkpoint=kept, rounds=2)
     mortal[0] = None
-    damaged(change)(kept)
-    with pytest.raises(ValueError, match="is damaged: it does not say what the run had done"):
-        fit(clusters, model_of("gaussian", "auto"), data, checkpoint=kept, rounds=2)
+    sound = kept.read_bytes()
+    for change in MADE_UP:
+        kept.write_bytes(sound)
+        model, extra = read(kept)
+        change(extra["checkpoint"]["more"])
+        save(model, kept, extra=extra)
+        with pytest.raises(ValueError, match="is damaged: it does not say what the run had done"):
+            fit(clusters, model_of("gaussian", "auto"), data, checkpoint=kept, rounds=2)
 
 
 def test_no_passes_are_those_of_fit(clusters):
@@ -655,3 +648,26 @@ def test_a_partition_whose_rows_do_not_count_is_no_fault(clusters):
     found = fit(clusters, model_of("gaussian", "em", max_iter=0), cut[0], sample_weight=cut[1])
     assert_equal_to_rounding(found, model_of("gaussian", "em", max_iter=0).fit(rows, sample_weight=weights))
     assert fit(clusters, model_of("gaussian", "auto"), cut[0], sample_weight=cut[1]).n_samples_seen_ == len(rows) - SIZES[0]
+
+
+def test_exact_passes_know_where_sequences_of_parts_begin(clusters):
+    """States overlap, and all rows are in the sample: if sequences of two parts were taken for one, this would be seen."""
+    rng = np.random.default_rng(0)
+    sizes = (160, 90, 120)
+    rows = rng.normal(size=(sum(sizes), 2)) + 1.5 * (np.arange(sum(sizes)) // 7 % 2)[:, None]
+    given = {"algorithm": "em", "n_iter": 3, "tol": 0.0, "random_state": 0}
+    found = fit(clusters, hw.GaussianHMM(2, **given), dask.array.from_array(rows, chunks=(sizes, 2)))
+    wanted = hw.GaussianHMM(2, **given).fit(rows, lengths=sizes)
+    np.testing.assert_allclose(found.lower_bounds_, wanted.lower_bounds_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("word", ["em", "vb"])
+def test_a_warm_start_goes_on_as_fit_does(clusters, word):
+    data, given = on_cluster("gaussian")
+    models = [model_of("gaussian", word, warm_start=True, max_iter=2, tol=1e-12, init_params="random") for _ in range(2)]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Best performing initialization did not converge")
+        for _ in range(2):
+            fit(clusters, models[0], data, **given)
+            models[1].fit(**at_hand("gaussian"))
+    assert_equal_to_rounding(*models)

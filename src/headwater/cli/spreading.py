@@ -65,7 +65,7 @@ def rescued(path: Path | None, commands: Sequence[str], raw_rows: bool) -> Itera
         if path is None or error.model is None:
             raise
         write(error.model, path, commands, raw_rows)
-        raise ValueError(f"{str(error).rstrip('.')}; the rest was learned, and is saved in {path}") from error
+        raise ValueError(f"{str(error).rstrip('.')}; what was learned so far is saved in {path}") from error
 
 
 def _check_reading(model: Any, reading: Reading, asked: Mapping[str, Any]) -> None:

@@ -38,9 +38,11 @@ def _library() -> Any:
 @contextmanager
 def connection_needed() -> Iterator[None]:
     """Say in a sentence that the scheduler has gone, which ends all that it was asked for."""
+    from distributed.comm.core import CommClosedError
+
     try:
         yield
-    except CancelledError as error:
+    except (CancelledError, CommClosedError) as error:
         raise ClusterError(
             "the scheduler was lost: run this again, and it goes on from the checkpoint if there is one"
         ) from error

@@ -16,7 +16,6 @@ from headwater.streams import stream
 from headwater.streams.sentences import NoRows
 from headwater.validation import one_line
 
-LOOKS = 64  # partitions that are looked at, at most
 BAGS, TEXTS = 256, 10_000  # partitions, and texts in all, that are looked at for their words
 
 
@@ -103,7 +102,7 @@ def _way(cluster: Cluster, kind: str, blocks: Sequence[Any], model: Any, like: A
         some = [blocks[at] for at in np.unique(np.linspace(0, len(blocks) - 1, BAGS).round().astype(int))]
         share = -(-TEXTS // len(some))
         blocks = [cluster.plain(joined, [cluster.plain(first_items, block, share) for block in some])]
-    for block in islice(blocks, LOOKS):
+    for block in blocks:
         task = cluster.plain(looked, block, kind, symbols, like, dict(reading))
         way: Way | None = cluster.computed(task, names=["a partition of the data"])
         if way is not None:

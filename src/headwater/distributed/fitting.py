@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from headwater.distributed.identities import missing_before
 from headwater.distributed.messages import functions_of
 from headwater.distributed.planning import check_reading, planned
 from headwater.distributed.running import Cluster
-from headwater.distributed.runs import LEAVE_OUT, REFUSE, Run
+from headwater.distributed.runs import LEAVE_OUT, REFUSE, Run, UnreadError
 from headwater.distributed.steps import Step
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.stored_results import RESULTS as STORED
@@ -123,9 +125,18 @@ def fit(
         again = {} if checkpoint is None else missing_before(checkpoint)
         plan = planned(cluster, model, data, y, sample_weight, part_rows, like, reading, again)
         run = Run(cluster, plan, model, goes_on, rounds, passes, unreadable)
-        with one_blas_thread():
-            learned, report = run.learn(checkpoint)
-        report = replace(report, workers=len(connected.nthreads()))
+        try:
+            with one_blas_thread():
+                learned, report = run.learn(checkpoint)
+        except UnreadError as error:
+            if error.model is not None:
+                rest = copy(model)
+                give(rest, error.model)
+                error.model = rest
+            raise
+        with suppress(OSError):  # nothing is lost if the cluster goes now
+            report = replace(report, workers=len(connected.nthreads()))
+            connected.run(tasks.forget)
     give(model, learned)
     model.distributed_report_ = report
     return model

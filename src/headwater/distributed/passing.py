@@ -43,6 +43,7 @@ class Passes:
         self.cluster, self.plan, self.most, self.refuse = cluster, plan, most, refuse
         self.rounds, self.unread = rounds, unread
         self.latest: Any = None  # the model after the last pass that was made
+        self.before = len(rounds)  # rounds before those of this run
 
     @property
     def numbers(self) -> list[int]:
@@ -68,7 +69,7 @@ class Passes:
                 asked.__dict__.pop(name, None)
             data, numbers = to_bytes(asked), self.numbers
             score = self.rounds[-1].score if self.rounds else None
-            step = Step("passing", len(self.rounds) + 1, self.most + 1, score=score)
+            step = Step("passing", len(self.rounds) - self.before + 1, self.most + 1, score=score)
             message: Message = self.cluster.reduced(tasks.summarize, Summary, data, self.plan, numbers, step)
             self.missed(message.unread)
             if not message.data:
@@ -107,6 +108,8 @@ def _begun(passes: Passes, blank: bytes, key: int, learner: Learner, outlines: d
         lengths = np.concatenate([outlines[number].lengths for number in numbers])
         begins = np.cumsum(lengths) - lengths
     places, sequences = sample_places(learner, n, labels, begins, key)
+    if sequences is None and begins is not None:  # parts number their sequences from their own first rows
+        sequences = -1 - np.repeat(begins, np.diff(np.append(begins, n)))
     picks = []
     for number, first, size in zip(numbers, firsts, sizes, strict=True):
         own = places[(places >= first) & (places < first + size)] - first
@@ -150,11 +153,12 @@ def pass_over(
     before: Sequence[float],
     streamed: bool,
     keep: Callable[[State, Climb], None],
+    reached: float = -np.inf,
 ) -> tuple[State, Climb]:
     """Make exact passes from a model on, until the objective settles.
 
-    `before` are the objectives of passes that were made before a checkpoint. A model that has `streamed` begins with the
-    statistics it has; another one with an E-step at its parameters.
+    `before` are the objectives of passes that were made before a checkpoint, and `reached` is that of a model that goes on. A
+    model that has `streamed`, or goes on, begins with the statistics it has; another one with an E-step at its parameters.
     """
     learner = model._learner
     summary = None
@@ -179,6 +183,6 @@ def pass_over(
 
     end = ascend(
         learner.model, climbed_readout(learner), prior, Climb(start.summary, start.parameters, tuple(before), over), summarize,
-        passes.most, tol, penalised=learner.model.has_prior or prior is start.prior, told=kept,
+        passes.most, tol, reached, penalised=learner.model.has_prior or prior is start.prior, told=kept,
     )  # fmt: skip
     return ended(learner, key, start, end), end

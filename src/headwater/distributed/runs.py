@@ -106,6 +106,8 @@ class Run:
             return 0, most
         if passes is None:
             return 1, 0
+        if algorithm.finish and self.goes_on:
+            return 0, most
         if algorithm.finish:
             return 1, most if passes == "auto" else most - 1
         return most, 0
@@ -173,7 +175,7 @@ class Run:
         best, trace = (None, trace) if not gone.runs else ((found, list(trace), gone.converged), [])
         for run in range(gone.runs, runs):
             fresh = found is None or run > 0
-            passes.latest = None
+            passes.latest, passes.before = None, len(passes.rounds)
             begun = begin(passes, self.blank, self.key + run, learner) if fresh else found
 
             def keep(state: Any, now: Climb, begun: Any = begun, run: int = run) -> None:
@@ -182,7 +184,9 @@ class Run:
                     self._keep(_with_state(begun, state), Gone(1, 0, passes.rounds, passes.unread), now.trace)
 
             try:
-                state, end = pass_over(passes, begun, self.key, trace, learner.algorithm.online, keep)
+                streamed = learner.algorithm.online or self.goes_on
+                reached = getattr(begun, "lower_bound_", -np.inf) if self.goes_on else -np.inf
+                state, end = pass_over(passes, begun, self.key, trace, streamed, keep, reached)
             except UnreadError as error:
                 self._note_missing(error)
                 raise
@@ -194,7 +198,7 @@ class Run:
                 self._keep(best[0], Gone(1, 0, passes.rounds, passes.unread, run + 1, best[2]), best[1])
         assert best is not None
         found, trace, converged = best
-        found._conclude(Climb(None, None, tuple(trace), converged), converged or not most)  # type: ignore[arg-type]
+        found._conclude(Climb(None, None, tuple(trace), converged), converged or not most, 5)  # type: ignore[arg-type]
         return found, Gone(1, 0, passes.rounds, passes.unread)
 
     # Faults

@@ -72,6 +72,11 @@ def _decoded(data: bytes, functions: tuple[tuple[str, Any], ...]) -> Any:
     return model
 
 
+def forget() -> None:
+    """Let go of the model that this worker knows."""
+    _decoded.cache_clear()
+
+
 def decoded(data: bytes, functions: Functions) -> Any:
     """Return the model of these bytes, which nobody writes to."""
     return _decoded(data, tuple(sorted(functions.items())))

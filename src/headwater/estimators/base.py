@@ -194,7 +194,7 @@ class StreamingEstimator(Telling):
         self._conclude(end, bool(end.converged or learner.algorithm.again) or self.max_iter == 0)
         return self
 
-    def _conclude(self, end: Climb, content: bool) -> None:
+    def _conclude(self, end: Climb, content: bool, stacklevel: int = 4) -> None:
         """Keep how passes over all rows ended, and say so if they were not enough."""
         self.converged_ = end.converged
         self.n_iter_ = len(end.trace)
@@ -205,7 +205,7 @@ class StreamingEstimator(Telling):
                 "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
                 "tol, or check for degenerate data.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
 
     def _patience(self, rows: int) -> tuple[int, float]:

@@ -68,9 +68,7 @@ class DistributedReport:
 
     def __str__(self) -> str:
         by = f" by {self.workers} worker{'s' * (self.workers != 1)}" if self.workers else ""
-        rows: list[tuple[str, ...]] = [
-            ("round", "parts", "rows", "score", "message", "merged", "critical path", "model", "seconds")
-        ]
+        rows: list[tuple[str, ...]] = [HEADINGS]
         for number, one in enumerate(self.rounds, start=1):
             rows.append(
                 (
