@@ -114,8 +114,8 @@ def as_foretold(one: dict[str, Any]) -> bool:
 def about_scale(one: Constants) -> str:
     return (
         f"10^12 rows of this kind, {ROWS * one.row / 1e12:,.0f} TB as numbers, by {WORKERS:,} workers with a core each, one "
-        f"pass. Foretold by the same code from the constants above, with links of {LINK / 1e9:.2f} GB/s between machines, which "
-        "is assumed. The last column is the share of the workers' time that goes into rows."
+        f"pass. Foretold by the same code from the constants above, with links of {LINK / 1e9:.2f} GB/s between machines, "
+        "which is assumed. The last column is the share of the workers' time that goes into rows."
     )
 
 
