@@ -59,14 +59,13 @@ def asked(monkeypatch):
 
 def test_a_cluster_is_asked_for_what_the_options_say(asked, capsys, tmp_path):
     options = ["--rounds", "3", "--part-rows", "1000", "--leave-out-unreadable", "--passes", "auto", "--columns", "a,b"]
-    kept = ["--checkpoint", str(tmp_path / "c"), "--weight", "w", "--read", "header=true", "--shuffle", "100", "--seed", "7"]
+    kept = ["--checkpoint", str(tmp_path / "c"), "--weight", "w", "--read", "header=true"]
     assert main(["fit", "gaussian", "there/*.csv", "-k", "2", "--cluster", "tcp://boss:8786", *options, *kept]) == 0
     assert asked["where"] == "tcp://boss:8786" and asked["security"] is None and asked["client"] == "client"
     assert asked["data"] == "there/*.csv" and not asked["go_on"]
     assert asked["rounds"] == 3 and asked["part_rows"] == 1000 and asked["unreadable"] == "leave out"
     assert asked["passes"] == "auto" and asked["checkpoint"] == tmp_path / "c"
     assert asked["columns"] == ["a", "b"] and asked["weight"] == "w" and asked["header"] is True
-    assert asked["shuffle"] == 100 and asked["seed"] == 7
 
 
 def test_what_is_not_said_is_left_to_the_library(asked, capsys):

@@ -1,20 +1,40 @@
 """headwater.distributed.fit: the result of `fit`, whoever does the work, in whatever order, and whatever goes wrong."""
 
 import re
+import warnings
+from functools import wraps
 
+import dask
+import dask.array
+import dask.bag
+import dask.dataframe
 import numpy as np
+import pandas
 import pytest
 from cluster_models import EXACT, KINDS, ONE_PASS, SIZES, assert_same, at_hand, delayed_at_random, model_of, on_cluster
+from dask.delayed import delayed
 from distributed import Client
 from every_model import stream_of
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
 from headwater.checkpoints import Checkpoint
 from headwater.distributed import tasks
+from headwater.distributed.messages import Message
 from headwater.estimators.saving import to_bytes
+from headwater.storage import container
 
 RESULTS = ("n_iter_", "converged_", "n_samples_seen_", "n_features_in_")
+
+# Many workers in one process must not keep it busy with looking after themselves.
+QUIET = {
+    "distributed.admin.system-monitor.interval": "1h",
+    "distributed.admin.system-monitor.disk": False,
+    "distributed.admin.system-monitor.host-cpu": False,
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "1h",
+}
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +44,15 @@ def clusters():
 
     def of(workers):
         if workers not in opened:
-            opened[workers] = Client(
-                processes=False,
-                n_workers=workers,
-                threads_per_worker=1,
-                dashboard_address=":0",
-                worker_dashboard_address=None,
-                set_as_default=False,
-            )
+            with dask.config.set(QUIET):
+                opened[workers] = Client(
+                    processes=False,
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    dashboard_address=":0",
+                    worker_dashboard_address=None,
+                    set_as_default=False,
+                )
         return opened[workers]
 
     yield of
@@ -65,6 +86,93 @@ def test_exact_passes_are_those_of_fit(clusters, kind, word):
     assert_equal_to_rounding(found, wanted)
 
 
+def test_exact_passes_take_weights(clusters):
+    rows = np.concatenate([chunk.X for chunk in stream_of("gaussian", SIZES)])
+    weights = np.random.default_rng(1).integers(0, 3, size=len(rows)).astype(float)
+    cuts = (SIZES, (3,))
+    data, weighed = dask.array.from_array(rows, chunks=cuts), dask.array.from_array(weights, chunks=100)  # is cut like the rows
+    given = {"init_params": "random", "max_iter": 4}
+    with pytest.warns(ConvergenceWarning):
+        found = fit(clusters, model_of("gaussian", "em", **given), data, sample_weight=weighed)
+    with pytest.warns(ConvergenceWarning):
+        assert_equal_to_rounding(found, model_of("gaussian", "em", **given).fit(rows, sample_weight=weights))
+    with pytest.raises(ValueError, match="sample_weight must have a value for each of the"):
+        fit(clusters, model_of("gaussian", "em"), data, sample_weight=weighed[:-1])
+
+
+def table(rows, number=5, **columns):
+    """A dataframe of Dask, with columns beside the rows."""
+    frame = pandas.DataFrame({**dict(zip("abc", rows.T, strict=False)), **columns})
+    return dask.dataframe.from_pandas(frame, npartitions=number, sort=False)
+
+
+@pytest.mark.parametrize("word", ["em", "vb"])
+def test_exact_passes_take_labels_and_weights_of_a_table(clusters, word):
+    rows = np.concatenate([chunk.X for chunk in stream_of("gaussian", SIZES)])
+    labels = np.where(np.arange(len(rows)) % 9 == 0, (rows[:, 2] < 30.0).astype(int), -1)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, size=len(rows))
+    frame = table(rows, label=labels, weight=weights)
+    found = fit(clusters, model_of("gaussian", word), frame, label="label", weight="weight")
+    wanted = model_of("gaussian", word).fit(rows, labels=labels, sample_weight=weights)
+    assert list(found.feature_names_in_) == list("abc")
+    assert_equal_to_rounding(found, wanted)
+
+
+@pytest.mark.parametrize("word", ["em", "vb"])
+def test_exact_passes_take_sequences_by_their_key(clusters, tmp_path, word):
+    chunks = stream_of("chain", (50, 40, 60, 30))
+    lengths = []
+    for at, (chunk, share) in enumerate(zip(chunks, (20, 40, 25, 17), strict=True)):
+        size = len(chunk.X)
+        names = np.where(np.arange(size) < share, f"{at}-first", f"{at}-second")
+        lengths += [share, size - share] if share < size else [size]
+        frame = pandas.DataFrame({"a": chunk.X[:, 0], "b": chunk.X[:, 1], "name": names})
+        frame.to_parquet(tmp_path / f"part{at}.parquet")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Best performing initialization did not converge")
+        found = fit(clusters, model_of("chain", word, max_iter=4), str(tmp_path / "*.parquet"), key="name")
+        wanted = model_of("chain", word, max_iter=4).fit(np.concatenate([chunk.X for chunk in chunks]), lengths=lengths)
+    assert_equal_to_rounding(found, wanted)
+
+
+@pytest.mark.parametrize("word", ["em", hw.OnlineEM(batch_size=40)], ids=["em", "online-em"])
+def test_what_was_set_beforehand_reaches_the_workers(clusters, word):
+    def make():
+        model = model_of("chain", word, init_params="mc", params="mc", **({"max_iter": 2} if word == "em" else {}))
+        model.startprob_, model.transmat_ = [0.25, 0.75], [[0.9, 0.1], [0.2, 0.8]]
+        return model
+
+    data, _ = on_cluster("chain")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Best performing initialization did not converge")
+        found = fit(clusters, make(), data)
+        np.testing.assert_allclose(found.transmat_, [[0.9, 0.1], [0.2, 0.8]])
+        if word == "em":
+            assert_equal_to_rounding(found, make().fit(**at_hand("chain")))
+
+
+@pytest.mark.filterwarnings("ignore:Best performing initialization did not converge")
+def test_the_best_of_several_starts_is_that_of_fit(clusters):
+    data, _ = on_cluster("gaussian")
+    given = {"n_components": 3, "n_init": 3, "init_params": "random", "max_iter": 2}
+    found = fit(clusters, model_of("gaussian", "em", **given), data)
+    assert_equal_to_rounding(found, model_of("gaussian", "em", **given).fit(**at_hand("gaussian")))
+
+
+@pytest.mark.filterwarnings("ignore:Best performing initialization did not converge")
+def test_passes_go_on_where_a_model_is(clusters):
+    data, _ = on_cluster("gaussian")
+
+    def make():
+        model = model_of("gaussian", "em", n_components=3, init_params="random", max_iter=3, warm_start=True, tol=1e-12)
+        return model.fit(**at_hand("gaussian"))
+
+    found = fit(clusters, make(), data)
+    wanted = make().fit(**at_hand("gaussian"))
+    np.testing.assert_allclose(found.means_, wanted.means_, rtol=1e-6)
+    np.testing.assert_allclose(found.lower_bounds_, wanted.lower_bounds_, rtol=1e-9)
+
+
 # One pass
 
 
@@ -88,6 +196,72 @@ def test_one_pass_does_not_depend_on_the_workers(clusters, kind, monkeypatch):
 @pytest.mark.parametrize(("kind", "word"), ONE_PASS)
 def test_one_pass_does_not_depend_on_the_workers_by_any_algorithm(clusters, kind, word, monkeypatch):
     assert_the_workers_do_not_matter(clusters, monkeypatch, kind, word, [2, 7])
+
+
+@pytest.mark.slow
+def test_sixty_four_workers_find_what_one_does(clusters, monkeypatch):
+    sizes = SIZES * 15
+    data, _ = on_cluster("gaussian", sizes)
+    first = fit(clusters, model_of("gaussian", "auto"), data, 1)
+    exact = fit(clusters, model_of("gaussian", "em"), data, 1)
+    for name in ("learn", "added", "summarize"):
+        monkeypatch.setattr(tasks, name, delayed_at_random(getattr(tasks, name)))
+    assert_same(fit(clusters, model_of("gaussian", "auto"), data, 64), first)
+    assert_same(fit(clusters, model_of("gaussian", "em"), data, 64), exact)
+
+
+@pytest.mark.parametrize("word", ["em", "auto"])
+def test_exact_passes_do_not_depend_on_the_workers(clusters, monkeypatch, word):
+    data, _ = on_cluster("gaussian")
+    given = {"passes": 3} if word == "auto" else {}
+    first = fit(clusters, model_of("gaussian", word, tol=0.05), data, 1, **given)
+    for name in ("summarize", "added"):
+        monkeypatch.setattr(tasks, name, delayed_at_random(getattr(tasks, name)))
+    assert_same(fit(clusters, model_of("gaussian", word, tol=0.05), data, 7, **given), first)
+
+
+def test_rounds_are_as_many_as_were_asked_for(clusters):
+    data, _ = on_cluster("gaussian")
+    for rounds, wanted in ((1, 1), (3, 3), (100, len(SIZES))):
+        report = fit(clusters, model_of("gaussian", "auto"), data, rounds=rounds).distributed_report_
+        assert len(report.rounds) == wanted
+        assert sum(one.parts for one in report.rounds) == len(SIZES)
+        assert sum(one.rows for one in report.rounds) == sum(SIZES)
+
+
+def test_a_model_goes_on_from_what_it_knows(clusters):
+    data, _ = on_cluster("gaussian")
+    model = learned_before()
+    again = fit(clusters, model, data, go_on=True)
+    assert again is model
+    assert model.n_samples_seen_ == 300 + sum(SIZES)
+    assert_same(fit(clusters, learned_before(), data, 7, go_on=True), model)
+    assert fit(clusters, learned_before(), data).n_samples_seen_ == sum(SIZES)
+
+
+def test_messages_are_bytes_of_model_files(clusters, monkeypatch):
+    seen = []
+
+    def noted(function):
+        @wraps(function)
+        def note(*given):
+            found = function(*given)
+            seen.extend([*given, found])
+            return found
+
+        return note
+
+    for name in ("sampled", "started", "learn", "added", "begun", "summarize"):
+        monkeypatch.setattr(tasks, name, noted(getattr(tasks, name)))
+    data, _ = on_cluster("gaussian", SIZES[:3])
+    fit(clusters, model_of("gaussian", "auto"), data)
+    fit(clusters, model_of("gaussian", "em"), data)
+    models = [one for one in seen if isinstance(one, bytes)]
+    assert models
+    for one in [*models, *(message.data for message in seen if isinstance(message, Message) and message.data)]:
+        container.from_bytes(one)  # or it is refused
+    kinds = {type(one) for one in seen}
+    assert not [kind for kind in kinds if issubclass(kind, BaseEstimator) or "State" in kind.__name__]
 
 
 # A client that dies
@@ -283,11 +457,11 @@ def test_a_file_that_vanishes_after_it_was_seen(clusters, tmp_path):
 
 def test_a_file_that_vanishes_between_exact_passes(clusters, tmp_path):
     _, bad = files(tmp_path, write_parquet)
-    sound, kept = bad.read_bytes(), tmp_path / "kept.hw"
+    away, kept = tmp_path / "away", tmp_path / "kept.hw"
 
     def vanish(step):
-        if step.stage == "passing" and step.round == 3:
-            bad.unlink(missing_ok=True)
+        if step.stage == "passing" and step.round == 3 and bad.exists():
+            bad.rename(away)
 
     def make():
         return model_of("gaussian", "em", init_params="random", tol=1e-12)
@@ -295,8 +469,102 @@ def test_a_file_that_vanishes_between_exact_passes(clusters, tmp_path):
     with pytest.raises(hw.distributed.UnreadError, match=re.escape(str(bad))) as error:
         fit(clusters, make(), str(tmp_path / "part*"), watch=vanish, checkpoint=kept, passes=4)
     assert error.value.model.n_samples_seen_ == sum(SIZES[:5])  # the model of the pass before
-    bad.write_bytes(sound)
+    away.rename(bad)
     with pytest.warns(ConvergenceWarning):
         found = fit(clusters, make(), str(tmp_path / "part*"), checkpoint=kept, passes=4)
     with pytest.warns(ConvergenceWarning):
         assert_same(found, fit(clusters, make(), str(tmp_path / "part*"), passes=4))
+
+
+# What makes no sense
+
+
+def small(chunks=((40, 40), (3,))):
+    return dask.array.from_array(np.concatenate([chunk.X for chunk in stream_of("gaussian", (40, 40))]), chunks=chunks)
+
+
+def spoilt(change, number=1):
+    """An array of three partitions, one of which was changed."""
+    parts = [chunk.X for chunk in stream_of("gaussian", (40, 30, 50))]
+    parts[number] = change(parts[number])
+    blocks = [dask.array.from_delayed(delayed(part), (np.nan, 3), float) for part in parts]
+    return dask.array.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def with_nan(rows):
+    rows = rows.copy()
+    rows[3, 1] = np.nan
+    return rows
+
+
+NONSENSE = {
+    "an array at hand": (lambda: np.zeros((9, 2)), {}, TypeError, "data must be names of files or a collection of Dask"),
+    "no files": (lambda: [], {}, ValueError, "data must name at least one file, got none"),
+    "a pattern of nothing": (lambda: "nowhere/*.parquet", {}, FileNotFoundError, "nowhere.* matches no file"),
+    "an empty array": (lambda: dask.array.zeros((0, 3)), {}, ValueError, "the data has no rows"),
+    "one row": (lambda: small()[:1], {}, ValueError, "at least 2 rows, one for each component, got 1"),
+    "text": (
+        lambda: table(np.zeros((40, 2)), word=np.array(["one", "two"] * 20)),
+        {}, ValueError, "word",
+    ),
+    "no such column": (lambda: table(np.zeros((40, 2))), {"weight": "mass"}, ValueError, "mass"),
+    "no such option": (lambda: table(np.zeros((40, 2))), {"wieght": "a"}, TypeError, "wieght"),
+    "options of an array": (small, {"columns": ["a"]}, ValueError, "columns is for files, dataframes and bags"),
+    "numbers in a bag": (lambda: dask.bag.from_sequence([1, 2, 3]), {}, TypeError, "must hold texts, .*, got 1"),
+    "weights at hand": (small, {"sample_weight": np.ones(80)}, ValueError, "sample_weight must be a dask array"),
+    "a target for nobody": (small, {"y": small()[:, 0]}, ValueError, "GaussianMixture does not learn from y"),
+    "rounds": (small, {"rounds": 0}, ValueError, "rounds must be a whole number of at least 1 or 'auto', got 0"),
+    "passes": (small, {"passes": 0}, ValueError, "passes must be a whole number of at least 1 or 'auto', got 0"),
+    "part_rows": (small, {"part_rows": True}, ValueError, "part_rows must be a whole number of at least 1, got True"),
+    "unreadable": (small, {"unreadable": "ignore"}, ValueError, "unreadable must be 'refuse' or 'leave out', got 'ignore'"),
+    "open": (small, {"vocabulary": "open"}, ValueError, "vocabulary='open' follows the order of one stream"),
+    "shuffle": (small, {"shuffle": 100}, ValueError, "shuffle mixes the rows of one stream"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NONSENSE)
+def test_nonsense_is_refused_in_a_sentence(clusters, case):
+    make, given, error, sentence = NONSENSE[case]
+    model = learned_before()
+    before = to_bytes(model)
+    with pytest.raises(error, match=sentence):
+        fit(clusters, model, make(), **given)
+    assert to_bytes(model) == before
+
+
+def test_a_model_and_a_client_must_be_such(clusters):
+    with pytest.raises(TypeError, match="model must be a headwater model, got str"):
+        fit(clusters, "gaussian", small())
+    with pytest.raises(TypeError, match="client must be a client or a cluster of Dask, or the address of one, got int"):
+        hw.distributed.fit(hw.GaussianMixture(2), small(), client=3)
+    with pytest.raises(ValueError, match="a cluster must be 'local'"):
+        hw.distributed.fit(hw.GaussianMixture(2), small(), client="here")
+    with pytest.raises(ValueError, match="half_life forgets in the order of one stream"):
+        fit(clusters, hw.GaussianMixture(2, half_life=9.0), small())
+
+
+def test_partitions_may_be_empty(clusters):
+    parts = [chunk.X for chunk in stream_of("gaussian", (40, 30, 50))]
+    data = dask.array.concatenate([dask.array.zeros((0, 3)), small(), dask.array.zeros((0, 3)), small()])
+    assert fit(clusters, model_of("gaussian", "auto"), data).n_samples_seen_ == 160
+    frames = [pandas.DataFrame(rows, columns=list("abc")) for rows in (parts[0][:0], parts[0], parts[1][:0], parts[2])]
+    frame = dask.dataframe.from_delayed([delayed(one) for one in frames], meta=frames[0])
+    assert fit(clusters, model_of("gaussian", "auto"), frame).n_samples_seen_ == 90
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Best performing initialization did not converge")
+        assert fit(clusters, model_of("gaussian", "em"), frame).n_samples_seen_ == 90
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [(with_nan, "NaN"), (lambda rows: rows[:, :2], "2 features"), (lambda rows: rows[0], "two dimensions")],
+    ids=["NaN", "narrow", "flat"],
+)
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_partition_that_makes_no_sense_is_named(clusters, change, sentence, number):
+    if sentence == "2 features" and number == 0:
+        pytest.skip("the first part says how wide all others are")
+    with pytest.raises(ValueError, match=sentence) as error:
+        fit(clusters, model_of("gaussian", "auto"), spoilt(change, number))
+    assert f"partition {number} of the array" in str(error.value)
+    assert error.value.model.n_samples_seen_ == 120 - (40, 30, 50)[number]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -65,6 +65,20 @@ class Window:
             if scored % TOGETHER == 0:
                 kept, rows = together(*_merged(kept[:-TOGETHER], rows[:-TOGETHER], np.sort(kept[-TOGETHER:])))
         return Window(self.start, scored, kept, rows)
+
+    def beside(self, other: Window) -> Window:
+        """Return the scores of two stretches as those of one, which begins where this one does."""
+        cuts = [len(one.scores) - one.scored % TOGETHER for one in (self, other)]
+        single = np.concatenate([one.scores[cut:] for one, cut in zip((self, other), cuts, strict=True)])
+        scored = self.scored + other.scored
+        ready = len(single) - scored % TOGETHER  # as many as are put together, or none
+        scores = np.concatenate([self.scores[: cuts[0]], other.scores[: cuts[1]], single[:ready]])
+        rows = np.concatenate([self.rows[: cuts[0]], other.rows[: cuts[1]], np.ones(ready)])
+        if len(scores):
+            order = np.argsort(scores, kind="stable")
+            scores, rows = together(scores[order], rows[order])
+        left = single[ready:]
+        return Window(self.start, scored, np.append(scores, left), np.append(rows, np.ones(len(left))))
 
 
 def _merged(scores: Array, rows: Array, new: Array) -> tuple[Array, Array]:
@@ -227,6 +241,22 @@ class History:
         weights = tuple(float(shares[k]) for k in components) if len(shares) else ()
         point = replace(points[-1], weights=weights, effective_rows=effective_rows, seconds=seconds)
         return replace(self, points=(*points[:-1], point), components=components)
+
+    @classmethod
+    def of_rounds(cls, rounds: Sequence[tuple[int, float]], usual: Window, before: int) -> History:
+        """Return the history of rows that were learned side by side, in rounds of so many rows with such a mean score.
+
+        `usual` has the scores of the last ones, and `before` rows were learned before all of these.
+        """
+        seen, every, points = before, FIRST_EVERY, []
+        for rows, score in rounds:
+            seen += rows
+            if rows:
+                points.append(Point(seen, score, 0 if math.isnan(score) else rows))
+        while seen // every > MOST_POINTS:
+            every *= 2
+        now = replace(usual, start=max(0, seen - usual.scored))
+        return cls(thinned(tuple(points), every)[-MOST_POINTS:], every=every, seen=seen, now=now)
 
     # In words that JSON knows
 

@@ -107,4 +107,6 @@ def learner_of(model: Any, **changed: Any) -> Any:
         for name, value in model.get_params(deep=False).items()
         if not isinstance(value, (list, tuple, dict)) and not hasattr(value, "shape")
     }
+    if "_given" in vars(model):  # what was set by hand, which belongs to columns, too
+        given.pop("init_params", None)
     return type(model)(**{**defaults, **given, **changed})._make_learner(2 + type(model)._target_columns)

@@ -96,7 +96,9 @@ def _way(cluster: Cluster, kind: str, blocks: Sequence[Any], model: Any, like: A
     """Look at partitions until one has rows."""
     for block in islice(blocks, LOOKS):
         symbols = model._takes_symbols or model._chained
-        way = cluster.computed(cluster.plain(looked, block, kind, symbols, like, dict(reading)))
+        way = cluster.computed(
+            cluster.plain(looked, block, kind, symbols, like, dict(reading)), names=["a partition of the data"]
+        )
         if way is not None:
             return way
     raise ValueError("there is nothing to learn: the data has no rows")

@@ -75,7 +75,8 @@ def fit(
     unreadable : {"refuse", "leave out"}, default="refuse"
         What becomes of parts that cannot be read: all others are learned, and then an `UnreadError` names them and holds
         the model of the others (with a checkpoint, the same call learns what is missing once it can be read), while exact
-        passes end there and then, since without a part they are exact no more; or they are left out with a warning.
+        passes end there and then, since without a part they are exact no more (the model is then that of the last pass
+        before, if there was one); or they are left out with a warning.
     watch : callable, optional
         Called with a `Step` whenever something is done.
     **reading

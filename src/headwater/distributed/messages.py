@@ -10,6 +10,7 @@ from typing import Any
 from headwater.estimators.saving import estimator_named
 from headwater.estimators.stored_parameters import read_parameter, write_parameter
 from headwater.estimators.stored_results import RESULTS
+from headwater.history import Window
 from headwater.storage import container
 from headwater.storage.trees import Reader, Writer
 
@@ -50,7 +51,8 @@ def answered(function: Callable[..., Any]) -> Callable[..., Any]:
 class Message:
     """What some parts yield: bytes of sums, empty if there are none; rows, their weight, and the sum of their scores.
 
-    `merged` bytes went from one task to another to make it, `path` of them one after the other, in `largest` at a time.
+    `usual` are scores of rows before they were learned, if they are wanted. `merged` bytes went from one task to another to
+    make it, `path` of them one after the other, in `largest` at a time.
     """
 
     data: bytes = b""
@@ -58,6 +60,7 @@ class Message:
     weight: float = 0.0
     score: float = 0.0
     unread: tuple[Unread, ...] = ()
+    usual: Window | None = None
     merged: int = 0
     path: int = 0
     largest: int = 0

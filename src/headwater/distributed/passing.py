@@ -118,7 +118,8 @@ def _outlines(passes: Passes, blank: bytes, learner: Learner) -> dict[int, Any]:
     ]
     gathered = cluster.computed(cluster.task(tasks.listed, jobs), jobs, Step("looking"))
     passes.missed([one for one in gathered if isinstance(one, Unread)])
-    return {number: one for number, one in enumerate(gathered) if not isinstance(one, Unread)}
+    nothing = tasks.Outline(0, 0, NO_LABELS, NO_LABELS)
+    return {number: one or nothing for number, one in enumerate(gathered) if not isinstance(one, Unread)}
 
 
 def pass_over(

@@ -53,7 +53,7 @@ def planned(
 
 def check_reading(model: Any, reading: Mapping[str, Any]) -> None:
     """Refuse options that no stream has, and those that parts cannot have."""
-    known = set(signature(stream).parameters) - {"source", "like", "prefetch", "chunk_rows"}
+    known = set(signature(stream).parameters) - {"source", "like", "prefetch"}
     unknown = [name for name in reading if name not in known]
     if unknown:
         raise TypeError(

@@ -18,6 +18,7 @@ from headwater.distributed.running import Cluster
 from headwater.distributed.steps import Step
 from headwater.estimators.distributed_report import Round
 from headwater.estimators.saving import to_bytes
+from headwater.history import History
 from headwater.learner import grown, rebased, refreshed, settle
 from headwater.state import State
 from headwater.storage import sums
@@ -72,19 +73,28 @@ def stream_parts(
                 "learning", len(gone.rounds) + 1, turns * len(rounds), rows=sum(one.rows for one in gone.rounds),
                 score=None if np.isnan(score) else score,
             )  # fmt: skip
-            model, done, unread = one_round(cluster, plan, model, rounds[number], step, turn)
             over = number + 1 == len(rounds)
+            model, done, unread = one_round(
+                cluster, plan, model, rounds[number], step, turn, gone.rounds if over and turns == 1 else None
+            )
             gone = Gone(turn + over, 0 if over else number + 1, (*gone.rounds, done), (*gone.unread, *unread))
             keep(model, gone)
     return model, gone
 
 
 def one_round(
-    cluster: Cluster, plan: Plan, model: Any, numbers: Sequence[int], step: Step, turn: int = 0
+    cluster: Cluster,
+    plan: Plan,
+    model: Any,
+    numbers: Sequence[int],
+    step: Step,
+    turn: int = 0,
+    watched: Sequence[Round] | None = None,
 ) -> tuple[Any, Round, tuple[Unread, ...]]:
     """Stream some parts from one base, and return the model that has learned what all of them did.
 
-    After the first turn, rows come again, and are not more rows.
+    After the first turn, rows come again, and are not more rows. If it is `watched`, scores of rows before they were learned
+    are kept in its history, after those of the rounds before.
     """
     began = time.perf_counter()
     learner = model._learner
@@ -94,7 +104,10 @@ def one_round(
     data = to_bytes(base)
     before = base._state.progress
     at_hand = before.weight_seen if turn else np.inf
-    message: Message = cluster.reduced(tasks.learn, Delta, data, plan, numbers, step, turn * TURN_KEYS, at_hand)
+    message: Message = cluster.reduced(
+        tasks.learn, Delta, data, plan, numbers, step, turn * TURN_KEYS, at_hand, watched is not None
+    )
+    done = told("learning", numbers, message, len(data), began)
     if message.data:
         state, _ = grown(learner, base._state, sums.from_bytes(message.data, learner, Delta))
         state = blended(base._state, state)
@@ -102,7 +115,11 @@ def one_round(
             progress = replace(state.progress, rows_seen=before.rows_seen, weight_seen=before.weight_seen)
             state = refreshed(learner, replace(state, progress=progress))
         base._set(state, learner)
-    return base, told("learning", numbers, message, len(data), began), message.unread
+        if watched is not None and message.usual is not None and message.usual.scored:
+            rounds = [(one.rows, one.score) for one in (*watched, done)]
+            history = History.of_rounds(rounds, message.usual, state.rows - sum(rows for rows, _ in rounds))
+            base.history_ = history.with_weights(base._shares_now(), state.progress.n_eff, np.nan)
+    return base, done, message.unread
 
 
 def blended(before: State, after: State) -> State:

@@ -108,7 +108,10 @@ class Cluster:
                 looked, alone = time.monotonic(), self._lonely(alone)
         failed += [at for at, future in parts.items() if future.status == "error"]
         self.tell(replace(step, done=len(leaves)))
-        found = self._result(end, [names[at] for at in failed if names] if leaves else names)
+        try:
+            found = self._result(end, [names[at] for at in failed if names] if leaves else names)
+        finally:
+            end.release()  # exceptions on the way may hold on to it
         if isinstance(found, Refusal):
             raise found.error from None
         return found

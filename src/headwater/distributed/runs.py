@@ -151,11 +151,9 @@ class Run:
         starts = 1 if own._chained or own._takes_sequences or not learner.settings.polish else STARTS
         chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED)).round().astype(int)).tolist()
         share = -(-rows * (starts + (starts > 1)) // len(chosen))
-        places = -(-PLACES // len(chosen))
+        wanted = (share, -(-PLACES // len(chosen)), learner.width)
         jobs = [
-            self.cluster.task(
-                tasks.sampled, self.blank, plan.parts[at], plan.blocks[at], plan.way, share, places, self.key + at
-            )
+            self.cluster.task(tasks.sampled, self.blank, plan.parts[at], plan.blocks[at], plan.way, *wanted, self.key + at)
             for at in chosen
         ]
         runs = [self.cluster.task(tasks.started, self.blank, jobs, COUNTED, run, starts) for run in range(starts)]
@@ -168,6 +166,8 @@ class Run:
     def _passed(self, learner: Learner, found: Any, most: int, gone: Gone, trace: Sequence[float]) -> tuple[Any, Gone]:
         """Return the model after exact passes: the best of several runs, if there are to be such."""
         passes = Passes(self.cluster, self.plan, most, self._refuse, gone.rounds, gone.unread)
+        if found is not None:
+            found.__dict__.pop("history_", None)  # of rows that are passed over again
         runs = 1 if learner.algorithm.online or self.goes_on else self.own.n_init
         best, trace = (None, trace) if not gone.runs else ((found, list(trace), gone.converged), [])
         for run in range(gone.runs, runs):

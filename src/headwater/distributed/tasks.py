@@ -16,11 +16,13 @@ from headwater.chunk import Chunk
 from headwater.distributed.messages import Message, Refusal, Unread, answered, blank_from_bytes
 from headwater.distributed.parts import Part, Way, check_companions, chunks, first_rows, sample
 from headwater.estimators.saving import from_bytes, to_bytes
+from headwater.history import History
 from headwater.kernels.parallel import one_blas_thread
 from headwater.learner import PART_KEYS, learned, rooted
 from headwater.learner import started as start_on
 from headwater.models.protocol import NO_SCORES, Start
 from headwater.models.start import climb
+from headwater.monitors import Monitor
 from headwater.passes import polishes, resumed
 from headwater.state import NO_LABELS, Batch, Summary, joined
 from headwater.storage import sums
@@ -62,7 +64,7 @@ def listed(items: Sequence[Any], functions: Functions) -> list[Any]:
     return list(items)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _decoded(data: bytes, functions: tuple[tuple[str, Any], ...]) -> Any:
     model = from_bytes(data, **dict(functions))
     model.n_threads = 1  # a worker has as many threads as it has tasks
@@ -75,14 +77,20 @@ def decoded(data: bytes, functions: Functions) -> Any:
     return _decoded(data, tuple(sorted(functions.items())))
 
 
-def sampled(blank: bytes, functions: Functions, part: Part, block: Any, way: Way, rows: int, places: int, key: int) -> Any:
+def sampled(
+    blank: bytes, functions: Functions, part: Part, block: Any, way: Way, rows: int, places: int, width: int, key: int
+) -> Any:
     """Return some rows of a part, or the sentence that says why there are none."""
     model = blank_from_bytes(blank, functions)
 
     def read() -> Any:
         found = sample(model, part, block, way, rows, places, key)
         if found is not None:
-            model._taken(True, **found)  # rows that cannot be learned are missing in the sample, and are told of later
+            # Rows that cannot be learned are missing in the sample, and are told of later.
+            _, learner = model._taken(True, **found)
+            if learner.width != width and not model._takes_symbols:
+                columns = width - model._target_columns
+                raise ValueError(f"X has {learner.width - model._target_columns} features, and other parts have {columns}")
         return found
 
     return _told(part, read)
@@ -212,9 +220,16 @@ def begun(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any
 
 
 def learn(
-    held: bytes, functions: Functions, part: Part, block: Any, way: Way, key: int = 0, rows_at_hand: float = np.inf
+    held: bytes,
+    functions: Functions,
+    part: Part,
+    block: Any,
+    way: Way,
+    key: int = 0,
+    rows_at_hand: float = np.inf,
+    watched: bool = False,
 ) -> Message:
-    """Stream a part from where all parts begin; return what was learned since."""
+    """Stream a part from where all parts begin; return what was learned since, and the scores of rows, if it is watched."""
     base = decoded(held, functions)
 
     def read() -> Message:
@@ -223,21 +238,38 @@ def learn(
         own = (base._state.key + key + (1 + part.number) * PART_KEYS) % 2**63
         seen = base._state.progress.weight_seen
         learner = replace(base._own_learner, averages_after=seen, rows_at_hand=rows_at_hand)
-        model._set(replace(base._state, key=own), learner)
+        average = base._state.average
+        state = replace(
+            base._state,
+            key=own,
+            statistics=base._state.statistics.copy(),  # tables of its own: other threads learn from the same base
+            average=None if average is None else average.copy(),
+        )
+        model._set(state, learner)
         scored = weighed = 0.0
+        monitor = Monitor(model, History()) if watched else None
         for chunk in chunks(model, part, block, way):
             if not len(chunk):
                 continue
-            if model._scores_by_learning and model._scored_share == 1.0:
+            if monitor is not None:
+                monitor.learn(chunk)
+            elif model._scores_by_learning and model._scored_share == 1.0:
                 scores, weights = model.update(**chunk), chunk.sample_weight
                 weights = np.ones(len(scores)) if weights is None else np.asarray(weights, dtype=float)
                 scored, weighed = scored + float(np.nansum(scores * weights)), weighed + float(weights.sum())
             else:
                 model.partial_fit(**chunk)
+        usual = None
+        if monitor is not None:
+            history = monitor.history
+            usual = history.before.beside(history.now)
+            points = [(point.score, point.scored) for point in history.points if point.scored]
+            scored = history.total + sum(score * rows for score, rows in points)
+            weighed = float(history.scored + sum(rows for _, rows in points))
         delta = learned(model._learner, model._state)
         data = sums.to_bytes(delta) if model._state.rows > base._state.rows else b""
         rows = model._state.rows - base._state.rows
-        return Message(data, rows, weighed, scored, largest=len(data))
+        return Message(data, rows, weighed, scored, usual=usual, largest=len(data))
 
     return _message(part, read)
 
@@ -292,6 +324,7 @@ def added(held: bytes, functions: Functions, one: Message, other: Message, kind:
         one.weight + other.weight,
         one.score + other.score,
         one.unread + other.unread,
+        one.usual.beside(other.usual) if one.usual is not None and other.usual is not None else one.usual or other.usual,
         one.merged + other.merged + moved,
         max(one.path, other.path) + moved,
         max(one.largest, other.largest, len(data)),

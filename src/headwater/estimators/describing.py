@@ -309,6 +309,9 @@ def notes_of(model: Any, found: Description) -> tuple[str, ...]:
     report = getattr(model, "merge_report_", None)
     if report is not None:
         notes.extend(str(report).splitlines())
+    spread = getattr(model, "distributed_report_", None)
+    if spread is not None:
+        notes.append(spread.sentence)
     if getattr(model, "converged_", True) is False:
         notes.append(f"The last fit had not converged after {model.n_iter_} passes.")
     return tuple(notes)

@@ -87,6 +87,16 @@ class DistributedReport:
         lines += ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows]
         return "\n".join([*lines, *self.unread])
 
+    @property
+    def sentence(self) -> str:
+        """What it comes to, in a sentence."""
+        number, moved = len(self.rounds), sum(one.merged for one in self.rounds)
+        stages = "pass" if all(one.stage == "pass" for one in self.rounds) else "round"
+        several = f"{number} {stages}{'es' if stages == 'pass' else 's'}" if number != 1 else f"one {stages}"
+        parts = f"{self.parts:,} part{'s' * (self.parts != 1)}"
+        missing = f", of which {len(self.unread)} could not be read" if self.unread else ""
+        return f"Learned on many machines from {parts}{missing}, in {several}; {_size(moved)} of statistics were merged."
+
     def to_dict(self) -> dict[str, Any]:
         """Return it in words that JSON knows, without what depends on the cluster."""
         rounds = [{name: value for name, value in asdict(one).items() if name != "seconds"} for one in self.rounds]

@@ -13,7 +13,7 @@ from headwater.streams.arrays import column_names, matrix_head
 from headwater.streams.kinds import refuse_kind
 from headwater.streams.options import Options
 from headwater.streams.pieces import Held, Meter
-from headwater.streams.sentences import StreamError, reading
+from headwater.streams.sentences import NoRows, StreamError, reading
 from headwater.streams.sparse import SparseHead, SparseRows, check_width, row_bytes
 from headwater.streams.tables import Head
 
@@ -25,7 +25,7 @@ def head(piece: Held, options: Options) -> Head | SparseHead:
     """Look at the first rows."""
     first = next((rows for rows in _peeked(piece) if len_of(rows)), None)
     if first is None:
-        raise StreamError(f"{piece.name} has no rows")
+        raise NoRows(f"{piece.name} has no rows")
     if isinstance(first, SparseRows):
         return SparseHead(check_width(first.rows.shape[1], piece.name), row_bytes=row_bytes(first.rows))
     if isinstance(first, np.ndarray):

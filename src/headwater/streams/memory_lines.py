@@ -8,7 +8,7 @@ from typing import Any
 
 from headwater.streams.options import Options
 from headwater.streams.pieces import Held, Meter
-from headwater.streams.sentences import StreamError, reading
+from headwater.streams.sentences import NoRows, StreamError, reading
 
 JUMPS = False
 SAMPLE, STEP = 10_000, 1024
@@ -21,7 +21,7 @@ def head(piece: Held, options: Options) -> Any:
     if piece.once:
         object.__setattr__(piece, "items", chain(seen, items))
     if not seen:
-        raise StreamError(f"{piece.name} has no rows")
+        raise NoRows(f"{piece.name} has no rows")
     return _texts(seen, piece.name)
 
 
