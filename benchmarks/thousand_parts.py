@@ -24,7 +24,7 @@ import headwater as hw
 from benchmarks import page, thousand_parts_words
 from benchmarks.data import make_truth
 from benchmarks.files import write_parquet
-from benchmarks.thousand_parts_model import Constants, Cost, round_cost
+from benchmarks.thousand_parts_model import Constants, pass_costs
 from benchmarks.thousand_parts_page import PAGE
 from benchmarks.thousand_parts_pieces import FEW, LONG, Bench, of_dask, of_tasks, on_workers
 from benchmarks.timing import one_thread, timed
@@ -36,6 +36,7 @@ WORKERS = 2
 RUNS = ((10, 1), (100, 1), (300, 1), (1000, 1), (1000, 4))  # parts and rounds
 QUICK = ((3, 1), (8, 2))
 FILES = {"long": 4, "few": 40}  # by which tasks are measured
+MIDDLE = 8  # ... and so many parts
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -54,7 +55,7 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     }  # fmt: skip
     with one_thread(), TemporaryDirectory(prefix="headwater-parts-") as folder:
         full, long, few = written(Path(folder), max(parts for parts, _ in runs), options.seed)
-        bench = Bench.of(long, few, begun(long))
+        bench = Bench.of(long, full[:MIDDLE], ROWS, few, begun(long))
         pieces = of_tasks(bench, 1 if options.quick else options.repeats)
         with distributed.connect(f"local:{WORKERS}") as client:
             run(client, full[:10], 1)  # kernels are loaded
@@ -66,7 +67,7 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
             keep = median(timed(model.save, Path(folder) / "model.hw")[0] for _ in range(5))
     largest = max(found, key=lambda one: one["parts"])
     constants = Constants(
-        **{name: pieces[name] for name in ("read", "learn", "exact", "task", "add", "worker", "scheduler", "message", "model")},
+        **{name: value for name, value in pieces.items() if name != "tasks_a_second"},
         look=largest["look"] / largest["parts"], start=median(one["start"] for one in found), keep=keep,
         checkpoint=checkpoint, row=8 * WIDTH,
     )  # fmt: skip
@@ -148,7 +149,7 @@ def run(client: Any, paths: Sequence[Path], rounds: int) -> dict[str, Any]:
 
 def foretold(constants: Constants, one: dict[str, Any]) -> dict[str, float]:
     """Return what the model says of a run, whose rounds come one after the other."""
-    costs: list[Cost] = [round_cost(constants, parts, ROWS, WORKERS) for parts in one["of_a_round"]]
+    costs = pass_costs(constants, one["of_a_round"], ROWS, WORKERS)
     return {
         "seconds": sum(cost.on(WORKERS) for cost in costs),
         "workers": sum(cost.workers for cost in costs),

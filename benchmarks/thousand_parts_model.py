@@ -6,10 +6,14 @@ A round of P parts with n rows each on W workers is P tasks that learn and P - 1
     the busiest     ceil(P / W) of the tasks that learn, and ceil((P - 1) / W) of those that add
     the scheduler   P scheduler, in one thread, side by side with the workers
     bytes           (P - 1) message in all, ceil(log2 P) message one after the other; every worker is sent the model
+
+The last round of one pass also keeps what scores are usual (`watch` more a row, `watched_add` for an addition), and messages
+then have up to `scores` bytes beside them, which are in no report.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -29,14 +33,17 @@ class Constants:
     read: float
     learn: float
     exact: float
+    watch: float
     task: float
     add: float
+    watched_add: float
     worker: float
     scheduler: float
     look: float
     start: float
     keep: float
     message: int
+    scores: int
     model: int
     checkpoint: int
     row: int
@@ -74,17 +81,23 @@ def depth_of(parts: int) -> int:
     return (parts - 1).bit_length()
 
 
-def round_cost(constants: Constants, parts: int, rows: float, workers: int, exact: bool = False) -> Cost:
+def round_cost(constants: Constants, parts: int, rows: float, workers: int, exact: bool = False, watched: bool = False) -> Cost:
     """Return what a round costs with so many parts of so many rows each."""
-    row = constants.read + (constants.exact if exact else constants.learn)
+    row = constants.read + (constants.exact if exact else constants.learn) + watched * constants.watch
+    add = constants.watched_add if watched else constants.add
     part = rows * row + constants.task + constants.worker
     depth = depth_of(parts)
     return Cost(
-        workers=parts * part + (parts - 1) * constants.add,
-        busiest=ceil(parts / workers) * part + ceil((parts - 1) / workers) * constants.add,
+        workers=parts * part + (parts - 1) * add,
+        busiest=ceil(parts / workers) * part + ceil((parts - 1) / workers) * add,
         scheduler=parts * constants.scheduler,
         merged=(parts - 1) * constants.message,
         path=depth * constants.message,
         depth=depth,
         sent=workers * constants.model,
     )
+
+
+def pass_costs(constants: Constants, parts: Sequence[int], rows: float, workers: int) -> list[Cost]:
+    """Return what the rounds of one pass cost, of which the last is watched."""
+    return [round_cost(constants, some, rows, workers, watched=at == len(parts) - 1) for at, some in enumerate(parts)]

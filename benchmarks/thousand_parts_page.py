@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.page import Page, Section, table
-from benchmarks.thousand_parts_model import LINK, Constants, depth_of, round_cost
+from benchmarks.thousand_parts_model import LINK, Constants, depth_of, pass_costs, round_cost
 
 # What is foretold: rows, workers, and parts and rounds of one pass; first the most parts that files are cut into by default.
 ROWS, WORKERS = 10**12, 1000
@@ -42,11 +42,14 @@ def constant_lines(one: Constants, figures: dict[str, Any]) -> list[str]:
         ("read a row", f"{one.read * micro:.3f} us"),
         ("stream a row", f"{one.learn * micro:.3f} us"),
         ("E-step of a row, of an exact pass", f"{one.exact * micro:.3f} us"),
+        ("more for a row of the last round, whose scores are kept", f"{one.watch * micro:.3f} us"),
         ("a part by itself: open the file, begin, write the message", f"{one.task * milli:.2f} ms"),
         ("read two messages, add them, write the sum", f"{one.add * milli:.2f} ms"),
+        ("... in the last round", f"{one.watched_add * milli:.2f} ms"),
         ("Dask on the worker, for a part and an addition", f"{one.worker * milli:.2f} ms"),
         ("Dask on scheduler and client, for both", f"{one.scheduler * milli:.2f} ms"),
         ("bytes of a message", f"{one.message:,}"),
+        ("bytes of scores that a message has beside it in the last round, at most", f"{one.scores:,}"),
         ("bytes of the model that is sent to workers", f"{one.model:,}"),
         ("bytes of a checkpoint", f"{one.checkpoint:,}"),
         ("write a model file, by the clock", f"{one.keep * milli:.1f} ms"),
@@ -84,8 +87,8 @@ def check_lines(runs: list[dict[str, Any]]) -> list[str]:
 def about_bytes() -> str:
     return (
         "(parts - 1) and ceil(log2 parts) times the largest message of the run, summed over its rounds, against the bytes that "
-        "the report counted as they were moved. Messages differ by the digits of the numbers in their headers, by "
-        f"{DIGITS} bytes at the very most: the last column says whether that is all there is between the two."
+        "the report counted as they were moved. Scores beside messages are not among them. Messages differ by the digits of the "
+        f"numbers in their headers, by {DIGITS} bytes at the very most: the last column says whether that is all there is between the two."
     )
 
 
@@ -122,14 +125,15 @@ def about_scale(one: Constants) -> str:
 def scale_lines(constants: Constants) -> list[str]:
     lines = []
     for parts, rounds in CUTS:
-        rows, of_a_round = ROWS / parts, -(-parts // rounds)
-        cost = round_cost(constants, of_a_round, rows, WORKERS)
-        seconds = rounds * cost.apart(constants, WORKERS)
+        rows, cut = ROWS / parts, [-(-(parts - at) // rounds) for at in range(rounds)]
+        costs = pass_costs(constants, cut, rows, WORKERS)
+        seconds, path = sum(cost.apart(constants, WORKERS) for cost in costs), sum(cost.path for cost in costs)
+        climb = sum(cost.depth for cost in costs) * constants.add + path / LINK
         useful = ROWS * (constants.read + constants.learn) / WORKERS
         lines.append([
-            f"{parts:,}", f"{rounds}", f"{rows / 1e6:,.0f}", f"{cost.depth}", f"{rounds * cost.busiest / 3600:.2f}",
-            f"{rounds * cost.scheduler:,.0f}", f"{rounds * cost.merged / 1e6:,.0f}", f"{rounds * cost.path / 1e3:,.0f}",
-            f"{rounds * cost.depth * (constants.add + constants.message / LINK) * 1e3:,.0f}",
+            f"{parts:,}", f"{rounds}", f"{rows / 1e6:,.0f}", f"{max(cost.depth for cost in costs)}",
+            f"{sum(cost.busiest for cost in costs) / 3600:.2f}", f"{sum(cost.scheduler for cost in costs):,.0f}",
+            f"{sum(cost.merged for cost in costs) / 1e6:,.0f}", f"{path / 1e3:,.0f}", f"{climb * 1e3:,.0f}",
             f"{seconds / 3600:.2f}", f"{100 * useful / seconds:.0f} %",
         ])  # fmt: skip
     heads = [

@@ -5,10 +5,12 @@ Seconds are of CPU wherever one process does the work, so that others on the mac
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
@@ -36,21 +38,25 @@ def spent(work: Callable[[], Any]) -> float:
 
 @dataclass(frozen=True)
 class Bench:
-    """Files with many rows and files with a few, and the bytes of a model that all of them begin with."""
+    """Files with many rows, with as many as parts have, and with a few; and the bytes of a model that all begin with."""
 
     long: Sequence[Part]
+    middle: Sequence[Part]
     few: Sequence[Part]
     way: Way
     model: Any
     data: bytes
 
     @classmethod
-    def of(cls, long: Sequence[Path], few: Sequence[Path], model: Any) -> Bench:
+    def of(cls, long: Sequence[Path], middle: Sequence[Path], rows: int, few: Sequence[Path], model: Any) -> Bench:
         way = way_of("files", hw.stream([str(path) for path in long]), {})
-        return cls(parts_of(long, LONG), parts_of(few, FEW), way, model, to_bytes(model))
+        return cls(parts_of(long, LONG), parts_of(middle, rows), parts_of(few, FEW), way, model, to_bytes(model))
 
     def learned(self, parts: Sequence[Part]) -> list[Message]:
         return [tasks.learn(self.data, {}, part, None, self.way) for part in parts]
+
+    def watched(self, parts: Sequence[Part]) -> list[Message]:
+        return [tasks.learn(self.data, {}, part, None, self.way, 0, inf, True) for part in parts]
 
     def summarized(self, parts: Sequence[Part]) -> list[Message]:
         return [tasks.summarize(self.data, {}, part, None, self.way) for part in parts]
@@ -69,16 +75,17 @@ def parts_of(paths: Sequence[Path], rows: int) -> list[Part]:
 
 def of_tasks(bench: Bench, repeats: int) -> dict[str, Any]:
     """Return the seconds of a row, of a part without rows, and of an addition: medians of some repeats."""
-    messages = bench.learned(bench.few)
+    messages, watched = bench.learned(bench.few), bench.watched(bench.middle)
     works: dict[str, Callable[[Sequence[Part]], Any]] = {
-        "read": bench.read, "learn": bench.learned, "exact": bench.summarized,
+        "read": bench.read, "learn": bench.learned, "watch": bench.watched, "exact": bench.summarized,
     }  # fmt: skip
     found: dict[str, list[float]] = {}
     for turn in range(repeats + 1):
         for name, work in works.items():
             for size, parts in (("long", bench.long), ("few", bench.few)):
                 found.setdefault(f"{name} {size}", []).append(spent(partial(work, parts)) / len(parts))
-        found.setdefault("add", []).append(spent(partial(bench.added, messages)) / (len(messages) - 1))
+        for name, some in (("add", messages), ("watched_add", watched)):
+            found.setdefault(name, []).append(spent(partial(bench.added, some)) / (len(some) - 1))
         if not turn:
             found.clear()  # kernels are loaded
     middle = {name: median(values) for name, values in found.items()}
@@ -87,8 +94,11 @@ def of_tasks(bench: Bench, repeats: int) -> dict[str, Any]:
         "read": row["read"],
         "learn": row["learn"] - row["read"],
         "exact": row["exact"] - row["read"],
+        "watch": row["watch"] - row["learn"],
         "task": middle["learn few"] - FEW * row["learn"],
         "add": middle["add"],
+        "watched_add": middle["watched_add"],
+        "scores": max(len(pickle.dumps(message.usual)) for message in watched),
         "message": max(len(message.data) for message in messages),
         "model": len(bench.data),
     }

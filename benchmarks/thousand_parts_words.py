@@ -50,7 +50,7 @@ def tables(seed: int, quick: bool) -> Iterator[dict[str, Any]]:
             delta = sums.from_bytes(level[0].data, learner, Delta)
             heights = [mean(level)]
             while len(level) > 1:
-                level = [tasks.added(data, {}, *level[at : at + 2], Delta) for at in range(0, len(level), 2)]
+                level = [tasks.added(data, {}, level[at], level[at + 1], Delta) for at in range(0, len(level), 2)]
                 heights.append(mean(level))
             yield {
                 "kind": kind.__name__, "words": words, "components": components, "documents": number, "model": len(data),

@@ -8,11 +8,11 @@ import pytest
 pytest.importorskip("benchmarks", reason="run from the root of the repository")
 
 from benchmarks import page, thousand_parts, thousand_parts_page
-from benchmarks.thousand_parts_model import Constants, depth_of, round_cost
+from benchmarks.thousand_parts_model import Constants, depth_of, pass_costs, round_cost
 
 CONSTANTS = Constants(
-    read=1.0, learn=2.0, exact=4.0, task=10.0, add=5.0, worker=3.0, scheduler=7.0, look=0.0, start=0.0, keep=0.0, message=100,
-    model=1000, checkpoint=2000, row=80,
+    read=1.0, learn=2.0, exact=4.0, watch=0.5, task=10.0, add=5.0, watched_add=6.0, worker=3.0,
+    scheduler=7.0, look=0.0, start=0.0, keep=0.0, message=100, scores=50, model=1000, checkpoint=2000, row=80,
 )  # fmt: skip
 
 
@@ -32,6 +32,13 @@ def test_a_round_costs_what_its_tasks_do():
     assert round_cost(CONSTANTS, 5, 2.0, 2, exact=True).workers == cost.workers + 5 * 2 * 2
     # Three steps of the tree after the busiest worker, and the model goes from one worker to the other.
     assert cost.apart(CONSTANTS, 2, link=100.0) == 1 * 10 + 67 + 3 * 5 + 3
+
+
+def test_the_last_round_is_watched():
+    first, last = pass_costs(CONSTANTS, [5, 5], 2.0, 2)
+    assert first == round_cost(CONSTANTS, 5, 2.0, 2)
+    assert last.workers == first.workers + 5 * 2 * 0.5 + 4 * 1
+    assert last.merged == first.merged
 
 
 def test_a_scheduler_may_be_what_all_wait_for():
