@@ -87,8 +87,9 @@ def check_lines(runs: list[dict[str, Any]]) -> list[str]:
 def about_bytes() -> str:
     return (
         "(parts - 1) and ceil(log2 parts) times the largest message of the run, summed over its rounds, against the bytes that "
-        "the report counted as they were moved. Scores beside messages are not among them. Messages differ by the digits of the "
-        f"numbers in their headers, by {DIGITS} bytes at the very most: the last column says whether that is all there is between the two."
+        "the report counted as they were moved. Scores beside messages are not among them. Messages differ by the digits of "
+        f"the numbers in their headers, by {DIGITS} bytes at the very most: the last column says whether that is all there is "
+        "between the two."
     )
 
 
