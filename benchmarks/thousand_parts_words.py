@@ -1,0 +1,63 @@
+"""Messages of large tables: 100,000 words by 100 components, of which a part touches the words of its documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+import headwater as hw
+from headwater.delta import Delta
+from headwater.distributed import tasks
+from headwater.distributed.parts import Part, Way
+from headwater.estimators.saving import from_bytes, to_bytes
+from headwater.storage import sums
+
+WORDS, COMPONENTS = 100_000, 100
+LENGTH, EXPONENT = 100, 1.05
+KINDS = (hw.LatentDirichletAllocation, hw.MultinomialMixture)
+DOCUMENTS = (500, 5_000)
+PARTS = 8  # which is three steps of a tree
+BEFORE = 2_000  # documents that the model has learned when parts begin
+
+
+def documents(number: int, words: int, rng: np.random.Generator) -> Any:
+    """Documents of about 100 words, drawn by Zipf's law."""
+    chances = np.arange(1, words + 1) ** -EXPONENT
+    lengths = 1 + rng.poisson(LENGTH, size=number)
+    drawn = rng.choice(words, size=lengths.sum(), p=chances / chances.sum())
+    found = sparse.csr_matrix((np.ones(len(drawn)), (np.repeat(np.arange(number), lengths), drawn)), shape=(number, words))
+    found.sum_duplicates()
+    return found
+
+
+def tables(seed: int, quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield the bytes of messages by the height in the tree, beside those of the same tables with all words in them."""
+    words, components = (WORDS // 100, 5) if quick else (WORDS, COMPONENTS)
+    for kind in KINDS:
+        rng = np.random.default_rng(seed)
+        model = kind(components, random_state=0, n_threads=1)
+        model.partial_fit(documents(BEFORE, words, rng))
+        data = to_bytes(model.branch())
+        learner = from_bytes(data)._learner
+        for number in (count // 10 if quick else count for count in DOCUMENTS):
+            level = [
+                tasks.learn(data, {}, Part(at, f"part {at}"), (documents(number, words, rng), None, None), Way("arrays"))
+                for at in range(PARTS)
+            ]
+            delta = sums.from_bytes(level[0].data, learner, Delta)
+            heights = [mean(level)]
+            while len(level) > 1:
+                level = [tasks.added(data, {}, level[at], level[at + 1], Delta) for at in range(0, len(level), 2)]
+                heights.append(mean(level))
+            yield {
+                "kind": kind.__name__, "words": words, "components": components, "documents": number, "model": len(data),
+                "tables": 1 if delta.average is None else 2, "heights": heights, "merged": level[0].merged,
+                "dense": words * components * 8 * (1 if delta.average is None else 2),
+            }  # fmt: skip
+
+
+def mean(messages: list[Any]) -> float:
+    return float(np.mean([len(message.data) for message in messages]))

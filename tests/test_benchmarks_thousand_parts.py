@@ -1,0 +1,82 @@
+"""The cost model of many machines: its formulas, its page, and the command run once with few parts."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("benchmarks", reason="run from the root of the repository")
+
+from benchmarks import page, thousand_parts, thousand_parts_page
+from benchmarks.thousand_parts_model import Constants, depth_of, pass_costs, round_cost
+
+CONSTANTS = Constants(
+    read=1.0, learn=2.0, exact=4.0, watch=0.5, task=10.0, add=5.0, watched_add=6.0, worker=3.0,
+    scheduler=7.0, look=0.0, start=0.0, keep=0.0, message=100, scores=50, model=1000, checkpoint=2000, row=80,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("parts", "depth"), [(1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1000, 10), (1024, 10), (1025, 11)])
+def test_a_tree_is_as_deep_as_its_logarithm(parts, depth):
+    assert depth_of(parts) == depth
+
+
+def test_a_round_costs_what_its_tasks_do():
+    cost = round_cost(CONSTANTS, 5, 2.0, 2)
+    assert cost.workers == 5 * (2 * 3 + 10 + 3) + 4 * 5
+    assert cost.busiest == 3 * 19 + 2 * 5
+    assert cost.scheduler == 35
+    assert (cost.merged, cost.path, cost.sent) == (400, 300, 2000)
+    assert cost.on(2) == max(67, 35, (115 + 35) / 2)
+    assert cost.on(1) == 150
+    assert round_cost(CONSTANTS, 5, 2.0, 2, exact=True).workers == cost.workers + 5 * 2 * 2
+    # Three steps of the tree after the busiest worker, and the model goes from one worker to the other.
+    assert cost.apart(CONSTANTS, 2, link=100.0) == 1 * 10 + 67 + 3 * 5 + 3
+
+
+def test_the_last_round_is_watched():
+    first, last = pass_costs(CONSTANTS, [5, 5], 2.0, 2)
+    assert first == round_cost(CONSTANTS, 5, 2.0, 2)
+    assert last.workers == first.workers + 5 * 2 * 0.5 + 4 * 1
+    assert last.merged == first.merged
+
+
+def test_a_scheduler_may_be_what_all_wait_for():
+    slow = replace(CONSTANTS, scheduler=1000.0)
+    assert round_cost(slow, 5, 2.0, 2).on(100) == 5000.0
+
+
+def test_bytes_are_as_foretold_or_the_page_says_no():
+    one = {
+        "parts": 3, "rounds": 1, "of_a_round": [3], "message": 1000, "merged": 1990, "path": 2000,
+        "foretold": {"merged": 2000, "path": 2000},
+    }  # fmt: skip
+    assert thousand_parts_page.as_foretold(one)
+    assert thousand_parts_page.byte_lines([one])[-1].endswith("| yes |")
+    for wrong in ({"merged": 2001}, {"merged": 1000}, {"path": 1000}):
+        assert not thousand_parts_page.as_foretold({**one, **wrong})
+        assert thousand_parts_page.byte_lines([{**one, **wrong}])[-1].endswith("| NO |")
+
+
+def test_pages_have_lines_for_its_tables():
+    text = (page.DOCS / "scale.md").read_text(encoding="utf-8")
+    for name in ("constants", "check", "bytes", "scale", "once", "words"):
+        assert text.count(f"<!-- table: thousand-parts-{name} -->") == 1
+        assert text.count(f"<!-- end of table: thousand-parts-{name} -->") == 1
+
+
+@pytest.mark.slow
+def test_a_few_parts_run(tmp_path):
+    pytest.importorskip("distributed")
+    thousand_parts.main(["--quick", "--out", str(tmp_path)])
+    found = json.loads((tmp_path / "thousand_parts.json").read_text())
+    assert [one["parts"] for one in found["runs"]] == [3, 8]
+    assert all(thousand_parts_page.as_foretold(one) for one in found["runs"])
+    assert all(one["rows"] == one["parts"] * found["rows"] for one in found["runs"])
+    assert min(found["constants"].values()) > 0
+    assert len(found["words"]) == 4
+    for one in found["words"]:
+        assert one["heights"] == sorted(one["heights"])
+    written = (tmp_path / "thousand_parts.md").read_text()
+    assert "| NO |" not in written
+    assert "## Large tables of words" in written
