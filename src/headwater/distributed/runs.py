@@ -90,7 +90,7 @@ class Run:
         if not over:
             learner = self.own._make_learner(self._width()) if found is None else found._learner
             turns, most = self._amount(learner)
-            if turns and not trace:
+            if turns and not (trace and most):
                 found, gone = self._streamed(learner, found, turns, gone)
             if most or not turns:
                 found, gone = self._passed(learner, found, most, gone, trace)
