@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 pytest.importorskip("benchmarks", reason="run from the root of the repository")
@@ -76,7 +77,9 @@ def test_a_few_parts_run(tmp_path):
     assert min(found["constants"].values()) > 0
     assert len(found["words"]) == 4
     for one in found["words"]:
-        assert one["heights"] == sorted(one["heights"])
+        # Further up, messages have more words; digits in their headers come and go.
+        assert np.diff(one["heights"]).min() > -thousand_parts_page.DIGITS
+        assert one["heights"][-1] > one["heights"][0]
     written = (tmp_path / "thousand_parts.md").read_text()
     assert "| NO |" not in written
     assert "## Large tables of words" in written
