@@ -30,7 +30,7 @@ from headwater.models.start import Climb
 
 SAMPLED = 32  # parts that a sample is taken from, at most
 PLACES = 8  # that it is taken from, where files can be gone into
-STARTS = 3  # that compete, each on rows of its own, judged on others
+STARTS = 2  # that compete, each on rows of its own, judged on others
 COUNTED = 0.1  # what rows of the sample count: they come again
 
 REFUSE, LEAVE_OUT = "refuse", "leave out"

@@ -29,6 +29,7 @@ from headwater.storage import sums
 from headwater.streams import gathering
 from headwater.streams.sentences import NoRows
 
+WATCHED = 4  # one chunk in so many is watched, the first of a part among them
 FEW = 4000  # rows of a sample that is not divided
 PASSES = 20  # over the sample, from parameters that were given
 TRIES = 3  # of a file that cannot be opened: others may come and go
@@ -254,8 +255,8 @@ def learn(
         model._set(state, learner)
         scored = weighed = 0.0
         monitor = Monitor(model, History()) if watched else None
-        for chunk in chunks(model, part, block, way):
-            if monitor is not None:
+        for number, chunk in enumerate(chunks(model, part, block, way)):
+            if monitor is not None and number % WATCHED == 0:
                 monitor.learn(chunk)
             elif model._scores_by_learning and model._scored_share == 1.0:
                 scores, weights = model.update(**chunk), chunk.sample_weight
@@ -268,8 +269,8 @@ def learn(
             history = monitor.history
             usual = history.before.beside(history.now)
             points = [(point.score, point.scored) for point in history.points if point.scored]
-            scored = history.total + sum(score * rows for score, rows in points)
-            weighed = float(history.scored + sum(rows for _, rows in points))
+            scored += history.total + sum(score * rows for score, rows in points)
+            weighed += history.scored + sum(rows for _, rows in points)
         delta = learned(model._learner, model._state)
         data = sums.to_bytes(delta) if model._state.rows > base._state.rows else b""
         rows = model._state.rows - base._state.rows
