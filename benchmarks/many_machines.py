@@ -10,6 +10,7 @@ learned from. Clusters are up and kernels are compiled before a clock starts. On
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -43,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def parser() -> argparse.ArgumentParser:
     result = page.parser(PAGE, __doc__)
     result.add_argument("--rows", type=int, help="rows in all (10,000,000; a quick run 160,000)")
+    result.add_argument("--go-on", action="store_true", help="keep the figures there are, and measure others only")
     result.add_argument("--folder", type=Path, help="where files are kept from run to run; that of temporary files by default")
     result.add_argument("--repeats", type=int, default=3, help="turns of one worker and two; the best counts")
     result.add_argument("--sklearn-passes", type=int, default=20, help="max_iter of scikit-learn; 0 leaves it out")
@@ -64,9 +66,14 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         "truth": mean_score(rows.truth, rows.held_out), "fits": [], "pairs": [],
         "spark": options.spark_python is not None, "dask_ml": dask_ml_says(options.dask_ml_python),
     }  # fmt: skip
+    if options.go_on:
+        known = json.loads((options.out / f"{PAGE.name}.json").read_text(encoding="utf-8"))
+        if known["rows"] != size:
+            raise SystemExit(f"the figures in {options.out} are of {known['rows']:,} rows")
+        figures |= {name: known[name] for name in ("fits", "pairs")}
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for entry in ours(rows, warm, 1 if options.quick else options.repeats):
+        for entry in () if options.go_on else ours(rows, warm, 1 if options.quick else options.repeats):
             said(entry)
             figures["pairs" if "one" in entry else "fits"].append(entry)
             yield figures
