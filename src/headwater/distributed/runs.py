@@ -185,8 +185,8 @@ class Run:
 
             try:
                 streamed = learner.algorithm.online or self.goes_on
-                reached = getattr(begun, "lower_bound_", -np.inf) if self.goes_on else -np.inf
-                state, end = pass_over(passes, begun, self.key, trace, streamed, keep, reached)
+                bound = getattr(begun, "lower_bound_", -np.inf) if self.goes_on else -np.inf
+                state, end = pass_over(passes, begun, self.key, trace, streamed, keep, bound)
             except UnreadError as error:
                 self._note_missing(error)
                 raise

@@ -312,8 +312,7 @@ def whole(model: Any, found: Iterator[Any]) -> Iterator[Any]:
         else:
             cut.append(chunk)
     if cut:
-        together = gathering.by_sequence(gathering.joined(cut))
-        yield together
+        yield gathering.by_sequence(gathering.joined(cut))
 
 
 def added(held: bytes, functions: Functions, one: Message, other: Message, kind: type[Any]) -> Message:
