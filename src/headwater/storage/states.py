@@ -94,7 +94,7 @@ class StateReader:
     def state(self, tree: Any, path: str, part: bool = False) -> State:
         """Return the state."""
         names = {one.name for one in fields(State) if one.compare}
-        record = self.reader.expect(tree, dict, path)
+        record = {"reservoir": None} | self.reader.expect(tree, dict, path)  # there was none in older files
         if set(record) != names:
             raise Damaged(f"{path} has other parts than a state has")
         key = self.reader.whole(record["key"], f"{path}/key", 0)
