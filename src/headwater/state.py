@@ -291,6 +291,7 @@ class State:
     carry: Any = None
     waiting: tuple[Batch, ...] = ()
     reservoir: Reservoir | None = None
+    healing: Any = None  # what a stream that heals itself knows of that (healing.py)
     now: Any = field(default=None, compare=False)  # a cache: what would be carried on after those that wait
 
     @property
