@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from headwater.kernels.random import begin_stream
-from headwater.reservoir import Reservoir, merged, taken, widened
+from headwater.reservoir import Reservoir, merged, since, taken, widened
 from headwater.row_keys import KEYS, least_key_beyond, log, proposes, ranks_of, row_key, row_keys
 from headwater.state import Batch, State, arrays_of, fingerprint, sparse_rows
 
@@ -71,7 +71,7 @@ def test_logarithms_and_ranks():
 
 @pytest.mark.parametrize("clock", [0.0, 3.0, 800.0])
 def test_most_rows_are_told_by_their_keys(clock):
-    keys = row_keys(3, np.arange(20_000))
+    keys = row_keys(3, np.arange(5000))
     for limit in (-20.0, -5.0, -0.1, 1.0, 5.0, np.inf):
         beyond = least_key_beyond(limit - clock, clock)
         below = ranks_of(keys, clock) < limit - clock
@@ -93,7 +93,7 @@ def test_every_place_has_the_same_chance():
 
 
 def test_proposing_has_nothing_to_do_with_the_rank():
-    keys = np.sort(row_keys(0, np.arange(20_000)))
+    keys = np.sort(row_keys(0, np.arange(5000)))
     assert stats.binomtest(int(proposes(keys[:4000]).sum()), 4000).pvalue > 1e-3
     assert abs(np.corrcoef(proposes(keys), np.arange(len(keys)))[0, 1]) < 0.03
 
@@ -189,6 +189,9 @@ def test_merges_in_any_tree(make, capacity, room):
     base = branches(make, capacity, room, n=0)
     same(merged([base, base], 150), base)
     same(merged([a, base], 150), a)
+    alone = merged([since(one, 150) for one in parts])
+    same(merged([base, alone], 150), once)
+    assert (alone.places >= 150).all() and len(alone)
     assert len(once) <= capacity and once.nbytes <= room
 
 
@@ -325,12 +328,12 @@ def test_a_state_with_a_reservoir_is_told_from_one_without():
 def test_rows_one_by_one_pile_up_without_end():
     """A pile is as deep as there are rows in it; nothing that is done with it may go down that far by calls."""
     reservoir, row = Reservoir(0, 10**6, ROOM), Batch(np.zeros((1, 1)))
-    for place in range(20_000):
+    for place in range(5000):
         reservoir = taken(reservoir, row, place)
     deep = reservoir.pile
-    assert deep is not None and deep.rows == 20_000
+    assert deep is not None and deep.rows == 5000
     assert len(repr(reservoir)) < 2000
-    assert len(pickle.loads(pickle.dumps(reservoir))) == 20_000
+    assert len(pickle.loads(pickle.dumps(reservoir))) == 5000
     del reservoir, deep
 
 

@@ -243,6 +243,17 @@ def merged(reservoirs: Sequence[Reservoir], shared: int = 0) -> Reservoir:
     return _fitted(union, sample)
 
 
+def since(reservoir: Reservoir, shared: int) -> Reservoir:
+    """Return what a stream kept of the rows from place `shared` on: all that a merge needs beside the reservoir there was.
+
+    For streams that went on from `base` at n, `merged([base, since(one, n), since(two, n)], n)` is `merged([one, two], n)`.
+    """
+    settled = reservoir.settled
+    if settled.sample is None:
+        return settled
+    return replace(settled, sample=settled.sample[np.flatnonzero(settled.sample.places >= shared)])
+
+
 def widened(reservoir: Reservoir, width: int) -> Reservoir:
     """Return the reservoir with more columns, which are zero; its rows become sparse."""
     if reservoir.sample is None:
