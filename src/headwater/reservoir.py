@@ -64,15 +64,19 @@ class Pile:
     rows: int  # of all of it
     bytes: int
 
-    def sample(self) -> Sample:
-        """Return all of its rows, with ranks."""
+    def samples(self) -> list[Sample]:
+        """Return its rows with their ranks, those of each chunk apart."""
         parts = [self]
         while parts[-1].below is not None:
             parts.append(parts[-1].below)
         parts.reverse()
-        keys, places = (np.concatenate([getattr(one, name) for one in parts]) for name in ("keys", "places"))
+        keys = np.concatenate([one.keys for one in parts])
         clock = np.concatenate([np.broadcast_to(one.clock, len(one.keys)) for one in parts])
-        return Sample(ranks_of(keys, clock), places, keys, joined([_completed(one.batch) for one in parts]))
+        ranks, ends = ranks_of(keys, clock), np.cumsum([len(one.keys) for one in parts])
+        return [
+            Sample(ranks[end - len(one.keys) : end], one.places, one.keys, _completed(one.batch))
+            for one, end in zip(parts, ends, strict=True)
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +112,7 @@ class Reservoir:
     @cached_property
     def _sorted(self) -> Reservoir:
         assert self.sample is not None and self.pile is not None
-        return _fitted(replace(self, pile=None), _joined((self.sample, self.pile.sample())))
+        return _fitted(replace(self, pile=None), _joined([self.sample, *self.pile.samples()]))
 
     def __len__(self) -> int:
         sample = self.settled.sample
@@ -199,8 +203,8 @@ def taken(reservoir: Reservoir, batch: Batch, places: int | NDArray[np.int64], c
     rows = np.flatnonzero(keys < np.uint64(beyond)) if beyond < KEYS else np.arange(n)
     times = clock[rows] if isinstance(clock, np.ndarray) and clock.ndim else latest
     if len(rows) > reservoir.capacity_rows:
-        ranks, last = ranks_of(keys[rows], times), reservoir.capacity_rows
-        limit = min(reservoir.limit, float(np.partition(ranks, last)[last]))
+        ranks = ranks_of(keys[rows], times)
+        limit = _lowered(reservoir.limit, ranks, reservoir.capacity_rows)
         reservoir, rows = replace(reservoir.settled, limit=limit), rows[ranks < limit]
         times = clock[rows] if isinstance(clock, np.ndarray) and clock.ndim else latest
         if not len(rows):
@@ -241,6 +245,17 @@ def merged(reservoirs: Sequence[Reservoir], shared: int = 0) -> Reservoir:
     if shared > 0:
         sample = sample[_once(sample, sources, shared)]
     return _fitted(union, sample)
+
+
+def since(reservoir: Reservoir, shared: int) -> Reservoir:
+    """Return what a stream kept of the rows from place `shared` on: all that a merge needs beside the reservoir there was.
+
+    For streams that went on from `base` at n, `merged([base, since(one, n), since(two, n)], n)` is `merged([one, two], n)`.
+    """
+    settled = reservoir.settled
+    if settled.sample is None:
+        return settled
+    return replace(settled, sample=settled.sample[np.flatnonzero(settled.sample.places >= shared)])
 
 
 def widened(reservoir: Reservoir, width: int) -> Reservoir:
@@ -304,23 +319,30 @@ def _joined(samples: Sequence[Sample]) -> Sample:
     return Sample(ranks, places, keys, joined([one.batch for one in samples]))
 
 
-def _order(sample: Sample) -> NDArray[np.int64]:
-    """The rows by their ranks; of the same rank by their places, and of the same place by what they are."""
-    order = np.argsort(sample.ranks)
-    ranks = sample.ranks[order]
-    if (ranks[1:] == ranks[:-1]).any():
-        order = np.lexsort((_digests(sample.batch), sample.places, sample.ranks))
-    return order
-
-
 def _fitted(reservoir: Reservoir, sample: Sample) -> Reservoir:
     """The reservoir with those of the rows that find room, in their order, and a limit that no other is below."""
-    order, limit = _order(sample), reservoir.limit
-    sizes, ranks = np.cumsum(sample.sizes[order]), sample.ranks[order]
-    room = min(reservoir.capacity_rows, int(np.searchsorted(sizes, reservoir.capacity_bytes, side="right")))
+    limit = _lowered(reservoir.limit, sample.ranks, reservoir.capacity_rows)
+    order = _order(sample, np.flatnonzero(sample.ranks < limit))
+    room = int(np.searchsorted(np.cumsum(sample.sizes[order]), reservoir.capacity_bytes, side="right"))
     if room < len(order):
-        limit = min(limit, float(ranks[room]))
-    return replace(reservoir, limit=limit, sample=sample[order[: np.searchsorted(ranks, limit)]])
+        limit = float(sample.ranks[order[room]])
+        order = order[: np.searchsorted(sample.ranks[order], limit)]
+    return replace(reservoir, limit=limit, sample=sample[order])
+
+
+def _lowered(limit: float, ranks: Array, capacity: int) -> float:
+    """The limit if so many rows have room: the rank of the first that has none."""
+    return limit if len(ranks) <= capacity else min(limit, float(np.partition(ranks, capacity)[capacity]))
+
+
+def _order(sample: Sample, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows by their ranks; of the same rank by their places, and of the same place by what they are."""
+    ranks = sample.ranks[rows]
+    order = rows[np.argsort(ranks, kind="stable")]  # most are in their order already, which a stable sort makes use of
+    ranks = sample.ranks[order]
+    if (ranks[1:] == ranks[:-1]).any():
+        order = rows[np.lexsort((_digests(sample.batch[rows]), sample.places[rows], sample.ranks[rows]))]
+    return order
 
 
 def _once(sample: Sample, sources: NDArray[np.int64], shared: int) -> NDArray[np.int64]:
