@@ -251,7 +251,9 @@ def _heal_on_the_way(
         place = state.rows
         room = max(state.healing.next - place, 1)
         part = batch[at : at + room]
-        reservoir = taken(state.reservoir, part, place, _clock(learner, place, len(part)))
+        if learner.parts > 1 and not state.parts:
+            state = _dealt(learner, state)
+        reservoir = taken(cast(Reservoir, state.reservoir), part, place, _clock(learner, place, len(part)))
         state, gained = take(learner, state, part, scores[at : at + room])
         state = replace(state, reservoir=reservoir)
         at, total = at + len(part), total + gained
@@ -282,10 +284,22 @@ def _healed(learner: Learner, settled: State, allowed: float) -> State:
         return learner.model.start(batch, (settled.key + salt) % 2**63, settings, learner.n_threads)
 
     patient = Patient(
-        learner.model, learner.algorithm.readout, settled.base.prior, settled.statistics, settled.parameters,
-        learner.count(settled.progress), settled.reservoir, settled.healing, settled.rows, settled.key, settings.method, settings.readout,
-        restart if settings.polish and settings.given is None else None, learner.half_life is not None, learner.n_threads,
-    )  # fmt: skip
+        learner.model,
+        learner.algorithm.readout,
+        settled.base.prior,
+        settled.statistics,
+        settled.parameters,
+        learner.count(settled.progress),
+        settled.reservoir,
+        settled.healing,
+        settled.rows,
+        settled.key,
+        settings.method,
+        settings.readout,
+        restart if settings.polish and settings.given is None else None,
+        learner.half_life is not None,
+        learner.n_threads,
+    )
     with one_blas_thread():
         parameters, statistics, healing = healed(patient, allowed)
         base = _transported(learner, settled, parameters)

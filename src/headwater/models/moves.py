@@ -127,6 +127,9 @@ def falls(view: View, statistics: Any, count: float, named: frozenset[int]) -> l
         merged = model.readout(view.readout, view.prior, model.recombined(statistics, matrix), count)
         both = shares[:, i] + shares[:, j]
         rows = np.flatnonzero(both > TOUCHED)
+        if not len(rows):
+            found.append(Fall((i, j), 0.0))
+            continue
         one = MixtureParameters(merged.log_weights[[i]], model.family.picked(merged.components, [i]))
         density = single.log_likelihood(one, Batch(batch[rows].X), 1)
         rest = np.maximum(1.0 - both[rows], 1e-12)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.learner import Learner, refreshed, settle
+from headwater.healing import Healing
+from headwater.learner import Learner, contested, plain, refreshed, settle
 from headwater.models.protocol import Chained
 from headwater.reservoir import Reservoir
 from headwater.state import (
@@ -52,7 +53,7 @@ def holds_rows(state: State) -> bool:
 
 def without_rows(learner: Learner, state: State) -> State:
     """Return the state as if the stream ended here, in which no row is kept as it came; it goes on without a reservoir."""
-    return replace(settle(learner, state), reservoir=None)
+    return plain(learner, contested(learner, settle(learner, state)))
 
 
 def write_state(writer: Writer, learner: Learner, state: State, path: str) -> dict[str, Any]:
@@ -98,7 +99,7 @@ class StateReader:
     def state(self, tree: Any, path: str, part: bool = False) -> State:
         """Return the state."""
         names = {one.name for one in fields(State) if one.compare}
-        record = {"reservoir": None} | self.reader.expect(tree, dict, path)  # there was none in older files
+        record = {"reservoir": None, "healing": None} | self.reader.expect(tree, dict, path)  # there was none in older files
         if set(record) != names:
             raise Damaged(f"{path} has other parts than a state has")
         key = self.reader.whole(record["key"], f"{path}/key", 0, 2**63 - 1)
@@ -145,7 +146,19 @@ class StateReader:
     def _sampled(self, state: State, record: dict[str, Any], path: str) -> State:
         """The state with its reservoir, which can hold no rows that have not come."""
         tree = record["reservoir"]
-        return state if tree is None else replace(state, reservoir=self.reservoir(tree, f"{path}/reservoir", state.rows))
+        if tree is not None:
+            state = replace(state, reservoir=self.reservoir(tree, f"{path}/reservoir", state.rows))
+        return state if record["healing"] is None else replace(state, healing=self._healing(record["healing"], state, path))
+
+    def _healing(self, tree: Any, state: State, path: str) -> Healing:
+        """What a stream knows of healing: it has begun, and heals at some rows to come."""
+        path = f"{path}/healing"
+        found: Healing = self.reader.read(tree, Healing(), path)
+        if state.base is None or not self.learner.kept_rows:
+            raise Damaged(f"{path} is that of a stream that heals itself, which this one does not")
+        if not 0 <= found.rows <= state.rows < found.next or min(found.deviation, found.spent, found.moves) < 0:
+            raise Damaged(f"{path} is of rows that have not come, or less than nothing")
+        return found
 
     def reservoir(self, tree: Any, path: str, within: int = LARGEST) -> Reservoir:
         """Return a reservoir of rows that this model could have been given, all from places before `within`."""
