@@ -31,6 +31,7 @@ SURPRISE = 0.02  # nats a row that new rows score less than kept ones did
 SURPRISED = 5.0  # and standard errors
 LANDING = 6  # passes over all kept rows after a move
 CLIMB = 30
+ON_THE_WAY = 6  # where the stream goes on, and the climb with it
 CONTENT = 1e-7  # nats a row that a pass gains
 START = 100  # passes that a new start costs
 STAYED = 0.5  # of a component, in terms of responsibilities, for what all rows say of it to be worth something
@@ -292,7 +293,7 @@ def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[An
     if np.isfinite(purse.allowed):
         left = purse.allowed - purse.spent
         rows = int(np.clip(left / (2 * PASSES), max(FEW, JUDGING * patient.enough), len(batch)))
-        batch, passes = batch[:rows], int(np.clip(left / rows - 2, 3, CLIMB))
+        batch, passes = batch[:rows], int(np.clip(left / rows - 2, 3, ON_THE_WAY))
     whole = patient.reservoir.limit == np.inf and len(batch) == len(patient.reservoir.batch) and not patient.forgets
     kept = Kept(model, patient.readout, patient.prior, batch, patient.count, None, patient.n_threads)
     at_reference, before = kept.look(patient.parameters)

@@ -18,6 +18,7 @@ from headwater.models.kept_rows import corrected
 from headwater.models.mixture import Mixture
 from headwater.models.protocol import NO_SCORES, Chained, Inference, Model, Start, StartSettings
 from headwater.reservoir import Reservoir, taken
+from headwater.reservoir import merged as union
 from headwater.schedules import Schedule, forgetting
 from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, appended, fingerprint, joined
 from headwater.statistics import Array, Statistics
@@ -436,8 +437,60 @@ def combine(learner: Learner, states: Sequence[State]) -> tuple[State, tuple[int
 
     Returns the components, too, whose sum is no belief, so that the mean of the states took its place.
     """
-    settled = [settle(learner, state) for state in states]
-    return grown(learner, settled[0], reduce(add, map(since_base, settled)))
+    settled = _at_one_reference(learner, [settle(learner, state) for state in states])
+    merged, repaired = grown(learner, settled[0], reduce(add, map(since_base, settled)))
+    return gathered_healing(learner, merged, settled), repaired
+
+
+def gathered_healing(learner: Learner, merged: State, settled: Sequence[State], shared: bool = True) -> State:
+    """Return a merged state that goes on to heal, by the rows that all of them kept; if one kept none, it does not."""
+    first, reservoirs = settled[0], [state.reservoir for state in settled if state.reservoir is not None]
+    if len(reservoirs) < len(settled):
+        return plain(learner, merged)
+    assert merged.base is not None and first.base is not None
+    base = first.base.progress.rows_seen if shared else 0
+    return _scheduled(learner, replace(merged, reservoir=union(reservoirs, base), healing=first.healing))
+
+
+def _at_one_reference(learner: Learner, settled: list[State]) -> list[State]:
+    """Return states whose statistics are sums at the same parameters, those of the first, as far as kept rows can tell.
+
+    If one of them cannot be brought there, none heals any more.
+    """
+    if not any(state.healing is not None for state in settled):
+        return settled
+    reference = settled[0].parameters
+    name = fingerprint(reference, size=16)
+
+    def brought(state: State) -> State | None:
+        if state.healing is None or fingerprint(state.parameters, size=16) == name:
+            return state
+        if state.reservoir is None or not len(state.reservoir):
+            return None
+        statistics = told_at(learner, state, reference)
+        return replace(state, base=_transported(learner, state, reference), statistics=statistics, parameters=reference)
+
+    found = [brought(state) for state in settled]
+    whole = [state for state in found if state is not None and state.healing is not None]
+    return whole if len(whole) == len(settled) else [plain(learner, state) for state in settled]
+
+
+def told_at(
+    learner: Learner, state: State, reference: Any, prior: Any = None, moved: Callable[[Any], Any] = lambda rest: rest
+) -> Any:
+    """Return the statistics that a state would have at other parameters, by the rows it keeps.
+
+    What all rows say beside those that are kept is `moved` to the components, and the prior, of the reference.
+    """
+    model, base = cast(Mixture, learner.model), state.base
+    assert state.reservoir is not None and state.statistics is not None and base is not None
+    kept = state.reservoir.batch
+    old, new = (model.summarize(one, kept, n_threads=learner.n_threads).mean for one in (state.parameters, reference))
+    beside = moved(state.statistics - old)
+    count = learner.count(state.progress)
+    statistics: Any = corrected(model, base.prior if prior is None else prior, count, new, beside).writable()
+    statistics.from_base[...] = state.statistics.from_base
+    return statistics
 
 
 def learned(learner: Learner, state: State) -> Delta:
@@ -451,7 +504,11 @@ def grown(learner: Learner, state: State, delta: Delta) -> tuple[State, tuple[in
     Returns the components, too, whose sum is no belief, so that the mean of the states took its place.
     """
     merged, repaired = grown_by(learner.model, state, delta)
-    return (state if merged is state else refreshed(learner, merged)), repaired
+    if merged is state:
+        return state, repaired
+    if learner.holds(state):
+        return replace(merged, parameters=state.parameters, healing=state.healing), repaired
+    return refreshed(learner, merged), repaired
 
 
 def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, int]:
