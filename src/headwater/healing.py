@@ -29,12 +29,13 @@ PASSES = 8  # of every contender in a round
 SURE = 2.5  # standard errors by which a contender must be better
 SURPRISE = 0.02  # nats a row that new rows score less than kept ones did
 SURPRISED = 5.0  # and standard errors
+OPTIMISM = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
 LANDING = 6  # passes over all kept rows after a move
 CLIMB = 30
 ON_THE_WAY = 6  # where the stream goes on, and the climb with it
 CONTENT = 1e-7  # nats a row that a pass gains
 START = 100  # passes that a new start costs
-STAYED = 0.5  # of a component, in terms of responsibilities, for what all rows say of it to be worth something
+STAYED = 0.1  # of a component, for what all rows say of it to be worth something
 OFTEN = 30.0  # times that a row may be looked at again as long as all are kept
 SHARE = 0.15  # and later, times
 WORSE = 0.01  # nats a row on kept rows that no healing may cost
@@ -51,7 +52,7 @@ class Healing:
     next : int
         Rows at which it is to heal next.
     expected, deviation : float
-        Mean and standard deviation of the scores of kept rows at the reference.
+        What rows to come should score at the reference at least, by those that are kept, and the standard deviation of these.
     score, weight : float
         Sum of the scores of the rows since then, and their weight.
     spent : float
@@ -86,6 +87,13 @@ class Healing:
             return 0.0
         drop = self.expected - self.score / self.weight
         return drop if drop > max(SURPRISE, SURPRISED * self.deviation / self.weight**0.5) else 0.0
+
+    def begun(self, rows: int, scores: Array, weights: Array, parameters: int) -> Healing:
+        """Return the same at a new reference, at which kept rows score so much. It was fitted to them, so others score less."""
+        mean = float(weights @ scores / weights.sum())
+        deviation = float(weights @ (scores - mean) ** 2 / weights.sum()) ** 0.5
+        expected = mean - OPTIMISM * parameters / max(rows, 1)
+        return replace(self, rows=rows, expected=expected, deviation=deviation, score=0.0, weight=0.0)
 
     def after(self, score: float, weight: float) -> Healing:
         """Return the same after rows that score so much."""
@@ -186,12 +194,8 @@ def healed(patient: Patient, allowed: float = np.inf) -> tuple[Any, Any, Healing
     scores = patient.model.log_likelihood(parameters, judges, patient.n_threads)
     purse.pay(0.5 * len(judges))
     weights = judges.row_weights
-    expected = float(weights @ scores / weights.sum())
-    deviation = float(weights @ (scores - expected) ** 2 / weights.sum()) ** 0.5
-    return parameters, statistics, replace(
-        healing, rows=patient.rows, expected=expected, deviation=deviation, score=0.0, weight=0.0,
-        spent=healing.spent + purse.spent,
-    )  # fmt: skip
+    spent = healing.spent + purse.spent
+    return parameters, statistics, replace(healing.begun(patient.rows, scores, weights, patient.enough), spent=spent)
 
 
 def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reached | None, Healing]:
@@ -288,7 +292,7 @@ def _promising(patient: Patient, kept: Kept, standing: Reached, rng: np.random.G
 
 def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[Any, Any]:
     """Climb on kept rows beside what all rows say; after moves, of those components that are what they were."""
-    model, batch, weights = patient.model, patient.reservoir.batch, None
+    model, batch = patient.model, patient.reservoir.batch
     passes = CLIMB
     if np.isfinite(purse.allowed):
         left = purse.allowed - purse.spent
@@ -305,8 +309,7 @@ def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[An
     if not whole:
         beside = patient.statistics - at_reference
         if landed is not None:
-            weights = _stayed(patient, parameters, batch)
-            beside = model.recombined(beside, np.diag(weights))
+            beside = model.recombined(beside, _heirs(patient, parameters, batch))
             start = corrected(model, patient.prior, patient.count, start, beside)
             purse.pay(2.0 * len(batch))
         kept = replace(kept, beside=beside)
@@ -319,8 +322,13 @@ def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[An
     return reached.parameters, statistics
 
 
-def _stayed(patient: Patient, parameters: Any, batch: Batch) -> Array:
-    """Return 1 for components that are responsible for about the rows that they were responsible for before, else 0."""
+def _heirs(patient: Patient, parameters: Any, batch: Batch) -> Array:
+    """Return how much of each component (columns) has gone over to each of those that there are now (rows).
+
+    That is the regression of responsibilities on those before: what all rows say of a component beside the kept ones is worth
+    as much to its heirs as these are like it, and nothing to others.
+    """
     old, new = (patient.model.looked_at(one, batch, patient.n_threads)[0] for one in (patient.parameters, parameters))
-    alike = np.einsum("ij,ij->j", old, new) / np.maximum(np.einsum("ij,ij->j", old, old), 1e-300)
-    return ((alike > STAYED) & (new.sum(axis=0) < old.sum(axis=0) / STAYED)).astype(float)
+    squares = old.T @ old + 1e-9 * len(batch) * np.eye(old.shape[1])
+    shares = np.clip(np.linalg.solve(squares, old.T @ new).T, 0.0, 1.0)
+    return np.where(shares < STAYED, 0.0, shares)

@@ -205,17 +205,19 @@ def rooted(learner: Learner, key: int, start: Start) -> State:
     return refreshed(learner, _based(State(key, progress=progress), start.prior, statistics, average))
 
 
-def opened(learner: Learner, state: State, reference: Any, batch: Batch | None = None) -> State:
-    """Return a state at the beginning of a stream that is to heal: it keeps rows, of which these are the first.
+def opened(learner: Learner, state: State, reference: Any, batch: Batch, counts: bool = True) -> State:
+    """Return a state at the beginning of a stream that is to heal: it keeps rows, of which these are the first if they count.
 
     `reference` are the parameters that its statistics are sums at.
     """
     if not learner.kept_rows:
         return state
     reservoir = Reservoir(state.key, learner.kept_rows, RESERVOIR_BYTES)
-    if batch is not None:
+    if counts:
         reservoir = taken(reservoir, batch, 0, _clock(learner, 0, len(batch)))
-    healing = Healing(rows=state.progress.rows_seen)
+    scores = learner.model.log_likelihood(reference, batch, learner.n_threads)
+    healing = Healing().begun(len(batch), scores, batch.row_weights, learner.model.rows_to_learn(learner.width))
+    healing = replace(healing, rows=state.progress.rows_seen)
     return replace(_scheduled(learner, replace(state, reservoir=reservoir, healing=healing)), parameters=reference)
 
 
@@ -332,7 +334,7 @@ def planted(learner: Learner, key: int, batch: Batch, weight: float) -> State:
     if weight < 1.0:
         summary = start.summary
         start = replace(start, summary=Summary(summary.statistics.scaled(weight), 0, summary.size * weight))
-    return opened(learner, rooted(learner, key, start), start.parameters, batch if weight == 1.0 else None)
+    return opened(learner, rooted(learner, key, start), start.parameters, batch, weight == 1.0)
 
 
 def branch(learner: Learner, state: State) -> State:
