@@ -194,6 +194,7 @@ class RegressionMixture(TargetMixture):
         noise_variance_prior: float | None = None,
         n_threads: int | None = None,
         parts: int = 1,
+        reservoir: int | Literal["auto"] = "auto",
     ) -> None:
         self.n_components = n_components
         self.fit_intercept = fit_intercept
@@ -221,6 +222,7 @@ class RegressionMixture(TargetMixture):
         self.noise_variance_prior = noise_variance_prior
         self.n_threads = n_threads
         self.parts = parts
+        self.reservoir = reservoir
 
     # Parameters to learner
 
