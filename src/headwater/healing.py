@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.models.kept_rows import Kept, Reached, climbed, corrected
+from headwater.models.kept_rows import Kept, Reached, climbed
 from headwater.models.mixture import Mixture
 from headwater.models.moves import Move, Split, View, exchanged, falls, seeds_of, split
 from headwater.models.protocol import Start
@@ -23,6 +23,7 @@ from headwater.statistics import Array
 
 FEW = 2000  # rows that propose, and that judge, at least
 PROPOSING, JUDGING = 5, 10  # and as many times what moves every parameter
+THOROUGH = 4  # times as many, where nothing waits for it but who reads
 RIVALS = 3  # moves that are tried at once
 ROUNDS = 6
 PASSES = 8  # of every contender in a round
@@ -35,7 +36,8 @@ CLIMB = 30
 ON_THE_WAY = 6  # where the stream goes on, and the climb with it
 CONTENT = 1e-7  # nats a row that a pass gains
 START = 100  # passes that a new start costs
-STAYED = 0.1  # of a component, for what all rows say of it to be worth something
+ALIKE = 0.9  # correlation of responsibilities, for what all rows say of a component to be worth something to its heir
+HEIRS = 3  # climbs, after each of which it is asked who they are
 OFTEN = 30.0  # times that a row may be looked at again as long as all are kept
 SHARE = 0.15  # and later, times
 WORSE = 0.01  # nats a row on kept rows that no healing may cost
@@ -59,6 +61,8 @@ class Healing:
         Rows that were looked at again so far, as E-steps.
     moves : int
         Moves that were made.
+    doubt : bool
+        Whether rows came as a surprise, and no new start was tried since.
     contested : int
         Rows seen at the last contest; 0 if there was none.
     gain, z : float
@@ -75,6 +79,7 @@ class Healing:
     weight: float = 0.0
     spent: float = 0.0
     moves: int = 0
+    doubt: bool = False
     contested: int = 0
     gain: float = 0.0
     z: float = 0.0
@@ -92,7 +97,7 @@ class Healing:
         """Return the same at a new reference, at which kept rows score so much. It was fitted to them, so others score less."""
         mean = float(weights @ scores / weights.sum())
         deviation = float(weights @ (scores - mean) ** 2 / weights.sum()) ** 0.5
-        expected = mean - OPTIMISM * parameters / max(rows, 1)
+        expected = mean - OPTIMISM * parameters / max(rows, 1) - 3.0 * deviation / len(scores) ** 0.5
         return replace(self, rows=rows, expected=expected, deviation=deviation, score=0.0, weight=0.0)
 
     def after(self, score: float, weight: float) -> Healing:
@@ -200,14 +205,16 @@ def healed(patient: Patient, allowed: float = np.inf) -> tuple[Any, Any, Healing
 
 def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reached | None, Healing]:
     """Propose, climb and judge until nothing is better; return where that led, or None if the stream is as good."""
-    propose = patient.proposing[: max(FEW, PROPOSING * patient.enough)]
-    judge = patient.judging[: max(FEW, JUDGING * patient.enough)]
+    times = 1 if np.isfinite(purse.allowed) else THOROUGH
+    propose = patient.proposing[: times * max(FEW, PROPOSING * patient.enough)]
+    judge = patient.judging[: times * max(FEW, JUDGING * patient.enough)]
     k = patient.model.n_components
     if len(propose) < 10 * k or len(judge) < 10 * k or patient.model.n_components < 2:
         return None, healing
     kept, weights = patient.on(propose), judge.row_weights
     rng = np.random.default_rng(np.random.SeedSequence((patient.key, patient.rows)))
-    surprised = patient.healing.surprise > 0.0
+    surprised = healing.doubt or patient.healing.surprise > 0.0
+    healing = replace(healing, doubt=surprised)
     standing = climbed(kept, kept.look(patient.parameters)[0], 1)  # by this readout
     purse.pay(2.0 * len(propose))
     landed: Reached | None = None
@@ -218,8 +225,7 @@ def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reache
         anew = climbed(kept, fresh, PASSES)
         purse.pay(START * len(propose))
         verdict = judged(patient.on(judge).scores(anew.parameters), patient.on(judge).scores(standing.parameters), weights)
-        if verdict.z > healing.z:
-            healing = replace(healing, gain=verdict.gain, z=verdict.z)
+        healing = replace(healing, doubt=False, gain=verdict.gain, z=verdict.z)
         if verdict.z > 0.0:
             standing = landed = anew
             healing = replace(healing, chosen="restart", moves=healing.moves + 1)
@@ -301,20 +307,26 @@ def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[An
     whole = patient.reservoir.limit == np.inf and len(batch) == len(patient.reservoir.batch) and not patient.forgets
     kept = Kept(model, patient.readout, patient.prior, batch, patient.count, None, patient.n_threads)
     at_reference, before = kept.look(patient.parameters)
-    parameters, start = patient.parameters, patient.statistics
+    parameters, start, known = patient.parameters, patient.statistics, np.eye(model.n_components)
     if landed is not None:
         reached = climbed(kept, landed.statistics, LANDING)
         parameters, start = reached.parameters, reached.statistics
         purse.pay(LANDING * len(batch))
-    if not whole:
-        beside = patient.statistics - at_reference
-        if landed is not None:
-            beside = model.recombined(beside, _heirs(patient, parameters, batch))
-            start = corrected(model, patient.prior, patient.count, start, beside)
+    beside = None if whole else patient.statistics - at_reference
+    for turn in range(1 if whole else HEIRS):
+        if beside is not None and (turn or landed is not None):
+            heirs = _heirs(patient, parameters, batch)
             purse.pay(2.0 * len(batch))
-        kept = replace(kept, beside=beside)
-    reached = climbed(kept, start, passes, CONTENT)
-    purse.pay((1.0 + reached.passes) * len(batch))
+            if turn and np.array_equal(heirs > 0.0, known > 0.0):
+                break
+            known = heirs
+            kept = replace(kept, beside=model.recombined(beside, heirs))
+            start = kept.look(parameters)[0]
+        elif beside is not None:
+            kept = replace(kept, beside=beside)
+        reached = climbed(kept, start, passes, CONTENT)
+        parameters, start = reached.parameters, reached.statistics
+        purse.pay((1.0 + reached.passes) * len(batch))
     if landed is None and not reached.score > before - WORSE:
         return patient.parameters, patient.statistics
     statistics = reached.statistics.writable()
@@ -323,12 +335,12 @@ def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[An
 
 
 def _heirs(patient: Patient, parameters: Any, batch: Batch) -> Array:
-    """Return how much of each component (columns) has gone over to each of those that there are now (rows).
+    """Return which component (columns) has gone over to which of those that there are now (rows), and how much of it.
 
-    That is the regression of responsibilities on those before: what all rows say of a component beside the kept ones is worth
-    as much to its heirs as these are like it, and nothing to others.
+    Where responsibilities are nearly those of one before, what all rows say of that, beside the kept ones, is worth as much as
+    the regression of the ones on the others. Elsewhere it says nothing: it would be the noise of other rows.
     """
     old, new = (patient.model.looked_at(one, batch, patient.n_threads)[0] for one in (patient.parameters, parameters))
-    squares = old.T @ old + 1e-9 * len(batch) * np.eye(old.shape[1])
-    shares = np.clip(np.linalg.solve(squares, old.T @ new).T, 0.0, 1.0)
-    return np.where(shares < STAYED, 0.0, shares)
+    products, squares = new.T @ old, np.einsum("ij,ij->j", old, old) + 1e-12
+    alike = products / np.sqrt(np.outer(np.einsum("ij,ij->j", new, new) + 1e-12, squares))
+    return np.where(alike > ALIKE, np.minimum(products / squares, 1.0), 0.0)
