@@ -31,8 +31,8 @@ SURE = 2.5  # standard errors by which a contender must be better
 SURPRISE = 0.02  # nats a row that new rows score less than kept ones did
 SURPRISED = 5.0  # and standard errors
 OPTIMISM = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
-LANDING = 6  # passes over all kept rows after a move
 CLIMB = 30
+LAST = 8  # on all kept rows
 ON_THE_WAY = 6  # where the stream goes on, and the climb with it
 CONTENT = 1e-7  # nats a row that a pass gains
 START = 100  # passes that a new start costs
@@ -297,41 +297,60 @@ def _promising(patient: Patient, kept: Kept, standing: Reached, rng: np.random.G
 
 
 def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[Any, Any]:
-    """Climb on kept rows beside what all rows say; after moves, of those components that are what they were."""
-    model, batch = patient.model, patient.reservoir.batch
-    passes = CLIMB
+    """Climb on kept rows beside what all rows say, on some of them first; return parameters, and what all rows say at them."""
+    if patient.forgets and landed is None:  # parameters follow the statistics at every batch
+        return patient.parameters, patient.statistics
+    everyone = patient.reservoir.batch
+    enough, most, passes, last = max(FEW, JUDGING * patient.enough), len(everyone), CLIMB, LAST
     if np.isfinite(purse.allowed):
-        left = purse.allowed - purse.spent
-        rows = int(np.clip(left / (2 * PASSES), max(FEW, JUDGING * patient.enough), len(batch)))
-        batch, passes = batch[:rows], int(np.clip(left / rows - 2, 3, ON_THE_WAY))
-    whole = patient.reservoir.limit == np.inf and len(batch) == len(patient.reservoir.batch) and not patient.forgets
-    kept = Kept(model, patient.readout, patient.prior, batch, patient.count, None, patient.n_threads)
-    at_reference, before = kept.look(patient.parameters)
-    parameters, start, known = patient.parameters, patient.statistics, np.eye(model.n_components)
+        left, passes, last = purse.allowed - purse.spent, ON_THE_WAY, 2
+        most = int(np.clip(left / 6.0, enough, most))
+    here = Stand(patient.parameters, patient.statistics)
     if landed is not None:
-        reached = climbed(kept, landed.statistics, LANDING)
-        parameters, start = reached.parameters, reached.statistics
-        purse.pay(LANDING * len(batch))
+        here = Stand(landed.parameters, None)
+    for rows, tries in ((enough, passes), (most, last if enough < most else 0)):
+        if tries:
+            here = _carried(patient, everyone[: min(rows, most)], here, tries, purse)
+    if landed is None and not here.gain > -WORSE:
+        return patient.parameters, patient.statistics
+    statistics = here.statistics.writable()
+    statistics.from_base[...] = patient.statistics.from_base
+    return here.parameters, statistics
+
+
+@dataclass(frozen=True)
+class Stand:
+    """Where a climb stands: parameters, what all rows say at them, if that is known, and what kept rows have gained so far."""
+
+    parameters: Any
+    statistics: Any
+    gain: float = 0.0
+
+
+def _carried(patient: Patient, batch: Batch, here: Stand, passes: int, purse: Purse) -> Stand:
+    """Climb on some of the kept rows. What all rows say beside them goes over to those that components have become."""
+    model = patient.model
+    whole = patient.reservoir.limit == np.inf and len(batch) == len(patient.reservoir.batch) and not patient.forgets
+    alone = Kept(model, patient.readout, patient.prior, batch, patient.count, None, patient.n_threads)
+    at_reference, before = alone.look(patient.parameters)
     beside = None if whole else patient.statistics - at_reference
+    moved = here.parameters is not patient.parameters
+    parameters, known, spent = here.parameters, np.eye(model.n_components), 1.0
     for turn in range(1 if whole else HEIRS):
-        if beside is not None and (turn or landed is not None):
+        kept = alone
+        if beside is not None and moved:
             heirs = _heirs(patient, parameters, batch)
-            purse.pay(2.0 * len(batch))
+            spent += 2.0
             if turn and np.array_equal(heirs > 0.0, known > 0.0):
                 break
-            known = heirs
-            kept = replace(kept, beside=model.recombined(beside, heirs))
-            start = kept.look(parameters)[0]
+            known, kept = heirs, replace(alone, beside=model.recombined(beside, heirs))
         elif beside is not None:
-            kept = replace(kept, beside=beside)
+            kept = replace(alone, beside=beside)
+        start = kept.look(parameters)[0] if moved else patient.statistics
         reached = climbed(kept, start, passes, CONTENT)
-        parameters, start = reached.parameters, reached.statistics
-        purse.pay((1.0 + reached.passes) * len(batch))
-    if landed is None and not reached.score > before - WORSE:
-        return patient.parameters, patient.statistics
-    statistics = reached.statistics.writable()
-    statistics.from_base[...] = patient.statistics.from_base
-    return reached.parameters, statistics
+        parameters, moved, spent = reached.parameters, True, spent + reached.passes + 1.0
+    purse.pay(spent * len(batch))
+    return Stand(parameters, reached.statistics, reached.score - before)
 
 
 def _heirs(patient: Patient, parameters: Any, batch: Batch) -> Array:
