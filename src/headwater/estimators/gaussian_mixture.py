@@ -13,6 +13,8 @@ from headwater.algorithms import Algorithm
 from headwater.estimators.describing import Limits, column_names, gaussian_components, gaussian_oddities
 from headwater.estimators.description import Description, Value
 from headwater.estimators.given import given_parameters, shaped
+from headwater.estimators.health_gaussian import GaussianSigns
+from headwater.estimators.health_vitals import PRUNE, Vitals
 from headwater.estimators.intervals import CredibleIntervals, credible_intervals, mean_intervals
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.families.gaussian import COVARIANCES, Gaussian
@@ -308,6 +310,17 @@ class GaussianMixture(MixtureEstimator):
                 lambda columns: mean_intervals(self._family, belief, limits.level, columns),
             )
         )  # fmt: skip
+
+    def _vitals(self) -> Vitals:
+        rows, family = self._rows_behind(), self._family
+        (k, width), each = self.means_.shape, family.n_parameters(self.n_features_in_) / self.n_components_
+        floor = family.reg_covar if self._modal and not self._learned_with("scale_columns") else 0.0
+
+        def signs() -> GaussianSigns:
+            names = column_names(self, width)
+            return GaussianSigns(rows, self.means_, self.covariances_, family.kind.matrix, names, each, floor)
+
+        return Vitals(rows, signs=signs, work=k * each * (k + 10 * width), remedy=PRUNE)
 
     def _patterns(self) -> Array:
         return self.means_
