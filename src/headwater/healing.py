@@ -226,7 +226,7 @@ def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reache
         purse.pay(START * len(propose))
         verdict = judged(patient.on(judge).scores(anew.parameters), patient.on(judge).scores(standing.parameters), weights)
         healing = replace(healing, doubt=False, gain=verdict.gain, z=verdict.z)
-        if verdict.z > 0.0:
+        if verdict.z > 1.0:
             standing = landed = anew
             healing = replace(healing, chosen="restart", moves=healing.moves + 1)
     for _ in range(2 * k if surprised else ROUNDS):
