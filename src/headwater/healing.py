@@ -293,6 +293,8 @@ def _promising(patient: Patient, kept: Kept, standing: Reached, rng: np.random.G
 def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[Any, Any]:
     """Climb on kept rows beside what all rows say; after moves, of those components that are what they were."""
     model, batch = patient.model, patient.reservoir.batch
+    if patient.forgets and landed is None:  # its parameters are those of its statistics: beside these, a climb leads nowhere
+        return patient.parameters, patient.statistics
     passes = CLIMB
     if np.isfinite(purse.allowed):
         left = purse.allowed - purse.spent
