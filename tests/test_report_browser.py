@@ -55,7 +55,7 @@ def test_a_page_in_a_browser(kind, tmp_path):
     # Its own policy forbids all requests, and a browser that had to enforce it would say so.
     dom, console = browse(path, tmp_path)
     assert console == []
-    assert dom.count("<section") == 5
+    assert dom.count("<section") == 6
     measured = re.sub(r"<meta http-equiv[^>]*>", "", html).replace("</body>", MEASURE + "</body>")
     (tmp_path / "measured.html").write_text(measured, encoding="utf-8")
     for width in (1280, 390):
@@ -67,5 +67,5 @@ def test_a_page_in_a_browser(kind, tmp_path):
         assert found["inner"] == width and found["scroll"] <= width
         assert found["wide"] == []
         assert found["requests"] == 0
-        assert [name for name, _ in found["sections"]] == ["learned", "course", "sure", "odd", "reproduce"]
+        assert [name for name, _ in found["sections"]] == ["learned", "course", "health", "sure", "odd", "reproduce"]
         assert all(height > 40.0 for _, height in found["sections"])

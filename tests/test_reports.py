@@ -19,7 +19,7 @@ from headwater.reports.numbers import between, number, percent, with_spread
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
-SECTIONS = ["learned", "course", "sure", "odd", "reproduce"]
+SECTIONS = ["learned", "course", "health", "sure", "odd", "reproduce"]
 VOID = {"meta", "link", "img", "br", "hr", "path", "use", "circle", "polyline", "polygon"}
 
 

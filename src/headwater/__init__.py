@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headwater.estimators.direction_of_arrival import DirectionOfArrival
     from headwater.estimators.gaussian_hmm import GaussianHMM
     from headwater.estimators.gaussian_mixture import GaussianMixture
+    from headwater.estimators.health import Finding, Health
     from headwater.estimators.itakura_saito_nmf import ItakuraSaitoNMF
     from headwater.estimators.latent_dirichlet_allocation import LatentDirichletAllocation
     from headwater.estimators.markov_mixture import MarkovMixture
@@ -58,6 +59,7 @@ _HOMES = {
     "headwater.estimators.race": ["Race", "Rival"],
     "headwater.estimators.saving": ["load"],
     "headwater.estimators.description": ["Description"],
+    "headwater.estimators.health": ["Finding", "Health"],
     "headwater.history": ["History"],
     "headwater.matching": ["Match", "MergeReport"],
     "headwater.monitors": ["Monitor"],
@@ -81,10 +83,12 @@ __all__ = [
     "Decay",
     "Description",
     "DirectionOfArrival",
+    "Finding",
     "ForgettingFactor",
     "GaussianHMM",
     "GaussianMixture",
     "Harmonic",
+    "Health",
     "History",
     "ItakuraSaitoNMF",
     "LatentDirichletAllocation",

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.models.kept_rows import Kept, Reached, climbed, corrected
+from headwater.models.kept_rows import Kept, Reached, climbed
 from headwater.models.mixture import Mixture
 from headwater.models.moves import Move, Split, View, exchanged, falls, seeds_of, split
 from headwater.models.protocol import Start
@@ -23,6 +23,7 @@ from headwater.statistics import Array
 
 FEW = 2000  # rows that propose, and that judge, at least
 PROPOSING, JUDGING = 5, 10  # and as many times what moves every parameter
+THOROUGH = 4  # times as many, where nothing waits for it but who reads
 RIVALS = 3  # moves that are tried at once
 ROUNDS = 6
 PASSES = 8  # of every contender in a round
@@ -30,12 +31,13 @@ SURE = 2.5  # standard errors by which a contender must be better
 SURPRISE = 0.02  # nats a row that new rows score less than kept ones did
 SURPRISED = 5.0  # and standard errors
 OPTIMISM = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
-LANDING = 6  # passes over all kept rows after a move
 CLIMB = 30
+LAST = 8  # on all kept rows
 ON_THE_WAY = 6  # where the stream goes on, and the climb with it
 CONTENT = 1e-7  # nats a row that a pass gains
 START = 100  # passes that a new start costs
-STAYED = 0.1  # of a component, for what all rows say of it to be worth something
+ALIKE = 0.9  # correlation of responsibilities, for what all rows say of a component to be worth something to its heir
+HEIRS = 3  # climbs, after each of which it is asked who they are
 OFTEN = 30.0  # times that a row may be looked at again as long as all are kept
 SHARE = 0.15  # and later, times
 WORSE = 0.01  # nats a row on kept rows that no healing may cost
@@ -59,6 +61,8 @@ class Healing:
         Rows that were looked at again so far, as E-steps.
     moves : int
         Moves that were made.
+    doubt : bool
+        Whether rows came as a surprise, and no new start was tried since.
     contested : int
         Rows seen at the last contest; 0 if there was none.
     gain, z : float
@@ -75,6 +79,7 @@ class Healing:
     weight: float = 0.0
     spent: float = 0.0
     moves: int = 0
+    doubt: bool = False
     contested: int = 0
     gain: float = 0.0
     z: float = 0.0
@@ -92,7 +97,7 @@ class Healing:
         """Return the same at a new reference, at which kept rows score so much. It was fitted to them, so others score less."""
         mean = float(weights @ scores / weights.sum())
         deviation = float(weights @ (scores - mean) ** 2 / weights.sum()) ** 0.5
-        expected = mean - OPTIMISM * parameters / max(rows, 1)
+        expected = mean - OPTIMISM * parameters / max(rows, 1) - 3.0 * deviation / len(scores) ** 0.5
         return replace(self, rows=rows, expected=expected, deviation=deviation, score=0.0, weight=0.0)
 
     def after(self, score: float, weight: float) -> Healing:
@@ -200,14 +205,16 @@ def healed(patient: Patient, allowed: float = np.inf) -> tuple[Any, Any, Healing
 
 def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reached | None, Healing]:
     """Propose, climb and judge until nothing is better; return where that led, or None if the stream is as good."""
-    propose = patient.proposing[: max(FEW, PROPOSING * patient.enough)]
-    judge = patient.judging[: max(FEW, JUDGING * patient.enough)]
+    times = 1 if np.isfinite(purse.allowed) else THOROUGH
+    propose = patient.proposing[: times * max(FEW, PROPOSING * patient.enough)]
+    judge = patient.judging[: times * max(FEW, JUDGING * patient.enough)]
     k = patient.model.n_components
     if len(propose) < 10 * k or len(judge) < 10 * k or patient.model.n_components < 2:
         return None, healing
     kept, weights = patient.on(propose), judge.row_weights
     rng = np.random.default_rng(np.random.SeedSequence((patient.key, patient.rows)))
-    surprised = patient.healing.surprise > 0.0
+    surprised = healing.doubt or patient.healing.surprise > 0.0
+    healing = replace(healing, doubt=surprised)
     standing = climbed(kept, kept.look(patient.parameters)[0], 1)  # by this readout
     purse.pay(2.0 * len(propose))
     landed: Reached | None = None
@@ -218,8 +225,7 @@ def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reache
         anew = climbed(kept, fresh, PASSES)
         purse.pay(START * len(propose))
         verdict = judged(patient.on(judge).scores(anew.parameters), patient.on(judge).scores(standing.parameters), weights)
-        if verdict.z > healing.z:
-            healing = replace(healing, gain=verdict.gain, z=verdict.z)
+        healing = replace(healing, doubt=False, gain=verdict.gain, z=verdict.z)
         if verdict.z > 0.0:
             standing = landed = anew
             healing = replace(healing, chosen="restart", moves=healing.moves + 1)
@@ -291,46 +297,69 @@ def _promising(patient: Patient, kept: Kept, standing: Reached, rng: np.random.G
 
 
 def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[Any, Any]:
-    """Climb on kept rows beside what all rows say; after moves, of those components that are what they were."""
-    model, batch = patient.model, patient.reservoir.batch
-    if patient.forgets and landed is None:  # its parameters are those of its statistics: beside these, a climb leads nowhere
+    """Climb on kept rows beside what all rows say, on some of them first; return parameters, and what all rows say at them."""
+    if patient.forgets and landed is None:  # parameters follow the statistics at every batch
         return patient.parameters, patient.statistics
-    passes = CLIMB
+    everyone = patient.reservoir.batch
+    enough, most, passes, last = max(FEW, JUDGING * patient.enough), len(everyone), CLIMB, LAST
     if np.isfinite(purse.allowed):
-        left = purse.allowed - purse.spent
-        rows = int(np.clip(left / (2 * PASSES), max(FEW, JUDGING * patient.enough), len(batch)))
-        batch, passes = batch[:rows], int(np.clip(left / rows - 2, 3, ON_THE_WAY))
-    whole = patient.reservoir.limit == np.inf and len(batch) == len(patient.reservoir.batch) and not patient.forgets
-    kept = Kept(model, patient.readout, patient.prior, batch, patient.count, None, patient.n_threads)
-    at_reference, before = kept.look(patient.parameters)
-    parameters, start = patient.parameters, patient.statistics
+        left, passes, last = purse.allowed - purse.spent, ON_THE_WAY, 2
+        most = int(np.clip(left / 6.0, enough, most))
+    here = Stand(patient.parameters, patient.statistics)
     if landed is not None:
-        reached = climbed(kept, landed.statistics, LANDING)
-        parameters, start = reached.parameters, reached.statistics
-        purse.pay(LANDING * len(batch))
-    if not whole:
-        beside = patient.statistics - at_reference
-        if landed is not None:
-            beside = model.recombined(beside, _heirs(patient, parameters, batch))
-            start = corrected(model, patient.prior, patient.count, start, beside)
-            purse.pay(2.0 * len(batch))
-        kept = replace(kept, beside=beside)
-    reached = climbed(kept, start, passes, CONTENT)
-    purse.pay((1.0 + reached.passes) * len(batch))
-    if landed is None and not reached.score > before - WORSE:
+        here = Stand(landed.parameters, None)
+    for rows, tries in ((enough, passes), (most, last if enough < most else 0)):
+        if tries:
+            here = _carried(patient, everyone[: min(rows, most)], here, tries, purse)
+    if landed is None and not here.gain > -WORSE:
         return patient.parameters, patient.statistics
-    statistics = reached.statistics.writable()
+    statistics = here.statistics.writable()
     statistics.from_base[...] = patient.statistics.from_base
-    return reached.parameters, statistics
+    return here.parameters, statistics
+
+
+@dataclass(frozen=True)
+class Stand:
+    """Where a climb stands: parameters, what all rows say at them, if that is known, and what kept rows have gained so far."""
+
+    parameters: Any
+    statistics: Any
+    gain: float = 0.0
+
+
+def _carried(patient: Patient, batch: Batch, here: Stand, passes: int, purse: Purse) -> Stand:
+    """Climb on some of the kept rows. What all rows say beside them goes over to those that components have become."""
+    model = patient.model
+    whole = patient.reservoir.limit == np.inf and len(batch) == len(patient.reservoir.batch) and not patient.forgets
+    alone = Kept(model, patient.readout, patient.prior, batch, patient.count, None, patient.n_threads)
+    at_reference, before = alone.look(patient.parameters)
+    beside = None if whole else patient.statistics - at_reference
+    moved = here.parameters is not patient.parameters
+    parameters, known, spent = here.parameters, np.eye(model.n_components), 1.0
+    for turn in range(1 if whole else HEIRS):
+        kept = alone
+        if beside is not None and moved:
+            heirs = _heirs(patient, parameters, batch)
+            spent += 2.0
+            if turn and np.array_equal(heirs > 0.0, known > 0.0):
+                break
+            known, kept = heirs, replace(alone, beside=model.recombined(beside, heirs))
+        elif beside is not None:
+            kept = replace(alone, beside=beside)
+        start = kept.look(parameters)[0] if moved else patient.statistics
+        reached = climbed(kept, start, passes, CONTENT)
+        parameters, moved, spent = reached.parameters, True, spent + reached.passes + 1.0
+    purse.pay(spent * len(batch))
+    return Stand(parameters, reached.statistics, reached.score - before)
 
 
 def _heirs(patient: Patient, parameters: Any, batch: Batch) -> Array:
-    """Return how much of each component (columns) has gone over to each of those that there are now (rows).
+    """Return which component (columns) has gone over to which of those that there are now (rows), and how much of it.
 
-    That is the regression of responsibilities on those before: what all rows say of a component beside the kept ones is worth
-    as much to its heirs as these are like it, and nothing to others.
+    Where responsibilities are nearly those of one before, what all rows say of that, beside the kept ones, is worth as much as
+    the regression of the ones on the others. Elsewhere it says nothing: it would be the noise of other rows.
     """
     old, new = (patient.model.looked_at(one, batch, patient.n_threads)[0] for one in (patient.parameters, parameters))
-    squares = old.T @ old + 1e-9 * len(batch) * np.eye(old.shape[1])
-    shares = np.clip(np.linalg.solve(squares, old.T @ new).T, 0.0, 1.0)
-    return np.where(shares < STAYED, 0.0, shares)
+    products, squares = new.T @ old, np.einsum("ij,ij->j", old, old) + 1e-12
+    alike = products / np.sqrt(np.outer(np.einsum("ij,ij->j", new, new) + 1e-12, squares))
+    return np.where(alike > ALIKE, np.minimum(products / squares, 1.0), 0.0)

@@ -31,7 +31,7 @@ BLOCKS = 8  # a batch that grows holds so many of the first size, at most
 PART_ROWS = 16  # rows that one part gets before it is the next one's turn
 PART_KEYS = 0x1F3D5B79A2C4E687
 RESERVOIR_ROWS = 20_000
-RESERVOIR_TIMES = 40  # what moves every parameter
+RESERVOIR_TIMES = 80  # what moves every parameter
 RESERVOIR_BYTES = 2**26
 GROWN = 1.1  # times the rows of the last healing, after which a model that is read has healed again
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.learner import Learner, advance, belief, report, rooted, settle, started
+from headwater.learner import Learner, advance, belief, contested, opened, report, rooted, settle, started
 from headwater.models.protocol import Start
 from headwater.models.seeding import labelled_first
 from headwater.models.start import Climb, climb
@@ -120,11 +120,12 @@ def _first(learner: Learner, batch: Batch, key: int) -> Start:
         return Start(
             start.prior, start.parameters, learner.model.summarize(start.parameters, batch, n_threads=learner.n_threads)
         )
-    state = rooted(learner, key, start)
+    some = batch if chained else batch[:: max(1, n // learner.warm_up_rows)]
+    state = opened(learner, rooted(learner, key, start), start.parameters, some, counts=False)
     stride = 1 if chained else max(1, n // learner.batch_rows)
     for offset in range(stride):
         state, _ = advance(learner, state, batch[offset::stride])
-    return resumed(learner, state)
+    return resumed(learner, contested(learner, settle(learner, state)))
 
 
 def _stretches(n: int, begins: Any, rows: int, key: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headwater.cli.display import print_table
+from headwater.cli.display import print_table, printable
 
 # Components, and values of each, that a terminal has room for.
 COMPONENTS, VALUES = 12, 4
@@ -31,8 +31,14 @@ def print_description(model: Any) -> None:
             f"Held-out score: {history.late_score:.4g} nats, the mean of the last half of the stream ({history.late_scored:,} "
             f"{described.unit}, each scored before it was learned)."
         )
+    health = model.health_
+    told = {finding.sentence for finding in health.findings}
     for note in described.notes:
-        print(note)
+        if note not in told:
+            print(note)
+    print(f"Health: {health.verdict}.")
+    for line in health.lines():
+        print(printable(f"  {line}"))
 
 
 def _values(component: Any) -> str:

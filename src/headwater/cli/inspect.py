@@ -17,12 +17,13 @@ headwater inspect trades.hw --json | jq '.components[0]'
 
 
 def inspect(model: ModelFile, talk: Talk) -> None:
-    """Show what a model has learned: its components, how heavy they are, what stands out in each, and how sure it is."""
+    """Show what a model has learned: its components, their weights, what stands out in each, how sure it is, and its health."""
     learned, commands = load_with_commands(model)
     if talk.json:
         history = getattr(learned, "history_", None)
         held_out = None if history is None else {"score": history.late_score, "rows": history.late_scored}
-        print_json({**learned.describe().to_dict(), "held_out": held_out, "commands": commands})
+        health = learned.health_.to_dict()
+        print_json({**learned.describe().to_dict(), "health": health, "held_out": held_out, "commands": commands})
         return
     print_description(learned)
     for command in commands:

@@ -14,6 +14,8 @@ from headwater.algorithms import Algorithm
 from headwater.estimators.chains import check_numbers, check_probabilities, check_symbols
 from headwater.estimators.describing import Limits, symbol_names, word_components
 from headwater.estimators.description import Description, Value
+from headwater.estimators.health_counts import CountSigns
+from headwater.estimators.health_vitals import Vitals
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.families.categorical import Categorical
 from headwater.statistics import Array
@@ -261,6 +263,15 @@ class CategoricalHMM(HiddenMarkovEstimator):
         names = symbol_names(self, self.n_features_in_)
         found = word_components(names, self.get_stationary_distribution(), self.emissionprob_, limits)
         return Description(width="symbols", **self._chain_parts(found))
+
+    def _vitals(self) -> Vitals:
+        def signs(rows: Array) -> CountSigns:
+            names = symbol_names(self, self.n_features_in_)
+            return CountSigns(
+                self.emissionprob_, rows[None], rows, names, word="state", unit="rows", over="symbols", single=False
+            )
+
+        return self._chain_vitals(signs, float(self.n_features_in_))
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         if np.isnan(row).any():

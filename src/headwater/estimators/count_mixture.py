@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from sklearn.utils._param_validation import StrOptions
 
+from headwater.estimators.describing import column_names
+from headwater.estimators.health_counts import CountSigns
+from headwater.estimators.health_vitals import PRUNE, Vitals
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.families.multinomial import Multinomial
 from headwater.learner import Learner
@@ -81,6 +84,20 @@ class CountMixture(MixtureEstimator):
         """Dirichlet parameters (K, V) of the belief about all columns."""
         prior, statistics, count = self._proper_belief()
         return np.ascontiguousarray((prior.components.beta + count * np.asarray(statistics.table)).T)
+
+    def _vitals(self) -> Vitals:
+        _, statistics, count = self._proper_belief()
+        rows, words = self._rows_behind(), np.maximum(count * statistics.length, 0.0)
+        width = self._learner.width
+
+        def signs() -> CountSigns:
+            names, groups = column_names(self, width), self._family.groups
+            single, over = not groups.size, "steps" if groups.size else "columns"
+            return CountSigns(
+                self._probabilities, words, rows, names, groups, unit=self._measure, over=over, single=single
+            )  # fmt: skip
+
+        return Vitals(rows, unit=self._unit, signs=signs, work=float(len(rows)) ** 2 * width, remedy=PRUNE)
 
     def _mean_length(self) -> float:
         """Counts of a row on average."""

@@ -291,16 +291,7 @@ def notes_of(model: Any, found: Description) -> tuple[str, ...]:
     if held:
         wait = "s, which wait to be learned and are" if held != 1 else ", which waits to be learned and is"
         notes.append(f"The model holds {held:,} raw row{wait} saved with it.")
-    shares = model._shares_now()
-    if not len(shares) and found.weight == "weight":
-        shares = np.full(len(found.components) + found.left_out, np.inf)
-        shares[[one.index for one in found.components]] = [one.weight for one in found.components]
-    empty = np.flatnonzero(shares * max(state.rows, 1) < 1.0).tolist()
-    if empty and len(found.components) > 1:
-        some = ", ".join(map(str, empty[:5])) + (" ..." if len(empty) > 5 else "")
-        plural = "s" * (len(empty) != 1)
-        verb = "have" if len(empty) != 1 else "has"
-        notes.append(f"{found.component.capitalize()}{plural} {some} {verb} almost no weight: less than one row's worth.")
+    notes.extend(finding.sentence for finding in model.health_.findings)
     race = getattr(model, "race_", None)
     if race is not None and race.rivals:
         others = ", ".join(str(one.n_components) for one in race.rivals)
@@ -314,7 +305,7 @@ def notes_of(model: Any, found: Description) -> tuple[str, ...]:
         notes.append(spread.sentence)
     if getattr(model, "converged_", True) is False:
         notes.append(f"The last fit had not converged after {model.n_iter_} passes.")
-    return tuple(notes)
+    return tuple(dict.fromkeys(notes))
 
 
 def rows_held(model: Any) -> int:

@@ -16,7 +16,8 @@ from headwater.algorithms import Algorithm, Auto, resolve
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.describing import Limits, column_names, curve_of, number
 from headwater.estimators.description import Description, Value
-from headwater.estimators.display import html_table, text_table
+from headwater.estimators.health_signs import ArrivalSigns
+from headwater.estimators.health_vitals import Vitals
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.learner import Learner, belief
 from headwater.models.arrival import Arrival, ArrivalParameters, ArrivalStatistics
@@ -426,6 +427,15 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
             curves=(curve_of("Power by angle", unit * places, power - power.max(), name, "power, dB of the highest"),),
         )
 
+    def _vitals(self) -> Vitals:
+        rows = np.array([max(float(self._believed()[1]), 0.0)])
+
+        def signs() -> ArrivalSigns:
+            names = column_names(self, self.n_features_in_)
+            return ArrivalSigns(rows, self.power_, self.noise_variance_, self.observed_, names)
+
+        return Vitals(rows, "source", "snapshots", signs=signs)
+
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         amplitudes, names = np.abs(np.asarray(row)), column_names(self, self.n_features_in_)
         standing = np.nan_to_num(amplitudes / np.sqrt(np.real(np.diagonal(self.covariance_))), nan=0.0)
@@ -437,14 +447,6 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         line = f"{self.n_samples_seen_:,} snapshots of {self.n_features_in_} sensors seen{warming}:"
         values = (self.angle_, self.angle_std_, self.power_, self.noise_variance_)
         return line, ["angle", "std", "power", "noise"], [[f"{value:.4g}" for value in values]]
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = super().__repr__(N_CHAR_MAX)
-        return f"{text}\n{text_table(*self._summary())}" if self._has_state() else text
-
-    def _repr_html_inner(self) -> str:
-        html = super()._repr_html_inner()
-        return html + html_table(*self._summary()) if self._has_state() else html
 
 
 def _vector(parameters: ArrivalParameters) -> Complex:

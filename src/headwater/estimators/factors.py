@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.estimators.base import StreamingEstimator
-from headwater.estimators.display import html_table, text_table
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.learner import belief
 from headwater.models.latent_factors import LatentFactors
@@ -137,11 +136,3 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
         warming = " (warming up)" if self._state.base is None else ""
         rows = f"{self.n_samples_seen_:,} row{'s' if self.n_samples_seen_ != 1 else ''} of {self.n_features_in_} columns"
         return f"{rows} seen{warming}; components by share, with their {word}:", ["component", "share", *columns], table
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = super().__repr__(N_CHAR_MAX)
-        return f"{text}\n{text_table(*self._summary())}" if self._has_state() else text
-
-    def _repr_html_inner(self) -> str:
-        html = super()._repr_html_inner()
-        return html + html_table(*self._summary()) if self._has_state() else html

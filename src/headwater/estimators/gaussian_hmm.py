@@ -14,6 +14,8 @@ from headwater.algorithms import Algorithm
 from headwater.estimators.chains import check_chain_rows, check_numbers, precision_factor
 from headwater.estimators.describing import Gaussians, Limits, column_names, gaussian_components, gaussian_oddities
 from headwater.estimators.description import Description, Value
+from headwater.estimators.health_gaussian import GaussianSigns
+from headwater.estimators.health_vitals import Vitals
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.estimators.intervals import mean_intervals
 from headwater.families.gaussian import Gaussian
@@ -295,6 +297,20 @@ class GaussianHMM(HiddenMarkovEstimator):
             mean_intervals=lambda columns: mean_intervals(self._gaussian, belief, limits.level, columns),
         )  # fmt: skip
         return Description(**self._chain_parts(found))
+
+    def _vitals(self) -> Vitals:
+        family, width, k = self._gaussian, self.n_features_in_, self.n_components_
+        each = family.n_parameters(width) / k
+
+        def signs(rows: Array) -> GaussianSigns:
+            names, parameters = column_names(self, width), self._reading()[1].emissions
+            covariances = family.covariances(parameters)
+            return GaussianSigns(
+                rows, family.means(parameters), covariances, family.kind.matrix, names, each,
+                0.0 if self._learned_with("scale_columns") else family.reg_covar, "min_covar", "state",
+            )  # fmt: skip
+
+        return self._chain_vitals(signs, each * (1.0 + 10.0 * width / k))
 
     def _patterns(self) -> Array:
         return self.means_

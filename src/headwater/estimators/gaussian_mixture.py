@@ -13,6 +13,8 @@ from headwater.algorithms import Algorithm
 from headwater.estimators.describing import Limits, column_names, gaussian_components, gaussian_oddities
 from headwater.estimators.description import Description, Value
 from headwater.estimators.given import given_parameters, shaped
+from headwater.estimators.health_gaussian import GaussianSigns
+from headwater.estimators.health_vitals import PRUNE, Vitals
 from headwater.estimators.intervals import CredibleIntervals, credible_intervals, mean_intervals
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.families.gaussian import COVARIANCES, Gaussian
@@ -89,7 +91,7 @@ class GaussianMixture(MixtureEstimator):
     reservoir : int or 'auto', default='auto'
         Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' heals itself (see `health_`). They
         are part of the model, and of its files: with 0 none are kept, and the stream is learned as it comes. 'auto' keeps
-        20,000, or 40 for every parameter, but no more than 64 MB. `fit` keeps none.
+        20,000, or 80 for every parameter, but no more than 64 MB. `fit` keeps none.
 
     Attributes
     ----------
@@ -308,6 +310,17 @@ class GaussianMixture(MixtureEstimator):
                 lambda columns: mean_intervals(self._family, belief, limits.level, columns),
             )
         )  # fmt: skip
+
+    def _vitals(self) -> Vitals:
+        rows, family = self._rows_behind(), self._family
+        (k, width), each = self.means_.shape, family.n_parameters(self.n_features_in_) / self.n_components_
+        floor = family.reg_covar if self._modal and not self._learned_with("scale_columns") else 0.0
+
+        def signs() -> GaussianSigns:
+            names = column_names(self, width)
+            return GaussianSigns(rows, self.means_, self.covariances_, family.kind.matrix, names, each, floor)
+
+        return Vitals(rows, signs=signs, work=k * each * (k + 10 * width), remedy=PRUNE)
 
     def _patterns(self) -> Array:
         return self.means_

@@ -22,8 +22,9 @@ from headwater.estimators.chains import (
     check_probabilities,
 )
 from headwater.estimators.describing import MOST_SYMBOLS, heaviest, matrix_of
-from headwater.estimators.display import html_table, text_table
 from headwater.estimators.following import Follower
+from headwater.estimators.health_counts import ChainSigns
+from headwater.estimators.health_vitals import Vitals
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.learner import Learner, belief
 from headwater.models.chain_records import ChainParameters
@@ -297,6 +298,17 @@ class HiddenMarkovEstimator(ChainStreams):
         matrices = (matrix_of("Passages between states", names, transitions, often, shown),) if len(often) > 1 else ()
         return {**found, "component": "state", "weight": "how often", "components": components, "matrices": matrices}
 
+    def _chain_vitals(self, emissions: Callable[[Array], Any], size: float) -> Vitals:
+        """Vitals of the states, from what makes signs of their emissions; these have so many numbers each."""
+        _, statistics, count = self._belief()
+        rows = np.maximum(count * statistics.emissions.count, 0.0)
+        k = float(len(rows))
+
+        def signs() -> ChainSigns:
+            return ChainSigns(emissions(rows), self.transmat_, rows)
+
+        return Vitals(rows, "state", signs=signs, work=k * k * (size + 100.0 * k))
+
     def _row_scorer(self) -> Callable[..., Array]:
         follower = Follower(self)  # sequences go on from chunk to chunk
         return lambda **chunk: follower.follow(**chunk)[0]
@@ -322,11 +334,3 @@ class HiddenMarkovEstimator(ChainStreams):
             ["state", "often", "stays", *columns],
             table,
         )
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = super().__repr__(N_CHAR_MAX)
-        return f"{text}\n{text_table(*self._summary())}" if self._has_state() else text
-
-    def _repr_html_inner(self) -> str:
-        html = super()._repr_html_inner()
-        return html + html_table(*self._summary()) if self._has_state() else html

@@ -12,6 +12,8 @@ from headwater.algorithms import Algorithm, SimulatedEM, SurrogateEM, resolve
 from headwater.estimators.describing import Limits, column_names, curve_of, heaviest, hidden
 from headwater.estimators.description import Component, Description, Value
 from headwater.estimators.factors import FactorEstimator
+from headwater.estimators.health_signs import SpectrumSigns
+from headwater.estimators.health_vitals import Vitals
 from headwater.learner import Learner
 from headwater.models.protocol import StartSettings
 from headwater.models.spectra import SHAPES, Spectra
@@ -417,6 +419,18 @@ class ItakuraSaitoNMF(FactorEstimator):
             facts=(Value("shape of the weights", self.weight_shape_),),
             values_left_out=max(0, len(names) - limits.values), **hidden(shares, shown),
         )  # fmt: skip
+
+    def _vitals(self) -> Vitals:
+        _, statistics, count = self._belief()
+        parameters = self._reading()[1]
+        parts = parameters.powers * statistics.down / parameters.scales[:, None]  # of each bin, by component
+        rows = count * (parts / np.maximum(parts.sum(axis=0), 1e-300)).max(axis=1)
+        k, width = parameters.powers.shape
+
+        def signs() -> SpectrumSigns:
+            return SpectrumSigns(parameters.powers, column_names(self, width))
+
+        return Vitals(rows, unit="frames", shares=self._shares(), signs=signs, work=float(k * k * width))
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         frame, expected = np.asarray(row, dtype=float), self.transform_one(row) @ self.components_

@@ -16,6 +16,8 @@ from headwater.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
 from headwater.estimators.describing import Limits, column_names, count_oddities, word_components
 from headwater.estimators.description import Description, Value
 from headwater.estimators.factors import FactorEstimator
+from headwater.estimators.health_counts import CountSigns
+from headwater.estimators.health_vitals import Vitals
 from headwater.learner import Learner, report, settle, widened
 from headwater.models.protocol import StartSettings
 from headwater.models.topics import Topics
@@ -457,6 +459,17 @@ class LatentDirichletAllocation(FactorEstimator):
             component="topic", weight="share of words",
             **word_components(names, self._shares(), self.topics_, limits, self.components_),
         )  # fmt: skip
+
+    def _vitals(self) -> Vitals:
+        _, statistics, count = self._belief()
+        words = np.maximum(count * statistics.length, 0.0)
+        documents = np.full(words.shape[1], max(count, 0.0))
+
+        def signs() -> CountSigns:
+            names = column_names(self, self.n_features_in_)
+            return CountSigns(self.topics_, words, documents, names, word="topic")
+
+        return Vitals(words[0], "topic", "words", signs=signs, work=float(len(documents)) ** 2 * self.n_features_in_)
 
     def _patterns(self) -> Array:
         return self.topics_

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from headwater.algorithms import Algorithm, Auto, resolve
 from headwater.estimators.base import RESULTS, StreamingEstimator
 from headwater.estimators.describing import Limits, dirichlet_interval
-from headwater.estimators.display import html_table, text_table
 from headwater.learner import Learner, belief, chosen
 from headwater.models.mixture import Mixture
 from headwater.models.protocol import StartSettings
@@ -429,6 +428,16 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         _, statistics, count = self._proper_belief()
         return np.asarray(count * statistics.count >= 1.0)
 
+    def _rows_behind(self) -> Array:
+        """Effective rows that each component was learned from."""
+        _, statistics, count = self._proper_belief()
+        return np.maximum(count * statistics.count, 0.0)
+
+    @property
+    def _modal(self) -> bool:
+        """Whether what the user sees is a mode, of which the floor under variances is a part."""
+        return self._reading()[0].reported is not None or self._learner.algorithm.report == "mode"
+
     # How it looks
 
     def _weight_intervals(self, limits: Limits) -> Array:
@@ -462,11 +471,3 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         warming = " (warming up)" if self._state.base is None else ""
         line = f"{self._seen()} seen{warming}; components by weight, with their {word}:"
         return line, ["component", "weight", *columns], table
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = super().__repr__(N_CHAR_MAX)
-        return f"{text}\n{text_table(*self._summary())}" if self._has_state() else text
-
-    def _repr_html_inner(self) -> str:
-        html = super()._repr_html_inner()
-        return html + html_table(*self._summary()) if self._has_state() else html

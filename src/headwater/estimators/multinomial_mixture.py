@@ -74,7 +74,7 @@ class MultinomialMixture(CountMixture):
     reservoir : int or 'auto', default='auto'
         Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' heals itself (see `health_`). They
         are part of the model, and of its files: with 0 none are kept, and the stream is learned as it comes. 'auto' keeps
-        20,000, or 40 for every parameter, but no more than 64 MB. `fit` keeps none.
+        20,000, or 80 for every parameter, but no more than 64 MB. `fit` keeps none.
 
     Attributes
     ----------

@@ -14,10 +14,14 @@ from headwater.algorithms import Algorithm
 from headwater.estimators.describing import Limits, column_names, heaviest, hidden, interval_of
 from headwater.estimators.description import Component, Description, Value
 from headwater.estimators.given import GivenCoefficients, given_weights, shaped
+from headwater.estimators.health_gaussian import GaussianSigns
+from headwater.estimators.health_signs import LineSigns
+from headwater.estimators.health_vitals import PRUNE, Vitals
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.target_mixture import TargetMixture
 from headwater.families.gaussian import Gaussian
 from headwater.families.regression import Regression
+from headwater.families.regression_belief import moments
 from headwater.families.regression_records import RegressionBelief
 from headwater.learner import Learner
 from headwater.state import Batch
@@ -92,7 +96,7 @@ class RegressionMixture(TargetMixture):
     reservoir : int or 'auto', default='auto'
         Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' heals itself (see `health_`). They
         are part of the model, and of its files: with 0 none are kept, and the stream is learned as it comes. 'auto' keeps
-        20,000, or 40 for every parameter, but no more than 64 MB. `fit` keeps none.
+        20,000, or 80 for every parameter, but no more than 64 MB. `fit` keeps none.
 
     Attributes
     ----------
@@ -400,6 +404,28 @@ class RegressionMixture(TargetMixture):
         return Description(
             value="coefficient", components=components, values_left_out=coef.shape[1] - len(columns), **hidden(weights, shown)
         )
+
+    def _vitals(self) -> Vitals:
+        prior, statistics, count = self._proper_belief()
+        rows, family, parameters = self._rows_behind(), self._family, self._reading()[1].components
+        k, width = len(rows), self._learner.width
+        each = family.n_parameters(width) / k
+
+        def signs() -> LineSigns:
+            total = moments(statistics.scaled(count), family.intercept).sum(axis=0)[:-1, :-1]
+            gate = None
+            if parameters.gate is not None and family.gate is not None:
+                floor = family.gate.reg_covar if self._modal else 0.0
+                names, matrix = column_names(self, width - 1), family.gate.kind.matrix
+                gate = GaussianSigns(
+                    rows, parameters.gate.means, family.gate.covariances(parameters.gate), matrix, names, each, floor
+                )  # fmt: skip
+            return LineSigns(
+                rows, parameters.coef, self.noise_variance_, total / max(float(rows.sum()), 1e-300),
+                self._input_spreads()[1] ** 2, prior.components.floor, each, gate,
+            )  # fmt: skip
+
+        return Vitals(rows, signs=signs, work=float(k * k * width * width), remedy=PRUNE)
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         pair = np.ascontiguousarray(row, dtype=float)

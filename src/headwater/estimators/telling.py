@@ -15,6 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from headwater.chunk import values_of
 from headwater.estimators.describing import Limits, notes_of, row_totals
 from headwater.estimators.description import Description, Value
+from headwater.estimators.display import html_table, text_table
+from headwater.estimators.health import Health, in_brief
+from headwater.estimators.health_checks import health_of
+from headwater.estimators.health_vitals import Vitals
 from headwater.estimators.keeping import Keeping
 from headwater.state import State
 from headwater.statistics import Array
@@ -67,9 +71,7 @@ class Telling(Keeping):
                 raise ValueError(f"{name} must be a whole number of at least 1, got {one_line(wanted)}")
         if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, got {one_line(level)}")
-        check_is_fitted(self)
-        if not self._has_state():
-            raise NotFittedError(f"this {type(self).__name__} has learned nothing that could be described")
+        self._check_learned("described")
         state = self._state
         limits = Limits(int(values), int(components), float(level))
         found = self._describe(limits)
@@ -83,6 +85,20 @@ class Telling(Keeping):
             level=limits.level,
             notes=(*notes_of(self, found), *found.notes),
         )
+
+    @property
+    def health_(self) -> Health:
+        """How well the model is doing: components that are dead, doubled, collapsed or starved, drift; a sentence for each.
+
+        It is read from what was learned, at any moment, and changes nothing.
+        """
+        self._check_learned("judged")
+        return health_of(self)
+
+    def _check_learned(self, what: str) -> None:
+        check_is_fitted(self)
+        if not self._has_state():
+            raise NotFittedError(f"this {type(self).__name__} has learned nothing that could be {what}")
 
     @abstractmethod
     def _describe(self, limits: Limits) -> Description:
@@ -119,3 +135,21 @@ class Telling(Keeping):
     def _shares_of(self, state: State) -> Array:
         """Shares of the components in a state; empty if it has none."""
         return np.empty(0)
+
+    def _vitals(self) -> Vitals:
+        """What the health of the model is judged by."""
+        return Vitals(self._shares_now() * self._state.rows, unit=self._unit)
+
+    # How it looks
+
+    @abstractmethod
+    def _summary(self) -> tuple[str, list[str], list[list[str]]]:
+        """One line, and the head and the lines of a small table."""
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = super().__repr__(N_CHAR_MAX)
+        return f"{text}\n{text_table(*self._summary(), *in_brief(health_of(self, brief=True)))}" if self._has_state() else text
+
+    def _repr_html_inner(self) -> str:
+        html = super()._repr_html_inner()
+        return html + html_table(*self._summary(), *in_brief(health_of(self, brief=True))) if self._has_state() else html

@@ -47,6 +47,8 @@ def context_of(
     if isinstance(odd_rows, bool) or not isinstance(odd_rows, int) or odd_rows < 1:
         raise ValueError(f"odd_rows must be a whole number of at least 1, got {odd_rows!r}")
     found = model.describe(values=values, components=components, level=level)
+    health = model.health_
+    told = {finding.sentence for finding in health.findings}
     reading = None if data is None else read(model, data, odd_rows)
     size = _pixels(model, image_shape)
     pictures = {} if size is None else _pictures(model, found, size)
@@ -54,6 +56,8 @@ def context_of(
     return {
         "title": title or found.model,
         "description": found,
+        "notes": [note for note in found.notes if note not in told],
+        "health": health,
         "facts": [(fact.name, number(fact.value), between(fact.low, fact.high)) for fact in found.facts],
         "cards": [_card(found, one, shades[one.index]) for one in found.components],
         "pictures": pictures,

@@ -1,0 +1,473 @@
+"""Health: it can be asked for at any moment, finds what is wrong, and nothing where all is well."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from every_model import KINDS, learned, stream_of
+from sklearn.exceptions import NotFittedError
+
+import headwater as hw
+from headwater.cli import main
+from headwater.estimators.health import in_brief
+from headwater.estimators.health_checks import BRIEF_WORK, component_findings, health_of
+from headwater.estimators.health_counts import ChainSigns, CountSigns
+from headwater.estimators.health_gaussian import GaussianSigns
+from headwater.estimators.health_signs import LineSigns, SpectrumSigns
+from headwater.estimators.health_stream import contest_findings, history_findings, reservoir_findings
+from headwater.estimators.health_vitals import Vitals, named
+from headwater.healing import Healing
+from headwater.history import History, Point
+from headwater.registry import MODELS
+from headwater.reservoir import Reservoir, taken
+from headwater.state import Batch, fingerprint
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(600, 2))
+
+
+def kinds(health):
+    return [one.kind for one in health.findings]
+
+
+# Every model, at every moment
+
+
+def test_every_kind_is_looked_at():
+    assert {type(make()).__name__ for make, _ in KINDS.values()} == {entry.name for entry in MODELS.values()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_health_can_be_read_at_every_moment_and_changes_nothing(kind):
+    model = KINDS[kind][0]()
+    with pytest.raises(NotFittedError):
+        _ = model.health_
+    assert not hasattr(model, "health_")
+    for chunk in stream_of(kind, (9, 30, 100, 70)):  # the warm-up is over after 60
+        model.partial_fit(**chunk)
+        state, digest = model._state, fingerprint(model._state, size=16)
+        health = model.health_
+        assert model._state is state and fingerprint(state, size=16) == digest
+        assert health == model.health_ and health.rows == model.n_samples_seen_
+        assert health.warming == (state.base is None) == ("warming up" in str(health))
+        assert health.ok == (not any(one.action for one in health.findings))
+        json.dumps(health.to_dict(), allow_nan=False)
+        for one in health.findings:
+            assert one.sentence[0].isupper() and one.sentence.endswith(".") and one.sentence in health._repr_html_()
+            assert all(0 <= k < model.n_components_ for k in one.components) if one.components else True
+        assert repr(model) and model._repr_html_inner()
+        assert {one.sentence for one in health.findings} <= set(model.describe().notes)
+    model.fit(**stream_of(kind, (150,))[0])
+    assert model.health_.rows == 150 and pickle.loads(pickle.dumps(model.health_)) == model.health_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_models_of_what_there_is_are_well(kind):
+    model = learned(kind)
+    assert model.health_.ok and not model.health_.of_kind("dead") and not model.health_.of_kind("starved")
+    assert "!" not in repr(model)
+
+
+def test_a_race_has_health():
+    model = hw.GaussianMixture("auto", warm_up=60, random_state=0)
+    for chunk in np.array_split(ROWS, 6):
+        assert model.partial_fit(chunk).health_.model == "GaussianMixture"
+
+
+def test_states_that_were_set_by_hand_have_learned_nothing():
+    model = hw.CategoricalHMM(2)
+    model.startprob_, model.transmat_ = [0.5, 0.5], np.full((2, 2), 0.5)
+    model.emissionprob_ = [[0.9, 0.1], [0.2, 0.8]]
+    with pytest.raises(NotFittedError, match="nothing that could be judged"):
+        _ = model.health_
+
+
+# What it looks like
+
+
+def test_what_a_person_reads():
+    rows = ROWS.copy()
+    rows[::5] = 0.0
+    model = hw.GaussianMixture(2, random_state=0).fit(rows)
+    (finding,) = model.health_.findings
+    assert finding.kind == "collapsed" and finding.action and len(finding.components) == 1
+    assert str(finding).startswith(
+        f"Component {finding.components[0]} has collapsed: it has a standard deviation of 0.001 in x"
+    )
+    assert finding.numbers["floor"] == 1e-6
+    assert str(model.health_).splitlines() == [
+        "GaussianMixture after 600 rows: 1 finding that needs action.", f"! {finding.sentence}"
+    ]  # fmt: skip
+    assert repr(model).splitlines()[-1] == f"  ! {finding.sentence}"
+    assert f"<strong>{finding.sentence}</strong>" in model._repr_html_inner()
+    assert "<strong>Needs action:</strong>" in model.health_._repr_html_()
+
+
+def test_verdicts():
+    one, urgent = hw.Finding("dead", (1,), "One."), hw.Finding("collapsed", (), "Two.", True)
+    said = {
+        (): "nothing is wrong",
+        (one,): "1 finding, which needs no action",
+        (one, one): "2 findings, none of which needs action",
+        (urgent,): "1 finding that needs action",
+        (urgent, urgent): "2 findings that need action",
+        (urgent, one): "2 findings, of which 1 needs action",
+    }
+    for findings, verdict in said.items():
+        assert hw.Health("M", 1, findings=findings).verdict == verdict
+    assert hw.Health("M", 1).headline == "M after 1 row: nothing is wrong." and hw.Health("M", 1).ok
+    assert in_brief(hw.Health("M", 1, findings=(urgent,) * 5 + (one,))) == (["Two."] * 3, "3 more findings in health_")
+    assert in_brief(hw.Health("M", 1, findings=(one,))) == ([], "1 finding in health_")
+    assert hw.Finding("drift", (), "x.", False, {"z": math.inf}).to_dict()["numbers"] == {"z": None}
+    assert named("state", list(range(9))) == "States 0, 1, 2, 3, 4, 5 and 3 more" and named("topic", [4]) == "Topic 4"
+
+
+def test_inspect_tells_health(tmp_path, capsys):
+    rows = ROWS.copy()
+    rows[::5] = 0.0
+    model = hw.GaussianMixture(2, random_state=0).fit(rows)
+    model.save(tmp_path / "a.hw")
+    assert main(["inspect", str(tmp_path / "a.hw")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("Health: 1 finding that needs action.")
+    assert lines[at + 1] == f"  ! {model.health_.findings[0].sentence}" and "\n".join(lines).count("collapsed") == 1
+    assert main(["inspect", str(tmp_path / "a.hw"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["health"] == model.health_.to_dict()
+
+
+def test_pages_tell_health(tmp_path):
+    rows = np.append(RNG.normal(size=(200, 4)), [[60.0] * 4] * 2, axis=0)
+    model = hw.GaussianMixture(2, random_state=0).fit(rows)
+    hw.report(model, None, tmp_path / "a.html")
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    (starved,) = model.health_.of_kind("starved")
+    assert page.count(starved.sentence) == 1 and f'<li class="urgent"><b>Needs action.</b> {starved.sentence}' in page
+    assert page.index('id="health"') < page.index(starved.sentence)
+
+
+# Components
+
+
+def test_dead_and_starved_components():
+    model = hw.GaussianMixture(2, weights_init=[1.0, 0.0], means_init=[[0.0], [1e6]], random_state=0, max_iter=0)
+    (dead,) = model.fit(np.arange(20.0)[:, None]).health_.findings
+    assert (dead.kind, dead.components, dead.action) == ("dead", (1,), False)
+    assert dead.sentence.startswith(
+        "Component 1 has almost no weight: less than one of 20 effective rows went to it, so prune()"
+    )
+    far = np.append(ROWS, [[60.0, 60.0]] * 3, axis=0)
+    found = hw.GaussianMixture(2, random_state=0).fit(far).health_
+    (starved,) = found.of_kind("starved")
+    assert not starved.action and starved.numbers == {"fed": pytest.approx(3.0), "needs": 5.0}
+    assert "is fed by 3 effective rows, but has 5 parameters: what it says is in part chance." in starved.sentence
+    far = np.append(RNG.normal(size=(200, 4)), [[60.0] * 4] * 3, axis=0)
+    (famished,) = hw.GaussianMixture(2, random_state=0).fit(far).health_.of_kind("starved")
+    assert famished.action and "but has 14 parameters: what it says is mostly the prior, or chance." in famished.sentence
+    warming = hw.GaussianMixture(2, random_state=0).partial_fit(far[-6:]).health_
+    assert warming.warming and warming.ok and warming.of_kind("starved")
+
+
+def test_many_starved_components_are_one_finding():
+    found = hw.GaussianMixture(5, random_state=0).fit(RNG.normal(size=(40, 6))).health_
+    (starved,) = found.of_kind("starved")
+    assert len(starved.components) > 3 and "are fed by too little" in starved.sentence
+
+
+def test_starved_counts_and_topics():
+    rows = RNG.poisson(0.02, size=(60, 500)).astype(float) + np.eye(60, 500)
+    for model in (hw.MultinomialMixture(2, random_state=0), hw.LatentDirichletAllocation(2, random_state=0, max_iter=2)):
+        assert model.fit(rows).health_.of_kind("starved"), model
+        assert not model.fit(RNG.poisson(5.0, size=(60, 20)).astype(float)).health_.of_kind("starved"), model
+
+
+def test_lopsided_weights():
+    rows = np.append(RNG.normal(size=(3000, 1)), RNG.normal(size=(20, 1)) + 40.0, axis=0)
+    (found,) = hw.GaussianMixture(2, random_state=0).fit(rows).health_.findings
+    assert (found.kind, found.action) == (
+        "lopsided",
+        False,
+    ) and "99.3% of the weight: the other hardly counts" in found.sentence
+
+
+def gaussians(means, covariances, rows=None, floor=0.0):
+    means, covariances = np.asarray(means, dtype=float), np.asarray(covariances, dtype=float)
+    rows = np.full(len(means), 1000.0) if rows is None else np.asarray(rows, dtype=float)
+    matrix = covariances.ndim == 3 or (covariances.ndim == 2 and covariances.shape != means.shape)
+    return GaussianSigns(rows, means, covariances, matrix, ["a", "b"], 5.0, floor)
+
+
+def found_by(signs, **options):
+    return component_findings(Vitals(signs.rows, signs=lambda: signs, **options))
+
+
+def test_divergences_of_gaussians_are_those_of_their_densities():
+    means, rng = RNG.normal(size=(3, 2)), np.random.default_rng(1)
+    factors = rng.normal(size=(3, 2, 2))
+    full = factors @ np.swapaxes(factors, 1, 2) + 0.3 * np.eye(2)
+    for covariances, whole in (
+        (full, full), (full[0], np.tile(full[0], (3, 1, 1))), (rng.uniform(1.0, 2.0, (3, 2)), None),
+        (np.arange(1.0, 4.0), None),
+    ):  # fmt: skip
+        if whole is None:
+            whole = np.array([np.diag(np.broadcast_to(one, 2)) for one in covariances])
+        apart, doubt = gaussians(means, covariances).apart()
+        assert not doubt.any()
+        for a in range(3):
+            for b in range(3):
+                gap = means[a] - means[b]
+                one, two = np.linalg.inv(whole[a]), np.linalg.inv(whole[b])
+                wanted = 0.5 * (np.trace(one @ whole[b] + two @ whole[a]) - 4.0 + gap @ (one + two) @ gap)
+                np.testing.assert_allclose(apart[a, b], wanted, atol=1e-9)
+
+
+def test_doubles():
+    near, far = [[0.0, 0.0], [0.2, 0.0], [9.0, 9.0]], [[0.0, 0.0], [1.0, 0.0], [9.0, 9.0]]
+    for covariances in (np.tile(np.eye(2), (3, 1, 1)), np.ones((3, 2)), np.ones(3)):
+        (found,) = found_by(gaussians(near, covariances))
+        assert (found.kind, found.components, found.action) == ("duplicated", (0, 1), False)
+        assert found.numbers["apart"] == pytest.approx(0.04) and found.numbers["weight"] == pytest.approx(2 / 3)
+        assert not found_by(gaussians(far, covariances))
+    assert not found_by(gaussians(near[:2], [np.eye(2), 4.0 * np.eye(2)]))
+    units = gaussians(np.array(near) * [1e6, 1e-6], np.tile(np.diag([1e12, 1e-12]), (3, 1, 1)))
+    assert [one.components for one in found_by(units)] == [(0, 1)]
+    fitted = hw.GaussianMixture(2, means_init=[[0.0, 0.0], [0.01, 0.0]], random_state=0, max_iter=0).fit(ROWS)
+    assert kinds(fitted.health_) == ["duplicated"] and fitted.health_.ok
+
+
+def test_dead_or_starved_components_are_no_doubles():
+    assert [one.kind for one in found_by(gaussians([[0.0, 0.0]] * 2, np.ones((2, 2)), rows=[1000.0, 0.1]))] == ["dead"]
+    assert found_by(gaussians([[0.0, 0.0]] * 2, np.ones((2, 2)), rows=[1000.0, 3.0]))[0].kind == "starved"
+
+
+def test_thin_components_have_collapsed():
+    means = [[0.0, 0.0], [3.0, 3.0], [6.0, 0.0]]
+    thin = np.tile(np.eye(2), (3, 1, 1))
+    thin[1] = [[1.0, 1.0], [1.0, 1.0 + 1e-8]]
+    (found,) = found_by(gaussians(means, thin))
+    assert (found.kind, found.components, found.action) == ("collapsed", (1,), True) and " in a and b, " in found.sentence
+    diagonal = np.ones((3, 2))
+    diagonal[2, 1] = 1e-8
+    (found,) = found_by(gaussians(means, diagonal))
+    assert found.components == (2,) and found.numbers["deviation"] == pytest.approx(1e-4) and " in b, " in found.sentence
+    diagonal[2, 1] = 1e-3  # a tenth of a third of the usual deviation is no collapse, unless it is the floor
+    assert not found_by(gaussians(means, diagonal))
+    assert [one.kind for one in found_by(gaussians(means, diagonal, floor=1e-3))] == ["collapsed"]
+    diagonal[2] = 1e12  # one that is wide, or far off, leaves the others what they are
+    assert not found_by(gaussians(means, diagonal, rows=[1000.0, 1000.0, 500.0]))
+
+
+def test_columns_that_say_nothing():
+    whole = np.tile([[1.0, 1.0], [1.0, 1.0 + 1e-9]], (2, 1, 1))
+    (found,) = found_by(gaussians([[0.0, 0.0], [5.0, 5.0]], whole))
+    assert (found.kind, found.action) == ("flat", False) and "Columns a and b all but depend on one another" in found.sentence
+    small = hw.GaussianMixture(2, random_state=0).fit(np.append(ROWS, ROWS + 9.0, axis=0) * 1e-4).health_
+    (found,) = small.of_kind("flat")
+    assert found.action and "as wide in" in found.sentence and "reg_covar (1e-06)" in found.sentence
+    assert hw.GaussianMixture(2, random_state=0, scale_columns=True).fit(np.append(ROWS, ROWS + 9.0, axis=0) * 1e-4).health_.ok
+
+
+def counts(probabilities, words=1000.0, rows=100.0, **options):
+    probabilities = np.asarray(probabilities, dtype=float)
+    k, width = probabilities.shape
+    names = [f"w{at}" for at in range(width)]
+    return CountSigns(probabilities, np.full((1, k), words), np.full(k, rows), names, **options)
+
+
+def test_counts():
+    apart = [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]
+    assert not found_by(counts(apart))
+    found, doubt = counts(apart).apart()
+    assert found[0, 1] == pytest.approx(10.0 * 0.6 * np.log(2.5)) and found[0, 0] == pytest.approx(0.0, abs=1e-12)
+    assert doubt[0, 1] == pytest.approx((3.0 + 3.0 * np.sqrt(6.0)) * 0.02)
+    (double,) = found_by(counts([[0.5, 0.3, 0.2], [0.49, 0.31, 0.2]]))
+    assert double.kind == "duplicated"
+    (single,) = found_by(counts([[0.0, 0.9999, 0.0001], [0.4, 0.2, 0.4], [0.3, 0.0, 0.7]]))
+    assert (single.kind, single.components, single.action) == ("collapsed", (0,), False)
+    assert single.sentence == "Component 0 has next to nothing but w1 (100% of its words)."
+    grouped = counts([[0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.1, 0.9]], groups=np.array([0, 0, 1, 1], dtype=np.int32))
+    grouped = CountSigns(grouped.probabilities, np.full((2, 2), 500.0), grouped.rows, grouped.names, grouped.groups)
+    assert grouped.apart()[0][0, 1] == pytest.approx(5.0 * 0.4 * np.log(9.0))
+
+
+def test_samples_of_one_thing_are_doubles_and_those_of_two_are_not():
+    rng = np.random.default_rng(3)
+    same = rng.dirichlet(np.ones(50))
+    for one, other, wanted in ((same, same, True), (same, np.roll(same, 1), False)):
+        tables = np.array([rng.multinomial(20_000, p) for p in (one, other)]) + 0.1
+        signs = counts(tables / tables.sum(axis=1, keepdims=True), words=20_000.0, rows=200.0)
+        assert bool(found_by(signs)) == wanted
+
+
+def test_states_that_look_the_same_may_do_different_things():
+    emissions = counts([[0.5, 0.5], [0.5, 0.5], [0.1, 0.9]], words=1000.0, rows=1000.0, word="state")
+    alike = ChainSigns(emissions, np.array([[0.3, 0.3, 0.4], [0.1, 0.5, 0.4], [0.2, 0.2, 0.6]]), emissions.rows)
+    different = ChainSigns(emissions, np.array([[0.9, 0.05, 0.05], [0.05, 0.05, 0.9], [0.2, 0.2, 0.6]]), emissions.rows)
+    assert [one.components for one in found_by_chain(alike)] == [(0, 1)] and not found_by_chain(different)
+
+
+def found_by_chain(signs):
+    return component_findings(Vitals(signs.rows, "state", signs=lambda: signs))
+
+
+def test_regressions():
+    X = RNG.normal(size=(300, 2))
+    exact = np.where(np.arange(300) % 2, X[:, 0], 3.0 - X[:, 1])
+    found = hw.RegressionMixture(2, random_state=0).fit(X, exact).health_
+    assert found.of_kind("collapsed") and not found.ok and "without noise" in found.findings[0].sentence
+    rows = np.full(2, 500.0)
+    for coef, wanted in (([[0.0, 1.0], [0.0, 1.1]], True), ([[0.0, 1.0], [0.0, 2.0]], False)):
+        signs = LineSigns(rows, np.array(coef), np.ones(2), np.eye(2), 2.0, 1e-6, 3.0)
+        assert bool(found_by(signs)) == wanted
+        gate = gaussians([[0.0, 0.0], [4.0, 0.0]], np.ones((2, 2)), rows=rows)
+        assert not found_by(LineSigns(rows, np.array(coef), np.ones(2), np.eye(2), 2.0, 1e-6, 3.0, gate))
+    gated = hw.RegressionMixture(2, random_state=0, gating="input").fit(X, exact + 0.1 * RNG.normal(size=300))
+    assert gated.health_.ok
+
+
+def test_spectra():
+    powers = np.array([[8.0, 4.0, 2.0, 1.0], [0.8, 0.4, 0.2, 0.11], [1.0, 2.0, 4.0, 8.0]])
+    signs = SpectrumSigns(powers, list("abcd"))
+    (double,) = component_findings(Vitals(np.full(3, 99.0), signs=lambda: signs))
+    assert (double.kind, double.components) == ("duplicated", (0, 1))
+    best = min(np.mean(c * powers[0] / powers[2] + powers[2] / powers[0] / c - 2.0) for c in np.geomspace(0.1, 10.0, 4001))
+    assert signs.apart()[0][0, 2] == pytest.approx(best, rel=1e-5)
+    tone = SpectrumSigns(np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 1.0]]), list("abc"))
+    (found,) = component_findings(Vitals(np.full(2, 99.0), signs=lambda: tone))
+    assert found.kind == "collapsed" and not found.action and "bin b" in found.sentence
+
+
+def test_directions():
+    noise = RNG.normal(size=(400, 4, 2)) @ [1.0, 1.0j]
+    (found,) = hw.DirectionOfArrival(random_state=0).fit(noise).health_.findings
+    assert found.kind == "unheard" and found.action
+    heard = stream_of("arrival", (300,))[0].X.copy()
+    assert not hw.DirectionOfArrival(random_state=0).fit(heard).health_.findings
+    heard[1:, 3] = np.nan
+    (found,) = hw.DirectionOfArrival(random_state=0).fit(heard).health_.findings
+    assert found.kind == "unheard" and not found.action and found.numbers["sensor"] == 3.0
+
+
+# The stream
+
+
+def history(scores, size=64):
+    points = tuple(Point(size * (at + 1), float(score), size) for at, score in enumerate(scores))
+    return History(points, seen=size * len(scores))
+
+
+def test_drift_of_a_history():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(-3.0, 1.0 / 8.0, size=100)  # rows of a point vary by 1
+    assert not history_findings(history(scores), "rows")
+    late = scores - 0.5 * (np.arange(100) >= 90)
+    (found,) = history_findings(history(late), "rows")
+    assert found.kind == "drift" and found.action and found.numbers["gap"] == pytest.approx(-0.5, abs=0.1)
+    assert "nats a row lower than what came before" in found.sentence and "half_life= would forget" in found.sentence
+    (told,) = history_findings(history(late), "rows", "auto")
+    assert not told.action and "being forgotten" in told.sentence
+    assert "faster than half_life follows" in history_findings(history(late), "rows", 100.0)[0].sentence
+    assert not history_findings(history(scores + 0.5 * (np.arange(100) >= 90)), "rows")  # better is no drift
+    assert not history_findings(history(scores - 0.05 * (np.arange(100) >= 90)), "rows")  # not worth a sentence
+    odd = scores.copy()
+    odd[95] = -500.0
+    assert not history_findings(history(odd), "rows")
+    assert not history_findings(history(late[-10:]), "rows")
+    assert not history_findings(history(np.sort(scores)), "rows")  # a model that learns
+
+
+def test_a_monitor_finds_drift():
+    rng = np.random.default_rng(0)
+    monitor = hw.Monitor(hw.GaussianMixture(1, warm_up=100, random_state=0))
+    for _ in range(18):
+        monitor.learn(rng.normal(size=(300, 1)))
+    assert not monitor.model.health_.findings
+    for _ in range(2):
+        monitor.learn(4.0 * rng.normal(size=(300, 1)))
+    assert kinds(monitor.model.health_) == ["drift"] and "drift" in repr(monitor.model)
+
+
+def test_drift_and_order_of_kept_rows():
+    rng = np.random.default_rng(0)
+    places = rng.permutation(10_000)[:2000]
+    scores = rng.normal(-3.0, 1.0, size=2000)
+    late = places >= 9000
+    assert reservoir_findings(scores, places, None, 10_000) == []
+    (drift,) = reservoir_findings(scores - 1.0 * late, places, None, 10_000)
+    (order,) = reservoir_findings(scores + 1.0 * late, places, np.ones(2000), 10_000, "documents")
+    assert (drift.kind, order.kind) == ("drift", "order") and drift.action and order.action
+    assert "nats a document higher" in order.sentence and order.numbers["rows"] == late.sum()
+    assert not reservoir_findings(scores + 1.0 * late, places, None, 10_000, forgets=100.0)  # what is meant by it
+    assert reservoir_findings(scores - 1.0 * late, places, np.where(late, 0.0, 1.0), 10_000) is None  # none of them counts
+    assert reservoir_findings(scores[:50], places[:50], None, 10_000) is None
+    # A file that is sorted: the last rows are of a component of their own, whose rows always score less.
+    assert reservoir_findings(scores - 1.0 * late, places, None, 10_000, groups=late.astype(int)) == []
+    groups = np.where(places % 3 == 0, 1, 2)
+    (drift,) = reservoir_findings(scores - 1.0 * late - 5.0 * groups, places, None, 10_000, groups=groups)
+    assert drift.kind == "drift" and drift.numbers["gap"] == pytest.approx(-1.0, abs=0.25) and "sorted" not in drift.sentence
+
+
+def test_false_alarms_are_rare():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        scores = rng.standard_t(4, size=400)
+        assert not reservoir_findings(scores, np.arange(400), None, 400)
+        assert not history_findings(history(rng.normal(size=60)), "rows")
+
+
+def test_kept_rows_of_a_model_are_compared():
+    from dataclasses import replace
+
+    rng = np.random.default_rng(0)
+    rows = np.where(np.arange(4000)[:, None] < 3600, rng.normal(size=(4000, 1)), 6.0 + rng.normal(size=(4000, 1)))
+    model = hw.GaussianMixture(1, warm_up=100, random_state=0).partial_fit(rows)
+    model._set(replace(model._state, reservoir=taken(Reservoir(0, 1000, 2**20), Batch(rows), 0)), model._own_learner)
+    assert kinds(model.health_) == ["drift"]
+    mixed = rng.permutation(rows)
+    model._set(replace(model._state, reservoir=taken(Reservoir(0, 1000, 2**20), Batch(mixed), 0)), model._own_learner)
+    assert not model.health_.findings
+
+
+def test_contests():
+    def told(chosen, gain=0.02, moves=3):
+        (found,) = contest_findings(Healing(contested=8192, gain=gain, z=3.14, chosen=chosen, moves=moves), "rows")
+        assert found.kind == "contest" and not found.action and "after 8,192 rows" in found.sentence
+        return found.sentence
+
+    assert "the best contender was 0.02 nats a row (z = 3.1) better, which may be chance, so the stream" in told("stream")
+    assert "no contender was better" in told("stream", 0.0) and told("stream", 0.0, 0).endswith("; no moves so far.")
+    assert "split and others merged, which gained 0.02 nats a row (z = 3.1); 1 move so far." in told("move", moves=1)
+    assert "a new start was taken, which gained" in told("restart") and "is as good" in told("restart", 1e-17)
+    assert contest_findings(None) == [] and contest_findings(Healing()) == []
+    health = hw.Health("M", 1, findings=tuple(contest_findings(Healing(contested=5))))
+    assert health.verdict == "nothing is wrong" and in_brief(health) == ([], "")
+
+
+def test_a_stream_that_heals_itself_tells_of_its_contest():
+    rows = np.random.default_rng(0).permutation(np.append(ROWS, ROWS + 9.0, axis=0))
+    model = hw.GaussianMixture(2, warm_up=100, random_state=0).partial_fit(rows)
+    assert kinds(model.health_) == ["contest"] and model.health_.ok and "health_" not in repr(model)
+    assert not hw.GaussianMixture(2, warm_up=100, random_state=0, reservoir=0).partial_fit(rows).health_.findings
+
+
+def test_fits_that_were_broken_off():
+    with pytest.warns(Warning, match="did not converge"):
+        model = hw.GaussianMixture(3, random_state=0, max_iter=1, tol=0.0, algorithm="em").fit(ROWS)
+    assert "unconverged" in kinds(model.health_) and not model.health_.ok
+    assert sum("not converged" in note for note in model.describe().notes) == 1
+
+
+# Cost
+
+
+def test_a_glance_leaves_out_what_takes_long():
+    model = learned("gaussian")
+
+    def refuse():
+        raise AssertionError
+
+    model._vitals = lambda: Vitals(np.array([5.0, 0.0]), signs=refuse, work=2.0 * BRIEF_WORK)
+    assert [one.kind for one in health_of(model, brief=True).problems] == ["dead"] and "1 finding in health_" in repr(model)
+    with pytest.raises(AssertionError):
+        _ = model.health_
