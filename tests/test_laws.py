@@ -12,6 +12,7 @@ import headwater as hw
 from headwater.algorithms import ALGORITHMS
 from headwater.checks import (
     LAWS,
+    PASS_LAWS,
     STREAM_LAWS,
     applicable_laws,
     bad_input_is_refused,
@@ -19,7 +20,7 @@ from headwater.checks import (
     memory_is_flat,
     the_state_is_finite,
 )
-from headwater.state import sparse_rows
+from headwater.state import SparseRows, sparse_rows
 from headwater.validation import check_counts
 
 ALGORITHM_CASES = [
@@ -39,44 +40,50 @@ def is_matching(algorithm):
     return algorithm == "moment-matching" or isinstance(algorithm, hw.MomentMatching)
 
 
+def plain(algorithm):
+    """What makes "auto" the plain stream, as every other algorithm is."""
+    return {"reservoir": 0} if algorithm == "auto" else {}
+
+
 MODELS = [
-    hw.GaussianMixture(3, covariance_type=kind, algorithm=algorithm, warm_up=120, random_state=0)
+    hw.GaussianMixture(3, covariance_type=kind, algorithm=algorithm, warm_up=120, random_state=0, **plain(algorithm))
     for kind in ("full", "tied", "diag", "spherical")
     for algorithm in ALGORITHM_CASES
     if not (kind == "tied" and is_matching(algorithm))  # refused, see test_moment_matching.py
 ] + [
-    hw.GaussianMixture(3, covariance_type=kind, algorithm=algorithm, half_life=80.0, warm_up=120, random_state=0)
-    for kind, algorithm in (
+    hw.GaussianMixture(3, covariance_type=kind, algorithm=word, half_life=80.0, warm_up=120, random_state=0, **plain(word))
+    for kind, word in (
         ("full", "auto"), ("full", "online-em"), ("full", "soem"),
         ("full", "moment-matching"), ("diag", "moment-matching"), ("spherical", "moment-matching"),
     )
 ] + [
-    hw.GaussianMixture(3, algorithm=algorithm, parts=3, warm_up=120, random_state=0)
+    hw.GaussianMixture(3, algorithm=algorithm, parts=3, warm_up=120, random_state=0, **plain(algorithm))
     for algorithm in ("auto", "online-em", "quasi-bayes", "moment-matching")
 ] + [
-    hw.GaussianMixture(3, covariance_type=kind, algorithm=algorithm, scale_columns=True, warm_up=120, random_state=0)
-    for kind, algorithm in (("spherical", "auto"), ("diag", "moment-matching"), ("full", "online-em"))
-] + [hw.GaussianMixture("auto", covariance_type="diag", warm_up=120, random_state=0)]  # fmt: skip
+    hw.GaussianMixture(3, covariance_type=kind, algorithm=word, scale_columns=True, warm_up=120, random_state=0, **plain(word))
+    for kind, word in (("spherical", "auto"), ("diag", "moment-matching"), ("full", "online-em"))
+] + [hw.GaussianMixture("auto", covariance_type="diag", warm_up=120, random_state=0, reservoir=0)]  # fmt: skip
 
 
 class SparseFed(hw.MultinomialMixture):
     """The mixture, which is given all its rows as sparse ones."""
 
     def _checked(self, X):
-        return sparse_rows(check_counts(X))
+        rows = check_counts(X)
+        return rows if isinstance(rows, SparseRows) else sparse_rows(rows)
 
 
 COUNT_MODELS = [
-    kind(3, algorithm=algorithm, warm_up=120, random_state=0)
+    kind(3, algorithm=algorithm, warm_up=120, random_state=0, **plain(algorithm))
     for kind in (hw.MultinomialMixture, SparseFed, hw.MarkovMixture)
     for algorithm in ALGORITHM_CASES
     if not is_matching(algorithm)
 ] + [
-    kind(3, algorithm=algorithm, half_life=80.0, warm_up=120, random_state=0)
+    kind(3, algorithm=algorithm, half_life=80.0, warm_up=120, random_state=0, **plain(algorithm))
     for kind in (SparseFed, hw.MarkovMixture)
     for algorithm in ("auto", "online-em", "soem", "boem", hw.OnlineEM(batch_size=1))
 ] + [
-    kind(3, algorithm=algorithm, parts=3, warm_up=120, random_state=0)
+    kind(3, algorithm=algorithm, parts=3, warm_up=120, random_state=0, **plain(algorithm))
     for kind in (SparseFed, hw.MarkovMixture)
     for algorithm in ("auto", "online-em", "quasi-bayes")
 ]  # fmt: skip
@@ -95,17 +102,41 @@ TOPIC_MODELS = [
 
 
 REGRESSION_MODELS = [
-    hw.RegressionMixture(2, algorithm=algorithm, warm_up=80, random_state=0)
+    hw.RegressionMixture(2, algorithm=algorithm, warm_up=80, random_state=0, **plain(algorithm))
     for algorithm in ALGORITHM_CASES
     if not is_matching(algorithm)
 ] + [
-    hw.RegressionMixture(2, algorithm=algorithm, warm_up=80, random_state=0, **options)
+    hw.RegressionMixture(2, algorithm=algorithm, warm_up=80, random_state=0, **plain(algorithm), **options)
     for algorithm, options in (
         ("auto", {"half_life": 80.0}), ("soem", {"half_life": 80.0, "gating": "input"}),
         ("auto", {"parts": 3, "gating": "input"}), ("online-em", {"parts": 3}),
         ("em", {"gating": "input"}), ("vb", {"gating": "input"}), ("online-vb", {"gating": "input"}),
         ("quasi-bayes", {"gating": "input"}), ("boem", {"fit_intercept": False}),
     )
+]  # fmt: skip
+
+
+# Streams that heal themselves, by all rows so far or by some of them. How they do it, they have in common: one of each family,
+# and one of each way to learn, tell of it.
+OFTEN_HEALING = [
+    hw.GaussianMixture(3, warm_up=120, random_state=0),
+    hw.GaussianMixture(3, warm_up=120, reservoir=250, random_state=0),
+    SparseFed(3, warm_up=120, reservoir=250, random_state=0),
+]
+HEALING_MODELS = OFTEN_HEALING + [
+    hw.GaussianMixture(**{"n_components": 3, "warm_up": 120, "random_state": 0, **options})
+    for options in (
+        {"half_life": 80.0}, {"half_life": 80.0, "reservoir": 250}, {"parts": 3, "reservoir": 250},
+        {"parts": 3, "half_life": 80.0, "reservoir": 250}, {"covariance_type": "tied", "reservoir": 250},
+        {"covariance_type": "diag", "reservoir": 250}, {"covariance_type": "spherical", "scale_columns": True},
+        {"n_components": "auto", "reservoir": 250}, {"algorithm": hw.Auto(batch_size=1), "reservoir": 250},
+    )
+] + [
+    hw.MultinomialMixture(3, warm_up=120, random_state=0),
+    SparseFed(3, warm_up=120, half_life=80.0, random_state=0),
+    hw.MarkovMixture(3, warm_up=120, reservoir=250, random_state=0),
+    hw.RegressionMixture(2, warm_up=80, reservoir=150, random_state=0),
+    hw.RegressionMixture(2, warm_up=80, gating="input", parts=3, random_state=0),
 ]  # fmt: skip
 
 
@@ -225,6 +256,12 @@ ARRIVAL_CASES = [
 ]
 
 
+HEALING_CASES = [
+    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if model in OFTEN_HEALING else pytest.mark.slow)
+    for number, model in enumerate(HEALING_MODELS)
+    for law in applicable_laws(model)
+    if law not in PASS_LAWS  # `fit` heals nothing
+]
 REGRESSION_CASES = [
     pytest.param(
         model, law, id=f"{model.gating}-{model.fit_intercept}-{name(model, law)}",
@@ -295,6 +332,12 @@ def targets():
 @pytest.mark.parametrize(("model", "law"), REGRESSION_CASES)
 def test_law_of_regressions(model, law, targets):
     law(clone(model), targets)
+
+
+@pytest.mark.parametrize(("model", "law"), HEALING_CASES)
+def test_law_of_healing(model, law, rows, counts, sequences, targets):
+    given = {hw.GaussianMixture: rows, hw.MarkovMixture: sequences, hw.RegressionMixture: targets}
+    law(clone(model), given.get(type(model), counts))
 
 
 @pytest.mark.parametrize(("model", "law"), FACTOR_CASES)

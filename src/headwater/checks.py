@@ -29,7 +29,7 @@ from sklearn.utils import estimator_checks
 from headwater.delta import Delta
 from headwater.estimators.merging import merge
 from headwater.estimators.saving import from_bytes, to_bytes
-from headwater.learner import UNKNOWN_ROWS, Learner, advance, branch, fold, grown, learned
+from headwater.learner import UNKNOWN_ROWS, Learner, advance, branch, fold, grown, learned, plain, settle, told_at
 from headwater.learner import merge as merge_states
 from headwater.schedules import Equal
 from headwater.state import NO_WEIGHTS, Batch, State, Summary, arrays_of
@@ -174,8 +174,10 @@ def saved_and_resumed_is_never_stopped(estimator: Any, rows: Array) -> None:
 
 def the_state_is_finite(estimator: Any, rows: Array) -> None:
     """Finite rows make a finite state and finite answers."""
-    _fitted(estimator, rows)
-    for array in arrays_of(estimator._state):
+    state = _fitted(estimator, rows)._state
+    if state.reservoir is not None and state.reservoir.limit == np.inf:  # which says that all rows have found room
+        state = replace(state, reservoir=replace(state.reservoir.settled, limit=0.0))
+    for array in arrays_of(state):
         assert np.isfinite(array).all(), "the state holds NaN or infinity"
     given = _given(estimator, rows)
     assert np.isfinite(estimator.score_samples(*given)).all()
@@ -275,10 +277,10 @@ def updates_score_before_they_learn(estimator: Any, rows: Array) -> None:
     """`update` learns what `partial_fit` learns, and its scores do not know the rows that come later."""
     half = len(rows) // 2
     early, late = _given(estimator, rows[:half]), _given(estimator, rows[half:])
-    plain = clone(estimator).partial_fit(*_given(estimator, rows))
+    silent = clone(estimator).partial_fit(*_given(estimator, rows))
     scored = clone(estimator)
     scores = np.concatenate([scored.update(*early), scored.update(*late)])
-    _assert_close(scored._reading()[0], plain._reading()[0], 1e-7)
+    _assert_close(scored._reading()[0], silent._reading()[0], 1e-7)
     np.testing.assert_allclose(clone(estimator).update(*early), scores[:half], rtol=1e-6, atol=1e-7)
     unknown = min(UNKNOWN_ROWS, scored._learner.warm_up_rows)
     assert np.isnan(scores[:unknown]).all()
@@ -286,7 +288,7 @@ def updates_score_before_they_learn(estimator: Any, rows: Array) -> None:
 
 
 def memory_is_flat(estimator: Any, rows: Array) -> None:
-    """The state does not grow with the rows once the warm-up is over."""
+    """The state does not grow with the rows once the warm-up is over, but for kept rows, up to as many as there may be."""
     given = _given(estimator, rows)
     for _ in range(3):
         estimator.partial_fit(*given)
@@ -294,29 +296,47 @@ def memory_is_flat(estimator: Any, rows: Array) -> None:
     for _ in range(5):
         estimator.partial_fit(*given)
     assert _bytes(estimator._state) == before
+    state, most = estimator._state, estimator._learner.kept_rows
+    kept = 0 if state.reservoir is None else len(state.reservoir)
+    assert kept == (min(most, state.rows) if state.healing is not None else 0)
 
 
 def merging_is_adding(estimator: Any, rows: Array) -> None:
     """Models of one lineage merge in any order and tree, the base alone is the identity, and no row is lost.
 
-    What they learned adds up to the same, when it is sent as bytes.
+    What they learned adds up to the same, when it is sent as bytes. Streams that healed apart are brought to one reference by
+    the rows they keep: where these are all rows, that is exact, and otherwise in any tree these are the same, and the counts.
     """
     base = clone(estimator).partial_fit(*_given(estimator, rows))
     parts = [base.branch().partial_fit(*_given(estimator, rows[index::4])) for index in range(4)]
     one, two, three, four = parts
     whole = merge(parts)
+    heals, reservoir = whole._learner.holds(whole._state), whole._state.reservoir
     assert whole.n_samples_seen_ == 2 * len(rows)
+    if reservoir is not None and reservoir.limit == np.inf:
+        assert len(reservoir) == 2 * len(rows)
+    elif reservoir is not None:  # rows of one rank, as those of one place in different branches, stay or go together
+        assert whole._learner.kept_rows - len(parts) < len(reservoir) <= whole._learner.kept_rows
     for tree in (
         merge([four, two, one, three]),
         merge([merge([one, two]), merge([three, four])]),
         merge([one, merge([two, merge([three, four])])]),
     ):
-        _assert_close(tree._state, whole._state, 1e-7)
-    if not estimator._auto:  # otherwise each number of components has deltas of its own
+        if heals and reservoir.limit < np.inf:
+            _assert_same(tree._state.reservoir, reservoir)
+            _assert_close(tree._state.progress, whole._state.progress, 1e-7)
+            np.testing.assert_allclose(tree.weight_concentration_.sum(), whole.weight_concentration_.sum())
+        else:
+            _assert_close(tree._state, whole._state, 1e-7)
+    if not (estimator._auto or heals):  # otherwise each number of components, or each reference, has deltas of its own
         a, b, c, d = (_sent(model) for model in parts)
         for total in ((a + b) + (c + d), d + (b + (a + c))):
-            _assert_close(grown(one._learner, one._reading()[0], total)[0], whole._state, 1e-7)
-    same, alone = merge([one, base.branch()])._state, one._reading()[0]
+            sent, _ = grown(one._learner, settle(one._learner, one._state), total)
+            _assert_close(sent, plain(one._learner, whole._state), 1e-7)  # no rows are sent
+    same: Any = merge([one, base.branch()])._state
+    alone: Any = settle(one._learner, one._state)
+    if heals:
+        alone = replace(alone, statistics=told_at(one._learner, alone, same.parameters))
     # How much of it is called base may differ, if steps were smaller than those of equal weights.
     _assert_close(replace(same.statistics, from_base=alone.statistics.from_base), alone.statistics, 1e-7)
     _assert_close(same.average, alone.average, 1e-7)
@@ -425,9 +445,9 @@ def _sent(estimator: Any) -> Delta:
 
 
 def _bytes(state: State) -> int:
-    """Size of a state without its partial batches, which come and go."""
+    """Size of a state without its partial batches, which come and go, and without the rows it keeps."""
     parts = tuple(replace(part, pending=None) for part in state.parts)
-    return sum(array.nbytes for array in arrays_of(replace(state, pending=None, parts=parts), dense=False))
+    return sum(array.nbytes for array in arrays_of(replace(state, pending=None, parts=parts, reservoir=None), dense=False))
 
 
 def _read(estimator: Any, rows: Array) -> None:

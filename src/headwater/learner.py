@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any, cast
@@ -445,36 +445,43 @@ def combine(learner: Learner, states: Sequence[State]) -> tuple[State, tuple[int
 
 
 def gathered_healing(learner: Learner, merged: State, settled: Sequence[State], shared: bool = True) -> State:
-    """Return a merged state that goes on to heal, by the rows that all of them kept; if one kept none, it does not."""
+    """Return a merged state that goes on to heal, by the rows that all of them kept; if one kept none, it does not.
+
+    Of healing it knows what the first does.
+    """
     first, reservoirs = settled[0], [state.reservoir for state in settled if state.reservoir is not None]
     if len(reservoirs) < len(settled):
         return plain(learner, merged)
     assert merged.base is not None and first.base is not None
     base = first.base.progress.rows_seen if shared else 0
-    return _scheduled(learner, replace(merged, reservoir=union(reservoirs, base), healing=first.healing))
+    after = _scheduled(learner, replace(merged, reservoir=union(reservoirs, base), healing=first.healing))
+    return after if learner.holds(after) else refreshed(learner, after)
 
 
 def _at_one_reference(learner: Learner, settled: list[State]) -> list[State]:
-    """Return states whose statistics are sums at the same parameters, those of the first, as far as kept rows can tell.
+    """Return states whose statistics are sums at the same parameters, as far as kept rows can tell.
 
-    If one of them cannot be brought there, none heals any more.
+    These are the ones of the state that was healed last, which comes first: the same ones in any tree of merges. If one of them
+    cannot be brought there, none heals any more.
     """
-    if not any(state.healing is not None for state in settled):
-        return settled
-    reference = settled[0].parameters
-    name = fingerprint(reference, size=16)
+    if any(state.healing is None for state in settled):
+        return [plain(learner, state) for state in settled]
+    holds = learner.holds(settled[0])
+    names = [fingerprint(state.parameters, size=16) if holds else "" for state in settled]
+    if len(set(names)) > 1 and not all(state.reservoir is not None and len(state.reservoir) for state in settled):
+        return [plain(learner, state) for state in settled]
 
-    def brought(state: State) -> State | None:
-        if state.healing is None or fingerprint(state.parameters, size=16) == name:
-            return state
-        if state.reservoir is None or not len(state.reservoir):
-            return None
+    def rank(at: int) -> Any:
+        return settled[at].healing.rows, names[at], astuple(replace(settled[at].healing, next=0))
+
+    order = sorted(range(len(settled)), key=rank, reverse=True)
+    reference = settled[order[0]].parameters
+
+    def brought(state: State) -> State:
         statistics = told_at(learner, state, reference)
         return replace(state, base=_transported(learner, state, reference), statistics=statistics, parameters=reference)
 
-    found = [brought(state) for state in settled]
-    whole = [state for state in found if state is not None and state.healing is not None]
-    return whole if len(whole) == len(settled) else [plain(learner, state) for state in settled]
+    return [settled[at] if names[at] == names[order[0]] else brought(settled[at]) for at in order]
 
 
 def told_at(

@@ -213,7 +213,7 @@ def _added(
         statistics.append(model.permuted(brought, components))
         contrast = model.contrast(prior, statistics[0].scaled(common), statistics[-1].scaled(common))
         matches.append(Match(indices, components, divergence, margin, contrast))
-        if heals:
+        if heals and learner.holds(state):
 
             def moved(rest: Any, own: Any = state.base.prior, order: Any = components) -> Any:
                 return model.permuted(model.brought(prior, own, rest), order)

@@ -25,7 +25,7 @@ from headwater.estimators import racing
 from headwater.estimators.base import RESULTS
 from headwater.estimators.distributed_report import DistributedReport
 from headwater.estimators.saving import from_bytes, read
-from headwater.learner import Learner
+from headwater.learner import Learner, plain
 from headwater.models.start import Climb
 
 SAMPLED = 32  # parts that a sample is taken from, at most
@@ -67,8 +67,10 @@ class Run:
 
     @cached_property
     def own(self) -> Any:
-        """The model with a seed that is a number; it has learned nothing, unless it goes on."""
+        """The model with a seed that is a number, which keeps no rows; it has learned nothing, unless it goes on."""
         own = copy(self.model)
+        if "reservoir" in own._parameter_names():
+            own.reservoir = 0  # parts are plain streams: each would heal by its own rows, and to another reference
         if not self.goes_on:
             for name in set(vars(own)) - {*own._parameter_names(), *GIVEN}:
                 del own.__dict__[name]
@@ -82,7 +84,10 @@ class Run:
 
     def learn(self, checkpoint: str | Path | None) -> tuple[Any, DistributedReport]:
         """Return a model that has learned all parts, and how that went."""
-        found: Any = self.own.branch() if self.goes_on else None
+        found: Any = None
+        if self.goes_on:
+            found = self.own.branch()
+            racing.each_state(found, plain)
         gone, over = Gone(), False
         trace: list[float] = []
         if checkpoint is not None:

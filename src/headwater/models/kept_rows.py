@@ -23,6 +23,7 @@ from headwater.state import Batch
 from headwater.statistics import Array
 
 LONGEST = 16.0  # extrapolation
+ROUNDING = 1e-24  # of a step, beside what it leads to, both squared: whatever is less leads nowhere
 SETTLED = 2  # passes in a row that gain too little
 
 
@@ -109,7 +110,8 @@ def _extrapolated(start: Any, first: Any, second: Any) -> Any | None:
     step = {name: getattr(first, name) - getattr(start, name) for name in names}
     turn = {name: getattr(second, name) - getattr(first, name) - step[name] for name in names}
     length, bend = (sum(float(np.vdot(part, part)) for part in one.values()) for one in (step, turn))
-    if not bend > 0.0 or not length > bend:
+    size = sum(float(np.vdot(getattr(second, name), getattr(second, name))) for name in names)
+    if not length > ROUNDING * size or not length > bend or not bend > 0.0:
         return None
     factor = min(np.sqrt(length / bend), LONGEST)
     arrays = {**second.to_arrays()}
