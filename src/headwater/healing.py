@@ -32,11 +32,12 @@ SURPRISE = 0.02  # nats a row that new rows score less than kept ones did
 SURPRISED = 5.0  # and standard errors
 OPTIMISM = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
 CLIMB = 30
-LAST = 8  # on all kept rows
+LAST = 5  # on all kept rows
 ON_THE_WAY = 6  # where the stream goes on, and the climb with it
-CONTENT = 1e-7  # nats a row that a pass gains
+CONTENT = 1e-6  # nats a row that a pass gains
 START = 100  # passes that a new start costs
 ALIKE = 0.9  # correlation of responsibilities, for what all rows say of a component to be worth something to its heir
+WITNESSES = 100  # rows, of each component, that tell
 HEIRS = 3  # climbs, after each of which it is asked who they are
 OFTEN = 30.0  # times that a row may be looked at again as long as all are kept
 SHARE = 0.15  # and later, times
@@ -340,7 +341,6 @@ def _carried(patient: Patient, batch: Batch, here: Stand, passes: int, purse: Pu
         kept = alone
         if beside is not None and moved:
             heirs = _heirs(patient, parameters, batch)
-            spent += 2.0
             if turn and np.array_equal(heirs > 0.0, known > 0.0):
                 break
             known, kept = heirs, replace(alone, beside=model.recombined(beside, heirs))
@@ -359,7 +359,8 @@ def _heirs(patient: Patient, parameters: Any, batch: Batch) -> Array:
     Where responsibilities are nearly those of one before, what all rows say of that, beside the kept ones, is worth as much as
     the regression of the ones on the others. Elsewhere it says nothing: it would be the noise of other rows.
     """
-    old, new = (patient.model.looked_at(one, batch, patient.n_threads)[0] for one in (patient.parameters, parameters))
+    some = batch[: max(FEW, WITNESSES * patient.model.n_components)]
+    old, new = (patient.model.looked_at(one, some, patient.n_threads)[0] for one in (patient.parameters, parameters))
     products, squares = new.T @ old, np.einsum("ij,ij->j", old, old) + 1e-12
     alike = products / np.sqrt(np.outer(np.einsum("ij,ij->j", new, new) + 1e-12, squares))
     return np.where(alike > ALIKE, np.minimum(products / squares, 1.0), 0.0)

@@ -33,6 +33,7 @@ PART_KEYS = 0x1F3D5B79A2C4E687
 RESERVOIR_ROWS = 20_000
 RESERVOIR_TIMES = 80  # what moves every parameter
 RESERVOIR_BYTES = 2**26
+LATER = 2.0  # times the rows seen to wait for after a healing; after the warm-up, as many as it had
 GROWN = 1.1  # times the rows of the last healing, after which a model that is read has healed again
 
 
@@ -237,7 +238,7 @@ def _scheduled(learner: Learner, state: State) -> State:
     """Return the state with the rows at which it heals next: twice as many, or after a half-life; at the end of a batch."""
     assert state.base is not None and state.healing is not None
     seen, first = state.rows, state.base.progress.rows_seen
-    ahead = max(seen, learner.batch_rows)
+    ahead = max(int(LATER * seen) if state.healing.contested else seen, learner.batch_rows)
     if learner.half_life is not None:
         ahead = min(ahead, max(int(learner.half_life), learner.batch_rows))
     batches = -(-(seen + ahead - first) // learner.batch_rows)
