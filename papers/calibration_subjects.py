@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.stats import wishart
 
 import headwater as hw
 from headwater.statistics import Array
@@ -48,6 +47,15 @@ def heaped(rng: np.random.Generator, components: int, n_rows: int, concentration
     return weights, rng.choice(components, size=n_rows, p=weights)
 
 
+def wishart_factors(rng: np.random.Generator, dof: Array, scale: Array) -> Array:
+    """Lower factors A of precisions A A' ~ Wishart(dof, scale^-1), by Bartlett's decomposition."""
+    width = scale.shape[-1]
+    lower = np.tril(rng.standard_normal(scale.shape), -1)
+    places = np.arange(width)
+    lower[..., places, places] = np.sqrt(rng.chisquare(dof[..., None] - places))
+    return np.linalg.cholesky(np.linalg.inv(scale)) @ lower
+
+
 @dataclass(frozen=True)
 class Gaussians:
     """Means are N(0, covariance / mean_precision): the smaller mean_precision, the further apart."""
@@ -73,8 +81,8 @@ class Gaussians:
         weights, of = heaped(rng, self.components, self.n_rows, self.concentration)
         scale = self.dof * np.eye(self.columns)
         if self.full:
-            drawn = wishart(self.dof, np.linalg.inv(scale)).rvs(self.components, random_state=rng)
-            precisions = np.reshape(drawn, (self.components, self.columns, self.columns))
+            lower = wishart_factors(rng, np.full(self.components, self.dof), np.tile(scale, (self.components, 1, 1)))
+            precisions = lower @ np.swapaxes(lower, 1, 2)
         else:
             columns = rng.gamma(0.5 * self.dof, 2.0 / self.dof, size=(self.components, self.columns))
             precisions = columns[:, :, None] * np.eye(self.columns)
