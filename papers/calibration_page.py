@@ -7,6 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from papers.calibration_pictures import QUANTITIES, draw_ambiguity, draw_coverage, draw_ranks
 from papers.calibration_ranks import AMBIGUITY, NOMINAL
 from papers.calibration_results import NAME, PARTS, Figures, Results, Scale
@@ -21,7 +23,7 @@ def render(results: Results, out: Path) -> None:
     (out / f"{NAME}.md").write_text(page(results), encoding="utf-8")
     measured = results.figures.get("gaussian", {}).get("full")
     if measured:
-        draw_ranks(out / f"{NAME}.png", measured["regimes"])
+        draw_ranks(out / f"{NAME}.png", [one["regimes"] for one in results.figures["gaussian"].values()])
         draw_coverage(out / f"{NAME}_coverage.png", measured["regimes"])
         draw_ambiguity(out / f"{NAME}_ambiguity.png", measured["ambiguity"])
 
@@ -72,15 +74,28 @@ def sentences(results: Results) -> list[str]:
     far, near = (measured["regimes"][name] for name in (FAR, NEAR))
     return [
         f"- **{way}**: a 90 % interval of a mean holds {percent(one['means']['0.9'][0])} of the time where components are far "
-        f"apart, {widened(near[way]['means'])} where they overlap (there, of a weight {widened(near[way]['weights'])}, of a "
-        f"variance {widened(near[way]['variances'])})."
+        f"apart, and {percent(near[way]['means']['0.9'][0])} where they overlap: {widened(near[way]['means'])} there (of a "
+        f"weight {percent(near[way]['weights']['0.9'][0])}: {widened(near[way]['weights'])}; of a variance "
+        f"{percent(near[way]['variances']['0.9'][0])}: {widened(near[way]['variances'])})."
         for way, one in far.items()
-    ]
+    ] + [f"- **{name}**: {other_words(by_way)}." for name, by_way in results.figures.get("others", {}).items()]
 
 
 def widened(one: Figures) -> str:
-    share = percent(one["0.9"][0])
-    return f"{share}: widen it by {one['stretch']:.1f}" if one["stretch"] >= 1.05 else f"{share}: wide enough"
+    return f"widen it by {one['stretch']:.1f}" if one["stretch"] >= 1.05 else "wide enough"
+
+
+def other_words(by_way: Figures) -> str:
+    """How the algorithms of another model compare, from the worst to the best."""
+    told = []
+    for quantity in next(iter(by_way.values())):
+        ordered = sorted(by_way, key=lambda way, quantity=quantity: by_way[way][quantity]["0.9"][0])  # type: ignore[misc]
+        worst, best = (
+            f"{percent(by_way[way][quantity]['0.9'][0])} ({way}: {widened(by_way[way][quantity])})"
+            for way in (ordered[0], ordered[-1])
+        )
+        told.append(f"90 % intervals of {quantity} hold from {worst} to {best} of the time")
+    return "; ".join(told)
 
 
 # Tables
@@ -186,7 +201,8 @@ def ambiguity_section(results: Results) -> list[str]:
         "```",
         "",
         "and this is how often a 90 % interval held, by the ambiguity of its component, and by what its ends have to be moved "
-        "away from the median to hold as often as it says (all four regimes together):",
+        "away from the median to hold as often as it says (all four regimes together). "
+        f"{middling(kinds['full']['ambiguity'])}",
         "",
         f"![Stretch by ambiguity]({NAME}_ambiguity.png)",
         "",
@@ -198,6 +214,16 @@ def ambiguity_section(results: Results) -> list[str]:
     return lines
 
 
+def middling(by_way: Figures) -> str:
+    """What the algorithm in the middle needs, in words."""
+    told = []
+    for low, high in pairwise(AMBIGUITY):
+        found = [cells[f"{low:g}"]["means"]["stretch"] for cells in by_way.values() if "means" in cells[f"{low:g}"]]
+        if found:
+            told.append(f"{float(np.median(found)):.1f} at {100 * low:g} to {100 * high:g} %")
+    return f"Half of the algorithms need less than this for means of full covariance: {', '.join(told)}."
+
+
 def starts_section(results: Results) -> list[str]:
     lines = ["## Warm-up, stream and start", ""]
     found = results.figures.get("starts", {})
@@ -205,8 +231,9 @@ def starts_section(results: Results) -> list[str]:
         return lines + NOT_MEASURED
     for regime, by_way in found.items():
         lines += [
-            f"Full covariance, {regime}. Begun at the truth, nothing is lost to a wrong start, so what is missing then is "
-            "missing from the belief itself; what is missing beyond that is the start's, or passes that ended too soon.",
+            f"Full covariance, {regime}. Begun at the truth, passes that go on until nothing changes end in the right "
+            "place, so what is missing then is missing from the belief itself. What others miss beyond that is owed to passes "
+            "that ended too soon, to starts that led elsewhere, and to streams that do not correct what they learned early.",
             "",
             *coverage_table(by_way, "algorithm and start"),
         ]
@@ -229,6 +256,23 @@ def exact_section(results: Results) -> list[str]:
             *coverage_table(by_way, ""),
             *rank_table(by_way, "largest deviation (p)"),
         ]
+    return lines
+
+
+def mended_section(results: Results) -> list[str]:
+    lines = ["## What would mend it", ""]
+    found = results.figures.get("mended", {})
+    if not found:
+        return lines + NOT_MEASURED
+    lines += [
+        "How much wider an interval has to be can be computed from the rows, or from a sample of them: a belief that counts rows "
+        "is as narrow as if the component of each were known, and the information that is missing since it is not known follows "
+        "from responsibilities and gradients (Louis, 1982; `papers/calibration_mending.py`). Widened by that, each interval by "
+        "its own factor, and not at all where components are far apart (full covariance; the library does not do this yet):",
+        "",
+    ]
+    for regime, by_way in found.items():
+        lines += [f"### {regime}", "", *coverage_table(by_way)]
     return lines
 
 
@@ -303,12 +347,14 @@ def page(results: Results) -> str:
         f"![Deviations of ranks from uniform]({NAME}.png)",
         "",
         "Lines above zero on the left and below it on the right: truths lie further out than the belief thinks. Grey: where "
-        "95 % of the lines of right beliefs would stay, if each simulation had one parameter.",
+        "95 % of the lines of right beliefs would stay, if each simulation had one parameter. Both kinds of covariance "
+        "together.",
         "",
         *one_section(results),
         *exact_section(results),
         *ambiguity_section(results),
         *starts_section(results),
+        *mended_section(results),
         *gaussian_section(results),
         *others_section(results),
         "All draws came from such priors, in two columns with two or three components; other data may behave otherwise.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,9 @@ def colors(ways: Any) -> dict[str, str]:
     return {name: COLORS[place % len(COLORS)] for place, name in enumerate(ways)}
 
 
-def draw_ranks(path: Path, regimes: Figures) -> None:
-    """How far the share of truths below each quantile is from what it should be."""
+def draw_ranks(path: Path, kinds: Sequence[Figures]) -> None:
+    """How far the share of truths below each quantile is from what it should be, kinds of covariance together."""
+    regimes = kinds[0]
     first = next(iter(regimes.values()))
     chosen = colors(first)
     at = np.arange(BINS + 1) / BINS
@@ -34,11 +36,12 @@ def draw_ranks(path: Path, regimes: Figures) -> None:
         for column, (title, by_way) in enumerate(regimes.items()):
             for line, quantity in enumerate(QUANTITIES):
                 axes = panels[line, column]
-                n = next(iter(by_way.values()))[quantity]["simulations"]
+                n = sum(next(iter(kind[title].values()))[quantity]["simulations"] for kind in kinds)
                 axes.axhspan(-KOLMOGOROV / np.sqrt(n), KOLMOGOROV / np.sqrt(n), color="0.93", lw=0)
                 axes.axhline(0.0, color="0.7", lw=0.8)
-                for name, found in by_way.items():
-                    below = np.concatenate([[0.0], np.cumsum(found[quantity]["histogram"])])
+                for name in by_way:
+                    shares = np.mean([kind[title][name][quantity]["histogram"] for kind in kinds], axis=0)
+                    below = np.concatenate([[0.0], np.cumsum(shares)])
                     axes.plot(at, below - at, color=chosen[name], lw=1.3, label=name)
                 if line == 0:
                     axes.set_title(title)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +114,9 @@ class Observed:
 
 
 def draws(subject: Subject, seeds: Iterable[int]) -> list[Drawn]:
-    return [subject.draw(np.random.default_rng(np.random.SeedSequence((9, seed)))) for seed in seeds]
+    """Draws that have nothing in common with those of another subject."""
+    own = crc32(repr(subject).encode())
+    return [subject.draw(np.random.default_rng(np.random.SeedSequence((own, seed)))) for seed in seeds]
 
 
 def observe(subject: Subject, way: Way, drawn: Sequence[Drawn]) -> Observed:

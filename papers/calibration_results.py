@@ -9,7 +9,7 @@ from typing import Any
 from papers.moment_matching_results import Results as Stored
 
 NAME = "calibration"
-PARTS = ("one", "gaussian", "starts", "exact", "others")
+PARTS = ("one", "gaussian", "starts", "exact", "mended", "others")
 Figures = dict[str, Any]
 
 

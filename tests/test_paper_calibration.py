@@ -5,11 +5,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import beta, invgamma, norm
+from scipy.special import softmax
+from scipy.stats import beta, invgamma, multivariate_normal, norm
 from scipy.stats import t as student
 
 import papers.calibration as command
 from papers.calibration_gibbs import chains, nearest_order
+from papers.calibration_mending import gradients, missing_information
 from papers.calibration_page import page, sentences
 from papers.calibration_pictures import QUANTITIES
 from papers.calibration_ranks import (
@@ -173,6 +175,43 @@ def test_gibbs_sampling_of_one_component_draws_from_the_posterior():
         np.testing.assert_allclose(shares, np.tile(PROBABILITIES[:, None], 2), atol=0.05)
 
 
+def test_no_information_is_missing_where_components_are_known():
+    for subject in (Gaussians(1, n_rows=60), Gaussians(3, mean_precision=1e-6, n_rows=200)):
+        drawn = drawn_by(subject)
+        model = Way("vb", "vb").learned(subject, drawn, 0)
+        for factors in missing_information(model, drawn.rows[0]).values():
+            np.testing.assert_allclose(factors, 1.0, atol=0.03)
+
+
+def test_gradients_are_those_of_the_log_density():
+    rng = np.random.default_rng(0)
+    row, mean, root = rng.normal(size=2), rng.normal(size=2), rng.normal(size=(2, 2))
+    covariance = root @ root.T + np.eye(2)
+
+    def density(change):
+        moved = covariance + np.array([[change[3], change[4]], [change[4], change[5]]])
+        return change[0] + multivariate_normal(mean + change[1:3], moved).logpdf(row)
+
+    steps = 1e-6 * np.eye(6)
+    slopes = [(density(step) - density(-step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(gradients(row[None], mean, covariance)[0], slopes, rtol=1e-5, atol=1e-7)
+
+
+def test_information_is_missing_where_components_overlap():
+    # Two components of known shape at -a and a: of the means little is known when a is small, and all when it is large.
+    found = []
+    for apart in (0.5, 1.5, 6.0):
+        rows = np.random.default_rng(0).normal(size=(4000, 1)) + np.where(np.arange(4000) % 2, apart, -apart)[:, None]
+        model = SimpleNamespace(
+            weights_=np.full(2, 0.5), means_=np.array([[-apart], [apart]]), covariances_=np.ones((2, 1, 1)),
+            mean_precision_prior=0.01, degrees_of_freedom_prior=3.0, weight_concentration_prior=1.0,
+        )  # fmt: skip
+        joint = -0.5 * (rows - model.means_[:, 0]) ** 2
+        model.predict_proba = lambda _, joint=joint: softmax(joint, axis=1)
+        found.append(missing_information(model, rows)["means"].max())
+    assert found[0] > 5.0 > found[1] > 1.5 > 1.01 > found[2]
+
+
 def test_intervals_of_a_mixture_are_those_of_its_description():
     subject = Counts(2, n_rows=30, warm_up=30, columns=3)
     model = Way("auto", "auto", streamed=True).learned(subject, drawn_by(subject), 0)
@@ -201,7 +240,7 @@ def made_up(path, share, stretch):
     gaussian = {"regimes": dict.fromkeys(command.REGIMES, far), "ambiguity": dict.fromkeys(far, cells)}
     both = {"full": far, "diag": far}
     shown = {
-        "one": both, "gaussian": {"full": gaussian, "diag": gaussian}, "starts": {"near": far},
+        "one": both, "gaussian": {"full": gaussian, "diag": gaussian}, "starts": {"near": far}, "mended": {"near": far},
         "exact": {"near": {"exact posterior": far["vb"], "vb": far["auto"]}}, "others": {"RegressionMixture": far},
     }  # fmt: skip
     return Results(path / "calibration.json", vars(Scale()), shown, [], [])
@@ -210,8 +249,8 @@ def made_up(path, share, stretch):
 def test_the_page_says_what_the_figures_say(tmp_path):
     told = page(made_up(tmp_path, 0.7, 1.83))
     assert (
-        "- **auto**: a 90 % interval of a mean holds 70 % of the time where components are far apart, 70 %: widen it by 1.8"
-        in told
+        "- **auto**: a 90 % interval of a mean holds 70 % of the time where components are far apart, and 70 % where they "
+        "overlap: widen it by 1.8 there (of a weight 70 %: widen it by 1.8; of a variance 70 %: widen it by 1.8)." in told
     )
     assert "| 70 % (x 1.83) |" in told and "| 70 ± 1.0 | 1.83 |" in told and "| 0.100 (0.500) |" in told
     assert "Not so: auto and vb." in told and "nan" not in told and "Not measured" not in told
@@ -224,7 +263,7 @@ def test_the_page_says_what_the_figures_say(tmp_path):
 
 
 def test_a_page_of_nothing_says_so(tmp_path, capsys):
-    assert page(Results(tmp_path / "calibration.json", vars(Scale()), {}, [*PARTS], [])).count("Not measured.") == 6
+    assert page(Results(tmp_path / "calibration.json", vars(Scale()), {}, [*PARTS], [])).count("Not measured.") == 7
     with pytest.raises(SystemExit):
         command.main(["--render", "--out", str(tmp_path)])
     assert "no figures to render" in capsys.readouterr().err
