@@ -70,11 +70,10 @@ def missing_information(model: Any, rows: Array) -> dict[str, Array]:
     diagonal = [1 + width + at * (at + 3) // 2 for at in range(width)]
     ratios = {"weights": [np.diag(spread @ one[at_weights] @ spread)[:, None] for one in variances]}
     by_component = [np.diag(one).reshape(k, size) for one in variances]
-    ratios |= {
-        "means": [one[:, 1 : 1 + width] for one in by_component],
-        "variances": [one[:, diagonal] for one in by_component],
-    }
-    return {name: np.sqrt(np.maximum(one / other, 1.0)) for name, (one, other) in ratios.items()}
+    for name, columns in (("means", [*range(1, 1 + width)]), ("variances", diagonal)):
+        ratios[name] = [one[:, columns] for one in by_component]
+    with np.errstate(invalid="ignore"):  # of one component all the weight is known
+        return {name: np.sqrt(np.fmax(one / other, 1.0)) for name, (one, other) in ratios.items()}
 
 
 def widened(beliefs: dict[str, Array], factors: dict[str, Array]) -> dict[str, Array]:

@@ -265,8 +265,8 @@ def mended_section(results: Results) -> list[str]:
     if not found:
         return lines + NOT_MEASURED
     lines += [
-        "How much wider an interval has to be can be computed from the rows, or from a sample of them: a belief that counts rows "
-        "is as narrow as if the component of each were known, and the information that is missing since it is not known follows "
+        "How much wider an interval has to be can be computed from the rows, or from a sample of them: a belief that counts "
+        "rows is as narrow as if the component of each were known, and the information that is missing since it is not follows "
         "from responsibilities and gradients (Louis, 1982; `papers/calibration_mending.py`). Widened by that, each interval by "
         "its own factor, and not at all where components are far apart (full covariance; the library does not do this yet):",
         "",
