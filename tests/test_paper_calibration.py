@@ -12,7 +12,7 @@ from scipy.stats import t as student
 import papers.calibration as command
 from papers.calibration_gibbs import chains, nearest_order
 from papers.calibration_mending import gradients, missing_information
-from papers.calibration_page import page, sentences
+from papers.calibration_page import NEAR, page, sentences
 from papers.calibration_pictures import QUANTITIES
 from papers.calibration_ranks import (
     AMBIGUITY,
@@ -225,7 +225,7 @@ def test_intervals_of_a_mixture_are_those_of_its_description():
 
 def test_every_algorithm_is_calibrated():
     names = [way.name for way in command.ways(Gaussians())]
-    assert {"auto", "auto, streamed", "boem", "vb", "online-vb", "quasi-bayes", "moment-matching"} <= {*names}
+    assert {"auto", "auto (stream)", "boem", "vb", "online-vb", "quasi-bayes", "moment-matching"} <= {*names}
     assert len(names) == len({*names})
     assert "moment-matching" not in [way.name for way in command.ways(Counts())]
 
@@ -241,7 +241,8 @@ def made_up(path, share, stretch):
     gaussian = {"regimes": dict.fromkeys(command.REGIMES, far), "ambiguity": dict.fromkeys(far, cells)}
     both = {"full": far, "diag": far}
     shown = {
-        "one": both, "gaussian": {"full": gaussian, "diag": gaussian}, "starts": {"near": far}, "mended": {"near": far},
+        "one": both, "gaussian": {"full": gaussian, "diag": gaussian}, "starts": {"near": far},
+        "mended": {NEAR: far | {"auto, widened": far["vb"]}},
         "exact": {"near": {"exact posterior": far["vb"], "vb": far["auto"]}}, "others": {"RegressionMixture": far},
     }  # fmt: skip
     return Results(path / "calibration.json", vars(Scale()), shown, [], [])
@@ -255,6 +256,7 @@ def test_the_page_says_what_the_figures_say(tmp_path):
     )
     assert "| 70 % (x 1.83) |" in told and "| 70 ± 1.0 | 1.83 |" in told and "| 0.100 (0.500) |" in told
     assert "Not so: auto and vb." in told and "nan" not in told and "Not measured" not in told
+    assert "then hold 90 % of the time instead of 70 % for weights, 90 %" in told
     assert "wide enough" in "\n".join(sentences(made_up(tmp_path, 0.9, 1.0)))
     assert "As they should, within 3 standard errors: vb and auto." in page(made_up(tmp_path, 0.9, 1.0))
     lines = told.splitlines()
