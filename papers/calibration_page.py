@@ -330,7 +330,8 @@ def page(results: Results) -> str:
         lines += [
             "## By how much each algorithm is over-confident",
             "",
-            f"`GaussianMixture`, three components of full covariance in two columns, 1500 rows, {scale.gaussian} simulations:",
+            f"`GaussianMixture`, three components of full covariance in two columns, 1500 rows of which 150 are the warm-up, "
+            f"{scale.gaussian} simulations:",
             "",
             *sentences(results),
             "",
