@@ -44,6 +44,7 @@ papers: $(STAMP)  ## figures and tables of the papers, made again (about an hour
 	$(PY) -m papers.boem
 	$(PY) -m papers.latent_factors
 	$(PY) -m papers.online_em
+	$(PY) -m papers.calibration --fresh
 
 examples: $(STAMP)  ## real data, with tables and pictures (about 20 minutes; data sets from HEADWATER_DATA)
 	$(PY) -m examples.newsgroups

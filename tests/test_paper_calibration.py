@@ -1,0 +1,287 @@
+"""Calibration: beliefs of one component are the exact posterior, and the simulations can tell right beliefs from wrong ones."""
+
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from scipy.stats import beta, invgamma, multivariate_normal, norm
+from scipy.stats import t as student
+
+import papers.calibration as command
+from papers.calibration_gibbs import chains, nearest_order
+from papers.calibration_mending import gradients, missing_information
+from papers.calibration_page import NEAR, page, sentences
+from papers.calibration_pictures import QUANTITIES
+from papers.calibration_ranks import (
+    AMBIGUITY,
+    BINS,
+    PROBABILITIES,
+    Observed,
+    Way,
+    by_ambiguity,
+    draws,
+    figures,
+    intervals,
+    matched,
+    observe,
+    placed,
+    quantiles,
+    summed_up,
+)
+from papers.calibration_results import PARTS, Results, Scale
+from papers.calibration_subjects import Counts, Gaussians, Lines
+
+# Those whose counts are the rows: of the others a row is worth less than one.
+COUNTING = ("auto", "em", "boem", "vb", "online-vb", "quasi-bayes", "moment-matching")
+
+
+def drawn_by(subject, seed=0):
+    return draws(subject, [seed])[0]
+
+
+def exact_quantiles(subject, rows):
+    """Quantiles of the posterior of one Gaussian, from the textbook."""
+    n, total = len(rows), rows.sum(axis=0)
+    kappa = subject.mean_precision + n
+    mean = total / kappa
+    scale = subject.dof * np.eye(subject.columns) + rows.T @ rows - kappa * np.outer(mean, mean)
+    dof = subject.dof + n - (subject.columns - 1 if subject.full else 0)
+    spread = np.sqrt(np.diag(scale) / (kappa * dof))
+    at = PROBABILITIES[:, None]
+    return student(dof, mean, spread).ppf(at), invgamma(0.5 * dof, scale=0.5 * np.diag(scale)).ppf(at)
+
+
+# One component
+
+
+@pytest.mark.parametrize("kind", ["full", "diag"])
+@pytest.mark.parametrize("word", COUNTING)
+def test_the_belief_about_one_gaussian_is_the_posterior(word, kind):
+    subject = Gaussians(1, kind, n_rows=24, warm_up=10)
+    drawn = drawn_by(subject)
+    for way in {Way(word, word), Way(word, word, streamed=word not in ("em", "vb"))}:
+        found = quantiles(way.learned(subject, drawn, 0))
+        means, variances = exact_quantiles(subject, drawn.rows[0])
+        np.testing.assert_allclose(found["means"][:, 0], means, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(found["variances"][:, 0], variances, rtol=1e-8)
+
+
+def test_the_belief_about_one_row_of_probabilities_is_the_posterior():
+    subject = Counts(1, n_rows=12, warm_up=6, length=5)
+    drawn = drawn_by(subject)
+    found = quantiles(Way("boem", "boem").learned(subject, drawn, 0))["probabilities"][:, 0]
+    counts = subject.spread + drawn.rows[0].sum(axis=0)
+    np.testing.assert_allclose(found, beta(counts, counts.sum() - counts).ppf(PROBABILITIES[:, None]), rtol=1e-8)
+
+
+def test_the_belief_about_one_regression_is_the_posterior():
+    subject = Lines(1, n_rows=20, warm_up=20)
+    drawn = drawn_by(subject)
+    found = quantiles(Way("online-vb", "online-vb").learned(subject, drawn, 0))["coefficients"][:, 0]
+    inputs, target = drawn.rows
+    precision = inputs.T @ inputs + subject.coef_precision * np.eye(2)
+    coef = np.linalg.solve(precision, inputs.T @ target)
+    scale = subject.dof + target @ target - coef @ precision @ coef
+    dof = subject.dof + len(target)
+    spread = np.sqrt(np.diag(np.linalg.inv(precision)) * scale / dof)
+    np.testing.assert_allclose(found, student(dof, coef, spread).ppf(PROBABILITIES[:, None]), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_intervals_of_one_gaussian_hold_as_often_as_they_say(kind):
+    subject = Gaussians(1, kind, n_rows=15, warm_up=8)
+    found = figures(observe(subject, Way("online-vb", "online-vb"), draws(subject, range(400))))
+    for one in found.values():
+        assert abs(one["0.5"][0] - 0.5) < 4.0 * one["0.5"][1] and abs(one["0.9"][0] - 0.9) < 4.0 * one["0.9"][1]
+        assert one["p"] > 1e-4 and 0.9 < one["stretch"] < 1.1
+
+
+# The simulations
+
+
+@pytest.mark.parametrize("subject", [Gaussians(2, n_rows=4000), Gaussians(2, "diag", n_rows=4000)], ids=["full", "diag"])
+def test_rows_come_from_the_parameters(subject):
+    drawn = drawn_by(subject)
+    (rows,), truth = drawn.rows, drawn.truth
+    weights = truth["weights"][:, 0]
+    centre = weights @ truth["means"]
+    np.testing.assert_allclose(rows.mean(axis=0), centre, atol=0.5)
+    expected = weights @ (truth["variances"] + (truth["means"] - centre) ** 2)
+    np.testing.assert_allclose(rows.var(axis=0), expected, rtol=0.05)
+
+
+def test_parameters_come_from_the_prior():
+    many = drawn_by(Gaussians(4000, mean_precision=0.5, n_rows=1))
+    variances, means = (many.truth[name][:, 0] for name in ("variances", "means"))
+    # A variance under this prior is inverse Gamma, a mean Student's t, both of one column.
+    assert abs(np.mean(variances < invgamma(4.5, scale=5.0).ppf(0.5)) - 0.5) < 0.04
+    assert abs(np.mean(means < student(9.0, 0.0, np.sqrt(10.0 / (0.5 * 9.0))).ppf(0.9)) - 0.9) < 0.025
+
+
+def ranked(width, n=4000):
+    """Truths that are standard normal, under normal beliefs of another width."""
+    truth = np.random.default_rng(0).standard_normal((n, 1, 1))
+    return summed_up(*placed(truth, norm(0.0, width).ppf(PROBABILITIES)[:, None, None, None]))
+
+
+def test_a_right_belief_is_told_from_narrow_and_wide_ones():
+    right, narrow, wide = ranked(1.0), ranked(0.5), ranked(2.0)
+    assert abs(right["0.9"][0] - 0.9) < 0.02 and abs(right["0.5"][0] - 0.5) < 0.03 and right["p"] > 0.001
+    assert right["stretch"] == pytest.approx(1.0, abs=0.05) and right["deviation"] < 0.03
+    assert narrow["0.9"][0] == pytest.approx(2.0 * norm.cdf(0.5 * norm.ppf(0.95)) - 1.0, abs=0.02)
+    assert narrow["stretch"] == pytest.approx(2.0, rel=0.05) and narrow["p"] < 1e-6
+    assert wide["stretch"] == pytest.approx(0.5, rel=0.05) and wide["0.9"][0] > 0.98
+
+
+def test_ranks_count_the_quantiles_below():
+    among = PROBABILITIES[:, None, None]
+    ranks, far = placed(np.array([[0.01], [0.52], [0.97]]), np.tile(among, (1, 3, 1)))
+    assert ranks.ravel().tolist() == [0, 10, BINS - 1]
+    np.testing.assert_allclose(far.ravel(), [0.49 / 0.45, 0.02 / 0.45, 0.47 / 0.45])
+
+
+def test_components_are_matched_to_the_true_ones():
+    drawn = drawn_by(Gaussians(3))
+    turned = [2, 0, 1]
+    covariances = np.linalg.inv(drawn.start["precisions_init"])
+    model = SimpleNamespace(means_=drawn.truth["means"][turned], covariances_=covariances[turned])
+    assert matched(drawn, model).tolist() == [1, 2, 0]
+    assert nearest_order(drawn.truth["means"][None], covariances[None], model).tolist() == [turned]
+
+
+def test_ambiguous_components_are_told_apart():
+    ranks = np.full((2, 2, 1), 10)
+    ranks[:, 1] = 0
+    far = np.where(ranks == 10, 0.5, 3.0)
+    found = by_ambiguity([Observed({"means": ranks}, {"means": far}, np.array([[0.0, 0.2], [0.0, 0.2]]))])
+    assert found["0"]["means"]["0.9"][0] == 1.0 and found["0"]["means"]["stretch"] == 0.5
+    assert found["0.15"]["means"]["0.9"][0] == 0.0 and found["0.15"]["means"]["stretch"] == 3.0
+    assert found["0.3"] == {} and len(found) == len(AMBIGUITY) - 1
+
+
+def test_gibbs_sampling_of_one_component_draws_from_the_posterior():
+    subject = Gaussians(1, n_rows=20)
+    drawn = drawn_by(subject)
+    sampled = chains(subject, [drawn] * 400, 10)
+    means, variances = exact_quantiles(subject, drawn.rows[0])
+    for found, exact in (
+        (sampled["means"].reshape(-1, 2), means),
+        (np.diagonal(sampled["covariances"].reshape(-1, 2, 2), axis1=1, axis2=2), variances),
+    ):
+        shares = (found[:, None] < exact).mean(axis=0)
+        np.testing.assert_allclose(shares, np.tile(PROBABILITIES[:, None], 2), atol=0.05)
+
+
+def test_no_information_is_missing_where_components_are_known():
+    # Sums over rows stand for expectations, so of few rows the factors are only nearly one.
+    for subject in (Gaussians(1, n_rows=60), Gaussians(3, mean_precision=1e-6, n_rows=2000)):
+        drawn = drawn_by(subject)
+        model = Way("vb", "vb").learned(subject, drawn, 0)
+        for factors in missing_information(model, drawn.rows[0]).values():
+            np.testing.assert_allclose(factors, 1.0, atol=0.03)
+
+
+def test_gradients_are_those_of_the_log_density():
+    rng = np.random.default_rng(0)
+    row, mean, root = rng.normal(size=2), rng.normal(size=2), rng.normal(size=(2, 2))
+    covariance = root @ root.T + np.eye(2)
+
+    def density(change):
+        moved = covariance + np.array([[change[3], change[4]], [change[4], change[5]]])
+        return change[0] + multivariate_normal(mean + change[1:3], moved).logpdf(row)
+
+    steps = 1e-6 * np.eye(6)
+    slopes = [(density(step) - density(-step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(gradients(row[None], mean, covariance)[0], slopes, rtol=1e-5, atol=1e-7)
+
+
+def test_information_is_missing_where_components_overlap():
+    # Two components of known shape at -a and a: of the means little is known when a is small, and all when it is large.
+    found = []
+    for apart in (0.5, 1.5, 6.0):
+        rows = np.random.default_rng(0).normal(size=(4000, 1)) + np.where(np.arange(4000) % 2, apart, -apart)[:, None]
+        model = SimpleNamespace(
+            weights_=np.full(2, 0.5), means_=np.array([[-apart], [apart]]), covariances_=np.ones((2, 1, 1)),
+            mean_precision_prior=0.01, degrees_of_freedom_prior=3.0, weight_concentration_prior=1.0,
+        )  # fmt: skip
+        joint = -0.5 * (rows - model.means_[:, 0]) ** 2
+        model.predict_proba = lambda _, joint=joint: softmax(joint, axis=1)
+        found.append(missing_information(model, rows)["means"].max())
+    assert found[0] > 5.0 > found[1] > 1.5 > 1.01 > found[2]
+
+
+def test_intervals_of_a_mixture_are_those_of_its_description():
+    subject = Counts(2, n_rows=30, warm_up=30, columns=3)
+    model = Way("auto", "auto", streamed=True).learned(subject, drawn_by(subject), 0)
+    found = intervals(model, 0.8)
+    told = model.describe(level=0.8).components[0]
+    assert found["weights"][told.index, 0].tolist() == [told.low, told.high]
+    for value in told.values:
+        assert found["probabilities"][told.index, int(value.name[1:])].tolist() == [value.low, value.high]
+
+
+def test_every_algorithm_is_calibrated():
+    names = [way.name for way in command.ways(Gaussians())]
+    assert {"auto", "auto (stream)", "boem", "vb", "online-vb", "quasi-bayes", "moment-matching"} <= {*names}
+    assert len(names) == len({*names})
+    assert "moment-matching" not in [way.name for way in command.ways(Counts())]
+
+
+# The page
+
+
+def made_up(path, share, stretch):
+    one = {"simulations": 100, "parameters": 6, "0.5": [share - 0.4, 0.02], "0.9": [share, 0.01], "deviation": 0.1, "p": 0.5}
+    one |= {"histogram": [1 / BINS] * BINS, "stretch": stretch}
+    far = {"vb": dict.fromkeys(QUANTITIES, one | {"0.9": [0.9, 0.01]}), "auto": dict.fromkeys(QUANTITIES, one)}
+    cells = {f"{low:g}": dict.fromkeys(QUANTITIES, one) for low in AMBIGUITY[:-1]}
+    gaussian = {"regimes": dict.fromkeys(command.REGIMES, far), "ambiguity": dict.fromkeys(far, cells)}
+    both = {"full": far, "diag": far}
+    shown = {
+        "one": both, "gaussian": {"full": gaussian, "diag": gaussian}, "starts": {"near": far},
+        "mended": {NEAR: far | {"auto, widened": far["vb"]}},
+        "exact": {"near": {"exact posterior": far["vb"], "vb": far["auto"]}}, "others": {"RegressionMixture": far},
+    }  # fmt: skip
+    return Results(path / "calibration.json", vars(Scale()), shown, [], [])
+
+
+def test_the_page_says_what_the_figures_say(tmp_path):
+    told = page(made_up(tmp_path, 0.7, 1.83))
+    assert (
+        "- **auto**: a 90 % interval of a mean holds 70 % of the time where components are far apart, and 70 % where they "
+        "overlap: widen it by 1.8 there (of a weight 70 %: widen it by 1.8; of a variance 70 %: widen it by 1.8)." in told
+    )
+    assert "| 70 % (x 1.83) |" in told and "| 70 ± 1.0 | 1.83 |" in told and "| 0.100 (0.500) |" in told
+    assert "Not so: auto and vb." in told and "nan" not in told and "Not measured" not in told
+    assert "then hold 90 % of the time instead of 70 % for weights, 90 %" in told
+    assert "wide enough" in "\n".join(sentences(made_up(tmp_path, 0.9, 1.0)))
+    assert "As they should, within 3 standard errors: vb and auto." in page(made_up(tmp_path, 0.9, 1.0))
+    lines = told.splitlines()
+    for line, rule in pairwise(lines):
+        if rule.startswith("|---"):
+            assert line.count(" | ") + 1 == rule.count("---")
+
+
+def test_a_page_of_nothing_says_so(tmp_path, capsys):
+    assert page(Results(tmp_path / "calibration.json", vars(Scale()), {}, [*PARTS], [])).count("Not measured.") == 7
+    with pytest.raises(SystemExit):
+        command.main(["--render", "--out", str(tmp_path)])
+    assert "no figures to render" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_rendering_needs_only_the_figures(tmp_path):
+    made_up(tmp_path, 0.7, 1.83).write()
+    assert command.main(["--render", "--out", str(tmp_path)]) == 0
+    for name in ("calibration.png", "calibration_coverage.png", "calibration_ambiguity.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_quick_run(tmp_path):
+    assert command.main(["--quick", "--out", str(tmp_path)]) == 0
+    told = (tmp_path / "calibration.md").read_text()
+    assert "A quick run" in told and "Not measured" not in told and "nan" not in told
