@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwater.statistics import Array
+
+APART = 3.0  # times that a covariance may differ, in any direction, from what kept rows say alone
 
 
 def recombined_arrays(
@@ -25,3 +28,20 @@ def recombined_arrays(
         if others is not None:
             arrays[name] += np.tensordot(np.asarray(other_matrix), getattr(others, name), axes=1)
     return type(statistics)(**arrays)
+
+
+def near(matrices: Array, known: Array) -> NDArray[np.bool_]:
+    """Return which symmetric matrices (K, d, d) are positive, and not far from others that are: in no direction by a factor."""
+    variances = np.diagonal(known, axis1=1, axis2=2)
+    finite = np.isfinite(matrices).all(axis=(1, 2)) & np.isfinite(known).all(axis=(1, 2))
+    good: NDArray[np.bool_] = np.asarray(finite & (variances > 0.0).all(axis=1))
+    for k in np.flatnonzero(good):
+        units = np.sqrt(variances[k])
+        values, vectors = np.linalg.eigh(known[k] / units / units[:, None])
+        if values[0] <= 0.0:
+            good[k] = False
+            continue
+        white = vectors / np.sqrt(values)
+        ratios = np.linalg.eigvalsh(white.T @ (matrices[k] / units / units[:, None]) @ white)
+        good[k] = ratios[0] > 1.0 / APART and ratios[-1] < APART
+    return good

@@ -12,7 +12,8 @@ from headwater.families import soundness
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_geometry import Geometry
 from headwater.families.gaussian_records import GaussianStatistics
-from headwater.families.regression_belief import belief, contrast, divergence, log_prior, moments, valid
+from headwater.families.recombining import near
+from headwater.families.regression_belief import belief, contrast, divergence, log_prior, moments
 from headwater.families.regression_records import RegressionBelief, RegressionParameters, RegressionPrior
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.parallel import run_slabs, slabs
@@ -118,8 +119,9 @@ class Regression:
         return self.moments.recombined(statistics, matrix, others, other_matrix)
 
     def mended(self, prior: RegressionPrior, totals: GaussianStatistics, sound: GaussianStatistics) -> GaussianStatistics:
-        """Return totals in which components that no rows could have made are those of others, which rows have made."""
-        good = (totals.count > 0.0) & valid(prior, totals, self.intercept)
+        """Return totals in which components that kept rows cannot have made, or hardly, are as these say."""
+        good = (totals.count > 0.5 * sound.count) & (totals.count < 2.0 * sound.count)
+        good &= near(*(prior.information + moments(one, self.intercept) for one in (totals, sound)))
         return totals if good.all() else self.moments.replaced(totals, sound, ~good)
 
     # Priors
