@@ -32,7 +32,7 @@ MAX_ITER = 200
 REG_COVAR = 1e-6
 
 # Restarts that are polished, the passes each gets at most, and the gain of a pass with which it is content.
-POLISH = ((RESTARTS, 100, 1e-5), (5, 300, 1e-6), (2, 1000, 1e-6))
+POLISH = ((RESTARTS, 50, 1e-5), (3, 150, 1e-5), (1, 800, 1e-6))
 
 
 @dataclass(frozen=True)
@@ -63,20 +63,41 @@ class Peers:
 
 
 def folder() -> Path:
-    """Where peers are kept: HEADWATER_BENCHMARK_CACHE, or a folder beside this file."""
+    """Where peers are kept: the folder that HEADWATER_BENCHMARK_CACHE names, or one beside this file."""
     named = os.environ.get("HEADWATER_BENCHMARK_CACHE", "")
     return Path(named) if named else Path(__file__).with_name("cache")
 
 
-def peers_of(name: str, n_components: int, rows: Array, held_out: Array, cache: Path, restarts: int = RESTARTS) -> Peers:
-    """Return the peers that are kept under this name, if they are of these rows, or find and keep them."""
-    path = cache / f"{name}.json"
-    mark = fingerprint(n_components, rows, held_out, restarts)
+@dataclass(frozen=True)
+class Task:
+    """What peers are found for: rows to learn and to judge by, the number of components, and the floor of variances."""
+
+    name: str
+    n_components: int
+    rows: Array
+    held_out: Array
+    reg_covar: float = REG_COVAR
+    restarts: int = RESTARTS
+
+    @property
+    def fingerprint(self) -> str:
+        """A name of all that the peers depend on."""
+        settings = (
+            self.n_components, self.rows.shape, self.held_out.shape, self.restarts, MAX_ITER, self.reg_covar, POLISH
+        )  # fmt: skip
+        return sha256(repr(settings).encode() + self.rows.tobytes() + self.held_out.tobytes()).hexdigest()[:16]
+
+
+def peers_of(task: Task, cache: Path | None) -> Peers:
+    """Return the peers that are kept for this task, or find and keep them; without a cache, find them."""
+    if cache is None:
+        return find(task)
+    path = cache / f"{task.name}.json"
     if path.is_file():
         kept = json.loads(path.read_text(encoding="utf-8"))
-        if kept["fingerprint"] == mark:
+        if kept["fingerprint"] == task.fingerprint:
             return Peers(**{**kept, "restarts": tuple(Restart(**each) for each in kept["restarts"])})
-    found = find(mark, n_components, rows, held_out, restarts)
+    found = find(task)
     cache.mkdir(parents=True, exist_ok=True)
     partly = path.with_suffix(f".{os.getpid()}")
     partly.write_text(json.dumps(asdict(found), indent=1) + "\n", encoding="utf-8")
@@ -84,25 +105,20 @@ def peers_of(name: str, n_components: int, rows: Array, held_out: Array, cache: 
     return found
 
 
-def fingerprint(n_components: int, rows: Array, held_out: Array, restarts: int) -> str:
-    """A name of all that the peers depend on."""
-    settings = repr((n_components, rows.shape, held_out.shape, restarts, MAX_ITER, REG_COVAR, POLISH))
-    return sha256(settings.encode() + rows.tobytes() + held_out.tobytes()).hexdigest()[:16]
-
-
-def find(mark: str, n_components: int, rows: Array, held_out: Array, restarts: int) -> Peers:
+def find(task: Task) -> Peers:
+    """Run all restarts of scikit-learn, and polish them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         state, models, made = np.random.RandomState(0), [], []
-        for _ in range(restarts):
+        for _ in range(task.restarts):
             begin = process_time()
-            model = Peer(n_components, max_iter=MAX_ITER, reg_covar=REG_COVAR, random_state=state).fit(rows)
+            model = Peer(task.n_components, max_iter=MAX_ITER, reg_covar=task.reg_covar, random_state=state).fit(task.rows)
             seconds = process_time() - begin
-            made.append(Restart(seconds, float(model.lower_bound_), judged(model, held_out), int(model.n_iter_)))
+            made.append(Restart(seconds, float(model.lower_bound_), judged(model, task.held_out), int(model.n_iter_)))
             models.append(model)
         begin = process_time()
-        best = polished(models, rows)
-        return Peers(mark, tuple(made), judged(best, held_out), process_time() - begin)
+        best = polished(models, task)
+        return Peers(task.fingerprint, tuple(made), judged(best, task.held_out), process_time() - begin)
 
 
 def judged(model: Any, rows: Array) -> float:
@@ -110,16 +126,16 @@ def judged(model: Any, rows: Array) -> float:
     return mean_score(mixture_of(model.weights_, model.means_, model.covariances_), rows)
 
 
-def polished(models: Sequence[Any], rows: Array) -> Any:
+def polished(models: Sequence[Any], task: Task) -> Any:
     """The best of these models when all have been polished, the better ones longer."""
     for most, passes, tol in POLISH:
-        models = [polish(model, rows, passes, tol) for model in models[:most]]
+        models = [polish(model, task, passes, tol) for model in models[:most]]
         models = sorted(models, key=lambda model: -model.lower_bound_)
     return models[0]
 
 
-def polish(model: Any, rows: Array, passes: int, tol: float) -> GaussianMixture:
+def polish(model: Any, task: Task, passes: int, tol: float) -> GaussianMixture:
     return GaussianMixture(
-        len(model.weights_), algorithm="em", weights_init=model.weights_, means_init=model.means_,
-        precisions_init=model.precisions_, reg_covar=REG_COVAR, max_iter=passes, tol=tol, n_threads=1,
-    ).fit(rows)  # fmt: skip
+        task.n_components, algorithm="em", weights_init=model.weights_, means_init=model.means_,
+        precisions_init=model.precisions_, reg_covar=task.reg_covar, max_iter=passes, tol=tol, n_threads=1,
+    ).fit(task.rows)  # fmt: skip
