@@ -28,7 +28,8 @@ from benchmarks.registry import benchmark
 from benchmarks.scale import Scale
 from benchmarks.timing import one_thread
 
-CHOOSING = ("sets", "first", "orders", "rows", "contender")
+PARTS = ("sets", "real", "cost")
+CHOOSING = ("sets", "first", "orders", "rows", "contender", "parts")
 
 
 @benchmark
@@ -46,13 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser().parse_args(arguments)
     chosen = any(getattr(options, name) is not None for name in CHOOSING)
     if chosen and not options.quick and not options.render and options.out == page.OUT:
-        for _ in measure(options, parts=("sets",)):
+        for _ in measure(options, options.parts or PARTS[:1]):
             pass
     else:
-        page.run(PAGE, options, partial(measure, options))
+        page.run(PAGE, options, partial(measure, options, options.parts or PARTS))
 
 
-def measure(options: argparse.Namespace, parts: Sequence[str] = ("sets", "real", "cost")) -> Iterator[dict[str, Any]]:
+def measure(options: argparse.Namespace, parts: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield all that was measured so far, set after set, and say it."""
     plan = planned(options)
     figures: dict[str, Any] = {
@@ -75,6 +76,7 @@ def measure(options: argparse.Namespace, parts: Sequence[str] = ("sets", "real",
             print(f"{order:14} {name:24} {each}")
         if "cost" in parts:
             figures["cost"] = cost(plan.seed, LONG // 20 if options.quick else LONG, contenders=plan.contenders)
+            print(cost_line(figures["cost"]).note)
             yield figures
 
 
@@ -92,18 +94,20 @@ def parser() -> argparse.ArgumentParser:
     result = page.parser(PAGE, __doc__)
     result.add_argument("--sets", type=int, help=f"how many data sets (default: {SETS})")
     result.add_argument("--first", type=int, help="number of the first set")
-    result.add_argument("--orders", type=named_orders, help=f"any of {', '.join(ORDERS)}, with commas between")
+    result.add_argument("--orders", type=partial(named, tuple(ORDERS)), help=f"any of {', '.join(ORDERS)}, with commas between")
+    result.add_argument("--parts", type=partial(named, PARTS), help=f"any of {', '.join(PARTS)}, with commas between")
     result.add_argument("--rows", type=int, help=f"rows of a set (default: {ROWS})")
     result.add_argument("--contender", type=contender, action="append", metavar="NAME:KEY=VALUE,...", help="in place of ours")
     result.add_argument("--cache", type=Path, help="where peers are kept (default: HEADWATER_BENCHMARK_CACHE)")
     return result
 
 
-def named_orders(text: str) -> tuple[str, ...]:
+def named(known: Sequence[str], text: str) -> tuple[str, ...]:
+    """Names of a list with commas, all of them known."""
     names = tuple(name.strip() for name in text.split(","))
     for name in names:
-        if name not in ORDERS:
-            raise argparse.ArgumentTypeError(f"{name!r} is no order: choose from {', '.join(ORDERS)}")
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(known)}")
     return names
 
 

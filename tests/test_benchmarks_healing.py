@@ -235,7 +235,7 @@ def test_a_run_of_some_sets_is_only_printed(monkeypatch, capsys):
     assert "within 0.002 100%" in printed
     with pytest.raises(SystemExit):
         healing.main(["--orders", "sideways"])
-    assert "'sideways' is no order: choose from shuffled" in capsys.readouterr().err
+    assert "'sideways' is none of shuffled, by cluster" in capsys.readouterr().err
 
 
 def test_contenders_take_turns_on_a_long_stream(monkeypatch):
