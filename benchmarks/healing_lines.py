@@ -19,9 +19,7 @@ def set_lines(entries: Sequence[dict[str, Any]]) -> Iterator[Line]:
     found = summaries(entries)
     peers = {name: each for (order, name), each in found.items() if order == PEERS}
     restarts = list(peers.values())[-1]
-    theirs = "; ".join(
-        f"{name} mean {each.mean_without_gains:.4f}, worst {each.worst:.4f}, {each.close:.0%}" for name, each in peers.items()
-    )
+    theirs = "; ".join(f"{name} {each.mean_without_gains:.4f}, {each.close:.0%} of sets" for name, each in peers.items())
     for (order, name), each in found.items():
         if order == PEERS:
             continue
@@ -41,8 +39,8 @@ def set_lines(entries: Sequence[dict[str, Any]]) -> Iterator[Line]:
 
 def told(each: Summary) -> str:
     return (
-        f"{each.sets} sets, where gains count as 0 (with them {each.mean:.4f}); 90th percentile {each.ninetieth:.4f}, worst {each.worst:.4f}, within {CLOSE}: {each.close:.0%}; "
-        "against the polished best of 10 restarts"
+        f"{each.sets} sets, gains count as 0 (else {each.mean:.4f}); 90th percentile {each.ninetieth:.4f}, worst "
+        f"{each.worst:.4f}, within {CLOSE}: {each.close:.0%}; against the polished best of 10 restarts"
     )
 
 

@@ -35,8 +35,8 @@ class Summary:
 
     def __str__(self) -> str:
         return (
-            f"mean {self.mean:+.4f} ({self.mean_without_gains:.4f} without gains)  90th {self.ninetieth:+.4f}  worst {self.worst:+.4f}  within {CLOSE} {self.close:4.0%}  "
-            f"{self.seconds:6.1f} s  {self.ratio:.2f} of one fit"
+            f"mean {self.mean:+.4f} (gains as 0: {self.mean_without_gains:.4f})  90th {self.ninetieth:+.4f}  "
+            f"worst {self.worst:+.4f}  within {CLOSE} {self.close:4.0%}  {self.seconds:6.1f} s  {self.ratio:.2f} of one fit"
         )
 
 
