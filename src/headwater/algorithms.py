@@ -19,13 +19,13 @@ class Algorithm:
     """One way to learn.
 
     `readout` makes the parameters of the next E-step, `report` those the user sees. An online algorithm folds batches of
-    its own size with the steps of its schedule; a batch algorithm, whose online `twin` is named, replaces the statistics once
-    per pass. `finish` says that `fit` goes on with passes of EM after the stream, `likelihood` that passes maximise the
-    likelihood unless a prior was given, `average` that the statistics are averaged on the way. A `projection` takes the
-    place of the fold. `again` says that `fit` streams the rows again and again; `grows` that batches of rows that hang together
-    become larger with the stream; `counts_rows` that the prior stands beside the number of rows seen (paper 001), not beside
-    what statistics that were folded with such steps are worth. `ways` are those of an E-step, of which a model takes the first
-    it has.
+    its own size with the steps of its schedule; a batch algorithm, whose online `twin` is named, replaces the statistics
+    once per pass. `finish` says that `fit` goes on with passes of EM after the stream, `likelihood` that passes maximise
+    the likelihood unless a prior was given, `average` that the statistics are averaged on the way. A `projection` takes the
+    place of the fold. `again` says that `fit` streams the rows again and again; `grows` that batches of rows that hang
+    together become larger with the stream; `heals` that a mixture keeps some rows, by which it leaves a bad start;
+    `counts_rows` that the prior stands beside the number of rows seen (paper 001), not beside what statistics that were
+    folded with such steps are worth. `ways` are those of an E-step, of which a model takes the first it has.
     """
 
     word: ClassVar[str]
@@ -38,6 +38,7 @@ class Algorithm:
     ways: ClassVar[tuple[str, ...]] = ("exact",)
     again: ClassVar[bool] = False
     grows: ClassVar[bool] = False
+    heals: ClassVar[bool] = False
 
     average: ClassVar[bool] = False
 
@@ -418,6 +419,7 @@ class Auto(Algorithm):
     word = "auto"
     finish = True
     likelihood = True
+    heals = True
 
     @property
     def readout(self) -> str:  # type: ignore[override]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any, cast
 
@@ -12,8 +12,13 @@ import numpy as np
 
 from headwater.algorithms import Algorithm
 from headwater.delta import Delta, grown_by, since_base
+from headwater.healing import Healing, Patient, healed
 from headwater.kernels.parallel import one_blas_thread, run_tasks
+from headwater.models.kept_rows import corrected
+from headwater.models.mixture import Mixture
 from headwater.models.protocol import NO_SCORES, Chained, Inference, Model, Start, StartSettings
+from headwater.reservoir import Reservoir, taken
+from headwater.reservoir import merged as union
 from headwater.schedules import Schedule, forgetting
 from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, appended, fingerprint, joined
 from headwater.statistics import Array, Statistics
@@ -25,6 +30,10 @@ LONGER = 4
 BLOCKS = 8  # a batch that grows holds so many of the first size, at most
 PART_ROWS = 16  # rows that one part gets before it is the next one's turn
 PART_KEYS = 0x1F3D5B79A2C4E687
+RESERVOIR_ROWS = 20_000
+RESERVOIR_TIMES = 40  # what moves every parameter
+RESERVOIR_BYTES = 2**26
+GROWN = 1.1  # times the rows of the last healing, after which a model that is read has healed again
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,7 @@ class Learner:
     parts: int = 1
     rows_at_hand: float = np.inf  # what `fit` has: rows that come again are not more rows
     averages_after: float = 0.0  # weight that was seen before the running average began
+    reservoir: int | None = 0  # rows to keep for healing; None, as many as it takes
 
     @property
     def chain(self) -> Chained:
@@ -79,6 +89,20 @@ class Learner:
             return self.warm_up
         wanted = self.model.rows_to_start(self.width)
         return max(2 * self.model.n_components, min(wanted, WARM_UP_BYTES // self.model.row_bytes(self.width)))
+
+    @cached_property
+    def kept_rows(self) -> int:
+        """Rows of a stream that are kept to heal by; 0 if it does not."""
+        if not self.algorithm.heals or not isinstance(self.model, Mixture) or self.model.n_components == 1:
+            return 0
+        if self.reservoir is not None:
+            return self.reservoir
+        wanted = max(RESERVOIR_ROWS, RESERVOIR_TIMES * self.model.rows_to_learn(self.width))
+        return min(wanted, RESERVOIR_BYTES // self.model.row_bytes(self.width))
+
+    def holds(self, state: State) -> bool:
+        """Whether the parameters of the E-step stand still until the stream heals."""
+        return state.healing is not None and self.half_life is None
 
     @cached_property
     def batch_rows(self) -> int:
@@ -126,7 +150,11 @@ def advance(
         full = state.pending is not None and state.pending.rows >= learner.batch_rows
         if full or (learner.sweeps and state.waiting):  # the algorithm was another before
             state = replace(settle(learner, state), carry=_now(learner, state) if chained else None)
+        if state.healing is not None and not learner.kept_rows:
+            state = plain(learner, state)
         take = _deal if learner.parts > 1 else _sweep if learner.sweeps else _fold_chained if chained else _fold_batches
+        if state.reservoir is not None:
+            take = partial(_heal_on_the_way, take)
         state, total = take(learner, state, batch[at:], scores[at:])
     step = learner.batch_rows / state.progress.mass if state.progress.mass else 0.0
     return state, Info(len(batch), total / batch[at:].size if at < len(batch) else 0.0, step)
@@ -177,13 +205,136 @@ def rooted(learner: Learner, key: int, start: Start) -> State:
     return refreshed(learner, _based(State(key, progress=progress), start.prior, statistics, average))
 
 
+def opened(learner: Learner, state: State, reference: Any, batch: Batch, counts: bool = True) -> State:
+    """Return a state at the beginning of a stream that is to heal: it keeps rows, of which these are the first if they count.
+
+    `reference` are the parameters that its statistics are sums at.
+    """
+    if not learner.kept_rows:
+        return state
+    reservoir = Reservoir(state.key, learner.kept_rows, RESERVOIR_BYTES)
+    if counts:
+        reservoir = taken(reservoir, batch, 0, _clock(learner, 0, len(batch)))
+    scores = learner.model.log_likelihood(reference, batch, learner.n_threads)
+    healing = Healing().begun(len(batch), scores, batch.row_weights, learner.model.rows_to_learn(learner.width))
+    healing = replace(healing, rows=state.progress.rows_seen)
+    return replace(_scheduled(learner, replace(state, reservoir=reservoir, healing=healing)), parameters=reference)
+
+
+def plain(learner: Learner, state: State) -> State:
+    """Return a state that heals no more, and keeps no rows."""
+    if state.healing is None:
+        return state
+    return refreshed(learner, replace(state, reservoir=None, healing=None))
+
+
+def _clock(learner: Learner, first: int, rows: int) -> Any:
+    """What had been forgotten when rows came, in nats."""
+    return 0.0 if learner.half_life is None else (first + np.arange(rows)) * (np.log(2.0) / learner.half_life)
+
+
+def _scheduled(learner: Learner, state: State) -> State:
+    """Return the state with the rows at which it heals next: twice as many, or after a half-life; at the end of a batch."""
+    assert state.base is not None and state.healing is not None
+    seen, first = state.rows, state.base.progress.rows_seen
+    ahead = max(seen, learner.batch_rows)
+    if learner.half_life is not None:
+        ahead = min(ahead, max(int(learner.half_life), learner.batch_rows))
+    batches = -(-(seen + ahead - first) // learner.batch_rows)
+    return replace(state, healing=replace(state.healing, next=first + batches * learner.batch_rows))
+
+
+def _heal_on_the_way(
+    take: Callable[..., tuple[State, float]], learner: Learner, state: State, batch: Batch, scores: Array
+) -> tuple[State, float]:
+    """Learn rows as they come, keep some of them, and heal whenever it is time."""
+    at, total = 0, 0.0
+    while at < len(batch):
+        assert state.reservoir is not None
+        place = state.rows
+        room = max(state.healing.next - place, 1)
+        part = batch[at : at + room]
+        if learner.parts > 1 and not state.parts:
+            state = _dealt(learner, state)
+        reservoir = taken(cast(Reservoir, state.reservoir), part, place, _clock(learner, place, len(part)))
+        state, gained = take(learner, state, part, scores[at : at + room])
+        state = replace(state, reservoir=reservoir)
+        at, total = at + len(part), total + gained
+        if state.rows >= state.healing.next:
+            allowed = state.healing.allowance(state.rows, learner.kept_rows)
+            if allowed > 0.0:
+                state = _healed(learner, settle(learner, state), allowed)
+            state = _scheduled(learner, state)
+    return state, total
+
+
+def contested(learner: Learner, settled: State) -> State:
+    """Return a settled state as it is read: healed, if the stream has grown by a tenth since it was the last time."""
+    healing = settled.healing
+    if healing is None or settled.reservoir is None or settled.rows < GROWN * healing.rows:
+        return settled
+    return _healed(learner, settled, np.inf)
+
+
+def _healed(learner: Learner, settled: State, allowed: float) -> State:
+    """Return a settled state at a reference that kept rows prefer; its base is brought there, too."""
+    assert settled.base is not None and settled.reservoir is not None and isinstance(learner.model, Mixture)
+    if len(settled.reservoir) == 0:
+        return settled
+    settings = replace(learner.settings, inference=learner.inference)
+
+    def restart(batch: Batch, salt: int) -> Start:
+        return learner.model.start(batch, (settled.key + salt) % 2**63, settings, learner.n_threads)
+
+    patient = Patient(
+        learner.model,
+        learner.algorithm.readout,
+        settled.base.prior,
+        settled.statistics,
+        settled.parameters,
+        learner.count(settled.progress),
+        settled.reservoir,
+        settled.healing,
+        settled.rows,
+        settled.key,
+        settings.method,
+        settings.readout,
+        restart if settings.polish and settings.given is None else None,
+        learner.half_life is not None,
+        learner.n_threads,
+    )
+    with one_blas_thread():
+        parameters, statistics, healing = healed(patient, allowed)
+        base = _transported(learner, settled, parameters)
+    state = State(
+        settled.key, base=base, parameters=parameters, statistics=statistics, progress=settled.progress,
+        reservoir=settled.reservoir, healing=healing,
+    )  # fmt: skip
+    return state if learner.holds(state) else refreshed(learner, state)
+
+
+def _transported(learner: Learner, settled: State, parameters: Any) -> Base:
+    """Return the base as it would be at other parameters, as far as kept rows of it tell."""
+    assert settled.base is not None and settled.reservoir is not None and isinstance(learner.model, Mixture)
+    base, model = settled.base, learner.model
+    rows = np.flatnonzero(settled.reservoir.places < base.progress.rows_seen)
+    if not len(rows):
+        return base
+    own = settled.reservoir.batch[rows]
+    old, new = (model.summarize(one, own, n_threads=learner.n_threads).mean for one in (settled.parameters, parameters))
+    count = base.progress.n_eff
+    statistics = corrected(model, base.prior, count, new, base.statistics - old).writable()
+    statistics.from_base[...] = 1.0
+    return replace(base, statistics=statistics)
+
+
 def planted(learner: Learner, key: int, batch: Batch, weight: float) -> State:
     """Return a state whose warm-up is over, on these rows, which count `weight` times; less than 1: they will come again."""
     start = started(learner, batch, key)
     if weight < 1.0:
         summary = start.summary
         start = replace(start, summary=Summary(summary.statistics.scaled(weight), 0, summary.size * weight))
-    return rooted(learner, key, start)
+    return opened(learner, rooted(learner, key, start), start.parameters, batch, weight == 1.0)
 
 
 def branch(learner: Learner, state: State) -> State:
@@ -288,8 +439,60 @@ def combine(learner: Learner, states: Sequence[State]) -> tuple[State, tuple[int
 
     Returns the components, too, whose sum is no belief, so that the mean of the states took its place.
     """
-    settled = [settle(learner, state) for state in states]
-    return grown(learner, settled[0], reduce(add, map(since_base, settled)))
+    settled = _at_one_reference(learner, [settle(learner, state) for state in states])
+    merged, repaired = grown(learner, settled[0], reduce(add, map(since_base, settled)))
+    return gathered_healing(learner, merged, settled), repaired
+
+
+def gathered_healing(learner: Learner, merged: State, settled: Sequence[State], shared: bool = True) -> State:
+    """Return a merged state that goes on to heal, by the rows that all of them kept; if one kept none, it does not."""
+    first, reservoirs = settled[0], [state.reservoir for state in settled if state.reservoir is not None]
+    if len(reservoirs) < len(settled):
+        return plain(learner, merged)
+    assert merged.base is not None and first.base is not None
+    base = first.base.progress.rows_seen if shared else 0
+    return _scheduled(learner, replace(merged, reservoir=union(reservoirs, base), healing=first.healing))
+
+
+def _at_one_reference(learner: Learner, settled: list[State]) -> list[State]:
+    """Return states whose statistics are sums at the same parameters, those of the first, as far as kept rows can tell.
+
+    If one of them cannot be brought there, none heals any more.
+    """
+    if not any(state.healing is not None for state in settled):
+        return settled
+    reference = settled[0].parameters
+    name = fingerprint(reference, size=16)
+
+    def brought(state: State) -> State | None:
+        if state.healing is None or fingerprint(state.parameters, size=16) == name:
+            return state
+        if state.reservoir is None or not len(state.reservoir):
+            return None
+        statistics = told_at(learner, state, reference)
+        return replace(state, base=_transported(learner, state, reference), statistics=statistics, parameters=reference)
+
+    found = [brought(state) for state in settled]
+    whole = [state for state in found if state is not None and state.healing is not None]
+    return whole if len(whole) == len(settled) else [plain(learner, state) for state in settled]
+
+
+def told_at(
+    learner: Learner, state: State, reference: Any, prior: Any = None, moved: Callable[[Any], Any] = lambda rest: rest
+) -> Any:
+    """Return the statistics that a state would have at other parameters, by the rows it keeps.
+
+    What all rows say beside those that are kept is `moved` to the components, and the prior, of the reference.
+    """
+    model, base = cast(Mixture, learner.model), state.base
+    assert state.reservoir is not None and state.statistics is not None and base is not None
+    kept = state.reservoir.batch
+    old, new = (model.summarize(one, kept, n_threads=learner.n_threads).mean for one in (state.parameters, reference))
+    beside = moved(state.statistics - old)
+    count = learner.count(state.progress)
+    statistics: Any = corrected(model, base.prior if prior is None else prior, count, new, beside).writable()
+    statistics.from_base[...] = state.statistics.from_base
+    return statistics
 
 
 def learned(learner: Learner, state: State) -> Delta:
@@ -303,7 +506,11 @@ def grown(learner: Learner, state: State, delta: Delta) -> tuple[State, tuple[in
     Returns the components, too, whose sum is no belief, so that the mean of the states took its place.
     """
     merged, repaired = grown_by(learner.model, state, delta)
-    return (state if merged is state else refreshed(learner, merged)), repaired
+    if merged is state:
+        return state, repaired
+    if learner.holds(state):
+        return replace(merged, parameters=state.parameters, healing=state.healing), repaired
+    return refreshed(learner, merged), repaired
 
 
 def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, int]:
@@ -323,10 +530,11 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
             at = stop
         if not over:
             return state, end
-        begun = settle(learner, state)
+        start = started(learner, buffer.batch(), state.key)
+        begun = rooted(learner, state.key, start)
         if learner.model.chained:
             begun = replace(begun, carry=learner.chain.follow(begun.parameters, buffer.batch(), None))
-        return begun, end
+        return opened(learner, begun, start.parameters, buffer.batch()), end
     except BaseException:
         buffer.cut(before)
         raise
@@ -386,7 +594,10 @@ def _dealt(learner: Learner, state: State) -> State:
     def part(number: int) -> State:
         average = shared.average.copy() if shared.average is not None else None
         key = (state.key + number * PART_KEYS) % 2**63  # draws of their own
-        return refreshed(learner, replace(shared, key=key, statistics=shared.statistics.copy(), average=average))
+        own = replace(shared, key=key, statistics=shared.statistics.copy(), average=average, reservoir=None)
+        if own.healing is not None:
+            return replace(own, healing=replace(own.healing, score=0.0, weight=0.0))
+        return refreshed(learner, own)
 
     return replace(settled, reported=None, parts=tuple(map(part, range(learner.parts))))
 
@@ -399,7 +610,12 @@ def _gathered(learner: Learner, state: State) -> State:
     if average is not None:
         average = average.writable()
         average.from_base[...] *= state.average.from_base  # type: ignore[union-attr]
-    return replace(merged, base=state.base, statistics=statistics, average=average)
+    whole = replace(merged, base=state.base, statistics=statistics, average=average)
+    if state.healing is None:
+        return whole
+    scores = [(part.healing.score, part.healing.weight) for part in state.parts]
+    healing = state.healing.after(*map(sum, zip(*scores, strict=True)))
+    return replace(whole, parameters=state.parameters, reservoir=state.reservoir, healing=healing)
 
 
 def _deal(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:
@@ -490,7 +706,11 @@ def fold(learner: Learner, state: State, summary: Summary) -> State:
     if average is not None:
         average = average.averaged(statistics, float(learner.average_gains(state.progress.weight_seen, sizes)[0]))
     progress = state.progress.after(summary.rows, summary.size, step, summary.size / learner.batch_rows)
-    return refreshed(learner, State(state.key, base=state.base, statistics=statistics, average=average, progress=progress))
+    after = State(
+        state.key, base=state.base, parameters=state.parameters, statistics=statistics, average=average, progress=progress,
+        reservoir=state.reservoir, healing=state.healing and state.healing.after(summary.score, summary.size),
+    )  # fmt: skip
+    return after if learner.holds(state) else refreshed(learner, after)
 
 
 def _sweep(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.learner import Learner, advance, combine, rebased, refreshed, settle
+from headwater.learner import Learner, advance, combine, gathered_healing, plain, rebased, refreshed, settle, told_at
 from headwater.state import Progress, State, fingerprint
 from headwater.statistics import Array
 
@@ -204,6 +204,7 @@ def _added(
     prior = settled[0].base.prior
     statistics, averages = [settled[0].statistics], [settled[0].average]
     matches = []
+    heals = all(state.reservoir is not None and len(state.reservoir) for state in settled)
     common = min(state.progress.n_eff for state in settled)  # as if all had seen the same number of rows
     for (indices, _), state in zip(merged[1:], settled[1:], strict=True):
         brought = model.brought(prior, state.base.prior, state.statistics)
@@ -212,6 +213,12 @@ def _added(
         statistics.append(model.permuted(brought, components))
         contrast = model.contrast(prior, statistics[0].scaled(common), statistics[-1].scaled(common))
         matches.append(Match(indices, components, divergence, margin, contrast))
+        if heals:
+
+            def moved(rest: Any, own: Any = state.base.prior, order: Any = components) -> Any:
+                return model.permuted(model.brought(prior, own, rest), order)
+
+            statistics[-1] = told_at(learner, state, first.parameters, prior, moved)
         if state.average is not None:
             averages.append(model.permuted(model.brought(prior, state.base.prior, state.average), components))
     n_eff = sum(state.progress.n_eff for state in settled)
@@ -235,7 +242,10 @@ def _added(
     )
     state = replace(first, statistics=total.scaled(1.0 / n_eff), average=average, progress=progress, reported=None)
     others = tuple(name for one in settled[1:] for name in (*one.base.ancestors, one.base.lineage))
-    return refreshed(learner, rebased(state, others)), tuple(matches), repaired
+    whole = rebased(state, others)
+    if heals:
+        return gathered_healing(learner, whole, settled, shared=False), tuple(matches), repaired
+    return refreshed(learner, plain(learner, whole)), tuple(matches), repaired
 
 
 def _assigned(cost: Array) -> tuple[NDArray[np.int64], Array, Array]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.statistics import Array, Statistics
+
+if TYPE_CHECKING:
+    from headwater.reservoir import Reservoir
 
 NO_WEIGHTS: Array = np.empty(0)
 NO_LABELS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
@@ -272,7 +275,7 @@ class State:
     the `statistics` there were when it was dealt out; they are merged when it is read.
 
     Where rows hang together, `carry` is what the model knows of the sequences that are open, at the end of the rows that were
-    folded, and `waiting` are those that have come since.
+    folded, and `waiting` are those that have come since. `reservoir` is a sample of all rows that came, if one is kept.
     """
 
     key: int
@@ -287,6 +290,8 @@ class State:
     parts: tuple[State, ...] = ()
     carry: Any = None
     waiting: tuple[Batch, ...] = ()
+    reservoir: Reservoir | None = None
+    healing: Any = None  # what a stream that heals itself knows of that (healing.py)
     now: Any = field(default=None, compare=False)  # a cache: what would be carried on after those that wait
 
     @property
@@ -315,6 +320,7 @@ def arrays_of(value: Any, dense: bool = True) -> Iterator[NDArray[Any]]:
     elif isinstance(value, Buffer):
         yield from arrays_of(value.batch() if value.rows else None, dense)
     elif is_dataclass(value):
+        value = getattr(value, "settled", value)  # a reservoir, however it came about
         for part in fields(value):
             if part.compare:  # what is not is a cache
                 yield from arrays_of(getattr(value, part.name), dense)

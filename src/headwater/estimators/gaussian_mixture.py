@@ -86,6 +86,10 @@ class GaussianMixture(MixtureEstimator):
         depend on the units that they come in: reg_covar is a part of the spread, and a spherical covariance is a sphere in
         these units. All that is reported is in the units of the columns; of a sphere `covariances_` then has shape
         (n_components, n_features).
+    reservoir : int or 'auto', default='auto'
+        Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' heals itself (see `health_`). They
+        are part of the model, and of its files: with 0 none are kept, and the stream is learned as it comes. 'auto' keeps
+        20,000, or 40 for every parameter, but no more than 64 MB. `fit` keeps none.
 
     Attributes
     ----------
@@ -187,6 +191,7 @@ class GaussianMixture(MixtureEstimator):
         n_threads: int | None = None,
         parts: int = 1,
         scale_columns: bool = False,
+        reservoir: int | Literal["auto"] = "auto",
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -213,6 +218,7 @@ class GaussianMixture(MixtureEstimator):
         self.n_threads = n_threads
         self.parts = parts
         self.scale_columns = scale_columns
+        self.reservoir = reservoir
 
     # Parameters to learner
 

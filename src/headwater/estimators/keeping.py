@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from headwater.estimators.choosing import Choosing
-from headwater.learner import Learner, milestone_parameters, report, settle
+from headwater.learner import Learner, contested, milestone_parameters, report, settle
 from headwater.state import State
 
 
@@ -124,7 +124,7 @@ class Keeping(Choosing, BaseEstimator):
         """Return the settled state and the parameters the user sees, made once per change of the state."""
         self._fitted_state()
         if self._cache.settled is None:
-            settled = settle(self._learner, self._state)
+            settled = contested(self._learner, settle(self._learner, self._state))
             self._cache.settled = (settled, report(self._learner, settled))
         return self._cache.settled
 

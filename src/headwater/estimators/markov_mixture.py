@@ -48,7 +48,7 @@ class MarkovMixture(SequenceMixture):
         Dirichlet parameters of the first symbol and of each row of the transition matrix. A mode takes 1 off them. Default: 0.1
         counts are added to each, for means and modes alike.
     tol, max_iter, n_init, init_params, random_state, warm_start, verbose, verbose_interval, algorithm, half_life, warm_up, \
-weight_concentration_prior, n_threads, parts
+weight_concentration_prior, n_threads, parts, reservoir
         As in `MultinomialMixture`; a row is a sequence.
 
     Attributes
@@ -128,6 +128,7 @@ weight_concentration_prior, n_threads, parts
         transmat_prior: float | None = None,
         n_threads: int | None = None,
         parts: int = 1,
+        reservoir: int | Literal["auto"] = "auto",
     ) -> None:
         self.n_components = n_components
         self.n_symbols = n_symbols
@@ -147,6 +148,7 @@ weight_concentration_prior, n_threads, parts
         self.transmat_prior = transmat_prior
         self.n_threads = n_threads
         self.parts = parts
+        self.reservoir = reservoir
 
     def sample(self, n_samples: int = 1, length: Any = None) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
         """Draw sequences from the mixture.

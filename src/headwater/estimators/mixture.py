@@ -40,6 +40,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "weight_concentration_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     "n_threads": [None, Interval(numbers.Integral, 1, None, closed="left")],
     "parts": [Interval(numbers.Integral, 1, 4096, closed="both")],
+    "reservoir": [StrOptions({"auto"}), Interval(numbers.Integral, 0, None, closed="left")],
 }
 
 
@@ -79,6 +80,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             None if self.warm_up == "auto" else int(self.warm_up),
             self.n_threads,
             int(self.parts),
+            reservoir=None if self.reservoir == "auto" else int(self.reservoir),
         )
 
     # Learning

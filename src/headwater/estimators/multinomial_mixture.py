@@ -71,6 +71,10 @@ class MultinomialMixture(CountMixture):
     parts : int, default=1
         Parts that the stream is dealt out to, each learned on a thread of its own and merged when the model is read. Unlike
         the number of threads, it changes the answer.
+    reservoir : int or 'auto', default='auto'
+        Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' heals itself (see `health_`). They
+        are part of the model, and of its files: with 0 none are kept, and the stream is learned as it comes. 'auto' keeps
+        20,000, or 40 for every parameter, but no more than 64 MB. `fit` keeps none.
 
     Attributes
     ----------
@@ -153,6 +157,7 @@ class MultinomialMixture(CountMixture):
         probability_concentration_prior: Any = None,
         n_threads: int | None = None,
         parts: int = 1,
+        reservoir: int | Literal["auto"] = "auto",
     ) -> None:
         self.n_components = n_components
         self.tol = tol
@@ -172,6 +177,7 @@ class MultinomialMixture(CountMixture):
         self.probability_concentration_prior = probability_concentration_prior
         self.n_threads = n_threads
         self.parts = parts
+        self.reservoir = reservoir
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -89,6 +89,10 @@ class RegressionMixture(TargetMixture):
         Threads for large chunks; all cores by default. Never changes the answer.
     parts : int, default=1
         Learn the stream in so many parts after a common warm-up, and merge them when the model is read.
+    reservoir : int or 'auto', default='auto'
+        Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' heals itself (see `health_`). They
+        are part of the model, and of its files: with 0 none are kept, and the stream is learned as it comes. 'auto' keeps
+        20,000, or 40 for every parameter, but no more than 64 MB. `fit` keeps none.
 
     Attributes
     ----------

@@ -20,6 +20,7 @@ from headwater.families.gaussian_records import (
     MomentStatistics,
     masses,
 )
+from headwater.families.recombining import recombined_arrays
 from headwater.kernels import chain_sweep as chain_kernels
 from headwater.kernels import gaussian as estep_kernels
 from headwater.kernels import gaussian_climb as climb_kernels
@@ -178,6 +179,26 @@ class Gaussian:
             if name != "from_base":
                 own[name] = np.where(which.reshape(-1, *[1] * (array.ndim - 1)), arrays[name], array)
         return type(statistics)(**own)
+
+    # Moves
+
+    def resized(self, n_components: int) -> Gaussian:
+        """Return the family with another number of components."""
+        return replace(self, n_components=n_components)
+
+    def recombined(self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None) -> Any:
+        """Return matrix @ statistics + other_matrix @ others, over the components."""
+        shared = ("second",) if self.covariance_type == "tied" else ()
+        return recombined_arrays(statistics, matrix, others, other_matrix, shared)
+
+    def mended(self, prior: GaussianPrior, totals: GaussianStatistics, sound: GaussianStatistics) -> GaussianStatistics:
+        """Return totals in which components that no rows could have made are those of others, which rows have made."""
+        good = (totals.count > 0.0) & valid(self.covariance_type, self.belief(prior, totals))
+        if good.all():
+            return totals
+        if self.covariance_type == "tied":  # they share what may be wrong
+            return sound
+        return self.replaced(totals, sound, ~good)
 
     # Priors
 

@@ -115,6 +115,37 @@ class Multinomial:
             prior.sizes,
         )
 
+    # Moves
+
+    def resized(self, n_components: int) -> Multinomial:
+        """Return the family with another number of components."""
+        return replace(self, n_components=n_components)
+
+    def recombined(self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None) -> Any:
+        """Return matrix @ statistics + other_matrix @ others, over the components."""
+        parts: list[Any] = [(statistics, matrix)] if others is None else [(statistics, matrix), (others, other_matrix)]
+        words = np.unique(np.concatenate([part.table.words() for part, _ in parts]))
+        return MultinomialStatistics(
+            statistics.from_base.copy(),
+            np.sum([weights @ part.count for part, weights in parts], axis=0),
+            np.sum([part.length @ weights.T for part, weights in parts], axis=0),
+            Table.of_words(
+                statistics.table.shape[0], words, np.sum([part.table.at(words) @ weights.T for part, weights in parts], axis=0)
+            ),
+        )
+
+    def mended(self, prior: MultinomialPrior, totals: MultinomialStatistics, sound: MultinomialStatistics) -> Any:
+        """Return totals in which no count is negative. Those of a word, over all components, are what they were."""
+        words, rows = totals.table.held()
+        if rows.min(initial=0.0) >= 0.0 and totals.count.min() > 0.0:
+            return totals
+        kept, wanted = np.maximum(rows, 0.0), np.maximum(rows.sum(axis=1), 0.0)
+        rows = np.ascontiguousarray(kept * (wanted / np.maximum(kept.sum(axis=1), 1e-300))[:, None])
+        length = np.zeros_like(totals.length)
+        np.add.at(length, self.groups[words] if self.groups.size else np.zeros(len(words), dtype=np.int64), rows)
+        count = np.where(totals.count > 0.0, totals.count, sound.count)
+        return replace(totals, count=count, length=length, table=Table.of_words(totals.table.shape[0], words, rows))
+
     def separation(self, prior: MultinomialPrior, totals: Any, others: Any) -> Array:
         """Return the symmetric divergence (K, K) of the beliefs about these components and about those."""
         return separation(prior, totals, others)

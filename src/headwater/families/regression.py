@@ -12,7 +12,7 @@ from headwater.families import soundness
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_geometry import Geometry
 from headwater.families.gaussian_records import GaussianStatistics
-from headwater.families.regression_belief import belief, contrast, divergence, log_prior, moments
+from headwater.families.regression_belief import belief, contrast, divergence, log_prior, moments, valid
 from headwater.families.regression_records import RegressionBelief, RegressionParameters, RegressionPrior
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.parallel import run_slabs, slabs
@@ -106,6 +106,21 @@ class Regression:
     def chosen(self, prior: RegressionPrior, order: Any) -> RegressionPrior:
         """Return the prior of some of the components: all share one."""
         return prior
+
+    # Moves
+
+    def resized(self, n_components: int) -> Regression:
+        """Return the family with another number of components."""
+        return replace(self, n_components=n_components, gate=self.gate.resized(n_components) if self.gate else None)
+
+    def recombined(self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None) -> Any:
+        """Return matrix @ statistics + other_matrix @ others, over the components."""
+        return self.moments.recombined(statistics, matrix, others, other_matrix)
+
+    def mended(self, prior: RegressionPrior, totals: GaussianStatistics, sound: GaussianStatistics) -> GaussianStatistics:
+        """Return totals in which components that no rows could have made are those of others, which rows have made."""
+        good = (totals.count > 0.0) & valid(prior, totals, self.intercept)
+        return totals if good.all() else self.moments.replaced(totals, sound, ~good)
 
     # Priors
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from headwater.families.gaussian_records import GaussianStatistics
@@ -28,6 +29,18 @@ def belief(prior: RegressionPrior, totals: GaussianStatistics, intercept: bool) 
     means = np.linalg.solve(shape, (pull / units)[..., None])[..., 0] / units
     scale = np.maximum(matrix[:, -1, -1] - (means * pull).sum(axis=1), prior.scale)
     return RegressionBelief(means, precision, prior.dof + totals.count, scale)
+
+
+def valid(prior: RegressionPrior, totals: GaussianStatistics, intercept: bool) -> NDArray[np.bool_]:
+    """Return which components (K,) rows could have made, beside the prior: their moments are positive definite."""
+    matrix = prior.information + moments(totals, intercept)
+    variances = np.diagonal(matrix, axis1=1, axis2=2)
+    units = np.sqrt(np.where(variances > 0.0, variances, 1.0))
+    shape = matrix / units[:, :, None] / units[:, None] + RIDGE * np.eye(units.shape[1])
+    whole = np.isfinite(shape).all(axis=(1, 2)) & (variances > 0.0).all(axis=1)
+    good = np.zeros(len(matrix), dtype=bool)
+    good[whole] = np.linalg.eigvalsh(shape[whole])[:, 0] > 0.0
+    return good
 
 
 def log_prior(prior: RegressionPrior, parameters: RegressionParameters) -> float:

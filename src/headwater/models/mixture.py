@@ -196,6 +196,28 @@ class Mixture:
         total = np.logaddexp.reduce(log_weights) if len(log_weights) < self.n_components else 0.0
         return MixtureParameters(log_weights - total, self.family.picked(parameters.components, order))
 
+    # Moves
+
+    def resized(self, n_components: int) -> Mixture:
+        """Return the same kind of mixture with another number of components."""
+        return replace(self, n_components=n_components, family=self.family.resized(n_components))
+
+    def recombined(self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None) -> Any:
+        """Return matrix @ statistics + other_matrix @ others, over the components: they are merged, split or replaced."""
+        return self.family.recombined(statistics, matrix, others, other_matrix)
+
+    def mended(self, prior: MixturePrior, totals: Any, sound: Any) -> Any:
+        """Return totals that rows could have made; what they could not comes from others that they did."""
+        return self.family.mended(prior.components, totals, sound)
+
+    def looked_at(self, parameters: MixtureParameters, batch: Batch, n_threads: int | None = None) -> tuple[Array, Array]:
+        """Return responsibilities (n, K) and scores of rows."""
+        shares, scores = np.empty((len(batch), self.n_components)), np.empty(len(batch))
+        self.family.estep(
+            parameters.components, parameters.log_weights, batch, scores=scores, responsibilities=shares, n_threads=n_threads
+        )
+        return shares, scores
+
     def separation(self, prior: MixturePrior, totals: Any, others: Any) -> Array:
         """Symmetric divergence (K, K) of the beliefs about these components and about those, up to a constant."""
         alpha, alphas = (np.maximum(prior.concentration + one.count, 1e-300) for one in (totals, others))

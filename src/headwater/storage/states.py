@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.learner import Learner, refreshed, settle
+from headwater.healing import Healing
+from headwater.learner import Learner, contested, plain, refreshed, settle
 from headwater.models.protocol import Chained
+from headwater.reservoir import Reservoir
 from headwater.state import (
     NO_LABELS,
     NO_SEQUENCES,
@@ -26,17 +28,20 @@ from headwater.state import (
     fingerprint,
 )
 from headwater.statistics import Statistics
-from headwater.storage.trees import Damaged, Reader, Writer
+from headwater.storage.reservoirs import read_reservoir
+from headwater.storage.trees import LARGEST, Damaged, Reader, Writer
 
 LONGEST_NAME = 64
 HEAVIEST = 1e60  # a stream
 
 
 def rows_held(state: State) -> Iterator[Batch]:
-    """Yield rows that are kept as they came: in a warm-up, or because they wait for those after them."""
+    """Yield rows that are kept as they came: in a warm-up, because they wait for those after them, or as a sample of all."""
     if state.base is None and state.buffer is not None and state.buffer.rows:
         yield state.buffer.batch()
     yield from state.waiting
+    if state.reservoir is not None and len(state.reservoir):
+        yield state.reservoir.batch
     for part in state.parts:
         yield from rows_held(part)
 
@@ -47,8 +52,8 @@ def holds_rows(state: State) -> bool:
 
 
 def without_rows(learner: Learner, state: State) -> State:
-    """Return the state as if the stream ended here, in which no row is kept as it came."""
-    return settle(learner, state)
+    """Return the state as if the stream ended here, in which no row is kept as it came; it goes on without a reservoir."""
+    return plain(learner, contested(learner, settle(learner, state)))
 
 
 def write_state(writer: Writer, learner: Learner, state: State, path: str) -> dict[str, Any]:
@@ -94,13 +99,13 @@ class StateReader:
     def state(self, tree: Any, path: str, part: bool = False) -> State:
         """Return the state."""
         names = {one.name for one in fields(State) if one.compare}
-        record = self.reader.expect(tree, dict, path)
+        record = {"reservoir": None, "healing": None} | self.reader.expect(tree, dict, path)  # there was none in older files
         if set(record) != names:
             raise Damaged(f"{path} has other parts than a state has")
-        key = self.reader.whole(record["key"], f"{path}/key", 0)
+        key = self.reader.whole(record["key"], f"{path}/key", 0, 2**63 - 1)
         progress = self._progress(record["progress"], f"{path}/progress")
         if record["base"] is None:
-            return self._warming_up(record, path, key, progress)
+            return self._sampled(self._warming_up(record, path, key, progress), record, path)
         if record["buffer"] is not None:
             raise Damaged(f"{path} is in a warm-up that is over")
         base = self._base(record["base"], f"{path}/base")
@@ -128,7 +133,7 @@ class StateReader:
             chain: Chained = self.model
             carry = self.reader.read(carry, chain.blank_carry(self.width), f"{path}/carry")
             self._sound(carry, f"{path}/carry")
-        return replace(
+        state = replace(
             state,
             pending=pending,
             reported=reported,
@@ -136,6 +141,33 @@ class StateReader:
             carry=carry,
             waiting=tuple(self._rows(one, f"{path}/waiting/{at}") for at, one in enumerate(waiting)),
         )
+        return self._sampled(state, record, path)
+
+    def _sampled(self, state: State, record: dict[str, Any], path: str) -> State:
+        """The state with its reservoir, which can hold no rows that have not come."""
+        tree = record["reservoir"]
+        if tree is not None:
+            state = replace(state, reservoir=self.reservoir(tree, f"{path}/reservoir", state.rows))
+        return state if record["healing"] is None else replace(state, healing=self._healing(record["healing"], state, path))
+
+    def _healing(self, tree: Any, state: State, path: str) -> Healing:
+        """What a stream knows of healing: it has begun, and heals at some rows to come."""
+        path = f"{path}/healing"
+        found: Healing = self.reader.read(tree, Healing(), path)
+        if state.base is None or not self.learner.kept_rows:
+            raise Damaged(f"{path} is that of a stream that heals itself, which this one does not")
+        if not 0 <= found.rows <= state.rows < found.next or min(found.deviation, found.spent, found.moves) < 0:
+            raise Damaged(f"{path} is of rows that have not come, or less than nothing")
+        return found
+
+    def reservoir(self, tree: Any, path: str, within: int = LARGEST) -> Reservoir:
+        """Return a reservoir of rows that this model could have been given, all from places before `within`."""
+        if self.model.chained:
+            raise Damaged(f"{path} is a sample of rows, which this model does not keep")
+        return read_reservoir(self.reader, tree, path, self._sample, within)
+
+    def _sample(self, tree: Any, path: str) -> Batch:
+        return self._rows(tree, path, least=0)
 
     def _warming_up(self, record: dict[str, Any], path: str, key: int, progress: Progress) -> State:
         others = ("parameters", "reported", "statistics", "average", "pending", "carry")
@@ -213,7 +245,7 @@ class StateReader:
             return parameters
         raise problem
 
-    def _rows(self, tree: Any, path: str) -> Batch:
+    def _rows(self, tree: Any, path: str, least: int = 1) -> Batch:
         reader = self.reader
         parts = reader.parts(tree, "Batch", {"X", "weights", "labels", "sequences"}, path)
         X: Any
@@ -233,7 +265,7 @@ class StateReader:
         weights = companions("weights", np.float64, NO_WEIGHTS)
         labels = companions("labels", np.int64, NO_LABELS)
         sequences = companions("sequences", np.int64, NO_SEQUENCES)
-        if rows == 0 or (weights.size and weights.min() <= 0.0) or bool(sequences.size) != self.model.chained:
+        if rows < least or (weights.size and weights.min() <= 0.0) or bool(sequences.size) != self.model.chained:
             raise Damaged(f"{path} holds rows that no stream has")
         if labels.size and (labels.min() < -1 or labels.max() >= self.model.n_components):
             raise Damaged(f"{path}/labels name components that are not there")
@@ -245,7 +277,7 @@ class StateReader:
         indices = self.reader.array(parts["indices"], f"{path}/indices", np.int32, (len(data),))
         indptr = self.reader.array(parts["indptr"], f"{path}/indptr", np.int64, (None,))
         width = self.reader.whole(parts["width"], f"{path}/width", 1)
-        if len(indptr) < 2 or indptr[0] != 0 or indptr[-1] != len(data) or np.any(np.diff(indptr) < 0) or width > self.width:
+        if len(indptr) < 1 or indptr[0] != 0 or indptr[-1] != len(data) or np.any(np.diff(indptr) < 0) or width > self.width:
             raise Damaged(f"{path} is a damaged sparse matrix")
         rising = np.diff(indices) > 0
         rising[indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < len(data))] - 1] = True  # where a row begins

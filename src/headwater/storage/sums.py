@@ -1,4 +1,4 @@
-"""What machines send one another to be added up, as the bytes of a model file: deltas, and summaries of rows.
+"""What machines send one another to be added up, as the bytes of a model file: deltas, summaries of rows, and reservoirs.
 
 Nothing in them is run. They are read after the statistics of the learner they are for, or refused in a sentence.
 """
@@ -11,21 +11,22 @@ from typing import Any, TypeVar
 
 from headwater.delta import Delta
 from headwater.learner import Learner
+from headwater.reservoir import Reservoir
 from headwater.state import Summary
 from headwater.storage import container
 from headwater.storage.states import HEAVIEST, LONGEST_NAME, StateReader
 from headwater.storage.trees import Damaged, Reader, Writer
 
-Sum = TypeVar("Sum", Delta, Summary)
+Sum = TypeVar("Sum", Delta, Summary, Reservoir)
 NAME = "the message"
 
 
-def to_bytes(value: Delta | Summary) -> bytes:
-    """Return the bytes of a delta or of a summary; of a table they hold only the rows of the words that it holds.
+def to_bytes(value: Delta | Summary | Reservoir) -> bytes:
+    """Return the bytes of a delta, a summary or a reservoir; of a table they hold only the rows of the words that it holds.
 
     Parameters
     ----------
-    value : Delta or Summary
+    value : Delta, Summary or Reservoir
         What is to be sent.
 
     Returns
@@ -39,7 +40,7 @@ def to_bytes(value: Delta | Summary) -> bytes:
 
 
 def from_bytes(data: bytes, learner: Learner, kind: type[Sum]) -> Sum:
-    """Return the delta or the summary of these bytes.
+    """Return the delta, the summary or the reservoir of these bytes.
 
     Parameters
     ----------
@@ -48,11 +49,11 @@ def from_bytes(data: bytes, learner: Learner, kind: type[Sum]) -> Sum:
     learner : Learner
         Whose statistics they are to have the kind and the shape of.
     kind : type
-        `Delta` or `Summary`: what is expected.
+        `Delta`, `Summary` or `Reservoir`: what is expected.
 
     Returns
     -------
-    value : Delta or Summary
+    value : Delta, Summary or Reservoir
         As it was written, bit for bit.
 
     Raises
@@ -64,7 +65,7 @@ def from_bytes(data: bytes, learner: Learner, kind: type[Sum]) -> Sum:
     reader = Reader(arrays)
     try:
         reader.tables = reader.expect(header.get("tables"), dict, "tables")
-        names = {part.name for part in fields(kind)}
+        names = {part.name for part in fields(kind) if part.compare}
         parts = reader.parts(header.get("sum"), kind.__name__, names, "sum")
         value: Sum = READERS[kind](StateReader(reader, learner), parts)
     except Damaged as error:
@@ -109,4 +110,12 @@ def _delta(states: StateReader, parts: Mapping[str, Any]) -> Delta:
     return delta
 
 
-READERS: Mapping[type, Callable[[StateReader, Mapping[str, Any]], Any]] = {Delta: _delta, Summary: _summary}
+def _reservoir(states: StateReader, parts: Mapping[str, Any]) -> Reservoir:
+    return states.reservoir(parts, "sum")
+
+
+READERS: Mapping[type, Callable[[StateReader, Mapping[str, Any]], Any]] = {
+    Delta: _delta,
+    Summary: _summary,
+    Reservoir: _reservoir,
+}

@@ -54,6 +54,7 @@ class Writer:
         if isinstance(value, Table):
             return self._table(value, path)
         if is_dataclass(value):
+            value = getattr(value, "settled", value)  # a reservoir, however it came about
             parts = {part.name: getattr(value, part.name) for part in fields(value) if part.compare}  # the others are caches
             return {"kind": type(value).__name__} | {name: self.write(one, f"{path}/{name}") for name, one in parts.items()}
         if isinstance(value, Mapping):
@@ -132,11 +133,11 @@ class Reader:
             raise Damaged(f"{path} is {type(tree).__name__}, and should be {kind.__name__}")
         return tree
 
-    def whole(self, tree: Any, path: str, least: int = -LARGEST) -> int:
+    def whole(self, tree: Any, path: str, least: int = -LARGEST, most: int = LARGEST) -> int:
         """Return a whole number."""
         number = self.expect(tree, int, path)
-        if not least <= number <= LARGEST:
-            raise Damaged(f"{path} is {str(number)[:20]}, and should lie between {least} and {LARGEST}")
+        if not least <= number <= most:
+            raise Damaged(f"{path} is {str(number)[:20]}, and should lie between {least} and {most}")
         return int(number)
 
     def number(self, tree: Any, path: str, least: float = -math.inf, finite: bool = True) -> float:
