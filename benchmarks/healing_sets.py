@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from benchmarks.healing_contenders import CONTENDERS, Contender, Run, compile_kernels, streamed
@@ -65,14 +66,18 @@ def run_entry(order: str, name: str, run: Run, peers: Peers) -> Entry:
 
 
 def told(entry: Entry) -> str:
-    """One set in one line, for reading along: the losses of the peers, then those of the contenders, with seconds."""
+    """One set in one line, for reading along: the losses of the peers, then the contenders, the mean of their runs."""
     if not entry["runs"]:
         return f"{entry['set']} was left out"
     text = f"{entry['set']:>3} {entry['text']} sklearn " + " ".join(f"{peer['loss']:+.4f}" for peer in entry["peers"])
     text += f" {entry['peers'][0]['seconds']:5.2f} s"
-    order = None
+    found: dict[tuple[str, str], list[Entry]] = {}
     for run in entry["runs"]:
-        text += f" | {run['order']}" if run["order"] != order else " "
-        text += f" {run['loss']:+.4f} {run['learning']:.2f}+{run['reading']:.2f} s"
-        order = run["order"]
+        found.setdefault((run["order"], run["contender"]), []).append(run)
+    order = None
+    for (each, _), runs in found.items():
+        loss, learning, reading = (mean(run[name] for run in runs) for name in ("loss", "learning", "reading"))
+        text += f" | {each}" if each != order else " "
+        text += f" {loss:+.4f} {learning:.2f}+{reading:.2f} s"
+        order = each
     return text
