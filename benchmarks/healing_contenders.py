@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from ast import literal_eval
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,11 +36,12 @@ CONTENDERS = (Contender("plain stream", {"reservoir": 0}), Contender("default"))
 
 @dataclass(frozen=True)
 class Run:
-    """CPU seconds of learning and of the first reading, and the score on the rows to judge by."""
+    """CPU seconds of learning and of the first reading, and the scores on rows held out and, if asked for, on those learned."""
 
     learning: float
     reading: float
     score: float
+    learned: float = math.nan
 
     @property
     def seconds(self) -> float:
@@ -65,13 +67,13 @@ def learned(model: GaussianMixture, rows: Array) -> GaussianMixture:
     return model
 
 
-def streamed(model: GaussianMixture, rows: Array, held_out: Array) -> Run:
+def streamed(model: GaussianMixture, rows: Array, held_out: Array, judge_learned: bool = False) -> Run:
     begin = process_time()
     learned(model, rows)
     middle = process_time()
     _ = model.weights_  # what is put off until somebody reads
     end = process_time()
-    return Run(middle - begin, end - middle, judged(model, held_out))
+    return Run(middle - begin, end - middle, judged(model, held_out), judged(model, rows) if judge_learned else math.nan)
 
 
 def compile_kernels(contenders: tuple[Contender, ...], rows: Array) -> None:

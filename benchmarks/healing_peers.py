@@ -9,6 +9,7 @@ so that it is kept in a file for each set.
 from __future__ import annotations
 
 import json
+import math
 import os
 import warnings
 from collections.abc import Sequence
@@ -53,10 +54,15 @@ class Peers:
     restarts: tuple[Restart, ...]
     reference: float
     reference_seconds: float
+    reference_learned: float = math.nan  # on the rows learned
 
     def score(self, n_init: int) -> float:
         """The score of the restart that scikit-learn chooses from so many."""
         return max(self.restarts[:n_init], key=lambda restart: restart.bound).score
+
+    def learned(self, n_init: int) -> float:
+        """Its score on the rows learned: its own bound, which is less than a pass behind."""
+        return max(restart.bound for restart in self.restarts[:n_init])
 
     def seconds(self, n_init: int) -> float:
         return sum(restart.seconds for restart in self.restarts[:n_init])
@@ -118,7 +124,8 @@ def find(task: Task) -> Peers:
             models.append(model)
         begin = process_time()
         best = polished(models, task)
-        return Peers(task.fingerprint, tuple(made), judged(best, task.held_out), process_time() - begin)
+        seconds = process_time() - begin
+        return Peers(task.fingerprint, tuple(made), judged(best, task.held_out), seconds, judged(best, task.rows))
 
 
 def judged(model: Any, rows: Array) -> float:

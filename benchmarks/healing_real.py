@@ -81,7 +81,17 @@ def real_sets(plan: Plan, reals: tuple[Real, ...] = REALS, repeats: int = REPEAT
             mixed = learned[np.random.default_rng([plan.seed, number, repeat]).permutation(len(learned))]
             for order, given in ((FILE_ORDER, learned), (SHUFFLED, mixed)):
                 for one in plan.contenders:
-                    run = streamed(one.model(real.n_components, repeat, reg_covar=FLOOR), given, held_out)
-                    runs.append(run_entry(order, one.name, run, peers))
+                    run = streamed(one.model(real.n_components, repeat, reg_covar=FLOOR), given, held_out, True)
+                    lost = peers.reference_learned - run.learned
+                    runs.append({**run_entry(order, one.name, run, peers), "learned_loss": lost})
         about = {"set": real.name, "absent": False, "rows": len(learned), "n_components": real.n_components}
-        yield {**about, "width": learned.shape[1], "text": "", "peers": peer_entries(peers), "runs": runs}
+        theirs = [
+            {**each, "learned_loss": peers.reference_learned - peers.learned(each["n_init"])} for each in peer_entries(peers)
+        ]
+        yield {**about, "width": learned.shape[1], "text": "", "peers": theirs, "runs": runs}
+
+
+def of_learned(entry: Entry) -> Entry:
+    """The same set with the losses on the rows learned."""
+    swapped = {name: [{**each, "loss": each["learned_loss"]} for each in entry[name]] for name in ("peers", "runs")}
+    return {**entry, **swapped}

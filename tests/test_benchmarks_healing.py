@@ -19,9 +19,9 @@ from benchmarks.timing import one_thread
 
 
 def entry(number, loss, **more):
-    peers = [{"n_init": n, "loss": 0.01 / n, "seconds": 2.0 * n} for n in (1, 5, 10)]
+    peers = [{"n_init": n, "loss": 0.01 / n, "learned_loss": 0.02, "seconds": 2.0 * n} for n in (1, 5, 10)]
     runs = [
-        {"order": order, "contender": one.name, "loss": loss, "learning": 0.5, "reading": 0.5}
+        {"order": order, "contender": one.name, "loss": loss, "learned_loss": 0.03, "learning": 0.5, "reading": 0.5}
         for order in ORDERS for one in CONTENDERS
     ]  # fmt: skip
     about = {"set": number, "text": "", "n_components": 3, "width": 2, "small": True, "elongated": False, "absent": False}
@@ -112,6 +112,8 @@ def test_restarts_are_those_of_scikit_learn(task, peers):
     assert max(each.bound for each in peers.restarts) == pytest.approx(made.lower_bound_)
     assert peers.score(3) == pytest.approx(float(made.score(task.held_out)))
     assert peers.score(1) == peers.restarts[0].score
+    assert peers.learned(3) == pytest.approx(made.lower_bound_)
+    assert peers.reference_learned >= peers.learned(3)
     assert peers.seconds(3) == pytest.approx(sum(each.seconds for each in peers.restarts))
 
 
@@ -153,9 +155,10 @@ def test_contenders_are_written_in_a_line():
 
 
 def test_a_stream_is_judged_on_other_rows(task):
-    run = streamed(contender("default").model(3, 0, warm_up=200), task.rows, task.held_out)
+    run = streamed(contender("default").model(3, 0, warm_up=200), task.rows, task.held_out, judge_learned=True)
     model = contender("default").model(3, 0, warm_up=200).partial_fit(task.rows)
     assert run.score == pytest.approx(float(model.score(task.held_out)))
+    assert run.learned == pytest.approx(float(model.score(task.rows)))
     assert run.seconds == run.learning + run.reading > 0.0
 
 
@@ -217,7 +220,7 @@ def test_the_page_has_what_was_measured(tmp_path):
     assert "| default, one pass | 0.0020 | 0.0020 | 0.0036 | 0.0040 | 50% | 0.50 |" in text
     assert "| scikit-learn n_init=10 | 0.0010 | 0.0010 | 0.0010 | 0.0010 | 100% | 10.00 |" in text
     assert "| by cluster | plain stream | 0.0020 |" in text
-    assert "| abalone: 100 rows, K3 d2 | scikit-learn n_init=1, all rows | 0.0100 | 1.00 |" in text
+    assert "| abalone: 100 rows, K3 d2 | scikit-learn n_init=1, all rows | 0.0100 | 0.0200 | 1.00 |" in text
     assert "no such set: ccpp." in text
     assert "| default | 1.000 | 2.000 | 0.100 | 2.200 |" in text
     assert "takes +10% against" in text
