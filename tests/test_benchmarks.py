@@ -43,7 +43,8 @@ def test_benchmark_yields_lines(name):
     assert len({line.name for line in lines}) == len(lines)
     for line in lines:
         assert line.unit
-        assert math.isnan(line.ours) or line.ours > 0.0
+        # Losses may be below zero, and no set may be close.
+        assert line.unit in ("nat/row", "%") or math.isnan(line.ours) or line.ours > 0.0
         json.dumps(report.without_nan(line.to_json()), allow_nan=False)
 
 

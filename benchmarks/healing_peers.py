@@ -1,0 +1,148 @@
+"""Peers of `healing`, which are the same for every order of the rows: restarts of scikit-learn, and the reference.
+
+Ten restarts of one random state are what scikit-learn makes with `n_init=10`, and the first five of them with `n_init=5`. The
+reference is the best of the ten by its likelihood of the rows learned, each polished by passes of batch EM far beyond the stop
+of scikit-learn: all by some passes, the better ones by more, and the best until a pass gains next to nothing. It takes minutes,
+so that it is kept in a file for each set.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture as Peer
+
+from benchmarks.data import Array
+from benchmarks.density import mean_score, mixture_of
+from headwater import GaussianMixture
+
+RESTARTS = 10
+INITS = (1, 5, 10)
+MAX_ITER = 200
+REG_COVAR = 1e-6
+
+# Restarts that are polished, the passes each gets at most, and the gain of a pass with which it is content.
+POLISH = ((RESTARTS, 50, 1e-5), (3, 150, 1e-5), (1, 800, 1e-6))
+
+
+@dataclass(frozen=True)
+class Restart:
+    """One restart of scikit-learn: CPU seconds, its own bound, and its score on the rows to judge by."""
+
+    seconds: float
+    bound: float
+    score: float
+    passes: int
+
+
+@dataclass(frozen=True)
+class Peers:
+    """What a set is judged against: the rows it was found on, the restarts, and the score of the reference."""
+
+    fingerprint: str
+    restarts: tuple[Restart, ...]
+    reference: float
+    reference_seconds: float
+    reference_learned: float = math.nan  # on the rows learned
+
+    def score(self, n_init: int) -> float:
+        """The score of the restart that scikit-learn chooses from so many."""
+        return max(self.restarts[:n_init], key=lambda restart: restart.bound).score
+
+    def learned(self, n_init: int) -> float:
+        """Its score on the rows learned: its own bound, which is less than a pass behind."""
+        return max(restart.bound for restart in self.restarts[:n_init])
+
+    def seconds(self, n_init: int) -> float:
+        return sum(restart.seconds for restart in self.restarts[:n_init])
+
+
+def folder() -> Path:
+    """Where peers are kept: the folder that HEADWATER_BENCHMARK_CACHE names, or one beside this file."""
+    named = os.environ.get("HEADWATER_BENCHMARK_CACHE", "")
+    return Path(named) if named else Path(__file__).with_name("cache")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What peers are found for: rows to learn and to judge by, the number of components, and the floor of variances."""
+
+    name: str
+    n_components: int
+    rows: Array
+    held_out: Array
+    reg_covar: float = REG_COVAR
+    restarts: int = RESTARTS
+
+    @property
+    def fingerprint(self) -> str:
+        """A name of all that the peers depend on."""
+        settings = (
+            self.n_components, self.rows.shape, self.held_out.shape, self.restarts, MAX_ITER, self.reg_covar, POLISH
+        )  # fmt: skip
+        return sha256(repr(settings).encode() + self.rows.tobytes() + self.held_out.tobytes()).hexdigest()[:16]
+
+
+def peers_of(task: Task, cache: Path | None) -> Peers:
+    """Return the peers that are kept for this task, or find and keep them; without a cache, find them."""
+    if cache is None:
+        return find(task)
+    path = cache / f"{task.name}.json"
+    if path.is_file():
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if kept["fingerprint"] == task.fingerprint:
+            return Peers(**{**kept, "restarts": tuple(Restart(**each) for each in kept["restarts"])})
+    found = find(task)
+    cache.mkdir(parents=True, exist_ok=True)
+    partly = path.with_suffix(f".{os.getpid()}")
+    partly.write_text(json.dumps(asdict(found), indent=1) + "\n", encoding="utf-8")
+    partly.replace(path)
+    return found
+
+
+def find(task: Task) -> Peers:
+    """Run all restarts of scikit-learn, and polish them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        state, models, made = np.random.RandomState(0), [], []
+        for _ in range(task.restarts):
+            begin = process_time()
+            model = Peer(task.n_components, max_iter=MAX_ITER, reg_covar=task.reg_covar, random_state=state).fit(task.rows)
+            seconds = process_time() - begin
+            made.append(Restart(seconds, float(model.lower_bound_), judged(model, task.held_out), int(model.n_iter_)))
+            models.append(model)
+        begin = process_time()
+        best = polished(models, task)
+        seconds = process_time() - begin
+        return Peers(task.fingerprint, tuple(made), judged(best, task.held_out), seconds, judged(best, task.rows))
+
+
+def judged(model: Any, rows: Array) -> float:
+    """Nats a row, by one judge for all."""
+    return mean_score(mixture_of(model.weights_, model.means_, model.covariances_), rows)
+
+
+def polished(models: Sequence[Any], task: Task) -> Any:
+    """The best of these models when all have been polished, the better ones longer."""
+    for most, passes, tol in POLISH:
+        models = [polish(model, task, passes, tol) for model in models[:most]]
+        models = sorted(models, key=lambda model: -model.lower_bound_)
+    return models[0]
+
+
+def polish(model: Any, task: Task, passes: int, tol: float) -> GaussianMixture:
+    return GaussianMixture(
+        task.n_components, algorithm="em", weights_init=model.weights_, means_init=model.means_,
+        precisions_init=model.precisions_, reg_covar=task.reg_covar, max_iter=passes, tol=tol, n_threads=1,
+    ).fit(task.rows)  # fmt: skip

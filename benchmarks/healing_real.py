@@ -1,0 +1,97 @@
+"""What `healing` measures on real rows, in the order of their file and shuffled.
+
+Every fifth row is held out to judge by. Columns are measured in units of their spread. Values repeat, so that without a floor
+some densities would have no bound: both libraries add the same `reg_covar`. Each contender runs five times, with another seed
+and, where rows are shuffled, another order each time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.data import Array
+from benchmarks.healing_contenders import streamed
+from benchmarks.healing_peers import Task, peers_of
+from benchmarks.healing_sets import Entry, Plan, peer_entries, run_entry
+
+REPEATS = 5
+FLOOR = 1e-3
+FILE_ORDER, SHUFFLED = "as in the file", "shuffled"
+
+
+@dataclass(frozen=True)
+class Real:
+    """A data set: its file, columns that are no numbers to learn, and a number of components that is of use."""
+
+    name: str
+    file: str
+    n_components: int
+    without: tuple[str, ...] = ()
+
+    def read(self) -> Array | None:
+        """All rows in the order of the file, if HEADWATER_DATA has it."""
+        path = Path(os.environ.get("HEADWATER_DATA", "")) / self.name / self.file
+        if not path.is_file():
+            return None
+        if path.suffix == ".npz":
+            with np.load(path) as found:
+                return np.asarray(found["X"], dtype=float)
+        import pandas as pd
+
+        return pd.read_csv(path).drop(columns=list(self.without)).to_numpy(dtype=float)
+
+
+REALS = (
+    Real("magic04", "magic04.csv.gz", 8, ("class",)),
+    Real("ccpp", "ccpp.csv.gz", 6),
+    Real("cpu_act", "cpu_act.csv.gz", 6),
+    Real("gvhd_cytometry", "gvhd_cytometry.csv.gz", 8, ("sample",)),
+    Real("anomaly_shuttle", "anomaly_shuttle.npz", 8),
+    Real("abalone", "abalone.csv.gz", 5, ("sex",)),
+)
+
+
+def parted(rows: Array) -> tuple[Array, Array]:
+    """Rows to learn and every fifth one to judge by, in units of the spread of the first."""
+    held = np.arange(len(rows)) % 5 == 4
+    learned = rows[~held]
+    spread = learned.std(axis=0)
+    scale = np.where(spread > 0.0, spread, 1.0)
+    return (learned - learned.mean(axis=0)) / scale, (rows[held] - learned.mean(axis=0)) / scale
+
+
+def real_sets(plan: Plan, reals: tuple[Real, ...] = REALS, repeats: int = REPEATS) -> Iterator[Entry]:
+    """Yield set after set; one that is absent has neither peers nor runs."""
+    for number, real in enumerate(reals):
+        rows = real.read()
+        if rows is None:
+            yield {"set": real.name, "absent": True, "peers": [], "runs": []}
+            continue
+        learned, held_out = parted(rows)
+        task = Task(f"healing-{real.name}", real.n_components, learned, held_out, FLOOR, plan.restarts)
+        peers = peers_of(task, plan.cache)
+        runs: list[dict[str, Any]] = []
+        for repeat in range(repeats):
+            mixed = learned[np.random.default_rng([plan.seed, number, repeat]).permutation(len(learned))]
+            for order, given in ((FILE_ORDER, learned), (SHUFFLED, mixed)):
+                for one in plan.contenders:
+                    run = streamed(one.model(real.n_components, repeat, reg_covar=FLOOR), given, held_out, True)
+                    lost = peers.reference_learned - run.learned
+                    runs.append({**run_entry(order, one.name, run, peers), "learned_loss": lost})
+        about = {"set": real.name, "absent": False, "rows": len(learned), "n_components": real.n_components}
+        theirs = [
+            {**each, "learned_loss": peers.reference_learned - peers.learned(each["n_init"])} for each in peer_entries(peers)
+        ]
+        yield {**about, "width": learned.shape[1], "text": "", "peers": theirs, "runs": runs}
+
+
+def of_learned(entry: Entry) -> Entry:
+    """The same set with the losses on the rows learned."""
+    swapped = {name: [{**each, "loss": each["learned_loss"]} for each in entry[name]] for name in ("peers", "runs")}
+    return {**entry, **swapped}
