@@ -12,7 +12,6 @@ import headwater as hw
 from headwater.algorithms import ALGORITHMS
 from headwater.checks import (
     LAWS,
-    PASS_LAWS,
     STREAM_LAWS,
     applicable_laws,
     bad_input_is_refused,
@@ -260,7 +259,6 @@ HEALING_CASES = [
     pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if model in OFTEN_HEALING else pytest.mark.slow)
     for number, model in enumerate(HEALING_MODELS)
     for law in applicable_laws(model)
-    if law not in PASS_LAWS  # `fit` heals nothing
 ]
 REGRESSION_CASES = [
     pytest.param(

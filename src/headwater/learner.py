@@ -96,6 +96,8 @@ class Learner:
         """Rows of a stream that are kept to heal by; 0 if it does not."""
         if not self.algorithm.heals or not isinstance(self.model, Mixture) or self.model.n_components == 1:
             return 0
+        if self.sweeps:  # parameters that follow every row do not stand still until a healing
+            return 0
         if self.reservoir is not None:
             return self.reservoir
         wanted = max(RESERVOIR_ROWS, RESERVOIR_TIMES * self.model.rows_to_learn(self.width))
