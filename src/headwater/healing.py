@@ -32,15 +32,15 @@ SURPRISE = 0.02  # nats a row that new rows score less than kept ones did
 SURPRISED = 5.0  # and standard errors
 OPTIMISM = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
 CLIMB = 30
-LAST = 5  # on all kept rows
+LAST = 4  # on all kept rows
 ON_THE_WAY = 6  # where the stream goes on, and the climb with it
 CONTENT = 1e-6  # nats a row that a pass gains
 START = 100  # passes that a new start costs
 ALIKE = 0.9  # correlation of responsibilities, for what all rows say of a component to be worth something to its heir
 WITNESSES = 100  # rows, of each component, that tell
 HEIRS = 3  # climbs, after each of which it is asked who they are
-OFTEN = 30.0  # times that a row may be looked at again as long as all are kept
-SHARE = 0.15  # and later, times
+OFTEN = 30.0  # times that rows may be looked at again, of twice as many as the warm-up has
+SHARE = 0.15  # and of all others, times
 WORSE = 0.01  # nats a row on kept rows that no healing may cost
 
 
@@ -105,9 +105,9 @@ class Healing:
         """Return the same after rows that score so much."""
         return replace(self, score=self.score + score, weight=self.weight + weight)
 
-    def allowance(self, rows: int, capacity: int) -> float:
+    def allowance(self, rows: int, warm_up: int) -> float:
         """Rows that may be looked at again now, so that healing never costs more than a part of the stream."""
-        return OFTEN * min(rows, capacity) + SHARE * max(0, rows - capacity) - self.spent
+        return OFTEN * min(rows, 2 * warm_up) + SHARE * rows - self.spent
 
 
 @dataclass(frozen=True)
@@ -309,6 +309,8 @@ def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[An
     here = Stand(patient.parameters, patient.statistics)
     if landed is not None:
         here = Stand(landed.parameters, None)
+    elif np.isfinite(patient.reservoir.limit) and not patient.healing.surprise:  # nothing is far from what it was
+        most = min(most, 2 * enough)
     for rows, tries in ((enough, passes), (most, last if enough < most else 0)):
         if tries:
             here = _carried(patient, everyone[: min(rows, most)], here, tries, purse)

@@ -264,7 +264,7 @@ def _heal_on_the_way(
         state = replace(state, reservoir=reservoir)
         at, total = at + len(part), total + gained
         if state.rows >= state.healing.next:
-            allowed = state.healing.allowance(state.rows, learner.kept_rows)
+            allowed = state.healing.allowance(state.rows, learner.warm_up_rows)
             if allowed > 0.0:
                 state = _healed(learner, settle(learner, state), allowed)
             state = _scheduled(learner, state)
