@@ -31,17 +31,16 @@ SURE = 2.5  # standard errors by which a contender must be better
 SURPRISE = 0.02  # nats a row that new rows score less than kept ones did
 SURPRISED = 5.0  # and standard errors
 OPTIMISM = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
-CLIMB = 30
-LAST = 4  # on all kept rows
-ON_THE_WAY = 6  # where the stream goes on, and the climb with it
-CONTENT = 1e-6  # nats a row that a pass gains
+CLIMB = 100  # passes, at most
+CONTENT = 1e-5  # nats a row that a pass gains
+ASTRAY = 2.0  # standard errors by which rows that judge say so
 START = 100  # passes that a new start costs
 ALIKE = 0.9  # correlation of responsibilities, for what all rows say of a component to be worth something to its heir
 WITNESSES = 100  # rows, of each component, that tell
-HEIRS = 3  # climbs, after each of which it is asked who they are
-OFTEN = 30.0  # times that rows may be looked at again, of twice as many as the warm-up has
+CLIMBING = 20  # rows to climb on first, times what moves every parameter
+PRECISE = 1e-4  # nats a row that may be lost by telling from some kept rows what all would say
+OFTEN = 100.0  # times that rows may be looked at again, of twice as many as the warm-up has
 SHARE = 0.15  # and of all others, times
-WORSE = 0.01  # nats a row on kept rows that no healing may cost
 
 
 @dataclass(frozen=True)
@@ -128,6 +127,7 @@ class Patient:
     contest_readout: str = "mode"
     restart: Callable[[Batch, int], Start] | None = None
     forgets: bool = False
+    thorough: bool = False  # nothing waits for it but who reads
     n_threads: int | None = None
 
     @cached_property
@@ -151,6 +151,18 @@ class Patient:
         labels = self.reservoir.batch.labels
         return frozenset(np.unique(labels[labels >= 0]).tolist())
 
+    @cached_property
+    def whole(self) -> bool:
+        """Whether all rows are kept, and count alike."""
+        return bool(self.reservoir.limit == np.inf) and not self.forgets
+
+    def beside(self, batch: Batch) -> Kept:
+        """Climbs on some kept rows, beside what all rows say, if these are not all."""
+        alone = Kept(self.model, self.readout, self.prior, batch, self.count, None, self.n_threads)
+        if self.whole and len(batch) == len(self.reservoir.batch):
+            return alone
+        return replace(alone, beside=self.statistics - alone.look(self.parameters)[0])
+
     def on(self, batch: Batch) -> Kept:
         """Contests on some rows alone, by the readout that starts climb by."""
         return Kept(self.model, self.contest_readout, self.prior, batch, batch.size, None, self.n_threads)
@@ -168,6 +180,10 @@ class Purse:
 
     def affords(self, rows: float) -> bool:
         return self.spent + rows <= self.allowed
+
+    def passes(self, rows: int) -> int:
+        """Passes over so many rows that it affords."""
+        return int(min((self.allowed - self.spent) / max(rows, 1), 1e6))
 
 
 @dataclass(frozen=True)
@@ -298,61 +314,88 @@ def _promising(patient: Patient, kept: Kept, standing: Reached, rng: np.random.G
 
 
 def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[Any, Any]:
-    """Climb on kept rows beside what all rows say, on some of them first; return parameters, and what all rows say at them."""
-    if patient.forgets and landed is None:  # parameters follow the statistics at every batch
-        return patient.parameters, patient.statistics
-    everyone = patient.reservoir.batch
-    enough, most, passes, last = max(FEW, JUDGING * patient.enough), len(everyone), CLIMB, LAST
-    if np.isfinite(purse.allowed):
-        left, passes, last = purse.allowed - purse.spent, ON_THE_WAY, 2
-        most = int(np.clip(left / 6.0, enough, most))
-    here = Stand(patient.parameters, patient.statistics)
+    """Climb on kept rows beside what all rows say; return parameters, and what all rows say at them."""
     if landed is not None:
-        here = Stand(landed.parameters, None)
-    elif np.isfinite(patient.reservoir.limit) and not patient.healing.surprise:  # nothing is far from what it was
-        most = min(most, 2 * enough)
-    for rows, tries in ((enough, passes), (most, last if enough < most else 0)):
-        if tries:
-            here = _carried(patient, everyone[: min(rows, most)], here, tries, purse)
-    if landed is None and not here.gain > -WORSE:
+        parameters, statistics = _settled_in(patient, landed, purse)
+    elif patient.forgets:  # parameters follow the statistics at every batch
         return patient.parameters, patient.statistics
-    statistics = here.statistics.writable()
+    elif patient.whole:
+        parameters, statistics = _risen(patient, purse)
+    else:
+        parameters, statistics = _watched(patient, purse)
+    statistics = statistics.writable()
     statistics.from_base[...] = patient.statistics.from_base
-    return here.parameters, statistics
+    return parameters, statistics
 
 
-@dataclass(frozen=True)
-class Stand:
-    """Where a climb stands: parameters, what all rows say at them, if that is known, and what kept rows have gained so far."""
+def _settled_in(patient: Patient, landed: Reached, purse: Purse) -> tuple[Any, Any]:
+    """Climb from where a move led; what all rows say beside those that are kept goes over to heirs of components."""
+    everyone = patient.reservoir.batch
+    kept = patient.beside(everyone)
+    if kept.beside is not None:
+        kept = replace(kept, beside=patient.model.recombined(kept.beside, _heirs(patient, landed.parameters, everyone)))
+    passes = max(2, min(CLIMB, purse.passes(len(everyone))))
+    reached = climbed(kept, kept.look(landed.parameters)[0], passes, CONTENT)
+    purse.pay((reached.passes + 2.0) * len(everyone))
+    return reached.parameters, reached.statistics
 
-    parameters: Any
-    statistics: Any
-    gain: float = 0.0
+
+def _risen(patient: Patient, purse: Purse) -> tuple[Any, Any]:
+    """Climb on all rows, which are all kept: that is batch EM. As long as it pays, for later rows start from here."""
+    kept = patient.beside(patient.reservoir.batch)
+    passes = max(2, min(CLIMB, purse.passes(len(kept.batch))))
+    reached = climbed(kept, patient.statistics, passes, CONTENT)
+    purse.pay(reached.passes * len(kept.batch))
+    return reached.parameters, reached.statistics
 
 
-def _carried(patient: Patient, batch: Batch, here: Stand, passes: int, purse: Purse) -> Stand:
-    """Climb on some of the kept rows. What all rows say beside them goes over to those that components have become."""
-    model = patient.model
-    whole = patient.reservoir.limit == np.inf and len(batch) == len(patient.reservoir.batch) and not patient.forgets
-    alone = Kept(model, patient.readout, patient.prior, batch, patient.count, None, patient.n_threads)
-    at_reference, before = alone.look(patient.parameters)
-    beside = None if whole else patient.statistics - at_reference
-    moved = here.parameters is not patient.parameters
-    parameters, known, spent = here.parameters, np.eye(model.n_components), 1.0
-    for turn in range(1 if whole else HEIRS):
-        kept = alone
-        if beside is not None and moved:
-            heirs = _heirs(patient, parameters, batch)
-            if turn and np.array_equal(heirs > 0.0, known > 0.0):
+def _watched(patient: Patient, purse: Purse) -> tuple[Any, Any]:
+    """Climb on rows that propose beside what all rows say, watched by others; then on all kept rows, as far as these agreed.
+
+    What all rows say was summed at the reference. In directions in which rows say little, a climb beside that may go
+    astray: it ends where rows that judge score best. Where the second pass gains nothing, the first was enough.
+    """
+    few, judge = (batch[: max(FEW, CLIMBING * patient.enough)] for batch in (patient.proposing, patient.judging))
+    if not len(few) or not len(judge):
+        return patient.parameters, patient.statistics
+    kept, judges, weights = patient.beside(few), patient.on(judge), judge.row_weights
+    first = kept.parameters(patient.statistics)
+    at_first, before = kept.look(first)
+    at_second, score = kept.look(kept.parameters(at_first))
+    purse.pay(3.0 * len(few))
+    best = Reached(first, at_first, before, 0)
+    if score - before > CONTENT:
+        here, made, tries, ended = Reached(kept.parameters(at_first), at_second, score, 2), 2, 2, False
+        known = judges.scores(first)
+        while True:
+            found = judges.scores(here.parameters)
+            purse.pay(0.5 * len(judge))
+            verdict = judged(found, known, weights)
+            if verdict.gain > 0.0:
+                best, known = replace(here, passes=made), found
+            ended = ended or verdict.z < -ASTRAY or made >= CLIMB or not purse.affords(tries * len(few))
+            if ended:
                 break
-            known, kept = heirs, replace(alone, beside=model.recombined(beside, heirs))
-        elif beside is not None:
-            kept = replace(alone, beside=beside)
-        start = kept.look(parameters)[0] if moved else patient.statistics
-        reached = climbed(kept, start, passes, CONTENT)
-        parameters, moved, spent = reached.parameters, True, spent + reached.passes + 1.0
-    purse.pay(spent * len(batch))
-    return Stand(parameters, reached.statistics, reached.score - before)
+            here = climbed(kept, here.statistics, tries, CONTENT)
+            purse.pay(here.passes * len(few))
+            ended, made, tries = here.passes < tries, made + here.passes, 2 * tries
+    if best.passes == 0 and patient.thorough:  # what is read is one pass from the reference anyway
+        return patient.parameters, patient.statistics
+    more = _rows_to_tell(patient)
+    if best.passes and more > len(few) and purse.affords((best.passes + 1.0) * more):
+        kept = patient.beside(patient.reservoir.batch[:more])
+        best = climbed(kept, patient.statistics, best.passes)
+        purse.pay((best.passes + 1.0) * more)
+    return best.parameters, best.statistics
+
+
+def _rows_to_tell(patient: Patient) -> int:
+    """Kept rows that it takes to tell what changes from the reference to where a climb ends.
+
+    What the reference lost by the noise of the rows it was found on, p / rows, times p / kept rows, is what is lost.
+    """
+    p = patient.enough
+    return int(min(p * (p / max(patient.healing.rows, 1)) / PRECISE, len(patient.reservoir.batch)))
 
 
 def _heirs(patient: Patient, parameters: Any, batch: Batch) -> Array:

@@ -304,6 +304,7 @@ def _healed(learner: Learner, settled: State, allowed: float) -> State:
         settings.readout,
         restart if settings.polish and settings.given is None else None,
         learner.half_life is not None,
+        not np.isfinite(allowed),
         learner.n_threads,
     )
     with one_blas_thread():
@@ -326,7 +327,7 @@ def _transported(learner: Learner, settled: State, parameters: Any) -> Base:
     own = settled.reservoir.batch[rows]
     old, new = (model.summarize(one, own, n_threads=learner.n_threads).mean for one in (settled.parameters, parameters))
     count = base.progress.n_eff
-    statistics = corrected(model, base.prior, count, new, base.statistics - old).writable()
+    statistics = corrected(model, base.prior, count, new, base.statistics - old, own.size).writable()
     statistics.from_base[...] = 1.0
     return replace(base, statistics=statistics)
 
@@ -500,7 +501,8 @@ def told_at(
     old, new = (model.summarize(one, kept, n_threads=learner.n_threads).mean for one in (state.parameters, reference))
     beside = moved(state.statistics - old)
     count = learner.count(state.progress)
-    statistics: Any = corrected(model, base.prior if prior is None else prior, count, new, beside).writable()
+    prior = base.prior if prior is None else prior
+    statistics: Any = corrected(model, prior, count, new, beside, kept.size).writable()
     statistics.from_base[...] = state.statistics.from_base
     return statistics
 

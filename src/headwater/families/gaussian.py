@@ -20,7 +20,7 @@ from headwater.families.gaussian_records import (
     MomentStatistics,
     masses,
 )
-from headwater.families.recombining import near, recombined_arrays
+from headwater.families.recombining import near, recombined_arrays, supported
 from headwater.kernels import chain_sweep as chain_kernels
 from headwater.kernels import gaussian as estep_kernels
 from headwater.kernels import gaussian_climb as climb_kernels
@@ -191,20 +191,21 @@ class Gaussian:
         shared = ("second",) if self.covariance_type == "tied" else ()
         return recombined_arrays(statistics, matrix, others, other_matrix, shared)
 
-    def mended(self, prior: GaussianPrior, totals: GaussianStatistics, sound: GaussianStatistics) -> GaussianStatistics:
-        """Return totals in which components that kept rows cannot have made, or hardly, are as these say."""
-        good = (totals.count > 0.5 * sound.count) & (totals.count < 2.0 * sound.count)
-        found, known = (np.atleast_3d(self.belief(prior, one).scale) for one in (totals, sound))
-        if not self.kind.matrix:
-            found, known = (np.eye(one.shape[1]) * one.reshape(len(one), -1)[:, None] for one in (found, known))
-        elif self.covariance_type == "tied":
-            found, known = found.reshape(1, *found.shape[:2]), known.reshape(1, *known.shape[:2])
-        good = good & near(found, known)
-        if good.all():
-            return totals
+    def mended(self, prior: GaussianPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float) -> Any:
+        """Return totals in which components that kept rows cannot have made, or hardly, are as these say.
+
+        Kept rows are a share of all, and `sound` is what they say, scaled up to all.
+        """
+        rows = share * sound.count
+        good = supported(totals.count, sound.count, rows)
+        found, known = self.belief(prior, totals).scale, self.belief(prior, sound).scale
         if self.covariance_type == "tied":  # they share what may be wrong
-            return sound
-        return self.replaced(totals, sound, ~good)
+            good &= near(found[None], known[None], rows.sum(keepdims=True))
+            return totals if good.all() else sound
+        if self.covariance_type == "spherical":
+            found, known, rows = found[:, None], known[:, None], rows * prior.origin.size
+        good &= near(found, known, rows)
+        return totals if good.all() else self.replaced(totals, sound, ~good)
 
     # Priors
 

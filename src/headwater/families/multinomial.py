@@ -134,7 +134,9 @@ class Multinomial:
             ),
         )
 
-    def mended(self, prior: MultinomialPrior, totals: MultinomialStatistics, sound: MultinomialStatistics) -> Any:
+    def mended(
+        self, prior: MultinomialPrior, totals: MultinomialStatistics, sound: MultinomialStatistics, share: float
+    ) -> Any:
         """Return totals in which no count is negative. Those of a word, over all components, are what they were."""
         words, rows = totals.table.held()
         if rows.min(initial=0.0) >= 0.0 and totals.count.min() > 0.0:

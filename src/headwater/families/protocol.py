@@ -45,7 +45,7 @@ class Family(Protocol):
 
     def recombined(self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None) -> Any: ...
 
-    def mended(self, prior: Any, totals: Any, sound: Any) -> Any: ...  # totals that rows could have made
+    def mended(self, prior: Any, totals: Any, sound: Any, share: float) -> Any: ...  # totals that rows could have made
 
     def separation(self, prior: Any, totals: Any, others: Any) -> Array: ...
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from headwater.statistics import Array
 
-APART = 3.0  # times that a covariance may differ, in any direction, from what kept rows say alone
+APART = 3.0  # times that a covariance may differ, in any direction, from what kept rows say alone, beside chance
+FEWEST = 0.7  # root of columns by rows, from which on rows say nothing more about directions
 
 
 def recombined_arrays(
@@ -30,18 +31,36 @@ def recombined_arrays(
     return type(statistics)(**arrays)
 
 
-def near(matrices: Array, known: Array) -> NDArray[np.bool_]:
-    """Return which symmetric matrices (K, d, d) are positive, and not far from others that are: in no direction by a factor."""
-    variances = np.diagonal(known, axis1=1, axis2=2)
-    finite = np.isfinite(matrices).all(axis=(1, 2)) & np.isfinite(known).all(axis=(1, 2))
-    good: NDArray[np.bool_] = np.asarray(finite & (variances > 0.0).all(axis=1))
-    for k in np.flatnonzero(good):
-        units = np.sqrt(variances[k])
-        values, vectors = np.linalg.eigh(known[k] / units / units[:, None])
-        if values[0] <= 0.0:
-            good[k] = False
-            continue
-        white = vectors / np.sqrt(values)
-        ratios = np.linalg.eigvalsh(white.T @ (matrices[k] / units / units[:, None]) @ white)
-        good[k] = ratios[0] > 1.0 / APART and ratios[-1] < APART
-    return good
+def supported(totals: Array, known: Array, rows: Array) -> NDArray[np.bool_]:
+    """Return which counts (K,) are such as the kept rows of each component, which are known, can stand for."""
+    least, most = 0.5 * known, 2.0 * known
+    chance = 4.0 * known / np.sqrt(np.maximum(rows, 1.0))
+    return np.asarray((totals > np.maximum(least - chance, 0.0)) & (totals < most + chance))
+
+
+def near(matrices: Array, known: Array, rows: Array) -> NDArray[np.bool_]:
+    """Return which symmetric matrices (K, d, d) are positive, and not far from what so many kept rows (K,) say: in no direction.
+
+    Diagonals (K, d) stand for matrices. How far is chance depends on the rows: eigenvalues of a sample spread by
+    ((1 + q) / (1 - q))^2 with q^2 = d / rows (Marchenko and Pastur 1967).
+    """
+    width = matrices.shape[1]
+    spread = np.minimum(np.sqrt(width / np.maximum(rows, 1.0)), FEWEST)
+    bound = APART * ((1.0 + spread) / (1.0 - spread)) ** 2
+    diagonal = matrices.ndim == 2
+    axes = tuple(range(1, matrices.ndim))
+    variances = known if diagonal else np.diagonal(known, axis1=1, axis2=2)
+    good = np.isfinite(matrices).all(axis=axes) & np.isfinite(known).all(axis=axes) & (variances > 0.0).all(axis=1)
+    at = np.flatnonzero(good)
+    if diagonal:
+        ratios = matrices[at] / known[at]
+    else:
+        units = np.sqrt(variances[at])
+        units = units[:, :, None] * units[:, None, :]
+        values, vectors = np.linalg.eigh(known[at] / units)
+        sound = values[:, 0] > 0.0
+        good[at[~sound]] = False
+        at, white = at[sound], (vectors / np.sqrt(np.maximum(values, 1e-300))[:, None, :])[sound]
+        ratios = np.linalg.eigvalsh(np.swapaxes(white, 1, 2) @ (matrices[at] / units[sound]) @ white)
+    good[at] = (ratios.min(axis=1, initial=np.inf) > 1.0 / bound[at]) & (ratios.max(axis=1, initial=0.0) < bound[at])
+    return np.asarray(good)

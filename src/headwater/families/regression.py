@@ -12,7 +12,7 @@ from headwater.families import soundness
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_geometry import Geometry
 from headwater.families.gaussian_records import GaussianStatistics
-from headwater.families.recombining import near
+from headwater.families.recombining import near, supported
 from headwater.families.regression_belief import belief, contrast, divergence, log_prior, moments
 from headwater.families.regression_records import RegressionBelief, RegressionParameters, RegressionPrior
 from headwater.kernels.mixture import READOUTS
@@ -118,10 +118,11 @@ class Regression:
         """Return matrix @ statistics + other_matrix @ others, over the components."""
         return self.moments.recombined(statistics, matrix, others, other_matrix)
 
-    def mended(self, prior: RegressionPrior, totals: GaussianStatistics, sound: GaussianStatistics) -> GaussianStatistics:
+    def mended(self, prior: RegressionPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float) -> Any:
         """Return totals in which components that kept rows cannot have made, or hardly, are as these say."""
-        good = (totals.count > 0.5 * sound.count) & (totals.count < 2.0 * sound.count)
-        good &= near(*(prior.information + moments(one, self.intercept) for one in (totals, sound)))
+        rows = share * sound.count
+        good = supported(totals.count, sound.count, rows)
+        good &= near(*(prior.information + moments(one, self.intercept) for one in (totals, sound)), rows)
         return totals if good.all() else self.moments.replaced(totals, sound, ~good)
 
     # Priors

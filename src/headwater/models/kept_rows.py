@@ -48,7 +48,7 @@ class Kept:
         summary = self.model.summarize(parameters, self.batch, n_threads=self.n_threads)
         found: Any = summary.mean
         if self.beside is not None:
-            found = corrected(self.model, self.prior, self.count, found, self.beside)
+            found = corrected(self.model, self.prior, self.count, found, self.beside, summary.size)
         return found, summary.score / summary.size
 
     def scores(self, parameters: Any) -> Array:
@@ -66,9 +66,10 @@ class Reached:
     passes: int
 
 
-def corrected(model: Mixture, prior: Any, count: float, kept: Any, beside: Any) -> Any:
-    """Return what kept rows say and what all others do beside them, where the sum is something that rows can say."""
-    return model.mended(prior, (kept + beside).scaled(count), kept.scaled(count)).scaled(1.0 / count)
+def corrected(model: Mixture, prior: Any, count: float, kept: Any, beside: Any, rows: float) -> Any:
+    """Return what kept rows, so many, say and what all others do beside them, where the sum is something that rows can say."""
+    totals, sound = (kept + beside).scaled(count), kept.scaled(count)
+    return model.mended(prior, totals, sound, min(rows / count, 1.0)).scaled(1.0 / count)
 
 
 def climbed(kept: Kept, statistics: Any, passes: int, tol: float = 0.0) -> Reached:

@@ -206,9 +206,9 @@ class Mixture:
         """Return matrix @ statistics + other_matrix @ others, over the components: they are merged, split or replaced."""
         return self.family.recombined(statistics, matrix, others, other_matrix)
 
-    def mended(self, prior: MixturePrior, totals: Any, sound: Any) -> Any:
+    def mended(self, prior: MixturePrior, totals: Any, sound: Any, share: float) -> Any:
         """Return totals that rows could have made; what they could not comes from others that they did."""
-        return self.family.mended(prior.components, totals, sound)
+        return self.family.mended(prior.components, totals, sound, share)
 
     def looked_at(self, parameters: MixtureParameters, batch: Batch, n_threads: int | None = None) -> tuple[Array, Array]:
         """Return responsibilities (n, K) and scores of rows."""
