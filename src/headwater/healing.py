@@ -28,11 +28,13 @@ RIVALS = 3  # moves that are tried at once
 ROUNDS = 6
 PASSES = 8  # of every contender in a round
 SURE = 2.5  # standard errors by which a contender must be better
+LIKELY = 1.0  # and if all that is known came from other rows
 SURPRISE = 0.02  # nats a row that new rows score less than kept ones did
 SURPRISED = 5.0  # and standard errors
 OPTIMISM = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
-CLIMB = 100  # passes, at most
+CLIMB = 60  # passes, at most
 CONTENT = 1e-5  # nats a row that a pass gains
+SLOW = 15  # passes, from which on a climb may be one that leads nowhere
 ASTRAY = 2.0  # standard errors by which rows that judge say so
 START = 100  # passes that a new start costs
 ALIKE = 0.9  # correlation of responsibilities, for what all rows say of a component to be worth something to its heir
@@ -62,7 +64,9 @@ class Healing:
     moves : int
         Moves that were made.
     doubt : bool
-        Whether rows came as a surprise, and no new start was tried since.
+        Whether rows came as a surprise, or a climb had no end, and no new start was tried since.
+    content : bool
+        Whether a contest on as many rows as are ever kept found nothing better: another one would not, either.
     contested : int
         Rows seen at the last contest; 0 if there was none.
     gain, z : float
@@ -80,6 +84,7 @@ class Healing:
     spent: float = 0.0
     moves: int = 0
     doubt: bool = False
+    content: bool = False
     contested: int = 0
     gain: float = 0.0
     z: float = 0.0
@@ -211,7 +216,8 @@ def healed(patient: Patient, allowed: float = np.inf) -> tuple[Any, Any, Healing
     purse = Purse(allowed)
     healing = replace(patient.healing, contested=patient.rows, gain=0.0, z=0.0, chosen="stream")
     landed, healing = _contested(patient, healing, purse)
-    parameters, statistics = _climbed(patient, landed, purse)
+    parameters, statistics, slow = _climbed(patient, landed, purse)
+    healing = replace(healing, doubt=healing.doubt or slow)
     judges = patient.judging[: max(FEW, JUDGING * patient.enough)]
     scores = patient.model.log_likelihood(parameters, judges, patient.n_threads)
     purse.pay(0.5 * len(judges))
@@ -222,7 +228,12 @@ def healed(patient: Patient, allowed: float = np.inf) -> tuple[Any, Any, Healing
 
 def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reached | None, Healing]:
     """Propose, climb and judge until nothing is better; return where that led, or None if the stream is as good."""
-    times = 1 if np.isfinite(purse.allowed) else THOROUGH
+    surprised = healing.doubt or patient.healing.surprise > 0.0
+    if healing.content and not surprised:
+        return None, healing
+    full = bool(np.isfinite(patient.reservoir.limit))
+    thorough = patient.thorough or (full and purse.affords(6.0 * THOROUGH * max(FEW, PROPOSING * patient.enough)))
+    times = THOROUGH if thorough else 1
     propose = patient.proposing[: times * max(FEW, PROPOSING * patient.enough)]
     judge = patient.judging[: times * max(FEW, JUDGING * patient.enough)]
     k = patient.model.n_components
@@ -230,20 +241,22 @@ def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reache
         return None, healing
     kept, weights = patient.on(propose), judge.row_weights
     rng = np.random.default_rng(np.random.SeedSequence((patient.key, patient.rows)))
-    surprised = healing.doubt or patient.healing.surprise > 0.0
     healing = replace(healing, doubt=surprised)
     standing = climbed(kept, kept.look(patient.parameters)[0], 1)  # by this readout
     purse.pay(2.0 * len(propose))
     landed: Reached | None = None
-    if surprised and patient.restart is not None and not patient.named and purse.affords(START * len(propose)):
+    strange = patient.healing.surprise > 0.0
+    worthwhile = strange or (surprised and thorough)  # few rows of the same kind find no better start than the warm-up did
+    if worthwhile and patient.restart is not None and not patient.named and purse.affords(START * len(propose)):
         standing = climbed(kept, standing.statistics, 2 * PASSES)
         start = patient.restart(propose, patient.rows)
         fresh = patient.model.brought(patient.prior, start.prior, start.summary.mean)
         anew = climbed(kept, fresh, PASSES)
         purse.pay(START * len(propose))
-        verdict = judged(patient.on(judge).scores(anew.parameters), patient.on(judge).scores(standing.parameters), weights)
-        healing = replace(healing, doubt=False, gain=verdict.gain, z=verdict.z)
-        if verdict.z > 1.0:
+        judges = patient.on(judge)
+        verdict = judged(judges.scores(anew.parameters), judges.scores(standing.parameters), weights)
+        healing = replace(healing, doubt=not thorough, gain=verdict.gain, z=verdict.z)
+        if verdict.z > (LIKELY if strange else SURE):
             standing = landed = anew
             healing = replace(healing, chosen="restart", moves=healing.moves + 1)
     for _ in range(2 * k if surprised else ROUNDS):
@@ -256,7 +269,8 @@ def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reache
             break
         standing = landed = found
         healing = replace(healing, chosen="move" if healing.chosen == "stream" else healing.chosen, moves=healing.moves + 1)
-    return landed, healing
+    content = thorough and full and landed is None and not patient.forgets
+    return landed, replace(healing, content=content)
 
 
 def _round(
@@ -313,22 +327,20 @@ def _promising(patient: Patient, kept: Kept, standing: Reached, rng: np.random.G
     return chosen
 
 
-def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[Any, Any]:
-    """Climb on kept rows beside what all rows say; return parameters, and what all rows say at them."""
+def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[Any, Any, bool]:
+    """Climb on kept rows beside what all rows say; return parameters, what all rows say at them, and whether it had no end."""
+    if landed is None and patient.forgets:  # parameters follow the statistics at every batch
+        return patient.parameters, patient.statistics, False
     if landed is not None:
-        parameters, statistics = _settled_in(patient, landed, purse)
-    elif patient.forgets:  # parameters follow the statistics at every batch
-        return patient.parameters, patient.statistics
-    elif patient.whole:
-        parameters, statistics = _risen(patient, purse)
+        reached = _settled_in(patient, landed, purse)
     else:
-        parameters, statistics = _watched(patient, purse)
-    statistics = statistics.writable()
+        reached = _risen(patient, purse) if patient.whole else _watched(patient, purse)
+    statistics = reached.statistics.writable()
     statistics.from_base[...] = patient.statistics.from_base
-    return parameters, statistics
+    return reached.parameters, statistics, landed is None and reached.passes >= SLOW
 
 
-def _settled_in(patient: Patient, landed: Reached, purse: Purse) -> tuple[Any, Any]:
+def _settled_in(patient: Patient, landed: Reached, purse: Purse) -> Reached:
     """Climb from where a move led; what all rows say beside those that are kept goes over to heirs of components."""
     everyone = patient.reservoir.batch
     kept = patient.beside(everyone)
@@ -337,27 +349,28 @@ def _settled_in(patient: Patient, landed: Reached, purse: Purse) -> tuple[Any, A
     passes = max(2, min(CLIMB, purse.passes(len(everyone))))
     reached = climbed(kept, kept.look(landed.parameters)[0], passes, CONTENT)
     purse.pay((reached.passes + 2.0) * len(everyone))
-    return reached.parameters, reached.statistics
+    return reached
 
 
-def _risen(patient: Patient, purse: Purse) -> tuple[Any, Any]:
+def _risen(patient: Patient, purse: Purse) -> Reached:
     """Climb on all rows, which are all kept: that is batch EM. As long as it pays, for later rows start from here."""
     kept = patient.beside(patient.reservoir.batch)
     passes = max(2, min(CLIMB, purse.passes(len(kept.batch))))
     reached = climbed(kept, patient.statistics, passes, CONTENT)
     purse.pay(reached.passes * len(kept.batch))
-    return reached.parameters, reached.statistics
+    return reached
 
 
-def _watched(patient: Patient, purse: Purse) -> tuple[Any, Any]:
+def _watched(patient: Patient, purse: Purse) -> Reached:
     """Climb on rows that propose beside what all rows say, watched by others; then on all kept rows, as far as these agreed.
 
     What all rows say was summed at the reference. In directions in which rows say little, a climb beside that may go
     astray: it ends where rows that judge score best. Where the second pass gains nothing, the first was enough.
     """
     few, judge = (batch[: max(FEW, CLIMBING * patient.enough)] for batch in (patient.proposing, patient.judging))
+    stay = Reached(patient.parameters, patient.statistics, np.nan, 0)
     if not len(few) or not len(judge):
-        return patient.parameters, patient.statistics
+        return stay
     kept, judges, weights = patient.beside(few), patient.on(judge), judge.row_weights
     first = kept.parameters(patient.statistics)
     at_first, before = kept.look(first)
@@ -380,13 +393,13 @@ def _watched(patient: Patient, purse: Purse) -> tuple[Any, Any]:
             purse.pay(here.passes * len(few))
             ended, made, tries = here.passes < tries, made + here.passes, 2 * tries
     if best.passes == 0 and patient.thorough:  # what is read is one pass from the reference anyway
-        return patient.parameters, patient.statistics
+        return stay
     more = _rows_to_tell(patient)
     if best.passes and more > len(few) and purse.affords((best.passes + 1.0) * more):
         kept = patient.beside(patient.reservoir.batch[:more])
         best = climbed(kept, patient.statistics, best.passes)
         purse.pay((best.passes + 1.0) * more)
-    return best.parameters, best.statistics
+    return best
 
 
 def _rows_to_tell(patient: Patient) -> int:

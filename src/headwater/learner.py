@@ -111,6 +111,12 @@ class Learner:
     def batch_rows(self) -> int:
         return self.algorithm.batch_rows(self.model.n_components, self.model.rows_to_learn(self.width))
 
+    def fold_rows(self, state: State) -> int:
+        """Rows of the next batch: where parameters stand still anyway, batches grow with the stream, by which they cost less."""
+        if not self.holds(state):
+            return self.batch_rows
+        return self.batch_rows * int(np.clip(state.progress.rows_seen // (32 * self.batch_rows), 1, BLOCKS))
+
     def block_rows(self, progress: Progress) -> int:
         """Rows of the next batch, where rows hang together: they may grow with the stream, by which they cost less."""
         if not self.algorithm.grows:
@@ -150,7 +156,7 @@ def advance(
         if len(state.parts) != (learner.parts if learner.parts > 1 else 0):
             state = _dealt(learner, state)
         chained = learner.model.chained
-        full = state.pending is not None and state.pending.rows >= learner.batch_rows
+        full = state.pending is not None and state.pending.rows >= learner.fold_rows(state)
         if full or (learner.sweeps and state.waiting):  # the algorithm was another before
             state = replace(settle(learner, state), carry=_now(learner, state) if chained else None)
         if state.healing is not None and not learner.kept_rows:
@@ -660,14 +666,15 @@ def _fold_batches(learner: Learner, state: State, batch: Batch, scores: Array) -
         state = replace(state, pending=replace(state.pending, statistics=state.pending.statistics.writable()))
     while at < len(batch):
         pending = state.pending
-        room = learner.batch_rows - (pending.rows if pending else 0)
+        rows = learner.fold_rows(state)
+        room = rows - (pending.rows if pending else 0)
         part = batch[at : at + room]
         summary = learner.model.summarize(
             state.parameters, part, pending, scores[at : at + room], learner.n_threads,
             learner.drawing(state, pending.rows if pending else 0),
         )  # fmt: skip
         total += summary.score - (pending.score if pending else 0.0)
-        full = summary.rows == learner.batch_rows
+        full = summary.rows == rows
         state = fold(learner, state, summary) if full else replace(state, pending=summary)
         at += len(part)
     return state, total
