@@ -1071,7 +1071,7 @@ def test_repr_of_many_columns_and_components():
     frame = pd.DataFrame(X, columns=[f"column{index}" for index in range(6)])
     lines = repr(hw.GaussianMixture(10, random_state=0).partial_fit(frame)).splitlines()
     assert "column3" in lines[2] and "column4" not in lines[2] and "..." in lines[2]
-    assert len(lines) == 3 + 8 + 1 and lines[-1].split()[0] == "..."
+    assert len(lines) == 3 + 8 + 2 and lines[-2].split()[0] == "..." and lines[-1].endswith("findings in health_")
 
 
 def test_html():

@@ -57,7 +57,7 @@ def test_kept_rows_tell_all_if_all_are_kept(begun):
     rows, labels = drawn(600, 1)
     other, _ = parameters_of(model, prior, rows[:300], labels[:300])
     at_reference, at_other = (model.summarize(one, Batch(rows)).mean for one in (reference, other))
-    told = corrected(model, prior, 600.0, at_other, at_reference - model.summarize(reference, Batch(rows)).mean)
+    told = corrected(model, prior, 600.0, at_other, at_reference - model.summarize(reference, Batch(rows)).mean, 600)
     for name in ("count", "first", "second"):
         np.testing.assert_allclose(getattr(told, name), getattr(at_other, name), rtol=1e-12, atol=1e-12)
 
@@ -70,7 +70,7 @@ def test_kept_rows_tell_the_difference_better_than_the_whole(begun):
     exact, before = (model.summarize(one, Batch(rows)).mean for one in (near, reference))
     kept = Batch(rows[::40])
     at_near, at_reference = (model.summarize(one, kept).mean for one in (near, reference))
-    told = corrected(model, prior, 40_000.0, at_near, before - at_reference)
+    told = corrected(model, prior, 40_000.0, at_near, before - at_reference, 1000)
 
     def off(statistics):
         return np.abs(statistics.second - exact.second).max()
@@ -83,7 +83,7 @@ def test_what_no_rows_could_say_is_mended(begun):
     kept = model.summarize(reference, Batch(drawn(400, 3)[0])).mean
     wrong = kept.zeros_like().writable()
     wrong.second[1] -= 10.0 * kept.second[1]
-    told = corrected(model, prior, 400.0, kept, wrong)
+    told = corrected(model, prior, 400.0, kept, wrong, 400)
     np.testing.assert_allclose(told.second, kept.second, rtol=1e-12)
     assert np.isfinite(model.log_likelihood(model.readout("mode", prior, told, 400.0), Batch(drawn(10)[0]))).all()
 
@@ -94,7 +94,7 @@ def test_counts_that_are_mended_keep_those_of_each_word():
     start = model.start(Batch(rows), 0, StartSettings())
     kept = model.summarize(start.parameters, Batch(rows)).mean
     move = model.recombined(kept, np.array([[-3.0, 0.0], [3.0, 0.0]]))
-    told = corrected(model, start.prior, 60.0, kept, move)
+    told = corrected(model, start.prior, 60.0, kept, move, 60)
     words = np.asarray(told.table)
     assert (words >= 0.0).all()
     np.testing.assert_allclose(words.sum(axis=1), np.asarray(kept.table).sum(axis=1), rtol=1e-12)

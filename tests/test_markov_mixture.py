@@ -412,7 +412,7 @@ def test_some_labels_name_the_chains():
 
 @pytest.mark.parametrize("algorithm", ADDING)
 def test_merging_branches_adds_their_counts(algorithm):
-    base = mixture(algorithm).partial_fit(SEQUENCES[:100])
+    base = mixture(algorithm, reservoir=0).partial_fit(SEQUENCES[:100])
     parts = [base.branch().partial_fit(SEQUENCES[100 + part :: 3]) for part in range(3)]
     merged = hw.merge(parts)
 

@@ -80,7 +80,7 @@ def test_without_raw_rows(name, tmp_path):
 
 
 def test_files_of_before_are_read():
-    model = hw.GaussianMixture(2, warm_up=50, random_state=0).partial_fit(X)
+    model = hw.GaussianMixture(2, warm_up=50, reservoir=0, random_state=0).partial_fit(X)
     header, arrays = saving.packed(model)
     assert header["state"].pop("reservoir") is None
     again = saving.from_bytes(container.to_bytes(header, arrays))

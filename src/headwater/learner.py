@@ -33,6 +33,7 @@ PART_KEYS = 0x1F3D5B79A2C4E687
 RESERVOIR_ROWS = 20_000
 RESERVOIR_TIMES = 80  # what moves every parameter
 RESERVOIR_BYTES = 2**26
+HEALED_BYTES = 2**24  # of parameters, beyond which nothing is moved: moves hold several copies of them
 LATER = 2.0  # times the rows seen to wait for after a healing; after the warm-up, as many as it had
 GROWN = 1.1  # times the rows of the last healing, after which a model that is read has healed again
 
@@ -100,8 +101,11 @@ class Learner:
             return 0
         if self.reservoir is not None:
             return self.reservoir
-        wanted = max(RESERVOIR_ROWS, RESERVOIR_TIMES * self.model.rows_to_learn(self.width))
-        return min(wanted, RESERVOIR_BYTES // self.model.row_bytes(self.width))
+        enough = self.model.rows_to_learn(self.width)
+        room = RESERVOIR_BYTES // self.model.row_bytes(self.width)
+        if room < enough or 8 * self.model.n_parameters(self.width) > HEALED_BYTES:  # rows that fit say next to nothing
+            return 0
+        return min(max(RESERVOIR_ROWS, RESERVOIR_TIMES * enough), room)
 
     def holds(self, state: State) -> bool:
         """Whether the parameters of the E-step stand still until the stream heals."""
@@ -112,7 +116,7 @@ class Learner:
         return self.algorithm.batch_rows(self.model.n_components, self.model.rows_to_learn(self.width))
 
     def fold_rows(self, state: State) -> int:
-        """Rows of the next batch: where parameters stand still anyway, batches grow with the stream, by which they cost less."""
+        """Rows of the next batch: while parameters stand still they grow with the stream, by which they cost less."""
         if not self.holds(state):
             return self.batch_rows
         return self.batch_rows * int(np.clip(state.progress.rows_seen // (32 * self.batch_rows), 1, BLOCKS))
@@ -495,16 +499,23 @@ def _at_one_reference(learner: Learner, settled: list[State]) -> list[State]:
 
 
 def told_at(
-    learner: Learner, state: State, reference: Any, prior: Any = None, moved: Callable[[Any], Any] = lambda rest: rest
+    learner: Learner,
+    state: State,
+    reference: Any,
+    prior: Any = None,
+    moved: Callable[[Any], Any] = lambda rest: rest,
+    renamed: Reservoir | None = None,
 ) -> Any:
     """Return the statistics that a state would have at other parameters, by the rows it keeps.
 
-    What all rows say beside those that are kept is `moved` to the components, and the prior, of the reference.
+    What all rows say beside those that are kept is `moved` to the components, and the prior, of the reference; `renamed` are
+    these with labels that name its components.
     """
     model, base = cast(Mixture, learner.model), state.base
     assert state.reservoir is not None and state.statistics is not None and base is not None
     kept = state.reservoir.batch
-    old, new = (model.summarize(one, kept, n_threads=learner.n_threads).mean for one in (state.parameters, reference))
+    old = model.summarize(state.parameters, kept, n_threads=learner.n_threads).mean
+    new = model.summarize(reference, kept if renamed is None else renamed.batch, n_threads=learner.n_threads).mean
     beside = moved(state.statistics - old)
     count = learner.count(state.progress)
     prior = base.prior if prior is None else prior

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.learner import Learner, advance, combine, gathered_healing, plain, rebased, refreshed, settle, told_at
+from headwater.reservoir import relabelled
 from headwater.state import Progress, State, fingerprint
 from headwater.statistics import Array
 
@@ -205,6 +206,7 @@ def _added(
     statistics, averages = [settled[0].statistics], [settled[0].average]
     matches = []
     heals = all(state.reservoir is not None and len(state.reservoir) for state in settled)
+    reservoirs: list[Any] = [state.reservoir for state in settled]
     common = min(state.progress.n_eff for state in settled)  # as if all had seen the same number of rows
     for (indices, _), state in zip(merged[1:], settled[1:], strict=True):
         brought = model.brought(prior, state.base.prior, state.statistics)
@@ -218,7 +220,9 @@ def _added(
             def moved(rest: Any, own: Any = state.base.prior, order: Any = components) -> Any:
                 return model.permuted(model.brought(prior, own, rest), order)
 
-            statistics[-1] = told_at(learner, state, first.parameters, prior, moved)
+            renamed = relabelled(state.reservoir, np.argsort(components))
+            statistics[-1] = told_at(learner, state, first.parameters, prior, moved, renamed)
+            reservoirs[len(matches)] = renamed
         if state.average is not None:
             averages.append(model.permuted(model.brought(prior, state.base.prior, state.average), components))
     n_eff = sum(state.progress.n_eff for state in settled)
@@ -244,7 +248,8 @@ def _added(
     others = tuple(name for one in settled[1:] for name in (*one.base.ancestors, one.base.lineage))
     whole = rebased(state, others)
     if heals:
-        return gathered_healing(learner, whole, settled, shared=False), tuple(matches), repaired
+        told = [replace(state, reservoir=kept) for state, kept in zip(settled, reservoirs, strict=True)]
+        return gathered_healing(learner, whole, told, shared=False), tuple(matches), repaired
     return refreshed(learner, plain(learner, whole)), tuple(matches), repaired
 
 

@@ -267,6 +267,13 @@ def widened(reservoir: Reservoir, width: int) -> Reservoir:
     return _fitted(reservoir.settled, replace(settled, batch=replace(settled.batch, X=X.widened(max(width, X.width)))))
 
 
+def relabelled(reservoir: Reservoir, names: NDArray[np.int64]) -> Reservoir:
+    """Return the reservoir with other names of labels: `names[label]` where there is one."""
+    sample = reservoir.rows
+    labels = np.where(sample.batch.labels >= 0, names[sample.batch.labels], -1)
+    return replace(reservoir.settled, sample=replace(sample, batch=replace(sample.batch, labels=labels)))
+
+
 def _like(reservoir: Reservoir, X: Any) -> Reservoir:
     """The reservoir with rows that are sparse, and as wide, if those to come are: whether or not any of them is kept."""
     if reservoir.sample is None:

@@ -134,9 +134,7 @@ class Multinomial:
             ),
         )
 
-    def mended(
-        self, prior: MultinomialPrior, totals: MultinomialStatistics, sound: MultinomialStatistics, share: float
-    ) -> Any:
+    def mended(self, prior: MultinomialPrior, totals: MultinomialStatistics, sound: MultinomialStatistics, share: float) -> Any:
         """Return totals in which no count is negative. Those of a word, over all components, are what they were."""
         words, rows = totals.table.held()
         if rows.min(initial=0.0) >= 0.0 and totals.count.min() > 0.0:

@@ -39,7 +39,7 @@ def supported(totals: Array, known: Array, rows: Array) -> NDArray[np.bool_]:
 
 
 def near(matrices: Array, known: Array, rows: Array) -> NDArray[np.bool_]:
-    """Return which symmetric matrices (K, d, d) are positive, and not far from what so many kept rows (K,) say: in no direction.
+    """Return which symmetric matrices (K, d, d) are positive, and in no direction far from what so many kept rows (K,) say.
 
     Diagonals (K, d) stand for matrices. How far is chance depends on the rows: eigenvalues of a sample spread by
     ((1 + q) / (1 - q))^2 with q^2 = d / rows (Marchenko and Pastur 1967).
