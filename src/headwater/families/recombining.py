@@ -50,7 +50,8 @@ def near(matrices: Array, known: Array, rows: Array) -> NDArray[np.bool_]:
     diagonal = matrices.ndim == 2
     axes = tuple(range(1, matrices.ndim))
     variances = known if diagonal else np.diagonal(known, axis1=1, axis2=2)
-    good = np.isfinite(matrices).all(axis=axes) & np.isfinite(known).all(axis=axes) & (variances > 0.0).all(axis=1)
+    finite = np.isfinite(matrices).all(axis=axes) & np.isfinite(known).all(axis=axes)
+    good: NDArray[np.bool_] = np.asarray(finite & (variances > 0.0).all(axis=1))
     at = np.flatnonzero(good)
     if diagonal:
         ratios = matrices[at] / known[at]
@@ -63,4 +64,4 @@ def near(matrices: Array, known: Array, rows: Array) -> NDArray[np.bool_]:
         at, white = at[sound], (vectors / np.sqrt(np.maximum(values, 1e-300))[:, None, :])[sound]
         ratios = np.linalg.eigvalsh(np.swapaxes(white, 1, 2) @ (matrices[at] / units[sound]) @ white)
     good[at] = (ratios.min(axis=1, initial=np.inf) > 1.0 / bound[at]) & (ratios.max(axis=1, initial=0.0) < bound[at])
-    return np.asarray(good)
+    return good

@@ -122,7 +122,8 @@ class Regression:
         """Return totals in which components that kept rows cannot have made, or hardly, are as these say."""
         rows = share * sound.count
         good = supported(totals.count, sound.count, rows)
-        good &= near(*(prior.information + moments(one, self.intercept) for one in (totals, sound)), rows)
+        found, known = (prior.information + moments(one, self.intercept) for one in (totals, sound))
+        good &= near(found, known, rows)
         return totals if good.all() else self.moments.replaced(totals, sound, ~good)
 
     # Priors
