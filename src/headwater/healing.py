@@ -34,7 +34,8 @@ SURPRISED = 5.0  # and standard errors
 OPTIMISM = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
 CLIMB = 60  # passes, at most
 CONTENT = 1e-5  # nats a row that a pass gains
-SLOW = 15  # passes, from which on a climb may be one that leads nowhere
+PATIENCE = 1e-3  # and as a part of what noise costs, on the way
+SLOW = 15  # passes over all rows, from which on a climb may be one that leads nowhere
 ASTRAY = 2.0  # standard errors by which rows that judge say so
 START = 100  # passes that a new start costs
 ALIKE = 0.9  # correlation of responsibilities, for what all rows say of a component to be worth something to its heir
@@ -161,6 +162,11 @@ class Patient:
         """Whether all rows are kept, and count alike."""
         return bool(self.reservoir.limit == np.inf) and not self.forgets
 
+    @property
+    def content(self) -> float:
+        """Nats a row that a pass has to gain: little, beside what the noise of the rows costs, p / 2 rows."""
+        return CONTENT if self.thorough else max(CONTENT, PATIENCE * self.enough / max(self.rows, 1))
+
     def beside(self, batch: Batch) -> Kept:
         """Climbs on some kept rows, beside what all rows say, if these are not all."""
         alone = Kept(self.model, self.readout, self.prior, batch, self.count, None, self.n_threads)
@@ -228,10 +234,12 @@ def healed(patient: Patient, allowed: float = np.inf) -> tuple[Any, Any, Healing
 
 def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reached | None, Healing]:
     """Propose, climb and judge until nothing is better; return where that led, or None if the stream is as good."""
-    surprised = healing.doubt or patient.healing.surprise > 0.0
-    if healing.content and not surprised:
-        return None, healing
+    before = patient.healing
+    surprised = healing.doubt or before.surprise > 0.0
     full = bool(np.isfinite(patient.reservoir.limit))
+    hopeless = healing.content or (before.contested > 0 and before.z == 0.0 and not full and not patient.thorough)
+    if hopeless and not surprised:
+        return None, healing
     thorough = patient.thorough or (full and purse.affords(6.0 * THOROUGH * max(FEW, PROPOSING * patient.enough)))
     times = THOROUGH if thorough else 1
     propose = patient.proposing[: times * max(FEW, PROPOSING * patient.enough)]
@@ -245,7 +253,7 @@ def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reache
     standing = climbed(kept, kept.look(patient.parameters)[0], 1)  # by this readout
     purse.pay(2.0 * len(propose))
     landed: Reached | None = None
-    strange = patient.healing.surprise > 0.0
+    strange = before.surprise > 0.0
     worthwhile = strange or (surprised and thorough)  # few rows of the same kind find no better start than the warm-up did
     if worthwhile and patient.restart is not None and not patient.named and purse.affords(START * len(propose)):
         standing = climbed(kept, standing.statistics, 2 * PASSES)
@@ -337,7 +345,7 @@ def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[An
         reached = _risen(patient, purse) if patient.whole else _watched(patient, purse)
     statistics = reached.statistics.writable()
     statistics.from_base[...] = patient.statistics.from_base
-    return reached.parameters, statistics, landed is None and reached.passes >= SLOW
+    return reached.parameters, statistics, landed is None and patient.whole and reached.passes >= SLOW
 
 
 def _settled_in(patient: Patient, landed: Reached, purse: Purse) -> Reached:
@@ -356,7 +364,7 @@ def _risen(patient: Patient, purse: Purse) -> Reached:
     """Climb on all rows, which are all kept: that is batch EM. As long as it pays, for later rows start from here."""
     kept = patient.beside(patient.reservoir.batch)
     passes = max(2, min(CLIMB, purse.passes(len(kept.batch))))
-    reached = climbed(kept, patient.statistics, passes, CONTENT)
+    reached = climbed(kept, patient.statistics, passes, patient.content)
     purse.pay(reached.passes * len(kept.batch))
     return reached
 
@@ -377,7 +385,7 @@ def _watched(patient: Patient, purse: Purse) -> Reached:
     at_second, score = kept.look(kept.parameters(at_first))
     purse.pay(3.0 * len(few))
     best = Reached(first, at_first, before, 0)
-    if score - before > CONTENT:
+    if score - before > patient.content:
         here, made, tries, ended = Reached(kept.parameters(at_first), at_second, score, 2), 2, 2, False
         known = judges.scores(first)
         while True:
@@ -389,7 +397,7 @@ def _watched(patient: Patient, purse: Purse) -> Reached:
             ended = ended or verdict.z < -ASTRAY or made >= CLIMB or not purse.affords(tries * len(few))
             if ended:
                 break
-            here = climbed(kept, here.statistics, tries, CONTENT)
+            here = climbed(kept, here.statistics, tries, patient.content)
             purse.pay(here.passes * len(few))
             ended, made, tries = here.passes < tries, made + here.passes, 2 * tries
     if best.passes == 0 and patient.thorough:  # what is read is one pass from the reference anyway

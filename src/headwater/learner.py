@@ -35,6 +35,7 @@ RESERVOIR_TIMES = 80  # what moves every parameter
 RESERVOIR_BYTES = 2**26
 HEALED_BYTES = 2**24  # of parameters, beyond which nothing is moved: moves hold several copies of them
 LATER = 2.0  # times the rows seen to wait for after a healing; after the warm-up, as many as it had
+MUCH_LATER = 7.0  # and where there is nothing more to be found
 GROWN = 1.1  # times the rows of the last healing, after which a model that is read has healed again
 
 
@@ -250,7 +251,8 @@ def _scheduled(learner: Learner, state: State) -> State:
     """Return the state with the rows at which it heals next: twice as many, or after a half-life; at the end of a batch."""
     assert state.base is not None and state.healing is not None
     seen, first = state.rows, state.base.progress.rows_seen
-    ahead = max(int(LATER * seen) if state.healing.contested else seen, learner.batch_rows)
+    times = MUCH_LATER if state.healing.content else LATER if state.healing.contested else 1.0
+    ahead = max(int(times * seen), learner.batch_rows)
     if learner.half_life is not None:
         ahead = min(ahead, max(int(learner.half_life), learner.batch_rows))
     batches = -(-(seen + ahead - first) // learner.batch_rows)

@@ -345,7 +345,7 @@ def _lowered(limit: float, ranks: Array, capacity: int) -> float:
 def _order(sample: Sample, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """The rows by their ranks; of the same rank by their places, and of the same place by what they are."""
     ranks = sample.ranks[rows]
-    order = rows[np.argsort(ranks, kind="stable")]  # most are in their order already, which a stable sort makes use of
+    order = rows[np.argsort(ranks)]
     ranks = sample.ranks[order]
     if (ranks[1:] == ranks[:-1]).any():
         order = rows[np.lexsort((_digests(sample.batch[rows]), sample.places[rows], sample.ranks[rows]))]
