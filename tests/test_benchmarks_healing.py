@@ -128,9 +128,13 @@ def test_the_reference_is_better_on_the_rows_learned(task):
 def test_peers_are_kept_for_the_rows_they_were_found_on(task, peers, tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(healing_peers, "find", lambda task: asked.append(task) or peers)
+    monkeypatch.setattr(healing_peers, "restarted", lambda task, state: (None, 2.0 * peers.restarts[0].seconds))
     assert peers_of(task, tmp_path) == peers
-    assert peers_of(task, tmp_path) == peers
+    again = peers_of(task, tmp_path)
     assert len(asked) == 1
+    assert again.seconds(3) == pytest.approx(2.0 * peers.seconds(3))  # a slower minute
+    assert [each.bound for each in again.restarts] == [each.bound for each in peers.restarts]
+    assert again.reference == peers.reference
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.json"]
     other = Task("tiny", 3, task.rows + 1.0, task.held_out, restarts=3)
     assert other.fingerprint != task.fingerprint
