@@ -44,6 +44,7 @@ CLIMBING = 20  # rows to climb on first, times what moves every parameter
 PRECISE = 1e-4  # nats a row that may be lost by telling from some kept rows what all would say
 OFTEN = 100.0  # times that rows may be looked at again, of twice as many as the warm-up has
 SHARE = 0.15  # and of all others, times
+ALARMED = 200.0  # times that rows of a warm-up may be looked at again where new rows are unlike them
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,12 @@ class Healing:
         return replace(self, score=self.score + score, weight=self.weight + weight)
 
     def allowance(self, rows: int, warm_up: int) -> float:
-        """Rows that may be looked at again now, so that healing never costs more than a part of the stream."""
-        return OFTEN * min(rows, 2 * warm_up) + SHARE * rows - self.spent
+        """Rows that may be looked at again now, so that healing never costs more than a part of the stream.
+
+        Where rows come as a surprise, it may cost as much as the warm-up did: what is known does not hold any more.
+        """
+        left = OFTEN * min(rows, 2 * warm_up) + SHARE * rows - self.spent
+        return max(left, ALARMED * warm_up) if self.surprise else left
 
 
 @dataclass(frozen=True)
@@ -240,7 +245,8 @@ def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reache
     hopeless = healing.content or (before.contested > 0 and before.z == 0.0 and not full and not patient.thorough)
     if hopeless and not surprised:
         return None, healing
-    thorough = patient.thorough or (full and purse.affords(6.0 * THOROUGH * max(FEW, PROPOSING * patient.enough)))
+    needed = 1.5 * START if surprised else 6.0
+    thorough = patient.thorough or (full and purse.affords(needed * THOROUGH * max(FEW, PROPOSING * patient.enough)))
     times = THOROUGH if thorough else 1
     propose = patient.proposing[: times * max(FEW, PROPOSING * patient.enough)]
     judge = patient.judging[: times * max(FEW, JUDGING * patient.enough)]
@@ -277,7 +283,7 @@ def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reache
             break
         standing = landed = found
         healing = replace(healing, chosen="move" if healing.chosen == "stream" else healing.chosen, moves=healing.moves + 1)
-    content = thorough and full and landed is None and not patient.forgets
+    content = thorough and full and landed is None and not surprised and not patient.forgets
     return landed, replace(healing, content=content)
 
 

@@ -37,6 +37,7 @@ HEALED_BYTES = 2**24  # of parameters, beyond which nothing is moved: moves hold
 LATER = 2.0  # times the rows seen to wait for after a healing; after the warm-up, as many as it had
 MUCH_LATER = 7.0  # and where there is nothing more to be found
 GROWN = 1.1  # times the rows of the last healing, after which a model that is read has healed again
+SURPRISINGLY_GROWN = 1.02
 
 
 @dataclass(frozen=True)
@@ -284,9 +285,14 @@ def _heal_on_the_way(
 
 
 def contested(learner: Learner, settled: State) -> State:
-    """Return a settled state as it is read: healed, if the stream has grown by a tenth since it was the last time."""
+    """Return a settled state as it is read: healed, if the stream has grown by a tenth since it was the last time.
+
+    If the rows since then came as a surprise, a few of them are enough.
+    """
     healing = settled.healing
-    if healing is None or settled.reservoir is None or settled.rows < GROWN * healing.rows:
+    if healing is None or settled.reservoir is None:
+        return settled
+    if settled.rows < (SURPRISINGLY_GROWN if healing.surprise else GROWN) * healing.rows:
         return settled
     return _healed(learner, settled, np.inf)
 
