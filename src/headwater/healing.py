@@ -74,7 +74,7 @@ class Healing:
     gain, z : float
         What its best contender gained on rows that judge, in nats a row, and that in standard errors.
     chosen : str
-        What was kept: "stream", "move" or "restart".
+        What was kept: "stream", "climb", "move" or "restart".
     """
 
     rows: int = 0
@@ -260,19 +260,28 @@ def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reache
     purse.pay(2.0 * len(propose))
     landed: Reached | None = None
     strange = before.surprise > 0.0
+    judges = patient.on(judge)
+    if strange:  # then what all rows said at other parameters is worth little beside what kept ones say by themselves
+        standing = climbed(kept, standing.statistics, 2 * PASSES)
+        now = patient.model.readout(kept.readout, patient.prior, patient.statistics, patient.count)
+        verdict = judged(judges.scores(standing.parameters), judges.scores(now), weights)
+        purse.pay(2.0 * PASSES * len(propose) + len(judge))
+        if verdict.z > LIKELY:
+            landed, healing = standing, replace(healing, gain=verdict.gain, z=verdict.z, chosen="climb")
     worthwhile = strange or (surprised and thorough)  # few rows of the same kind find no better start than the warm-up did
     if worthwhile and patient.restart is not None and not patient.named and purse.affords(START * len(propose)):
-        standing = climbed(kept, standing.statistics, 2 * PASSES)
+        standing = standing if strange else climbed(kept, standing.statistics, 2 * PASSES)
         start = patient.restart(propose, patient.rows)
         fresh = patient.model.brought(patient.prior, start.prior, start.summary.mean)
         anew = climbed(kept, fresh, PASSES)
         purse.pay(START * len(propose))
-        judges = patient.on(judge)
         verdict = judged(judges.scores(anew.parameters), judges.scores(standing.parameters), weights)
-        healing = replace(healing, doubt=not thorough, gain=verdict.gain, z=verdict.z)
+        healing = replace(healing, doubt=not thorough)
+        if landed is None:
+            healing = replace(healing, gain=verdict.gain, z=verdict.z)
         if verdict.z > (LIKELY if strange else SURE):
             standing = landed = anew
-            healing = replace(healing, chosen="restart", moves=healing.moves + 1)
+            healing = replace(healing, gain=verdict.gain, z=verdict.z, chosen="restart", moves=healing.moves + 1)
     for _ in range(2 * k if surprised else ROUNDS):
         if not purse.affords(4.0 * len(propose)):
             break
@@ -282,7 +291,7 @@ def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reache
         if found is None:
             break
         standing = landed = found
-        healing = replace(healing, chosen="move" if healing.chosen == "stream" else healing.chosen, moves=healing.moves + 1)
+        healing = replace(healing, chosen="restart" if healing.chosen == "restart" else "move", moves=healing.moves + 1)
     content = thorough and full and landed is None and not surprised and not patient.forgets
     return landed, replace(healing, content=content)
 

@@ -159,6 +159,7 @@ def contest_findings(healing: Any, unit: str = "rows") -> list[Finding]:
     gained = f"which gained {by}" if gain > NOTHING else "which is as good"
     told = {
         "stream": f"the best contender was {by} better, which may be chance" if gain > NOTHING else "no contender was better",
+        "climb": f"rows were unlike those before, so components were fitted to kept rows of all kinds, {gained}",
         "move": f"components were split and others merged, {gained}",
         "restart": f"a new start was taken, {gained}",
     }.get(healing.chosen, f"{healing.chosen} was taken, {gained}")

@@ -92,7 +92,8 @@ class Keeping(Choosing, BaseEstimator):
             self._parameters = learner.width, [getattr(self, name) for name in self._parameter_names()]
         self._state = state
         quick = self._cache.quick if "_cache" in self.__dict__ else None
-        self._cache = Cache(quick=quick if quick is not None and quick[0] is state.statistics else None)
+        known = state.parts or state.statistics
+        self._cache = Cache(quick=quick if quick is not None and quick[0] is known else None)
 
     def _new_key(self) -> int:
         seed = self.random_state
@@ -137,9 +138,7 @@ class Keeping(Choosing, BaseEstimator):
         state, learner = self._state, self._learner
         if state.base is None:
             return milestone_parameters(learner, state)
-        if state.parts:
-            return self._reading()[1]
-        cache = self._cache
-        if cache.quick is None or cache.quick[0] is not state.statistics:
-            cache.quick = (state.statistics, report(learner, replace(state, pending=None)))
+        cache, known = self._cache, state.parts or state.statistics
+        if cache.quick is None or cache.quick[0] is not known:
+            cache.quick = (known, report(learner, replace(state, pending=None)))
         return cache.quick[1]
