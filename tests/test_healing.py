@@ -10,6 +10,7 @@ import headwater as hw
 from headwater import healing, learner
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
+from headwater.families.recombining import near, supported
 from headwater.models.kept_rows import Kept, climbed, corrected
 from headwater.models.mixture import Mixture
 from headwater.models.moves import Fall, Move, Split, View, exchanged, falls, split
@@ -86,6 +87,37 @@ def test_what_no_rows_could_say_is_mended(begun):
     told = corrected(model, prior, 400.0, kept, wrong, 400)
     np.testing.assert_allclose(told.second, kept.second, rtol=1e-12)
     assert np.isfinite(model.log_likelihood(model.readout("mode", prior, told, 400.0), Batch(drawn(10)[0]))).all()
+
+
+@pytest.mark.parametrize("rows, factor", [(40, 6.0), (100_000, 2.9)])
+def test_chance_is_no_reason_to_mend(rows, factor):
+    width = 8
+    known = np.cov(np.random.default_rng(0).normal(size=(2 * width, width)), rowvar=False)[None]
+    values, vectors = np.linalg.eigh(known[0])
+    off = (vectors * values * np.where(np.arange(width) == 3, factor, 1.0)) @ vectors.T
+    enough = np.array([float(rows)])
+    assert near(off[None], known, enough).all()
+    assert near(known / factor, known, enough).all()
+    assert not near(off[None] * 20.0, known, enough).any()
+    assert not near(known - 2.0 * values[0] * np.eye(width), known, enough).any()  # not positive definite
+    assert near(np.full((1, width), factor), np.ones((1, width)), enough).all()
+    assert not near(np.full((1, width), -1.0), np.ones((1, width)), enough).any()
+    counts = np.array([30.0])
+    assert supported(counts, counts, np.array([4.0])).all() and not supported(-counts, counts, np.array([4.0])).any()
+    assert not supported(3.0 * counts, counts, np.array([1000.0])).any()
+
+
+def test_rows_of_a_rare_component_are_believed(begun):
+    """All rows know it well, and kept ones hardly: what is told is what all say."""
+    model, prior, reference = begun
+    rows, labels = drawn(40_000, 22)
+    rows = rows[(labels != 1) | (np.arange(40_000) % 50 == 0)]
+    before = model.summarize(reference, Batch(rows)).mean
+    kept = Batch(rows[:: len(rows) // 600])
+    at_reference = model.summarize(reference, kept).mean
+    told = corrected(model, prior, float(len(rows)), at_reference, before - at_reference, len(kept))
+    np.testing.assert_allclose(told.second, before.second, rtol=1e-9, atol=1e-12)
+    assert np.abs(at_reference.second - before.second).max() > 0.01
 
 
 def test_counts_that_are_mended_keep_those_of_each_word():
@@ -288,6 +320,19 @@ def test_streams_that_healed_apart_are_merged():
     assert apart.score(held_out) == pytest.approx(whole.score(held_out), abs=2e-3)
 
 
+def test_labels_of_models_that_learned_apart_name_other_components():
+    rows, labels = drawn(4000, 27)
+    named = np.where(np.arange(4000) % 10 == 0, labels, -1)
+    one = hw.GaussianMixture(4, random_state=0, warm_up=500).partial_fit(rows[:2000], labels=named[:2000])
+    turned = np.where(named >= 0, (named + 1) % 4, -1)
+    other = hw.GaussianMixture(4, random_state=1, warm_up=500).partial_fit(rows[2000:], labels=turned[2000:])
+    merged = hw.merge([one, other])
+    assert merged.score(rows) > max(one.score(rows), other.score(rows)) - 1e-3
+    kept = merged._state.reservoir.batch
+    said = kept.labels >= 0
+    np.testing.assert_array_equal(merged.predict(kept.X[said]), kept.labels[said])
+
+
 def test_components_that_labels_name_stay_where_they_are():
     rows, labels = drawn(6000, 20)
     named = np.where(np.random.default_rng(1).random(6000) < 0.05, labels, -1)
@@ -319,6 +364,44 @@ def test_other_families_make_the_same_moves(name):
             for at in range(0, 6000, 1000):
                 model.partial_fit(X[at : at + 1000])
         assert healed.score(X) > plain.score(X) + 0.1
+
+
+def test_a_climb_ends_where_rows_that_judge_score_best():
+    """Where components overlap, a climb beside what few kept rows tell would run away."""
+    rows, _ = drawn(60_000, 23, 0.25 * CENTRES)
+    held_out = drawn(20_000, 24, 0.25 * CENTRES)[0]
+    model = streamed(rows, 5000, reservoir=1500, warm_up=1000)
+    plain = streamed(rows, 5000, reservoir=0, warm_up=1000)
+    assert model.score(held_out) > plain.score(held_out) - 1e-3
+
+
+def test_a_contest_that_found_nothing_is_not_repeated(monkeypatch):
+    rows, _ = drawn(20_000, 25)
+    model = streamed(rows, 1000, reservoir=2000, warm_up=500)
+    known = model._state.healing
+    assert known.content and not known.surprise
+    monkeypatch.setattr(healing, "_round", lambda *_: pytest.fail("a contest was held again"))
+    model.means_  # noqa: B018
+    later = replace(model._state.healing, expected=known.expected + 5.0).after(0.0, 0.0)
+    patched = replace(model._state, healing=replace(later, score=-100.0 * 2000, weight=2000.0))
+    model._set(patched, model._own_learner)
+    with pytest.raises(pytest.fail.Exception, match="held again"):
+        model.partial_fit(rows[:3000]).means_  # noqa: B018
+
+
+def test_batches_grow_while_parameters_stand_still():
+    rows = drawn(200, 26)[0]
+    model = streamed(rows, warm_up=100)
+    own = model._own_learner
+    grown = replace(model._state, progress=replace(model._state.progress, rows_seen=10**9))
+    assert own.fold_rows(grown) == learner.BLOCKS * own.batch_rows
+    assert own.fold_rows(replace(grown, healing=None)) == own.batch_rows == own.fold_rows(model._state)
+
+
+def test_models_that_are_too_wide_stream_plainly():
+    rows = np.random.default_rng(0).normal(size=(80, 3000))
+    assert not hw.GaussianMixture(2, covariance_type="diag", warm_up=50, random_state=0).partial_fit(rows).holds_rows_
+    assert hw.GaussianMixture(2, covariance_type="diag", warm_up=50, random_state=0).partial_fit(rows[:, :9]).holds_rows_
 
 
 def test_moves_say_what_they_do():
