@@ -137,7 +137,7 @@ def restarted(task: Task, state: np.random.RandomState) -> tuple[Any, float]:
 
 
 def retimed(peers: Peers, task: Task) -> Peers:
-    """Peers that were kept, with the seconds they would take now: the first fit is made again, beside those it is compared to."""
+    """Peers that were kept, with the seconds they would take now: the first fit is made again, beside ours."""
     _, seconds = restarted(task, np.random.RandomState(0))
     faster = seconds / peers.restarts[0].seconds
     return replace(peers, restarts=tuple(replace(each, seconds=faster * each.seconds) for each in peers.restarts))
