@@ -128,6 +128,7 @@ class Patient:
     contest_readout: str = "mode"
     restart: Callable[[Batch, int], Start] | None = None
     forgets: bool = False
+    forgot: bool = False  # some of what came, so that kept rows are not all there is
     n_threads: int | None = None
 
     @cached_property
@@ -333,7 +334,8 @@ class Stand:
 def _carried(patient: Patient, batch: Batch, here: Stand, passes: int, purse: Purse) -> Stand:
     """Climb on some of the kept rows. What all rows say beside them goes over to those that components have become."""
     model = patient.model
-    whole = patient.reservoir.limit == np.inf and len(batch) == len(patient.reservoir.batch) and not patient.forgets
+    whole = patient.reservoir.limit == np.inf and len(batch) == len(patient.reservoir.batch)
+    whole = whole and not (patient.forgets or patient.forgot)
     alone = Kept(model, patient.readout, patient.prior, batch, patient.count, None, patient.n_threads)
     at_reference, before = alone.look(patient.parameters)
     beside = None if whole else patient.statistics - at_reference

@@ -22,6 +22,7 @@ from headwater.reservoir import merged as union
 from headwater.schedules import Schedule, forgetting
 from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, appended, fingerprint, joined
 from headwater.statistics import Array, Statistics
+from headwater.watching import adapted, alike, calmed, moved, together, watched, watching
 
 SWEEP_ROWS = 16384
 UNKNOWN_ROWS = 8  # what the first rows of a stream score tells nothing: the scale of the data is not known yet
@@ -52,6 +53,7 @@ class Learner:
     rows_at_hand: float = np.inf  # what `fit` has: rows that come again are not more rows
     averages_after: float = 0.0  # weight that was seen before the running average began
     reservoir: int | None = 0  # rows to keep for healing; None, as many as it takes
+    adapts: bool = False  # whether components forget by themselves, when rows come that they did not expect
 
     @property
     def chain(self) -> Chained:
@@ -94,7 +96,9 @@ class Learner:
     @cached_property
     def kept_rows(self) -> int:
         """Rows of a stream that are kept to heal by; 0 if it does not."""
-        if not self.algorithm.heals or not isinstance(self.model, Mixture) or self.model.n_components == 1:
+        if not self.algorithm.heals or not isinstance(self.model, Mixture):
+            return 0
+        if self.model.n_components == 1 and not self.adapts:
             return 0
         if self.sweeps:  # parameters that follow every row do not stand still until a healing
             return 0
@@ -105,7 +109,7 @@ class Learner:
 
     def holds(self, state: State) -> bool:
         """Whether the parameters of the E-step stand still until the stream heals."""
-        return state.healing is not None and self.half_life is None
+        return state.healing is not None and self.half_life is None and not (state.drift is not None and state.drift.following)
 
     @cached_property
     def batch_rows(self) -> int:
@@ -155,6 +159,8 @@ def advance(
             state = replace(settle(learner, state), carry=_now(learner, state) if chained else None)
         if state.healing is not None and not learner.kept_rows:
             state = plain(learner, state)
+        if learner.adapts != (state.drift is not None):  # or the half-life was
+            state = watching(learner.model, state, learner.adapts, learner.n_threads)
         take = _deal if learner.parts > 1 else _sweep if learner.sweeps else _fold_chained if chained else _fold_batches
         if state.reservoir is not None:
             take = partial(_heal_on_the_way, take)
@@ -217,22 +223,25 @@ def opened(learner: Learner, state: State, reference: Any, batch: Batch, counts:
         return state
     reservoir = Reservoir(state.key, learner.kept_rows, RESERVOIR_BYTES)
     if counts:
-        reservoir = taken(reservoir, batch, 0, _clock(learner, 0, len(batch)))
+        reservoir = taken(reservoir, batch, 0, _clock(learner, state, 0, len(batch)))
     scores = learner.model.log_likelihood(reference, batch, learner.n_threads)
     healing = Healing().begun(len(batch), scores, batch.row_weights, learner.model.rows_to_learn(learner.width))
     healing = replace(healing, rows=state.progress.rows_seen)
-    return replace(_scheduled(learner, replace(state, reservoir=reservoir, healing=healing)), parameters=reference)
+    state = replace(state, reservoir=reservoir, healing=healing, parameters=reference)
+    return watching(learner.model, _scheduled(learner, state), learner.adapts, learner.n_threads)
 
 
 def plain(learner: Learner, state: State) -> State:
     """Return a state that heals no more, and keeps no rows."""
     if state.healing is None:
         return state
-    return refreshed(learner, replace(state, reservoir=None, healing=None))
+    return refreshed(learner, replace(state, reservoir=None, healing=None, drift=None))
 
 
-def _clock(learner: Learner, first: int, rows: int) -> Any:
+def _clock(learner: Learner, state: State, first: int, rows: int) -> Any:
     """What had been forgotten when rows came, in nats."""
+    if state.drift is not None:
+        return float(state.drift.clock)
     return 0.0 if learner.half_life is None else (first + np.arange(rows)) * (np.log(2.0) / learner.half_life)
 
 
@@ -240,10 +249,12 @@ def _scheduled(learner: Learner, state: State) -> State:
     """Return the state with the rows at which it heals next: twice as many, or after a half-life; at the end of a batch."""
     assert state.base is not None and state.healing is not None
     seen, first = state.rows, state.base.progress.rows_seen
+    if state.drift is not None:  # what was forgotten was another stream
+        seen -= state.drift.last
     ahead = max(int(LATER * seen) if state.healing.contested else seen, learner.batch_rows)
     if learner.half_life is not None:
         ahead = min(ahead, max(int(learner.half_life), learner.batch_rows))
-    batches = -(-(seen + ahead - first) // learner.batch_rows)
+    batches = -(-(state.rows + ahead - first) // learner.batch_rows)
     return replace(state, healing=replace(state.healing, next=first + batches * learner.batch_rows))
 
 
@@ -254,14 +265,21 @@ def _heal_on_the_way(
     at, total = 0, 0.0
     while at < len(batch):
         assert state.reservoir is not None
-        place = state.rows
+        place, before = state.rows, state.drift
         room = max(state.healing.next - place, 1)
+        if before is not None:  # what is forgotten is decided at the end of a batch
+            room = min(room, learner.batch_rows - (state.pending.rows if state.pending else 0))
         part = batch[at : at + room]
         if learner.parts > 1 and not state.parts:
             state = _dealt(learner, state)
-        reservoir = taken(cast(Reservoir, state.reservoir), part, place, _clock(learner, place, len(part)))
+        reservoir = taken(cast(Reservoir, state.reservoir), part, place, _clock(learner, state, place, len(part)))
         state, gained = take(learner, state, part, scores[at : at + room])
         state = replace(state, reservoir=reservoir)
+        if before is not None and state.pending is None:
+            state = calmed(learner.model, state, learner.warm_up_rows, learner.n_threads)
+            if state.drift.last > before.last:  # it heals soon
+                soon = _scheduled(learner, state).healing.next
+                state = replace(state, healing=replace(state.healing, next=min(soon, max(state.healing.next, state.rows + 1))))
         at, total = at + len(part), total + gained
         if state.rows >= state.healing.next:
             allowed = state.healing.allowance(state.rows, learner.warm_up_rows)
@@ -303,7 +321,8 @@ def _healed(learner: Learner, settled: State, allowed: float) -> State:
         settings.method,
         settings.readout,
         restart if settings.polish and settings.given is None else None,
-        learner.half_life is not None,
+        not learner.holds(settled),
+        settled.drift is not None and settled.drift.clock > 0.0,
         learner.n_threads,
     )
     with one_blas_thread():
@@ -311,9 +330,10 @@ def _healed(learner: Learner, settled: State, allowed: float) -> State:
         base = _transported(learner, settled, parameters)
     state = State(
         settled.key, base=base, parameters=parameters, statistics=statistics, progress=settled.progress,
-        reservoir=settled.reservoir, healing=healing,
+        reservoir=settled.reservoir, healing=healing, drift=settled.drift,
     )  # fmt: skip
-    return state if learner.holds(state) else refreshed(learner, state)
+    state = state if learner.holds(state) else refreshed(learner, state)
+    return moved(learner.model, settled, state, learner.n_threads) if state.drift is not None else state
 
 
 def _transported(learner: Learner, settled: State, parameters: Any) -> Base:
@@ -442,7 +462,7 @@ def combine(learner: Learner, states: Sequence[State]) -> tuple[State, tuple[int
 
     Returns the components, too, whose sum is no belief, so that the mean of the states took its place.
     """
-    settled = _at_one_reference(learner, [settle(learner, state) for state in states])
+    settled = _at_one_reference(learner, alike([settle(learner, state) for state in states]))
     merged, repaired = grown(learner, settled[0], reduce(add, map(since_base, settled)))
     return gathered_healing(learner, merged, settled), repaired
 
@@ -457,8 +477,10 @@ def gathered_healing(learner: Learner, merged: State, settled: Sequence[State], 
         return plain(learner, merged)
     assert merged.base is not None and first.base is not None
     base = first.base.progress.rows_seen if shared else 0
-    after = _scheduled(learner, replace(merged, reservoir=union(reservoirs, base), healing=first.healing))
-    return after if learner.holds(after) else refreshed(learner, after)
+    after = replace(merged, reservoir=union(reservoirs, base), healing=first.healing, drift=together(merged, settled, shared))
+    after = _scheduled(learner, after)
+    after = after if learner.holds(after) else refreshed(learner, after)
+    return watching(learner.model, after, learner.adapts, learner.n_threads)
 
 
 def _at_one_reference(learner: Learner, settled: list[State]) -> list[State]:
@@ -660,10 +682,13 @@ def _fold_batches(learner: Learner, state: State, batch: Batch, scores: Array) -
         pending = state.pending
         room = learner.batch_rows - (pending.rows if pending else 0)
         part = batch[at : at + room]
-        summary = learner.model.summarize(
-            state.parameters, part, pending, scores[at : at + room], learner.n_threads,
-            learner.drawing(state, pending.rows if pending else 0),
-        )  # fmt: skip
+        if state.drift is None:
+            summary = learner.model.summarize(
+                state.parameters, part, pending, scores[at : at + room], learner.n_threads,
+                learner.drawing(state, pending.rows if pending else 0),
+            )  # fmt: skip
+        else:
+            summary, state = watched(learner.model, state, part, scores[at : at + room], learner.n_threads)
         total += summary.score - (pending.score if pending else 0.0)
         full = summary.rows == learner.batch_rows
         state = fold(learner, state, summary) if full else replace(state, pending=summary)
@@ -709,6 +734,10 @@ def _now(learner: Learner, state: State) -> Any:
 def fold(learner: Learner, state: State, summary: Summary) -> State:
     """Return the state moved towards a summary by the schedule's step, with fresh parameters."""
     assert state.statistics is not None
+    if state.drift is not None:
+        state, forgot = adapted(learner.model, state, summary, learner.width, summary.size / learner.batch_rows)
+        if forgot:
+            return state if learner.holds(state) else refreshed(learner, state)
     sizes = np.array([summary.size])
     step = float(learner.schedule(state.progress, sizes, learner.batch_rows)[0])
     statistics = state.statistics.toward(_kept(learner, summary.statistics), step, 1.0 / summary.size)
@@ -719,6 +748,7 @@ def fold(learner: Learner, state: State, summary: Summary) -> State:
     after = State(
         state.key, base=state.base, parameters=state.parameters, statistics=statistics, average=average, progress=progress,
         reservoir=state.reservoir, healing=state.healing and state.healing.after(summary.score, summary.size),
+        drift=state.drift,
     )  # fmt: skip
     return after if learner.holds(state) else refreshed(learner, after)
 

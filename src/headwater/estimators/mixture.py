@@ -34,7 +34,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "verbose": ["verbose"],
     "verbose_interval": [Interval(numbers.Integral, 1, None, closed="left")],
     "algorithm": [str, Algorithm],
-    "half_life": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+    "half_life": [None, Interval(numbers.Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
     "warm_up": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
     "weight_concentration_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     "n_threads": [None, Interval(numbers.Integral, 1, None, closed="left")],
@@ -65,7 +65,8 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
                 f"weight_concentration_prior must be at least 1 for algorithm {algorithm.word!r}, whose weights are a mode, "
                 f"got {self.weight_concentration_prior}"
             )
-        return Learner(
+        adapts = isinstance(self.half_life, str)
+        learner = Learner(
             model,
             algorithm,
             width,
@@ -75,12 +76,20 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
                 readout="mode" if proper and modal else "expect_log",
                 given=given,
             ),
-            self.half_life,
+            None if adapts else self.half_life,
             None if self.warm_up == "auto" else int(self.warm_up),
             self.n_threads,
             int(self.parts),
             reservoir=None if self.reservoir == "auto" else int(self.reservoir),
+            adapts=adapts,
         )
+        if adapts and self.reservoir == 0:
+            raise ValueError("half_life='auto' compares new rows with kept ones: reservoir must not be 0")
+        if adapts and not learner.kept_rows:
+            raise ValueError(f"half_life='auto' needs algorithm='auto', which keeps rows to compare with, got {self.algorithm!r}")
+        if adapts and learner.parts > 1:
+            raise ValueError("half_life='auto' forgets in the order of one stream, and parts are learned side by side: use parts=1")
+        return learner
 
     # Learning
 

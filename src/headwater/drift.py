@@ -1,0 +1,193 @@
+"""Forgetting that tunes itself: rows are watched, and a component that scores worse than kept rows promise forgets.
+
+Every component has an expectation, by the kept rows it is responsible for: how rows to come should score at the parameters of the
+E-step, and how much that varies. Each batch adds what its rows score less than that, in standard deviations and less a slack, to
+a sum per component that never falls below zero (CUSUM). When the sum is more than chance, the moments of this component are
+worth only as many rows as have come since the sum was last zero, and no fewer than it takes to learn a component: so what came
+before the change counts no more than a prior. Its weight, and all other components, stay as they are. Shares of the components are
+watched apart, and weights forget by themselves. After that, rows count as in any stream, and memories grow again.
+
+A clock of what was forgotten, in nats, makes the reservoir a sample by present weight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.state import Progress, Summary
+from headwater.statistics import Array
+
+LEAST = 50.0  # kept rows of a component, to know what to expect of it
+CLIP = 3.0  # standard deviations that a row counts at most, so that no single one is a change
+EFFECT = 0.05  # standard deviations that are too little to forget for
+OPTIMISM = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
+NOISE = 3.0  # standard errors of the expectation
+SURE = 8.0  # chance is exp(-2 * SURE) that a sum gets so high from zero
+WINDOW = 8  # batches that shares are counted over
+GROWN = 1.25  # times the rows since something was forgotten, after which a new expectation is found
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What a stream that tunes its forgetting knows of that.
+
+    Attributes
+    ----------
+    memory : ndarray of shape (K,)
+        Rows that the moments of each component are worth.
+    began : ndarray of int64, shape (K,)
+        Rows seen when it forgot the last time; 0 if it never did.
+    expected, deviation, level, slack : ndarray of shape (K,)
+        What its rows should score, the standard deviation of that (0: not known yet), the mean of standardised deficits of kept
+        rows, and what is allowed beyond it.
+    sums, since : ndarray of shape (K,)
+        The deficits of recent rows, and the weight of these rows.
+    deficits : ndarray of shape (K,)
+        Those of the batch that is not folded yet.
+    shares : ndarray of shape (K,)
+        Weight that each component was responsible for, in the batches of the window.
+    following : bool
+        Whether parameters follow the statistics at every batch, because something has changed.
+    clock : float
+        What was forgotten so far, in nats.
+    alarms : int
+        How often something was forgotten.
+    last, found : int
+        Rows seen when that was, and when expectations were found.
+    """
+
+    memory: Array
+    began: NDArray[np.int64]
+    expected: Array
+    deviation: Array
+    level: Array
+    slack: Array
+    sums: Array
+    since: Array
+    deficits: Array
+    shares: Array
+    following: bool = False
+    clock: float = 0.0
+    alarms: int = 0
+    last: int = 0
+    found: int = 0
+
+    @classmethod
+    def begun(cls, memory: Array) -> Drift:
+        """Return what is known when nothing was watched yet."""
+        nothing = [np.zeros(len(memory)) for _ in range(8)]
+        return cls(memory.copy(), np.zeros(len(memory), dtype=np.int64), *nothing)
+
+    @property
+    def due(self) -> float:
+        """Rows from which on expectations are to be found again, while parameters follow."""
+        return self.last + GROWN * (self.found - self.last)
+
+
+def noted(drift: Drift, responsibilities: Array, scores: Array, weights: Array) -> Drift:
+    """Return what is known after some rows of a batch. They are added one by one, so that cuts change no bit."""
+    known = drift.deviation > 0.0
+    with np.errstate(invalid="ignore"):
+        z = (drift.expected - scores[:, None]) / np.where(known, drift.deviation, 1.0)
+    z = np.where(np.isnan(z), CLIP, np.clip(z, -CLIP, CLIP)) * responsibilities * known
+    if weights.size:
+        z *= weights[:, None]
+    return replace(drift, deficits=np.cumsum(np.vstack([drift.deficits, z]), axis=0)[-1])
+
+
+def expecting(drift: Drift, responsibilities: Array, scores: Array, weights: Array, places: Any, each: float, seen: int) -> Drift:
+    """Return what to expect of rows to come, by rows that were kept since each component last forgot.
+
+    `each` is the number of parameters of a component, or the rows that it takes to learn one.
+    """
+    finite = np.isfinite(scores)
+    weights = weights[:, None] * responsibilities * ((places[:, None] >= drift.began) & finite[:, None])
+    scores = np.where(finite, scores, 0.0)
+    total = np.maximum(weights.sum(axis=0), TINY)
+    kept = total**2 / np.maximum((weights**2).sum(axis=0), TINY)
+    mean = scores @ weights / total
+    apart = scores[:, None] - mean
+    deviation = np.sqrt((weights * apart**2).sum(axis=0) / total)
+    known = (kept >= LEAST) & (deviation > 0.0)
+    scale = np.where(known, deviation, 1.0)
+    z = np.clip(-apart / scale, -CLIP, CLIP)
+    slack = EFFECT + OPTIMISM * each / np.maximum(drift.memory, 1.0) / scale + NOISE / np.sqrt(np.maximum(kept, 1.0))
+    level = (weights * z).sum(axis=0) / total
+    found = {"expected": mean, "deviation": deviation, "level": level, "slack": slack, "sums": drift.sums, "since": drift.since}
+    return replace(drift, found=seen, **{name: one * known for name, one in found.items()})
+
+
+def judged(
+    drift: Drift, progress: Progress, shares: Array, summary: Summary, floor: float, apart: bool
+) -> tuple[Drift, float]:
+    """Return what is known after a batch, and the rows that weights are worth; both are less if it came as a surprise.
+
+    `shares` are those of all rows so far, `floor` the rows that it takes to learn a component. If components cannot forget
+    `apart`, all of them do.
+    """
+    counts: Array = summary.statistics.count  # type: ignore[attr-defined]
+    sums = np.maximum(drift.sums + drift.deficits - (drift.level + drift.slack) * counts, 0.0) * (drift.deviation > 0.0)
+    since = np.where(sums > 0.0, drift.since + counts, 0.0)
+    alarms = sums * drift.slack > SURE
+    memory, mass, window = drift.memory, progress.mass, drift.shares + counts
+    left = np.where(alarms, np.minimum(memory, np.maximum(since - counts, floor)), memory)
+    if alarms.any() and not apart:
+        mass = min(mass, float((left[alarms] / np.maximum(shares[alarms], TINY)).max()))
+        left, alarms = np.minimum(memory, mass * shares), np.ones_like(alarms)
+    forgot = [float(np.log(np.maximum(memory / np.maximum(left, TINY), 1.0)).max())]
+    size = float(window.sum())
+    surprised = _unlike(window, shares, progress.mass)
+    if surprised:
+        mass = min(mass, max(size - summary.size, floor))
+        forgot.append(float(np.log(progress.mass / mass)))
+    changed = surprised or bool(alarms.any())
+    over = surprised or size >= WINDOW * summary.size
+    began = np.where(alarms, progress.rows_seen, drift.began)
+    zero = np.zeros_like(sums)
+    after = replace(
+        drift, memory=left, began=began, sums=np.where(alarms, zero, sums), since=np.where(alarms, zero, since), deficits=zero,
+        shares=zero if over else window, deviation=np.where(alarms, zero, drift.deviation),
+        clock=drift.clock + max(forgot), following=drift.following or changed,
+    )  # fmt: skip
+    if changed:
+        seen = progress.rows_seen + summary.rows
+        after = replace(after, alarms=after.alarms + 1, last=seen, found=seen)
+    return after, mass
+
+
+def _unlike(window: Array, shares: Array, mass: float) -> bool:
+    """Whether recent rows belong to other components than those before, by more than chance (G-test)."""
+    size = float(window.sum())
+    recent = window / max(size, TINY)
+    terms = np.where(window > 0.0, window * np.log(np.maximum(recent, TINY) / np.maximum(shares, TINY)), 0.0)
+    degrees = len(window) - 1.0
+    return float(2.0 * terms.sum()) / (1.0 + size / mass) > degrees + 2.0 * np.sqrt(2.0 * SURE * degrees) + 4.0 * SURE
+
+
+def folded(
+    model: Any, drift: Drift, statistics: Any, progress: Progress, summary: Summary, mass: float, folds: float
+) -> tuple[Any, Progress, Drift]:
+    """Fold a batch where something was forgotten: weights by their own memory, moments of each component by its own."""
+    counts: Array = summary.statistics.count  # type: ignore[attr-defined]
+    old, total = statistics.count, mass + summary.size
+    shares = (mass * old + counts) / total
+    memory = drift.memory + counts
+    if model.apart:
+        keep = shares * drift.memory / np.maximum(memory * old, TINY)
+        after = model.recombined(statistics, np.diag(keep), summary.statistics, np.diag(shares / np.maximum(memory, TINY)))
+        after = after.writable()
+        after.from_base[...] = statistics.from_base * min(float(keep.min()), 1.0)
+    else:
+        after = statistics.toward(summary.statistics, summary.size / total, 1.0 / summary.size)
+        memory = total * after.count
+    alive = shares > 1.0 / total
+    worth = float((memory[alive] / shares[alive]).min()) if alive.any() else total
+    progress = Progress(
+        progress.rows_seen + summary.rows, progress.weight_seen + summary.size, progress.folds + folds, total, min(total, worth)
+    )
+    return after, progress, replace(drift, memory=memory)

@@ -1,0 +1,104 @@
+"""Streams that watch for drift: how a state comes to expect, takes note, forgets, and is calm again (`drift.py` says by what)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from headwater.drift import TINY, Drift, expecting, folded, judged, noted
+from headwater.state import Batch, State, Summary
+from headwater.statistics import Array
+
+MOST, FEWER = 8192, 2048  # kept rows that are looked at, where the reference stands still and where it follows
+CALM = 4  # warm-ups without an alarm, after which the stream is an ordinary one
+
+
+def watching(model: Any, state: State, adapts: bool = True, n_threads: int | None = None) -> State:
+    """Return a state that watches for drift, if it is to and keeps rows: what it expects comes from these."""
+    if not adapts or state.healing is None:
+        return replace(state, drift=None)
+    drift = state.drift or Drift.begun(state.progress.n_eff * state.statistics.count)  # type: ignore[union-attr]
+    if state.reservoir is not None and len(state.reservoir):
+        rows = state.reservoir.rows[: FEWER if drift.following else MOST]
+        shares, scores = model.looked_at(state.parameters, rows.batch, n_threads)
+        drift = expecting(
+            drift, shares, scores, rows.batch.row_weights, rows.places, _each(model, rows.batch.X.shape[1]), state.rows
+        )
+    return replace(state, drift=drift)
+
+
+def watched(model: Any, state: State, batch: Batch, scores: Array, n_threads: int | None = None) -> tuple[Summary, State]:
+    """Summarize some rows of a batch, beside those that wait, and take note of how they score."""
+    scores = scores if scores.size else np.empty(len(batch))
+    shares = np.empty((len(batch), model.n_components))
+    summary = model.summarize(state.parameters, batch, state.pending, scores, n_threads, responsibilities=shares)
+    return summary, replace(state, drift=noted(state.drift, shares, scores, batch.weights))
+
+
+def adapted(model: Any, state: State, summary: Summary, width: int, folds: float) -> tuple[State, bool]:
+    """Judge a batch. Return the state with it folded, if something was ever forgotten, and whether that is so.
+
+    As long as nothing was, it is folded as in any stream.
+    """
+    statistics: Any = state.statistics
+    drift, mass = judged(state.drift, state.progress, statistics.count, summary, _each(model, width), model.apart)
+    if not drift.clock:
+        return replace(state, drift=replace(drift, memory=drift.memory + summary.statistics.count)), False  # type: ignore[attr-defined]
+    statistics, progress, drift = folded(model, drift, statistics, state.progress, summary, mass, folds)
+    return State(
+        state.key, base=state.base, parameters=state.parameters, statistics=statistics, progress=progress,
+        reservoir=state.reservoir, healing=state.healing.after(summary.score, summary.size), drift=drift,
+    ), True  # fmt: skip
+
+
+def calmed(model: Any, state: State, warm_up: int, n_threads: int | None = None) -> State:
+    """Return the state after a batch: where parameters follow it may expect something else, or all is calm again."""
+    drift = state.drift
+    if not drift.following or not state.rows > drift.last:
+        return state
+    if state.rows - drift.last >= CALM * warm_up:
+        return watching(model, replace(state, drift=replace(drift, following=False)), n_threads=n_threads)
+    return watching(model, state, n_threads=n_threads) if state.rows >= drift.due else state
+
+
+def moved(model: Any, before: State, state: State, n_threads: int | None = None) -> State:
+    """Return a state that has healed. Components that have become others know as much as all of them do."""
+    drift = state.drift
+    if state.healing.moves > before.healing.moves or not drift.clock:
+        memory = state.progress.n_eff * state.statistics.count  # type: ignore[union-attr]
+        began = np.full_like(drift.began, drift.began.max())
+        zeros = np.zeros_like(memory)
+        drift = replace(drift, memory=memory, began=began, sums=zeros, since=zeros, shares=zeros)
+    return watching(model, replace(state, drift=drift), n_threads=n_threads)
+
+
+def alike(settled: Sequence[State]) -> list[State]:
+    """Return states of which all follow, if one does."""
+    follows = any(state.drift is not None and state.drift.following for state in settled)
+    return [state if state.drift is None else replace(state, drift=replace(state.drift, following=follows)) for state in settled]
+
+
+def together(merged: State, settled: Sequence[State], shared: bool = True) -> Drift | None:
+    """Return what is known when streams are merged, in any order and tree: what one of them forgot is forgotten.
+
+    Without a base that they share, components are not the same, and all are as the least that any remembers.
+    """
+    drifts = [state.drift for state in settled]
+    if any(one is None for one in drifts):
+        return None
+    worth = [state.progress.n_eff * state.statistics.count for state in settled]  # type: ignore[union-attr]
+    left = np.min([np.minimum(one.memory / np.maximum(n, TINY), 1.0) for one, n in zip(drifts, worth, strict=True)], axis=0)
+    latest = {name: max(getattr(one, name) for one in drifts) for name in ("following", "clock", "alarms", "last", "found")}
+    began = np.max([one.began for one in drifts], axis=0)
+    if not shared:
+        left, began = np.full_like(left, left.min()), np.full_like(began, began.max())
+    memory = left * merged.progress.n_eff * merged.statistics.count  # type: ignore[union-attr]
+    return replace(Drift.begun(memory), began=began, **latest)
+
+
+def _each(model: Any, width: int) -> float:
+    """Rows that it takes to learn a component."""
+    return float(model.rows_to_learn(width)) / float(model.n_components)
