@@ -30,6 +30,7 @@ SURE = 8.0  # chance is exp(-2 * SURE) that a sum gets so high from zero
 WINDOW = 8  # batches that shares are counted over
 GROWN = 1.25  # times the rows since something was forgotten, after which a new expectation is found
 TINY = 1e-300
+SIDES = np.array([[1.0], [-1.0]])  # rows that score worse than expected, and better
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,9 @@ class Drift:
     @classmethod
     def begun(cls, memory: Array) -> Drift:
         """Return what is known when nothing was watched yet."""
-        nothing = [np.zeros(len(memory)) for _ in range(8)]
-        return cls(memory.copy(), np.zeros(len(memory), dtype=np.int64), *nothing)
+        k = len(memory)
+        nothing = [np.zeros(k if at not in (4, 5) else (2, k)) for at in range(8)]
+        return cls(memory.copy(), np.zeros(k, dtype=np.int64), *nothing)
 
     @property
     def due(self) -> float:
@@ -131,11 +133,13 @@ def judged(
     `apart`, all of them do.
     """
     counts: Array = summary.statistics.count  # type: ignore[attr-defined]
-    sums = np.maximum(drift.sums + drift.deficits - (drift.level + drift.slack) * counts, 0.0) * (drift.deviation > 0.0)
+    beyond = (drift.deficits - drift.level * counts) * SIDES
+    sums = np.maximum(drift.sums + beyond - drift.slack * counts, 0.0) * (drift.deviation > 0.0)
     since = np.where(sums > 0.0, drift.since + counts, 0.0)
-    alarms = sums * drift.slack > SURE
+    alarms = (sums * drift.slack > SURE).any(axis=0)
+    loss = (sums / np.maximum(since, 1.0) + drift.slack).max(axis=0) * drift.deviation
     memory, mass, window = drift.memory, progress.mass, drift.shares + counts
-    left = np.where(alarms, np.minimum(memory, np.maximum(since - counts, floor)), memory)
+    left = np.where(alarms, np.minimum(memory, np.maximum(0.5 * floor / np.maximum(loss, TINY), floor - counts)), memory)
     if alarms.any() and not apart:
         mass = min(mass, float((left[alarms] / np.maximum(shares[alarms], TINY)).max()))
         left, alarms = np.minimum(memory, mass * shares), np.ones_like(alarms)
@@ -148,9 +152,9 @@ def judged(
     changed = surprised or bool(alarms.any())
     over = surprised or size >= WINDOW * summary.size
     began = np.where(alarms, progress.rows_seen, drift.began)
-    zero = np.zeros_like(sums)
+    zero = np.zeros_like(memory)
     after = replace(
-        drift, memory=left, began=began, sums=np.where(alarms, zero, sums), since=np.where(alarms, zero, since), deficits=zero,
+        drift, memory=left, began=began, sums=sums * ~alarms, since=since * ~alarms, deficits=zero,
         shares=zero if over else window, deviation=np.where(alarms, zero, drift.deviation),
         clock=drift.clock + max(forgot), following=drift.following or changed,
     )  # fmt: skip

@@ -70,8 +70,8 @@ def moved(model: Any, before: State, state: State, n_threads: int | None = None)
     if state.healing.moves > before.healing.moves or not drift.clock:
         memory = state.progress.n_eff * state.statistics.count  # type: ignore[union-attr]
         began = np.full_like(drift.began, drift.began.max())
-        zeros = np.zeros_like(memory)
-        drift = replace(drift, memory=memory, began=began, sums=zeros, since=zeros, shares=zeros)
+        known = Drift.begun(memory)
+        drift = replace(drift, memory=memory, began=began, sums=known.sums, since=known.since, shares=known.shares)
     return watching(model, replace(state, drift=drift), n_threads=n_threads)
 
 
