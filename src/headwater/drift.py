@@ -26,6 +26,8 @@ CLIP = 3.0  # standard deviations that a row counts at most, so that no single o
 EFFECT = 0.05  # standard deviations that are too little to forget for
 OPTIMISM = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
 NOISE = 3.0  # standard errors of the expectation
+
+PACE = 0.3  # of rows that count for memory, as long as parameters follow: those before were told by worse ones
 SURE = 8.0  # chance is exp(-2 * SURE) that a sum gets so high from zero
 WINDOW = 8  # batches that shares are counted over
 GROWN = 1.25  # times the rows since something was forgotten, after which a new expectation is found
@@ -194,4 +196,6 @@ def folded(
     progress = Progress(
         progress.rows_seen + summary.rows, progress.weight_seen + summary.size, progress.folds + folds, total, min(total, worth)
     )
+    if drift.following:
+        memory = memory - (1.0 - PACE) * counts
     return after, progress, replace(drift, memory=memory)
