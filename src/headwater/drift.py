@@ -1,11 +1,12 @@
 """Forgetting that tunes itself: rows are watched, and a component that scores worse than kept rows promise forgets.
 
-Every component has an expectation, by the kept rows it is responsible for: how rows to come should score at the parameters of the
-E-step, and how much that varies. Each batch adds what its rows score less than that, in standard deviations and less a slack, to
-a sum per component that never falls below zero (CUSUM). When the sum is more than chance, the moments of this component are
-worth only as many rows as have come since the sum was last zero, and no fewer than it takes to learn a component: so what came
-before the change counts no more than a prior. Its weight, and all other components, stay as they are. Shares of the components are
-watched apart, and weights forget by themselves. After that, rows count as in any stream, and memories grow again.
+Every component has an expectation, by the kept rows it is responsible for: how rows to come should score at the parameters of
+the E-step, and how much that varies. Each batch adds what its rows score less than that, in standard deviations and less a
+slack, to a sum per component that never falls below zero (CUSUM); another sum is of what they score more, since a component that
+has become narrower has changed, too. When a sum is more than chance, all that the component knew is left as a prior of the rows
+to come: p parameters that lose q nats a row are worth p / 2q rows, for p / 2n is what n rows leave to be learned. Its weight,
+and all other components, stay as they are. Shares of the components are watched apart, and weights forget by themselves. After
+that rows count as in any stream, and memories grow again.
 
 A clock of what was forgotten, in nats, makes the reservoir a sample by present weight.
 """
@@ -25,13 +26,12 @@ LEAST = 50.0  # kept rows of a component, to know what to expect of it
 CLIP = 3.0  # standard deviations that a row counts at most, so that no single one is a change
 EFFECT = 0.05  # standard deviations that are too little to forget for
 OPTIMISM = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
-NOISE = 3.0  # standard errors of the expectation
-
+NOISE = 4.0  # standard errors of the expectation
 PACE = 0.3  # of rows that count for memory, as long as parameters follow: those before were told by worse ones
 SURE = 8.0  # chance is exp(-2 * SURE) that a sum gets so high from zero
 WINDOW = 8  # batches that shares are counted over
 GROWN = 1.25  # times the rows since something was forgotten, after which a new expectation is found
-TINY = 1e-300
+TINY, LOWEST = 1e-300, -1e300
 SIDES = np.array([[1.0], [-1.0]])  # rows that score worse than expected, and better
 
 
@@ -48,8 +48,8 @@ class Drift:
     expected, deviation, level, slack : ndarray of shape (K,)
         What its rows should score, the standard deviation of that (0: not known yet), the mean of standardised deficits of kept
         rows, and what is allowed beyond it.
-    sums, since : ndarray of shape (K,)
-        The deficits of recent rows, and the weight of these rows.
+    sums, since : ndarray of shape (2, K)
+        The deficits of recent rows, and what they have too much; and the weight of these rows.
     deficits : ndarray of shape (K,)
         Those of the batch that is not folded yet.
     shares : ndarray of shape (K,)
@@ -84,8 +84,8 @@ class Drift:
     def begun(cls, memory: Array) -> Drift:
         """Return what is known when nothing was watched yet."""
         k = len(memory)
-        nothing = [np.zeros(k if at not in (4, 5) else (2, k)) for at in range(8)]
-        return cls(memory.copy(), np.zeros(k, dtype=np.int64), *nothing)
+        one, two = np.zeros(k), np.zeros((2, k))
+        return cls(memory.copy(), np.zeros(k, dtype=np.int64), one, one, one, one, two, two, one, one)
 
     @property
     def due(self) -> float:
@@ -94,17 +94,20 @@ class Drift:
 
 
 def noted(drift: Drift, responsibilities: Array, scores: Array, weights: Array) -> Drift:
-    """Return what is known after some rows of a batch. They are added one by one, so that cuts change no bit."""
+    """Return what is known after some rows of a batch."""
     known = drift.deviation > 0.0
-    with np.errstate(invalid="ignore"):
-        z = (drift.expected - scores[:, None]) / np.where(known, drift.deviation, 1.0)
-    z = np.where(np.isnan(z), CLIP, np.clip(z, -CLIP, CLIP)) * responsibilities * known
-    if weights.size:
-        z *= weights[:, None]
-    return replace(drift, deficits=np.cumsum(np.vstack([drift.deficits, z]), axis=0)[-1])
+    scales = known / np.where(known, drift.deviation, 1.0)
+    z = drift.expected[:, None] - np.maximum(scores, LOWEST)
+    z *= scales[:, None]
+    np.minimum(z, CLIP, out=z)
+    np.maximum(z, -CLIP, out=z)
+    z *= responsibilities.T
+    return replace(drift, deficits=drift.deficits + (z @ weights if weights.size else z.sum(axis=1)))
 
 
-def expecting(drift: Drift, responsibilities: Array, scores: Array, weights: Array, places: Any, each: float, seen: int) -> Drift:
+def expecting(
+    drift: Drift, responsibilities: Array, scores: Array, weights: Array, places: Any, each: float, seen: int
+) -> Drift:
     """Return what to expect of rows to come, by rows that were kept since each component last forgot.
 
     `each` is the number of parameters of a component, or the rows that it takes to learn one.
@@ -126,9 +129,7 @@ def expecting(drift: Drift, responsibilities: Array, scores: Array, weights: Arr
     return replace(drift, found=seen, **{name: one * known for name, one in found.items()})
 
 
-def judged(
-    drift: Drift, progress: Progress, shares: Array, summary: Summary, floor: float, apart: bool
-) -> tuple[Drift, float]:
+def judged(drift: Drift, progress: Progress, shares: Array, summary: Summary, floor: float, apart: bool) -> tuple[Drift, float]:
     """Return what is known after a batch, and the rows that weights are worth; both are less if it came as a surprise.
 
     `shares` are those of all rows so far, `floor` the rows that it takes to learn a component. If components cannot forget
@@ -182,20 +183,20 @@ def folded(
     counts: Array = summary.statistics.count  # type: ignore[attr-defined]
     old, total = statistics.count, mass + summary.size
     shares = (mass * old + counts) / total
-    memory = drift.memory + counts
+    memory, pace = drift.memory + counts, PACE if drift.following else 1.0
     if model.apart:
         keep = shares * drift.memory / np.maximum(memory * old, TINY)
         after = model.recombined(statistics, np.diag(keep), summary.statistics, np.diag(shares / np.maximum(memory, TINY)))
         after = after.writable()
         after.from_base[...] = statistics.from_base * min(float(keep.min()), 1.0)
+        memory = memory - (1.0 - pace) * counts
     else:
         after = statistics.toward(summary.statistics, summary.size / total, 1.0 / summary.size)
-        memory = total * after.count
+        total -= (1.0 - pace) * summary.size
+        memory = total * shares
     alive = shares > 1.0 / total
     worth = float((memory[alive] / shares[alive]).min()) if alive.any() else total
     progress = Progress(
         progress.rows_seen + summary.rows, progress.weight_seen + summary.size, progress.folds + folds, total, min(total, worth)
     )
-    if drift.following:
-        memory = memory - (1.0 - PACE) * counts
     return after, progress, replace(drift, memory=memory)

@@ -35,6 +35,7 @@ RESERVOIR_ROWS = 20_000
 RESERVOIR_TIMES = 80  # what moves every parameter
 RESERVOIR_BYTES = 2**26
 LATER = 2.0  # times the rows seen to wait for after a healing; after the warm-up, as many as it had
+NO_PROMISE = -1e300  # of kept rows, if there are none yet
 GROWN = 1.1  # times the rows of the last healing, after which a model that is read has healed again
 
 
@@ -159,8 +160,8 @@ def advance(
             state = replace(settle(learner, state), carry=_now(learner, state) if chained else None)
         if state.healing is not None and not learner.kept_rows:
             state = plain(learner, state)
-        if learner.adapts != (state.drift is not None):  # or the half-life was
-            state = watching(learner.model, state, learner.adapts, learner.n_threads)
+        if learner.adapts != (state.drift is not None):  # or the half-life was, or `fit` came before, which keeps no rows
+            state = watching(learner.model, _keeping(learner, state), learner.adapts, learner.n_threads)
         take = _deal if learner.parts > 1 else _sweep if learner.sweeps else _fold_chained if chained else _fold_batches
         if state.reservoir is not None:
             take = partial(_heal_on_the_way, take)
@@ -229,6 +230,14 @@ def opened(learner: Learner, state: State, reference: Any, batch: Batch, counts:
     healing = replace(healing, rows=state.progress.rows_seen)
     state = replace(state, reservoir=reservoir, healing=healing, parameters=reference)
     return watching(learner.model, _scheduled(learner, state), learner.adapts, learner.n_threads)
+
+
+def _keeping(learner: Learner, state: State) -> State:
+    """Return a state that keeps rows from now on, if it is to watch for drift and keeps none."""
+    if state.healing is not None or not learner.adapts:
+        return state
+    reservoir = Reservoir(state.key, learner.kept_rows, RESERVOIR_BYTES)
+    return _scheduled(learner, replace(state, reservoir=reservoir, healing=Healing(rows=state.rows, expected=NO_PROMISE)))
 
 
 def plain(learner: Learner, state: State) -> State:
@@ -322,7 +331,7 @@ def _healed(learner: Learner, settled: State, allowed: float) -> State:
         settings.readout,
         restart if settings.polish and settings.given is None else None,
         not learner.holds(settled),
-        settled.drift is not None and settled.drift.clock > 0.0,
+        settled.drift is not None and (settled.drift.clock > 0.0 or len(settled.reservoir) < settled.rows),
         learner.n_threads,
     )
     with one_blas_thread():
@@ -740,7 +749,7 @@ def fold(learner: Learner, state: State, summary: Summary) -> State:
             return state if learner.holds(state) else refreshed(learner, state)
     sizes = np.array([summary.size])
     step = float(learner.schedule(state.progress, sizes, learner.batch_rows)[0])
-    statistics = state.statistics.toward(_kept(learner, summary.statistics), step, 1.0 / summary.size)
+    statistics = cast(Statistics, state.statistics).toward(_kept(learner, summary.statistics), step, 1.0 / summary.size)
     average = state.average
     if average is not None:
         average = average.averaged(statistics, float(learner.average_gains(state.progress.weight_seen, sizes)[0]))

@@ -1,10 +1,10 @@
-"""Streams that watch for drift: how a state comes to expect, takes note, forgets, and is calm again (`drift.py` says by what)."""
+"""Streams that watch for drift: how a state comes to expect, takes note, forgets, is calm again; `drift.py` has the rules."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from headwater.drift import TINY, Drift, expecting, folded, judged, noted
 from headwater.state import Batch, State, Summary
 from headwater.statistics import Array
 
-MOST, FEWER = 8192, 2048  # kept rows that are looked at, where the reference stands still and where it follows
+MOST, FEWER = 32768, 2048  # kept rows that are looked at, where the reference stands still and where it follows
 CALM = 4  # warm-ups without an alarm, after which the stream is an ordinary one
 
 
@@ -20,7 +20,10 @@ def watching(model: Any, state: State, adapts: bool = True, n_threads: int | Non
     """Return a state that watches for drift, if it is to and keeps rows: what it expects comes from these."""
     if not adapts or state.healing is None:
         return replace(state, drift=None)
-    drift = state.drift or Drift.begun(state.progress.n_eff * state.statistics.count)  # type: ignore[union-attr]
+    statistics: Any = state.statistics
+    drift = state.drift
+    if drift is None:
+        drift = replace(Drift.begun(state.progress.n_eff * statistics.count), found=state.rows)
     if state.reservoir is not None and len(state.reservoir):
         rows = state.reservoir.rows[: FEWER if drift.following else MOST]
         shares, scores = model.looked_at(state.parameters, rows.batch, n_threads)
@@ -46,7 +49,8 @@ def adapted(model: Any, state: State, summary: Summary, width: int, folds: float
     statistics: Any = state.statistics
     drift, mass = judged(state.drift, state.progress, statistics.count, summary, _each(model, width), model.apart)
     if not drift.clock:
-        return replace(state, drift=replace(drift, memory=drift.memory + summary.statistics.count)), False  # type: ignore[attr-defined]
+        totals: Any = summary.statistics
+        return replace(state, drift=replace(drift, memory=drift.memory + totals.count)), False
     statistics, progress, drift = folded(model, drift, statistics, state.progress, summary, mass, folds)
     return State(
         state.key, base=state.base, parameters=state.parameters, statistics=statistics, progress=progress,
@@ -57,7 +61,10 @@ def adapted(model: Any, state: State, summary: Summary, width: int, folds: float
 def calmed(model: Any, state: State, warm_up: int, n_threads: int | None = None) -> State:
     """Return the state after a batch: where parameters follow it may expect something else, or all is calm again."""
     drift = state.drift
-    if not drift.following or not state.rows > drift.last:
+    if not drift.following:
+        blind = not drift.deviation.any() and state.rows - drift.found >= warm_up
+        return watching(model, state, n_threads=n_threads) if blind else state
+    if state.rows <= drift.last:
         return state
     if state.rows - drift.last >= CALM * warm_up:
         return watching(model, replace(state, drift=replace(drift, following=False)), n_threads=n_threads)
@@ -78,7 +85,7 @@ def moved(model: Any, before: State, state: State, n_threads: int | None = None)
 def alike(settled: Sequence[State]) -> list[State]:
     """Return states of which all follow, if one does."""
     follows = any(state.drift is not None and state.drift.following for state in settled)
-    return [state if state.drift is None else replace(state, drift=replace(state.drift, following=follows)) for state in settled]
+    return [one if one.drift is None else replace(one, drift=replace(one.drift, following=follows)) for one in settled]
 
 
 def together(merged: State, settled: Sequence[State], shared: bool = True) -> Drift | None:
@@ -97,6 +104,20 @@ def together(merged: State, settled: Sequence[State], shared: bool = True) -> Dr
         left, began = np.full_like(left, left.min()), np.full_like(began, began.max())
     memory = left * merged.progress.n_eff * merged.statistics.count  # type: ignore[union-attr]
     return replace(Drift.begun(memory), began=began, **latest)
+
+
+def forgetting(state: State, warm_up: int) -> tuple[Array, bool]:
+    """Return the half-life of each component that forgets now, in rows of the stream, and whether weights do.
+
+    A memory of n rows to which others are added forgets as a half-life of n log 2 rows does. Others have an infinite one.
+    """
+    drift, statistics = state.drift, cast(Any, state.statistics)
+    endless = np.full(len(drift.memory), np.inf)
+    if not drift.following:
+        return endless, False
+    now = (drift.began > 0) & (state.rows - drift.began < CALM * warm_up)
+    half_lives = np.log(2.0) * drift.memory / np.maximum(statistics.count, TINY)
+    return np.where(now, half_lives, endless), not bool(now.any())
 
 
 def _each(model: Any, width: int) -> float:

@@ -21,6 +21,7 @@ from headwater.models.mixture import Mixture
 from headwater.models.protocol import StartSettings
 from headwater.state import Batch, State
 from headwater.statistics import Array
+from headwater.watching import forgetting
 
 # Parameters that every mixture has, and the values they take.
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -41,6 +42,18 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "parts": [Interval(numbers.Integral, 1, 4096, closed="both")],
     "reservoir": [StrOptions({"auto"}), Interval(numbers.Integral, 0, None, closed="left")],
 }
+
+
+def _check_adapts(learner: Learner, algorithm: Any) -> None:
+    """Refuse a half-life that finds itself where there is nothing to find it by."""
+    if learner.reservoir == 0:
+        raise ValueError("half_life='auto' compares new rows with kept ones, so reservoir must not be 0")
+    if not learner.kept_rows:
+        raise ValueError(
+            f"half_life='auto' needs algorithm='auto', which keeps rows to compare new ones with, got {algorithm!r}"
+        )
+    if learner.parts > 1:
+        raise ValueError(f"half_life='auto' forgets in the order of one stream, so parts must be 1, got {learner.parts}")
 
 
 class MixtureEstimator(DensityMixin, StreamingEstimator):
@@ -83,12 +96,8 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             reservoir=None if self.reservoir == "auto" else int(self.reservoir),
             adapts=adapts,
         )
-        if adapts and self.reservoir == 0:
-            raise ValueError("half_life='auto' compares new rows with kept ones: reservoir must not be 0")
-        if adapts and not learner.kept_rows:
-            raise ValueError(f"half_life='auto' needs algorithm='auto', which keeps rows to compare with, got {self.algorithm!r}")
-        if adapts and learner.parts > 1:
-            raise ValueError("half_life='auto' forgets in the order of one stream, and parts are learned side by side: use parts=1")
+        if adapts:
+            _check_adapts(learner, self.algorithm)
         return learner
 
     # Learning
@@ -407,6 +416,18 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     def weights_(self) -> Array:
         """Weight of each component."""
         return np.exp(self._reading()[1].log_weights)
+
+    @property
+    def half_life_(self) -> Array:
+        """Half-life of each component now, in rows of the stream; infinite if it forgets nothing.
+
+        With `half_life='auto'` that of a component which has changed is finite, and grows until it is infinite again.
+        """
+        state = self._reading()[0]
+        if state.drift is not None:
+            return forgetting(state, self._learner.warm_up_rows)[0]
+        half_life = self._learner.half_life
+        return np.full(self._model.n_components, np.inf if half_life is None else float(half_life))
 
     @property
     def weight_concentration_(self) -> Array:

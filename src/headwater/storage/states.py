@@ -101,7 +101,8 @@ class StateReader:
     def state(self, tree: Any, path: str, part: bool = False) -> State:
         """Return the state."""
         names = {one.name for one in fields(State) if one.compare}
-        record = {"reservoir": None, "healing": None, "drift": None} | self.reader.expect(tree, dict, path)  # there was none in older files
+        none = {"reservoir": None, "healing": None, "drift": None}  # in older files
+        record = none | self.reader.expect(tree, dict, path)
         if set(record) != names:
             raise Damaged(f"{path} has other parts than a state has")
         key = self.reader.whole(record["key"], f"{path}/key", 0, 2**63 - 1)
