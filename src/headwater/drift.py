@@ -2,7 +2,7 @@
 
 Every component has an expectation, by the kept rows it is responsible for: how rows to come should score at the parameters of
 the E-step, and how much that varies. Each batch adds what its rows score less than that, in standard deviations and less a
-slack, to a sum per component that never falls below zero (CUSUM); another sum is of what they score more, since a component that
+slack, to a sum per component that never falls below zero (CUSUM); another sum is of what they score more, for a component that
 has become narrower has changed, too. When a sum is more than chance, all that the component knew is left as a prior of the rows
 to come: p parameters that lose q nats a row are worth p / 2q rows, for p / 2n is what n rows leave to be learned. Its weight,
 and all other components, stay as they are. Shares of the components are watched apart, and weights forget by themselves. After

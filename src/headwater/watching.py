@@ -13,6 +13,7 @@ from headwater.state import Batch, State, Summary
 from headwater.statistics import Array
 
 MOST, FEWER = 32768, 2048  # kept rows that are looked at, where the reference stands still and where it follows
+SAME = 0.1  # nats a row by which a component may change and still be the same
 CALM = 4  # warm-ups without an alarm, after which the stream is an ordinary one
 
 
@@ -75,8 +76,12 @@ def moved(model: Any, before: State, state: State, n_threads: int | None = None)
     """Return a state that has healed. Components that have become others know as much as all of them do."""
     drift = state.drift
     if state.healing.moves > before.healing.moves or not drift.clock:
-        memory = state.progress.n_eff * state.statistics.count  # type: ignore[union-attr]
-        began = np.full_like(drift.began, drift.began.max())
+        n, after, old = state.progress.n_eff, cast(Any, state.statistics), cast(Any, before.statistics)
+        others = ~(model.contrast(cast(Any, state.base).prior, old.scaled(n), after.scaled(n)) < SAME)
+        if not drift.clock:
+            others[:] = True  # all know as much
+        memory = np.where(others, n * after.count, drift.memory)
+        began = np.where(others, drift.began.max(), drift.began)
         known = Drift.begun(memory)
         drift = replace(drift, memory=memory, began=began, sums=known.sums, since=known.since, shares=known.shares)
     return watching(model, replace(state, drift=drift), n_threads=n_threads)
