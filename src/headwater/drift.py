@@ -31,6 +31,7 @@ PACE = 0.3  # of rows that count for memory, as long as parameters follow: those
 SURE = 8.0  # chance is exp(-2 * SURE) that a sum gets so high from zero
 WINDOW = 8  # batches that shares are counted over
 GROWN = 1.25  # times the rows since something was forgotten, after which a new expectation is found
+TICKS = 1024.0  # of the clock in a nat, so that rounding errors make no ranks
 TINY, LOWEST = 1e-300, -1e300
 SIDES = np.array([[1.0], [-1.0]])  # rows that score worse than expected, and better
 
@@ -56,8 +57,8 @@ class Drift:
         Weight that each component was responsible for, in the batches of the window.
     following : bool
         Whether parameters follow the statistics at every batch, because something has changed.
-    clock : float
-        What was forgotten so far, in nats.
+    clock, present : float
+        What was forgotten so far, in nats, and what all rows weigh now by this clock.
     alarms : int
         How often something was forgotten.
     last, found : int
@@ -76,6 +77,7 @@ class Drift:
     shares: Array
     following: bool = False
     clock: float = 0.0
+    present: float = 0.0
     alarms: int = 0
     last: int = 0
     found: int = 0
@@ -148,18 +150,20 @@ def judged(drift: Drift, progress: Progress, shares: Array, summary: Summary, fl
         left, alarms = np.minimum(memory, mass * shares), np.ones_like(alarms)
     forgot = [float(np.log(np.maximum(memory / np.maximum(left, TINY), 1.0)).max())]
     size = float(window.sum())
-    surprised = _unlike(window, shares, progress.mass)
+    lost = _unlike(window, shares, progress.mass)
+    surprised = lost > 0.0
     if surprised:
-        mass = min(mass, max(size - summary.size, floor))
+        mass = min(mass, max(0.5 * (len(window) - 1.0) / lost, floor - summary.size))
         forgot.append(float(np.log(progress.mass / mass)))
     changed = surprised or bool(alarms.any())
     over = surprised or size >= WINDOW * summary.size
     began = np.where(alarms, progress.rows_seen, drift.began)
+    nats = float(np.ceil(TICKS * max(forgot)) / TICKS)
     zero = np.zeros_like(memory)
     after = replace(
         drift, memory=left, began=began, sums=sums * ~alarms, since=since * ~alarms, deficits=zero,
         shares=zero if over else window, deviation=np.where(alarms, zero, drift.deviation),
-        clock=drift.clock + max(forgot), following=drift.following or changed,
+        clock=drift.clock + nats, present=(drift.present + summary.size) * np.exp(-nats), following=drift.following or changed,
     )  # fmt: skip
     if changed:
         seen = progress.rows_seen + summary.rows
@@ -167,36 +171,39 @@ def judged(drift: Drift, progress: Progress, shares: Array, summary: Summary, fl
     return after, mass
 
 
-def _unlike(window: Array, shares: Array, mass: float) -> bool:
-    """Whether recent rows belong to other components than those before, by more than chance (G-test)."""
+def _unlike(window: Array, shares: Array, mass: float) -> float:
+    """Nats a row that weights lose on recent rows, if these belong to other components by more than chance (G-test); or 0."""
     size = float(window.sum())
     recent = window / max(size, TINY)
     terms = np.where(window > 0.0, window * np.log(np.maximum(recent, TINY) / np.maximum(shares, TINY)), 0.0)
-    degrees = len(window) - 1.0
-    return float(2.0 * terms.sum()) / (1.0 + size / mass) > degrees + 2.0 * np.sqrt(2.0 * SURE * degrees) + 4.0 * SURE
+    lost, degrees = float(terms.sum()), len(window) - 1.0
+    chance = degrees + 2.0 * np.sqrt(2.0 * SURE * degrees) + 4.0 * SURE
+    return lost / size if 2.0 * lost > chance * (1.0 + size / mass) else 0.0
 
 
 def folded(
-    model: Any, drift: Drift, statistics: Any, progress: Progress, summary: Summary, mass: float, folds: float
+    model: Any, drift: Drift, statistics: Any, progress: Progress, summary: Summary, mass: float, folds: float, floor: float
 ) -> tuple[Any, Progress, Drift]:
     """Fold a batch where something was forgotten: weights by their own memory, moments of each component by its own."""
     counts: Array = summary.statistics.count  # type: ignore[attr-defined]
-    old, total = statistics.count, mass + summary.size
+    old, total, pace = statistics.count, mass + summary.size, PACE if drift.following else 1.0
     shares = (mass * old + counts) / total
-    memory, pace = drift.memory + counts, PACE if drift.following else 1.0
+    worth = drift.memory + counts
     if model.apart:
-        keep = shares * drift.memory / np.maximum(memory * old, TINY)
-        after = model.recombined(statistics, np.diag(keep), summary.statistics, np.diag(shares / np.maximum(memory, TINY)))
+        keep = shares * drift.memory / np.maximum(worth * old, TINY)
+        after = model.recombined(statistics, np.diag(keep), summary.statistics, np.diag(shares / np.maximum(worth, TINY)))
         after = after.writable()
         after.from_base[...] = statistics.from_base * min(float(keep.min()), 1.0)
-        memory = memory - (1.0 - pace) * counts
+        memory = drift.memory + pace * counts
     else:
         after = statistics.toward(summary.statistics, summary.size / total, 1.0 / summary.size)
-        total -= (1.0 - pace) * summary.size
-        memory = total * shares
+        memory, worth = (mass + pace * summary.size) * shares, total * shares
+        total = mass + pace * summary.size
+    just = drift.began == progress.rows_seen  # the batch in which a component changed is of two minds
+    memory = np.where(just & (drift.clock > 0.0), np.minimum(memory, np.maximum(drift.memory, floor)), memory)
     alive = shares > 1.0 / total
-    worth = float((memory[alive] / shares[alive]).min()) if alive.any() else total
+    least = float((worth[alive] / shares[alive]).min()) if alive.any() else total
     progress = Progress(
-        progress.rows_seen + summary.rows, progress.weight_seen + summary.size, progress.folds + folds, total, min(total, worth)
+        progress.rows_seen + summary.rows, progress.weight_seen + summary.size, progress.folds + folds, total, min(total, least)
     )
     return after, progress, replace(drift, memory=memory)

@@ -22,7 +22,7 @@ from headwater.reservoir import merged as union
 from headwater.schedules import Schedule, forgetting
 from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, appended, fingerprint, joined
 from headwater.statistics import Array, Statistics
-from headwater.watching import adapted, alike, calmed, moved, together, watched, watching
+from headwater.watching import adapted, alike, calmed, heals_by, moved, recent, together, watched, watching
 
 SWEEP_ROWS = 16384
 UNKNOWN_ROWS = 8  # what the first rows of a stream score tells nothing: the scale of the data is not known yet
@@ -35,6 +35,7 @@ RESERVOIR_ROWS = 20_000
 RESERVOIR_TIMES = 80  # what moves every parameter
 RESERVOIR_BYTES = 2**26
 LATER = 2.0  # times the rows seen to wait for after a healing; after the warm-up, as many as it had
+AGAIN = 1.0  # times that rows may be looked at again where something was forgotten
 NO_PROMISE = -1e300  # of kept rows, if there are none yet
 GROWN = 1.1  # times the rows of the last healing, after which a model that is read has healed again
 
@@ -258,8 +259,8 @@ def _scheduled(learner: Learner, state: State) -> State:
     """Return the state with the rows at which it heals next: twice as many, or after a half-life; at the end of a batch."""
     assert state.base is not None and state.healing is not None
     seen, first = state.rows, state.base.progress.rows_seen
-    if state.drift is not None:  # what was forgotten was another stream
-        seen -= state.drift.last
+    if state.drift is not None and state.drift.last:  # what was forgotten was another stream
+        seen = max(seen - state.drift.last, learner.warm_up_rows)
     ahead = max(int(LATER * seen) if state.healing.contested else seen, learner.batch_rows)
     if learner.half_life is not None:
         ahead = min(ahead, max(int(learner.half_life), learner.batch_rows))
@@ -292,7 +293,9 @@ def _heal_on_the_way(
         at, total = at + len(part), total + gained
         if state.rows >= state.healing.next:
             allowed = state.healing.allowance(state.rows, learner.warm_up_rows)
-            if allowed > 0.0:
+            if before is not None and before.alarms:
+                allowed += AGAIN * state.rows
+            if allowed > 0.0 and heals_by(state, learner.warm_up_rows, allowed):
                 state = _healed(learner, settle(learner, state), allowed)
             state = _scheduled(learner, state)
     return state, total
@@ -302,6 +305,8 @@ def contested(learner: Learner, settled: State) -> State:
     """Return a settled state as it is read: healed, if the stream has grown by a tenth since it was the last time."""
     healing = settled.healing
     if healing is None or settled.reservoir is None or settled.rows < GROWN * healing.rows:
+        return settled
+    if not heals_by(settled, learner.warm_up_rows):
         return settled
     return _healed(learner, settled, np.inf)
 
@@ -323,7 +328,7 @@ def _healed(learner: Learner, settled: State, allowed: float) -> State:
         settled.statistics,
         settled.parameters,
         learner.count(settled.progress),
-        settled.reservoir,
+        recent(settled),
         settled.healing,
         settled.rows,
         settled.key,

@@ -9,11 +9,13 @@ from typing import Any, cast
 import numpy as np
 
 from headwater.drift import TINY, Drift, expecting, folded, judged, noted
+from headwater.reservoir import Reservoir
 from headwater.state import Batch, State, Summary
 from headwater.statistics import Array
 
 MOST, FEWER = 32768, 2048  # kept rows that are looked at, where the reference stands still and where it follows
 SAME = 0.1  # nats a row by which a component may change and still be the same
+FEW, ROUND = 2000, 40.0  # rows that propose, and how often a round of moves looks at them
 CALM = 4  # warm-ups without an alarm, after which the stream is an ordinary one
 
 
@@ -24,9 +26,10 @@ def watching(model: Any, state: State, adapts: bool = True, n_threads: int | Non
     statistics: Any = state.statistics
     drift = state.drift
     if drift is None:
-        drift = replace(Drift.begun(state.progress.n_eff * statistics.count), found=state.rows)
+        n = state.progress.n_eff
+        drift = replace(Drift.begun(n * statistics.count), found=state.rows, present=n)
     if state.reservoir is not None and len(state.reservoir):
-        rows = state.reservoir.rows[: FEWER if drift.following else MOST]
+        rows = recent(replace(state, drift=drift)).rows[: FEWER if drift.following else MOST]
         shares, scores = model.looked_at(state.parameters, rows.batch, n_threads)
         drift = expecting(
             drift, shares, scores, rows.batch.row_weights, rows.places, _each(model, rows.batch.X.shape[1]), state.rows
@@ -52,7 +55,7 @@ def adapted(model: Any, state: State, summary: Summary, width: int, folds: float
     if not drift.clock:
         totals: Any = summary.statistics
         return replace(state, drift=replace(drift, memory=drift.memory + totals.count)), False
-    statistics, progress, drift = folded(model, drift, statistics, state.progress, summary, mass, folds)
+    statistics, progress, drift = folded(model, drift, statistics, state.progress, summary, mass, folds, _each(model, width))
     return State(
         state.key, base=state.base, parameters=state.parameters, statistics=statistics, progress=progress,
         reservoir=state.reservoir, healing=state.healing.after(summary.score, summary.size), drift=drift,
@@ -65,8 +68,6 @@ def calmed(model: Any, state: State, warm_up: int, n_threads: int | None = None)
     if not drift.following:
         blind = not drift.deviation.any() and state.rows - drift.found >= warm_up
         return watching(model, state, n_threads=n_threads) if blind else state
-    if state.rows <= drift.last:
-        return state
     if state.rows - drift.last >= CALM * warm_up:
         return watching(model, replace(state, drift=replace(drift, following=False)), n_threads=n_threads)
     return watching(model, state, n_threads=n_threads) if state.rows >= drift.due else state
@@ -87,6 +88,23 @@ def moved(model: Any, before: State, state: State, n_threads: int | None = None)
     return watching(model, replace(state, drift=drift), n_threads=n_threads)
 
 
+def recent(state: State) -> Reservoir:
+    """Return the kept rows that stand for what is not forgotten: of smallest rank, as many as all rows weigh now."""
+    assert state.reservoir is not None
+    if state.drift is None or not state.drift.clock:
+        return state.reservoir
+    settled = state.reservoir.settled
+    return replace(settled, sample=settled.rows[: max(int(state.drift.present), 1)])
+
+
+def heals_by(state: State, warm_up: int, allowed: float = np.inf) -> bool:
+    """Whether a healing is worth it after something was forgotten: with as many rows as a start takes, and a round of moves."""
+    if state.drift is None or not state.drift.clock:
+        return True
+    present = float(state.drift.present)
+    return present >= warm_up and allowed >= ROUND * min(0.5 * present, FEW)
+
+
 def alike(settled: Sequence[State]) -> list[State]:
     """Return states of which all follow, if one does."""
     follows = any(state.drift is not None and state.drift.following for state in settled)
@@ -104,6 +122,7 @@ def together(merged: State, settled: Sequence[State], shared: bool = True) -> Dr
     worth = [state.progress.n_eff * state.statistics.count for state in settled]  # type: ignore[union-attr]
     left = np.min([np.minimum(one.memory / np.maximum(n, TINY), 1.0) for one, n in zip(drifts, worth, strict=True)], axis=0)
     latest = {name: max(getattr(one, name) for one in drifts) for name in ("following", "clock", "alarms", "last", "found")}
+    latest["present"] = sum(one.present * np.exp(one.clock - latest["clock"]) for one in drifts)
     began = np.max([one.began for one in drifts], axis=0)
     if not shared:
         left, began = np.full_like(left, left.min()), np.full_like(began, began.max())

@@ -172,7 +172,13 @@ class StateReader:
             raise Damaged(f"{path} is that of a stream that tunes its forgetting, which this one does not")
         rows = [found.last, found.found, *found.began.tolist()]
         weights = (found.memory, found.deviation, found.slack, found.sums, found.since, found.shares)
-        if min(rows) < 0 or max(rows) > state.rows or found.alarms < 0 or not 0.0 <= found.clock <= LONGEST_CLOCK:
+        if (
+            min(rows) < 0
+            or max(rows) > state.rows
+            or found.alarms < 0
+            or not 0.0 <= found.clock <= LONGEST_CLOCK
+            or found.present < 0.0
+        ):
             raise Damaged(f"{path} is of rows that have not come, or less than nothing")
         if min(float(one.min()) for one in weights) < 0.0 or max(float(one.max()) for one in weights) > HEAVIEST:
             raise Damaged(f"{path} is negative, or more than any stream can hold")
