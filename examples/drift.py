@@ -89,10 +89,10 @@ def calm_streams(scale: Scale) -> dict[str, list[int]]:
 
 def others(scale: Scale) -> dict[str, dict[str, float]]:
     """The same for other covariances, for counts and for regressions."""
-    rows, some = streams(scale.rows, 0)["abrupt"], (1000, 8000)
+    rows, some, fewer = streams(scale.rows, 0)["abrupt"], (1000, 8000), max(scale.rows // 3, 2 * SCORED_FROM)
     found = {f"Gaussians, {kind}, abrupt": compared(rows, some, covariance_type=kind) for kind in ("tied", "diag", "spherical")}
-    found["counts, one topic becomes another"] = compared(counts(scale.rows // 3, 0), some, 3, kind=hw.MultinomialMixture)
-    found["regressions, one line turns"] = compared(lines(scale.rows // 3, 0), some, 2, kind=hw.RegressionMixture)
+    found["counts, one topic becomes another"] = compared(counts(fewer, 0), some, 3, kind=hw.MultinomialMixture)
+    found["regressions, one line turns"] = compared(lines(fewer, 0), some, 2, kind=hw.RegressionMixture)
     return found
 
 

@@ -19,8 +19,8 @@ def section(figures: dict[str, Any]) -> list[str]:
     kinds, market, rows = figures["kinds"], figures["market"], figures["rows"]
     heads = list(next(iter(market.values())))
     return [
-        "A mixture that streams with `half_life=\"auto\"` expects of every component what kept rows promise, and watches how rows "
-        "score before they are learned. A component whose rows score otherwise, by more than chance, forgets; the others do not.",
+        'A mixture that streams with `half_life="auto"` expects of each component what kept rows promise, and watches how rows '
+        "score before they are learned. A component whose rows score otherwise, by more than chance, forgets; others do not.",
         "",
         "```python",
         'model = hw.GaussianMixture(4, half_life="auto")',
@@ -79,7 +79,7 @@ def section(figures: dict[str, Any]) -> list[str]:
         "",
         *table(
             ("model", "none", "auto", "times"),
-            [[name, f"{plain:.2f}", f"{tuned:.2f}", f"{tuned / plain:.2f}"] for name, (plain, tuned) in figures["cost"].items()],
+            [[name, f"{none:.2f}", f"{auto:.2f}", f"{auto / none:.2f}"] for name, (none, auto) in figures["cost"].items()],
         ),
     ]  # fmt: skip
 
@@ -110,10 +110,10 @@ def verdict(runs: dict[str, dict[str, float]], word: str) -> list[str]:
     worst = min(gaps, key=lambda name: gaps[name])
     better = sum(gap >= 0.0 for gap in gaps.values())
     return [
-        f"Against the fixed half-life that is best for each {word}, which nobody knows beforehand, auto is better in {better} of "
-        f"{len(gaps)}, and at worst {abs(min(gaps[worst], 0.0)):.3f} nats a row behind ({worst}). Against the one that is best for "
-        f"all of them together, {int(every):,} rows, it is {abs(ahead):.3f} nats a row {'ahead' if ahead >= 0.0 else 'behind'} on "
-        "average.",
+        f"Against the fixed half-life that is best for each {word}, which nobody knows beforehand, auto is better in {better} "
+        f"of {len(gaps)}, and at worst {abs(min(gaps[worst], 0.0)):.3f} nats a row behind ({worst}). Against the one that is "
+        f"best for all of them together, {int(every):,} rows, it is {abs(ahead):.3f} nats a row "
+        f"{'ahead' if ahead >= 0.0 else 'behind'} on average.",
     ]  # fmt: skip
 
 

@@ -105,6 +105,8 @@ class RegressionMixture(TargetMixture):
         The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
     race_ : Race
         How the numbers that 'auto' tries compare; None if n_components is a number.
+    half_life_ : ndarray of shape (n_components,)
+        Half-life of each component now, in rows of the stream; infinite where nothing is forgotten.
     weights_ : ndarray of shape (n_components,)
         Weight of each component.
     coef_ : ndarray of shape (n_components, n_features)
