@@ -163,7 +163,8 @@ def judged(drift: Drift, progress: Progress, shares: Array, summary: Summary, fl
     after = replace(
         drift, memory=left, began=began, sums=sums * ~alarms, since=since * ~alarms, deficits=zero,
         shares=zero if over else window, deviation=np.where(alarms, zero, drift.deviation),
-        clock=drift.clock + nats, present=(drift.present + summary.size) * np.exp(-nats), following=drift.following or changed,
+        clock=drift.clock + nats, present=(drift.present + summary.size) * float(np.exp(-nats)),
+        following=drift.following or changed,
     )  # fmt: skip
     if changed:
         seen = progress.rows_seen + summary.rows

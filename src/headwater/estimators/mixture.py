@@ -422,6 +422,19 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         """Half-life of each component now, in rows of the stream; infinite if it forgets nothing.
 
         With `half_life='auto'` that of a component which has changed is finite, and grows until it is infinite again.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import headwater as hw
+        >>> rng = np.random.default_rng(0)
+        >>> rows = rng.normal(size=(8000, 1)) + 9.0 * rng.integers(2, size=(8000, 1))
+        >>> model = hw.GaussianMixture(2, half_life="auto", random_state=0).partial_fit(rows)
+        >>> model.half_life_
+        array([inf, inf])
+        >>> model = model.partial_fit(np.where(rows > 4.5, rows + 3.0, rows)[:4000])
+        >>> bool(np.isfinite(model.half_life_[np.argmax(model.means_[:, 0])]))
+        True
         """
         state = self._reading()[0]
         if state.drift is not None:
