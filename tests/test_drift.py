@@ -120,7 +120,7 @@ def test_what_is_forgotten_grows_again():
     model = mixture().partial_fit(drawn(6000, 3))
     centres = shifted(0, [2.0, 2.0])
     worth, following = [], []
-    for seed in range(8):
+    for seed in range(10):
         model.partial_fit(drawn(1000, 10 + seed, centres))
         worth.append(model._state.progress.n_eff)
         following.append(model._state.drift.following)

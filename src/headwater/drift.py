@@ -27,7 +27,6 @@ CLIP = 3.0  # standard deviations that a row counts at most, so that no single o
 EFFECT = 0.05  # standard deviations that are too little to forget for
 OPTIMISM = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
 NOISE = 4.0  # standard errors of the expectation
-PACE = 0.3  # of rows that count for memory, as long as parameters follow: those before were told by worse ones
 SURE = 8.0  # chance is exp(-2 * SURE) that a sum gets so high from zero
 WINDOW = 8  # batches that shares are counted over
 GROWN = 1.25  # times the rows since something was forgotten, after which a new expectation is found
@@ -127,6 +126,16 @@ def expecting(
     z = np.clip(-apart / scale, -CLIP, CLIP)
     slack = EFFECT + OPTIMISM * each / np.maximum(drift.memory, 1.0) / scale + NOISE / np.sqrt(np.maximum(kept, 1.0))
     level = (weights * z).sum(axis=0) / total
+    if drift.following:  # kept rows of a component that still moves promise less and less; the best they did holds
+        stays = ~known | (drift.expected - (drift.level + drift.slack) * drift.deviation > mean - (level + slack) * deviation)
+        stays &= drift.deviation > 0.0
+        known = known | stays
+        mean, deviation, level, slack = (
+            np.where(stays, before, now)
+            for before, now in zip(
+                (drift.expected, drift.deviation, drift.level, drift.slack), (mean, deviation, level, slack), strict=True
+            )
+        )
     found = {"expected": mean, "deviation": deviation, "level": level, "slack": slack, "sums": drift.sums, "since": drift.since}
     return replace(drift, found=seen, **{name: one * known for name, one in found.items()})
 
@@ -162,7 +171,7 @@ def judged(drift: Drift, progress: Progress, shares: Array, summary: Summary, fl
     zero = np.zeros_like(memory)
     after = replace(
         drift, memory=left, began=began, sums=sums * ~alarms, since=since * ~alarms, deficits=zero,
-        shares=zero if over else window, deviation=np.where(alarms, zero, drift.deviation),
+        shares=zero if over else window, deviation=np.where(alarms | surprised, zero, drift.deviation),
         clock=drift.clock + nats, present=(drift.present + summary.size) * float(np.exp(-nats)),
         following=drift.following or changed,
     )  # fmt: skip
@@ -183,11 +192,22 @@ def _unlike(window: Array, shares: Array, mass: float) -> float:
 
 
 def folded(
-    model: Any, drift: Drift, statistics: Any, progress: Progress, summary: Summary, mass: float, folds: float, floor: float
+    model: Any,
+    drift: Drift,
+    statistics: Any,
+    progress: Progress,
+    summary: Summary,
+    mass: float,
+    folds: float,
+    floor: float,
+    pace: float = 1.0,
 ) -> tuple[Any, Progress, Drift]:
-    """Fold a batch where something was forgotten: weights by their own memory, moments of each component by its own."""
+    """Fold a batch where something was forgotten: weights by their own memory, moments of each component by its own.
+
+    Memory grows at a pace: what came first was told by worse parameters.
+    """
     counts: Array = summary.statistics.count  # type: ignore[attr-defined]
-    old, total, pace = statistics.count, mass + summary.size, PACE if drift.following else 1.0
+    old, total = statistics.count, mass + summary.size
     shares = (mass * old + counts) / total
     worth = drift.memory + counts
     if model.apart:

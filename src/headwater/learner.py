@@ -749,7 +749,9 @@ def fold(learner: Learner, state: State, summary: Summary) -> State:
     """Return the state moved towards a summary by the schedule's step, with fresh parameters."""
     assert state.statistics is not None
     if state.drift is not None:
-        state, forgot = adapted(learner.model, state, summary, learner.width, summary.size / learner.batch_rows)
+        state, forgot = adapted(
+            learner.model, state, summary, learner.width, learner.warm_up_rows, summary.size / learner.batch_rows
+        )
         if forgot:
             return state if learner.holds(state) else refreshed(learner, state)
     sizes = np.array([summary.size])

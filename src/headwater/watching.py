@@ -16,7 +16,9 @@ from headwater.statistics import Array
 MOST, FEWER = 32768, 2048  # kept rows that are looked at, where the reference stands still and where it follows
 SAME = 0.1  # nats a row by which a component may change and still be the same
 FEW, ROUND = 2000, 40.0  # rows that propose, and how often a round of moves looks at them
-CALM = 4  # warm-ups without an alarm, after which the stream is an ordinary one
+PACE = 0.3  # of rows that count for memory after an alarm: those before were told by worse parameters
+CALM = 4  # warm-ups without an alarm, after which rows count as in any stream
+STILL = 16  # and after which the reference stands still again
 
 
 def watching(model: Any, state: State, adapts: bool = True, n_threads: int | None = None) -> State:
@@ -45,17 +47,20 @@ def watched(model: Any, state: State, batch: Batch, scores: Array, n_threads: in
     return summary, replace(state, drift=noted(state.drift, shares, scores, batch.weights))
 
 
-def adapted(model: Any, state: State, summary: Summary, width: int, folds: float) -> tuple[State, bool]:
+def adapted(model: Any, state: State, summary: Summary, width: int, warm_up: int, folds: float) -> tuple[State, bool]:
     """Judge a batch. Return the state with it folded, if something was ever forgotten, and whether that is so.
 
     As long as nothing was, it is folded as in any stream.
     """
     statistics: Any = state.statistics
     drift, mass = judged(state.drift, state.progress, statistics.count, summary, _each(model, width), model.apart)
+    pace = PACE if state.progress.rows_seen - drift.last < CALM * warm_up else 1.0
     if not drift.clock:
         totals: Any = summary.statistics
         return replace(state, drift=replace(drift, memory=drift.memory + totals.count)), False
-    statistics, progress, drift = folded(model, drift, statistics, state.progress, summary, mass, folds, _each(model, width))
+    statistics, progress, drift = folded(
+        model, drift, statistics, state.progress, summary, mass, folds, _each(model, width), pace
+    )
     return State(
         state.key, base=state.base, parameters=state.parameters, statistics=statistics, progress=progress,
         reservoir=state.reservoir, healing=state.healing.after(summary.score, summary.size), drift=drift,
@@ -68,7 +73,7 @@ def calmed(model: Any, state: State, warm_up: int, n_threads: int | None = None)
     if not drift.following:
         blind = not drift.deviation.any() and state.rows - drift.found >= warm_up
         return watching(model, state, n_threads=n_threads) if blind else state
-    if state.rows - drift.last >= CALM * warm_up:
+    if state.rows - drift.last >= STILL * warm_up:
         return watching(model, replace(state, drift=replace(drift, following=False)), n_threads=n_threads)
     return watching(model, state, n_threads=n_threads) if state.rows >= drift.due else state
 
@@ -137,7 +142,7 @@ def forgetting(state: State, warm_up: int) -> tuple[Array, bool]:
     """
     drift, statistics = state.drift, cast(Any, state.statistics)
     endless = np.full(len(drift.memory), np.inf)
-    if not drift.following:
+    if not drift.following or state.rows - drift.last >= CALM * warm_up:
         return endless, False
     now = (drift.began > 0) & (state.rows - drift.began < CALM * warm_up)
     half_lives = np.log(2.0) * drift.memory / np.maximum(statistics.count, TINY)
