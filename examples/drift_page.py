@@ -27,7 +27,7 @@ def section(figures: dict[str, Any]) -> list[str]:
         "for chunk in stream:",
         "    scores = model.update(chunk)  # each row before it is learned",
         "model.half_life_  # of each component now; infinite where nothing is forgotten",
-        "model.health_     # a sentence, while something is",
+        "model.health_  # a sentence, while something is",
         "```",
         "",
         f"All scores are prequential: the mean log-density of every row before it was learned, from row {2048:,} on, in nats. "
