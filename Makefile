@@ -52,6 +52,7 @@ examples: $(STAMP)  ## real data, with tables and pictures (about 20 minutes; da
 	$(PY) -m examples.regimes
 	$(PY) -m examples.letters
 	$(PY) -m examples.chorales
+	$(PY) -m examples.drift
 
 guide: $(STAMP)  ## the walk of docs/guide.md, its commands run again
 	$(PY) -m examples.guide

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from examples import chorales_page, letters_page, msnbc_page, newsgroups_page, regimes_page
+from examples import chorales_page, drift_page, letters_page, msnbc_page, newsgroups_page, regimes_page
 from examples.tables import listed
 
 
@@ -34,7 +34,13 @@ CHAINS = Page(
     "beside hmmlearn's fit of the same model.",
     {"regimes": regimes_page, "letters": letters_page, "chorales": chorales_page},
 )
-PAGES = {name: page for page in (COUNTS, CHAINS) for name in page.sections}
+DRIFT = Page(
+    "drift",
+    "Drift: forgetting that tunes itself",
+    "Streams that change, abruptly, gradually or again and again, made up and real.",
+    {"drift": drift_page},
+)
+PAGES = {name: page for page in (COUNTS, CHAINS, DRIFT) for name in page.sections}
 
 
 def page(results: dict[str, Any], of: Page = COUNTS) -> str:

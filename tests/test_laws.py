@@ -129,8 +129,12 @@ HEALING_MODELS = OFTEN_HEALING + [
         {"parts": 3, "half_life": 80.0, "reservoir": 250}, {"covariance_type": "tied", "reservoir": 250},
         {"covariance_type": "diag", "reservoir": 250}, {"covariance_type": "spherical", "scale_columns": True},
         {"n_components": "auto", "reservoir": 250}, {"algorithm": hw.Auto(batch_size=1), "reservoir": 250},
+        {"half_life": "auto"}, {"half_life": "auto", "algorithm": hw.Auto(batch_size=40), "reservoir": 250},
+        {"half_life": "auto", "algorithm": hw.Auto(batch_size=40), "covariance_type": "tied"},
     )
 ] + [
+    SparseFed(3, warm_up=120, half_life="auto", algorithm=hw.Auto(batch_size=40), random_state=0),
+    hw.RegressionMixture(2, warm_up=80, half_life="auto", algorithm=hw.Auto(batch_size=40), random_state=0),
     hw.MultinomialMixture(3, warm_up=120, random_state=0),
     SparseFed(3, warm_up=120, half_life=80.0, random_state=0),
     hw.MarkovMixture(3, warm_up=120, reservoir=250, random_state=0),

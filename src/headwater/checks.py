@@ -112,7 +112,11 @@ def applicable_laws(estimator: Any) -> Iterator[Law]:
         yield from STREAM_LAWS
     if algorithm.online and learner.sweeps and not algorithm.projection:  # a projection is no fold
         yield a_sweep_is_the_loop_row_by_row
-    if algorithm.online and isinstance(learner.schedule, Equal) and not (learner.half_life or algorithm.projection):
+    if (
+        algorithm.online
+        and isinstance(learner.schedule, Equal)
+        and not (learner.half_life or learner.adapts or algorithm.projection)
+    ):
         yield learning_apart_is_learning_together
     if not algorithm.online or algorithm.finish:
         yield from PASS_LAWS

@@ -139,6 +139,7 @@ class Patient:
     restart: Callable[[Batch, int], Start] | None = None
     forgets: bool = False
     thorough: bool = False  # nothing waits for it but who reads
+    forgot: bool = False  # some of what came, so that kept rows are not all there is
     n_threads: int | None = None
 
     @cached_property
@@ -165,7 +166,7 @@ class Patient:
     @cached_property
     def whole(self) -> bool:
         """Whether all rows are kept, and count alike."""
-        return bool(self.reservoir.limit == np.inf) and not self.forgets
+        return bool(self.reservoir.limit == np.inf) and not self.forgets and not self.forgot
 
     @property
     def content(self) -> float:

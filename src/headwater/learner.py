@@ -22,6 +22,7 @@ from headwater.reservoir import merged as union
 from headwater.schedules import Schedule, forgetting
 from headwater.state import Base, Batch, Buffer, Info, Progress, State, Summary, appended, fingerprint, joined
 from headwater.statistics import Array, Statistics
+from headwater.watching import adapted, alike, calmed, heals_by, moved, recent, together, watched, watching
 
 SWEEP_ROWS = 16384
 UNKNOWN_ROWS = 8  # what the first rows of a stream score tells nothing: the scale of the data is not known yet
@@ -36,6 +37,8 @@ RESERVOIR_BYTES = 2**26
 HEALED_BYTES = 2**24  # of parameters, beyond which nothing is moved: moves hold several copies of them
 LATER = 2.0  # times the rows seen to wait for after a healing; after the warm-up, as many as it had
 MUCH_LATER = 7.0  # and where there is nothing more to be found
+AGAIN = 1.0  # times that rows may be looked at again where something was forgotten
+NO_PROMISE = -1e300  # of kept rows, if there are none yet
 GROWN = 1.1  # times the rows of the last healing, after which a model that is read has healed again
 SURPRISINGLY_GROWN = 1.02
 
@@ -55,6 +58,7 @@ class Learner:
     rows_at_hand: float = np.inf  # what `fit` has: rows that come again are not more rows
     averages_after: float = 0.0  # weight that was seen before the running average began
     reservoir: int | None = 0  # rows to keep for healing; None, as many as it takes
+    adapts: bool = False  # whether components forget by themselves, when rows come that they did not expect
 
     @property
     def chain(self) -> Chained:
@@ -97,7 +101,9 @@ class Learner:
     @cached_property
     def kept_rows(self) -> int:
         """Rows of a stream that are kept to heal by; 0 if it does not."""
-        if not self.algorithm.heals or not isinstance(self.model, Mixture) or self.model.n_components == 1:
+        if not self.algorithm.heals or not isinstance(self.model, Mixture):
+            return 0
+        if self.model.n_components == 1 and not self.adapts:
             return 0
         if self.sweeps:  # parameters that follow every row do not stand still until a healing
             return 0
@@ -111,7 +117,7 @@ class Learner:
 
     def holds(self, state: State) -> bool:
         """Whether the parameters of the E-step stand still until the stream heals."""
-        return state.healing is not None and self.half_life is None
+        return state.healing is not None and self.half_life is None and not (state.drift is not None and state.drift.following)
 
     @cached_property
     def batch_rows(self) -> int:
@@ -119,7 +125,7 @@ class Learner:
 
     def fold_rows(self, state: State) -> int:
         """Rows of the next batch: while parameters stand still they grow with the stream, by which they cost less."""
-        if not self.holds(state):
+        if not self.holds(state) or state.drift is not None:  # which is looked for at the end of every batch
             return self.batch_rows
         return self.batch_rows * int(np.clip(state.progress.rows_seen // (32 * self.batch_rows), 1, BLOCKS))
 
@@ -167,6 +173,8 @@ def advance(
             state = replace(settle(learner, state), carry=_now(learner, state) if chained else None)
         if state.healing is not None and not learner.kept_rows:
             state = plain(learner, state)
+        if learner.adapts != (state.drift is not None):  # or the half-life was, or `fit` came before, which keeps no rows
+            state = watching(learner.model, _keeping(learner, state), learner.adapts, learner.n_threads)
         take = _deal if learner.parts > 1 else _sweep if learner.sweeps else _fold_chained if chained else _fold_batches
         if state.reservoir is not None:
             take = partial(_heal_on_the_way, take)
@@ -229,22 +237,33 @@ def opened(learner: Learner, state: State, reference: Any, batch: Batch, counts:
         return state
     reservoir = Reservoir(state.key, learner.kept_rows, RESERVOIR_BYTES)
     if counts:
-        reservoir = taken(reservoir, batch, 0, _clock(learner, 0, len(batch)))
+        reservoir = taken(reservoir, batch, 0, _clock(learner, state, 0, len(batch)))
     scores = learner.model.log_likelihood(reference, batch, learner.n_threads)
     healing = Healing().begun(len(batch), scores, batch.row_weights, learner.model.rows_to_learn(learner.width))
     healing = replace(healing, rows=state.progress.rows_seen)
-    return replace(_scheduled(learner, replace(state, reservoir=reservoir, healing=healing)), parameters=reference)
+    state = replace(state, reservoir=reservoir, healing=healing, parameters=reference)
+    return watching(learner.model, _scheduled(learner, state), learner.adapts, learner.n_threads)
+
+
+def _keeping(learner: Learner, state: State) -> State:
+    """Return a state that keeps rows from now on, if it is to watch for drift and keeps none."""
+    if state.healing is not None or not learner.adapts:
+        return state
+    reservoir = Reservoir(state.key, learner.kept_rows, RESERVOIR_BYTES)
+    return _scheduled(learner, replace(state, reservoir=reservoir, healing=Healing(rows=state.rows, expected=NO_PROMISE)))
 
 
 def plain(learner: Learner, state: State) -> State:
     """Return a state that heals no more, and keeps no rows."""
     if state.healing is None:
         return state
-    return refreshed(learner, replace(state, reservoir=None, healing=None))
+    return refreshed(learner, replace(state, reservoir=None, healing=None, drift=None))
 
 
-def _clock(learner: Learner, first: int, rows: int) -> Any:
+def _clock(learner: Learner, state: State, first: int, rows: int) -> Any:
     """What had been forgotten when rows came, in nats."""
+    if state.drift is not None:
+        return float(state.drift.clock)
     return 0.0 if learner.half_life is None else (first + np.arange(rows)) * (np.log(2.0) / learner.half_life)
 
 
@@ -252,11 +271,13 @@ def _scheduled(learner: Learner, state: State) -> State:
     """Return the state with the rows at which it heals next: twice as many, or after a half-life; at the end of a batch."""
     assert state.base is not None and state.healing is not None
     seen, first = state.rows, state.base.progress.rows_seen
+    if state.drift is not None and state.drift.last:  # what was forgotten was another stream
+        seen = max(seen - state.drift.last, learner.warm_up_rows)
     times = MUCH_LATER if state.healing.content else LATER if state.healing.contested else 1.0
     ahead = max(int(times * seen), learner.batch_rows)
     if learner.half_life is not None:
         ahead = min(ahead, max(int(learner.half_life), learner.batch_rows))
-    batches = -(-(seen + ahead - first) // learner.batch_rows)
+    batches = -(-(state.rows + ahead - first) // learner.batch_rows)
     return replace(state, healing=replace(state.healing, next=first + batches * learner.batch_rows))
 
 
@@ -267,18 +288,27 @@ def _heal_on_the_way(
     at, total = 0, 0.0
     while at < len(batch):
         assert state.reservoir is not None
-        place = state.rows
+        place, before = state.rows, state.drift
         room = max(state.healing.next - place, 1)
+        if before is not None:  # what is forgotten is decided at the end of a batch
+            room = min(room, learner.batch_rows - (state.pending.rows if state.pending else 0))
         part = batch[at : at + room]
         if learner.parts > 1 and not state.parts:
             state = _dealt(learner, state)
-        reservoir = taken(cast(Reservoir, state.reservoir), part, place, _clock(learner, place, len(part)))
+        reservoir = taken(cast(Reservoir, state.reservoir), part, place, _clock(learner, state, place, len(part)))
         state, gained = take(learner, state, part, scores[at : at + room])
         state = replace(state, reservoir=reservoir)
+        if before is not None and state.pending is None:
+            state = calmed(learner.model, state, learner.warm_up_rows, learner.n_threads)
+            if state.drift.last > before.last:  # it heals soon
+                soon = _scheduled(learner, state).healing.next
+                state = replace(state, healing=replace(state.healing, next=min(soon, max(state.healing.next, state.rows + 1))))
         at, total = at + len(part), total + gained
         if state.rows >= state.healing.next:
             allowed = state.healing.allowance(state.rows, learner.warm_up_rows)
-            if allowed > 0.0:
+            if before is not None and before.alarms:
+                allowed += AGAIN * state.rows
+            if allowed > 0.0 and heals_by(state, learner.warm_up_rows, allowed):
                 state = _healed(learner, settle(learner, state), allowed)
             state = _scheduled(learner, state)
     return state, total
@@ -293,6 +323,8 @@ def contested(learner: Learner, settled: State) -> State:
     if healing is None or settled.reservoir is None:
         return settled
     if settled.rows < (SURPRISINGLY_GROWN if healing.surprise else GROWN) * healing.rows:
+        return settled
+    if not heals_by(settled, learner.warm_up_rows):
         return settled
     return _healed(learner, settled, np.inf)
 
@@ -314,15 +346,16 @@ def _healed(learner: Learner, settled: State, allowed: float) -> State:
         settled.statistics,
         settled.parameters,
         learner.count(settled.progress),
-        settled.reservoir,
+        recent(settled),
         settled.healing,
         settled.rows,
         settled.key,
         settings.method,
         settings.readout,
         restart if settings.polish and settings.given is None else None,
-        learner.half_life is not None,
+        not learner.holds(settled),
         not np.isfinite(allowed),
+        settled.drift is not None and (settled.drift.clock > 0.0 or len(settled.reservoir) < settled.rows),
         learner.n_threads,
     )
     with one_blas_thread():
@@ -330,9 +363,10 @@ def _healed(learner: Learner, settled: State, allowed: float) -> State:
         base = _transported(learner, settled, parameters)
     state = State(
         settled.key, base=base, parameters=parameters, statistics=statistics, progress=settled.progress,
-        reservoir=settled.reservoir, healing=healing,
+        reservoir=settled.reservoir, healing=healing, drift=settled.drift,
     )  # fmt: skip
-    return state if learner.holds(state) else refreshed(learner, state)
+    state = state if learner.holds(state) else refreshed(learner, state)
+    return moved(learner.model, settled, state, learner.n_threads) if state.drift is not None else state
 
 
 def _transported(learner: Learner, settled: State, parameters: Any) -> Base:
@@ -461,7 +495,7 @@ def combine(learner: Learner, states: Sequence[State]) -> tuple[State, tuple[int
 
     Returns the components, too, whose sum is no belief, so that the mean of the states took its place.
     """
-    settled = _at_one_reference(learner, [settle(learner, state) for state in states])
+    settled = _at_one_reference(learner, alike([settle(learner, state) for state in states]))
     merged, repaired = grown(learner, settled[0], reduce(add, map(since_base, settled)))
     return gathered_healing(learner, merged, settled), repaired
 
@@ -476,8 +510,10 @@ def gathered_healing(learner: Learner, merged: State, settled: Sequence[State], 
         return plain(learner, merged)
     assert merged.base is not None and first.base is not None
     base = first.base.progress.rows_seen if shared else 0
-    after = _scheduled(learner, replace(merged, reservoir=union(reservoirs, base), healing=first.healing))
-    return after if learner.holds(after) else refreshed(learner, after)
+    after = replace(merged, reservoir=union(reservoirs, base), healing=first.healing, drift=together(merged, settled, shared))
+    after = _scheduled(learner, after)
+    after = after if learner.holds(after) else refreshed(learner, after)
+    return watching(learner.model, after, learner.adapts, learner.n_threads)
 
 
 def _at_one_reference(learner: Learner, settled: list[State]) -> list[State]:
@@ -688,10 +724,13 @@ def _fold_batches(learner: Learner, state: State, batch: Batch, scores: Array) -
         rows = learner.fold_rows(state)
         room = rows - (pending.rows if pending else 0)
         part = batch[at : at + room]
-        summary = learner.model.summarize(
-            state.parameters, part, pending, scores[at : at + room], learner.n_threads,
-            learner.drawing(state, pending.rows if pending else 0),
-        )  # fmt: skip
+        if state.drift is None:
+            summary = learner.model.summarize(
+                state.parameters, part, pending, scores[at : at + room], learner.n_threads,
+                learner.drawing(state, pending.rows if pending else 0),
+            )  # fmt: skip
+        else:
+            summary, state = watched(learner.model, state, part, scores[at : at + room], learner.n_threads)
         total += summary.score - (pending.score if pending else 0.0)
         full = summary.rows == rows
         state = fold(learner, state, summary) if full else replace(state, pending=summary)
@@ -737,9 +776,15 @@ def _now(learner: Learner, state: State) -> Any:
 def fold(learner: Learner, state: State, summary: Summary) -> State:
     """Return the state moved towards a summary by the schedule's step, with fresh parameters."""
     assert state.statistics is not None
+    if state.drift is not None:
+        state, forgot = adapted(
+            learner.model, state, summary, learner.width, learner.warm_up_rows, summary.size / learner.batch_rows
+        )
+        if forgot:
+            return state if learner.holds(state) else refreshed(learner, state)
     sizes = np.array([summary.size])
     step = float(learner.schedule(state.progress, sizes, learner.batch_rows)[0])
-    statistics = state.statistics.toward(_kept(learner, summary.statistics), step, 1.0 / summary.size)
+    statistics = cast(Statistics, state.statistics).toward(_kept(learner, summary.statistics), step, 1.0 / summary.size)
     average = state.average
     if average is not None:
         average = average.averaged(statistics, float(learner.average_gains(state.progress.weight_seen, sizes)[0]))
@@ -747,6 +792,7 @@ def fold(learner: Learner, state: State, summary: Summary) -> State:
     after = State(
         state.key, base=state.base, parameters=state.parameters, statistics=statistics, average=average, progress=progress,
         reservoir=state.reservoir, healing=state.healing and state.healing.after(summary.score, summary.size),
+        drift=state.drift,
     )  # fmt: skip
     return after if learner.holds(state) else refreshed(learner, after)
 

@@ -112,6 +112,7 @@ def _sampled(learner: Learner, batch: Batch, key: int, polish: bool = True) -> S
 def _first(learner: Learner, batch: Batch, key: int) -> Start:
     """Start on a sample, then stream all rows in an order that mixes sorted ones."""
     n = len(batch)
+    learner = replace(learner, adapts=False)  # rows at hand are in no order, and none is forgotten
     finish, chained, polish = learner.algorithm.finish, learner.model.chained, polishes(learner)
     start = _sampled(learner, batch, key, polish)
     if n <= learner.warm_up_rows:

@@ -292,6 +292,7 @@ class State:
     waiting: tuple[Batch, ...] = ()
     reservoir: Reservoir | None = None
     healing: Any = None  # what a stream that heals itself knows of that (healing.py)
+    drift: Any = None  # what one that tunes its forgetting knows of that (drift.py)
     now: Any = field(default=None, compare=False)  # a cache: what would be carried on after those that wait
 
     @property

@@ -138,6 +138,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
     _merge_parameters = ("steering", "spacing", "angles", "half_life")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: CONSTRAINTS[name] for name in SHARED},
+        "half_life": CONSTRAINTS["half_life"][:2],  # it keeps no rows by which it could find one itself
         "steering": [None, callable],
         "spacing": [Interval(numbers.Real, 0.0, None, closed="neither")],
         "angles": [None, "array-like"],

@@ -28,7 +28,10 @@ SHARED = (
 class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, StreamingEstimator):
     """Base of the latent factor models."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {name: CONSTRAINTS[name] for name in SHARED}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: CONSTRAINTS[name] for name in SHARED},
+        "half_life": CONSTRAINTS["half_life"][:2],  # it keeps no rows by which it could find one itself
+    }
     _scores_by_learning = False  # an E-step that draws scores what it has drawn
     _scored_share = 1.0 / 32.0
 

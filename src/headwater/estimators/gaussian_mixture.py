@@ -60,8 +60,9 @@ class GaussianMixture(MixtureEstimator):
     algorithm : str or algorithm object, default='auto'
         'auto', 'em', 'soem', 'boem', 'online-em', 'vb', 'online-vb', 'quasi-bayes' or 'moment-matching' (not for tied
         covariance); see the table in the README. 'auto' streams by variational Bayes, and `fit` finishes by passes of EM.
-    half_life : float, optional
+    half_life : float or 'auto', optional
         Rows after which a row counts half, for streams that drift. The prior is not forgotten. Passes of `fit` forget nothing.
+        With 'auto' a component forgets when its rows score unlike kept rows say they should, and only then; see `half_life_`.
     warm_up : int or 'auto', default='auto'
         Rows that are kept to find a start on before the stream proper begins. The model answers during warm-up, too. If labels
         name some components and not yet others, 'auto' waits for these, for up to four times the rows.
@@ -99,6 +100,8 @@ class GaussianMixture(MixtureEstimator):
         The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
     race_ : Race
         How the numbers that 'auto' tries compare; None if n_components is a number.
+    half_life_ : ndarray of shape (n_components,)
+        Half-life of each component now, in rows of the stream; infinite where nothing is forgotten.
     weights_ : ndarray of shape (n_components,)
         Weight of each component.
     means_ : ndarray of shape (n_components, n_features)
@@ -183,7 +186,7 @@ class GaussianMixture(MixtureEstimator):
         verbose: int = 0,
         verbose_interval: int = 10,
         algorithm: str | Algorithm = "auto",
-        half_life: float | None = None,
+        half_life: float | Literal["auto"] | None = None,
         warm_up: int | Literal["auto"] = "auto",
         weight_concentration_prior: float | None = None,
         mean_prior: Any = None,

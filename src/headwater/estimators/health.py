@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 SHOWN = 3  # findings beneath the table of a model
-REMARKS = frozenset({"contest"})  # kinds that say how something went, be it good or bad
+REMARKS = frozenset({"contest", "forgetting"})  # kinds that say how something went, be it good or bad
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class Finding:
     Attributes
     ----------
     kind : str
-        "dead", "duplicated", "collapsed", "starved", "flat", "lopsided", "unheard", "drift", "order", "unconverged" or
-        "contest".
+        "dead", "duplicated", "collapsed", "starved", "flat", "lopsided", "unheard", "drift", "order", "unconverged",
+        "contest" or "forgetting".
     components : tuple of int
         The components that it is about; empty if it is about all of the model.
     sentence : str

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.estimators.health import Finding, Health
-from headwater.estimators.health_stream import contest_findings, history_findings, reservoir_findings
+from headwater.estimators.health_stream import contest_findings, forgetting_findings, history_findings, reservoir_findings
 from headwater.estimators.health_vitals import Signs, Vitals, amount, counted, named, percent
 from headwater.kernels.parallel import one_blas_thread
 from headwater.state import Batch
@@ -61,7 +61,10 @@ def course_findings(model: Any, brief: bool = False) -> list[Finding]:
     kept = kept_findings(model, brief)
     if kept is None:
         kept = [] if history is None else history_findings(history, unit, forgets)
-    return [*found, *kept, *contest_findings(model._reading()[0].healing, unit)]
+    state = model._reading()[0]
+    if state.drift is not None:
+        found += forgetting_findings(state, model._learner.warm_up_rows, unit)
+    return [*found, *kept, *contest_findings(state.healing, unit)]
 
 
 def kept_findings(model: Any, brief: bool = False) -> list[Finding] | None:

@@ -9,7 +9,9 @@ import numpy as np
 from scipy.special import ndtri, stdtr
 
 from headwater.estimators.health import Finding
+from headwater.estimators.health_vitals import amount, named
 from headwater.statistics import Array
+from headwater.watching import forgetting
 
 RECENT = 0.1  # the last part of a stream
 DOUBT = 4.0  # standard errors by which recent rows have to differ
@@ -143,6 +145,26 @@ def _drift(gap: float, z: float, row: float, rows: int, unit: str, forgets: Any,
             not isinstance(forgets, str), {"gap": gap, "z": z, "rows": float(rows)},
         )
     ]  # fmt: skip
+
+
+def forgetting_findings(state: Any, warm_up: int, unit: str = "rows") -> list[Finding]:
+    """Return which components of a stream that tunes its forgetting have changed, and how far back they remember."""
+    half_lives, weights = forgetting(state, warm_up)
+    which = [int(k) for k in np.flatnonzero(np.isfinite(half_lives))]
+    if not which and not weights:
+        return []
+    last, numbers = state.drift.last, {"last": float(state.drift.last), "alarms": float(state.drift.alarms)}
+    if not which:
+        sentence = f"The weights have changed (last seen after {last:,} {unit}), and what they were before is being forgotten."
+        return [Finding("forgetting", (), sentence, False, numbers)]
+    shortest, longest = float(half_lives[which].min()), float(half_lives[which].max())
+    have, they = ("have", "they forget") if len(which) > 1 else ("has", "it forgets")
+    span = amount(shortest) if amount(shortest) == amount(longest) else f"{amount(shortest)} to {amount(longest)}"
+    sentence = (
+        f"{named('component', which)} {have} changed (last seen after {last:,} {unit}), so {they} what was before, now with a "
+        f"half-life of {span} {unit}."
+    )
+    return [Finding("forgetting", tuple(which), sentence, False, {**numbers, "shortest": shortest, "longest": longest})]
 
 
 def contest_findings(healing: Any, unit: str = "rows") -> list[Finding]:

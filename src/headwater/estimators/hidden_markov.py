@@ -55,6 +55,7 @@ class HiddenMarkovEstimator(ChainStreams):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: CONSTRAINTS[name] for name in SHARED},
+        "half_life": CONSTRAINTS["half_life"][:2],  # it keeps no rows by which it could find one itself
         "n_iter": CONSTRAINTS["max_iter"],
         "startprob_prior": [None, "array-like", Interval(numbers.Real, 0.0, None, closed="neither")],
         "transmat_prior": [None, "array-like", Interval(numbers.Real, 0.0, None, closed="neither")],

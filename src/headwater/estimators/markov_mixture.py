@@ -121,7 +121,7 @@ weight_concentration_prior, n_threads, parts, reservoir
         verbose: int = 0,
         verbose_interval: int = 10,
         algorithm: str | Algorithm = "auto",
-        half_life: float | None = None,
+        half_life: float | Literal["auto"] | None = None,
         warm_up: int | Literal["auto"] = "auto",
         weight_concentration_prior: float | None = None,
         startprob_prior: float | None = None,

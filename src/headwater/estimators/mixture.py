@@ -21,6 +21,7 @@ from headwater.models.mixture import Mixture
 from headwater.models.protocol import StartSettings
 from headwater.state import Batch, State
 from headwater.statistics import Array
+from headwater.watching import forgetting
 
 # Parameters that every mixture has, and the values they take.
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -34,13 +35,25 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "verbose": ["verbose"],
     "verbose_interval": [Interval(numbers.Integral, 1, None, closed="left")],
     "algorithm": [str, Algorithm],
-    "half_life": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+    "half_life": [None, Interval(numbers.Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
     "warm_up": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
     "weight_concentration_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     "n_threads": [None, Interval(numbers.Integral, 1, None, closed="left")],
     "parts": [Interval(numbers.Integral, 1, 4096, closed="both")],
     "reservoir": [StrOptions({"auto"}), Interval(numbers.Integral, 0, None, closed="left")],
 }
+
+
+def _check_adapts(learner: Learner, algorithm: Any) -> None:
+    """Refuse a half-life that finds itself where there is nothing to find it by."""
+    if learner.reservoir == 0:
+        raise ValueError("half_life='auto' compares new rows with kept ones, so reservoir must not be 0")
+    if not learner.kept_rows:
+        raise ValueError(
+            f"half_life='auto' needs algorithm='auto', which keeps rows to compare new ones with, got {algorithm!r}"
+        )
+    if learner.parts > 1:
+        raise ValueError(f"half_life='auto' forgets in the order of one stream, so parts must be 1, got {learner.parts}")
 
 
 class MixtureEstimator(DensityMixin, StreamingEstimator):
@@ -65,7 +78,8 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
                 f"weight_concentration_prior must be at least 1 for algorithm {algorithm.word!r}, whose weights are a mode, "
                 f"got {self.weight_concentration_prior}"
             )
-        return Learner(
+        adapts = isinstance(self.half_life, str)
+        learner = Learner(
             model,
             algorithm,
             width,
@@ -75,12 +89,16 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
                 readout="mode" if proper and modal else "expect_log",
                 given=given,
             ),
-            self.half_life,
+            None if adapts else self.half_life,
             None if self.warm_up == "auto" else int(self.warm_up),
             self.n_threads,
             int(self.parts),
             reservoir=None if self.reservoir == "auto" else int(self.reservoir),
+            adapts=adapts,
         )
+        if adapts:
+            _check_adapts(learner, self.algorithm)
+        return learner
 
     # Learning
 
@@ -398,6 +416,31 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     def weights_(self) -> Array:
         """Weight of each component."""
         return np.exp(self._reading()[1].log_weights)
+
+    @property
+    def half_life_(self) -> Array:
+        """Half-life of each component now, in rows of the stream; infinite if it forgets nothing.
+
+        With `half_life='auto'` that of a component which has changed is finite, and grows until it is infinite again.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import headwater as hw
+        >>> rng = np.random.default_rng(0)
+        >>> rows = rng.normal(size=(8000, 1)) + 9.0 * rng.integers(2, size=(8000, 1))
+        >>> model = hw.GaussianMixture(2, half_life="auto", random_state=0).partial_fit(rows)
+        >>> model.half_life_
+        array([inf, inf])
+        >>> model = model.partial_fit(np.where(rows > 4.5, rows + 3.0, rows)[:4000])
+        >>> bool(np.isfinite(model.half_life_[np.argmax(model.means_[:, 0])]))
+        True
+        """
+        state = self._reading()[0]
+        if state.drift is not None:
+            return forgetting(state, self._learner.warm_up_rows)[0]
+        half_life = self._learner.half_life
+        return np.full(self._model.n_components, np.inf if half_life is None else float(half_life))
 
     @property
     def weight_concentration_(self) -> Array:

@@ -75,8 +75,9 @@ class RegressionMixture(TargetMixture):
     algorithm : str or algorithm object, default='auto'
         'auto', 'em', 'soem', 'boem', 'online-em', 'simulated-em', 'vb', 'online-vb' or 'quasi-bayes'; see the table in the
         README. 'auto' streams by variational Bayes, and `fit` finishes by passes of EM.
-    half_life : float, optional
+    half_life : float or 'auto', optional
         Rows after which a row counts half, for streams that drift. The prior is not forgotten. Passes of `fit` forget nothing.
+        With 'auto' a component forgets when its rows score unlike kept rows say they should, and only then; see `half_life_`.
     warm_up : int or 'auto', default='auto'
         Rows that are kept to find a start on before the stream proper begins. The model answers during warm-up, too.
     weight_concentration_prior : float, optional
@@ -104,6 +105,8 @@ class RegressionMixture(TargetMixture):
         The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
     race_ : Race
         How the numbers that 'auto' tries compare; None if n_components is a number.
+    half_life_ : ndarray of shape (n_components,)
+        Half-life of each component now, in rows of the stream; infinite where nothing is forgotten.
     weights_ : ndarray of shape (n_components,)
         Weight of each component.
     coef_ : ndarray of shape (n_components, n_features)
@@ -189,7 +192,7 @@ class RegressionMixture(TargetMixture):
         verbose: int = 0,
         verbose_interval: int = 10,
         algorithm: str | Algorithm = "auto",
-        half_life: float | None = None,
+        half_life: float | Literal["auto"] | None = None,
         warm_up: int | Literal["auto"] = "auto",
         weight_concentration_prior: float | None = None,
         coef_prior: Any = None,

@@ -19,6 +19,8 @@ from headwater.models.start import tournament
 from headwater.state import Batch, Summary
 from headwater.statistics import Array, Statistics
 
+NO_SHARES: Array = np.empty((0, 0))
+
 
 @dataclass(frozen=True)
 class MixturePrior:
@@ -206,6 +208,11 @@ class Mixture:
         """Return matrix @ statistics + other_matrix @ others, over the components: they are merged, split or replaced."""
         return self.family.recombined(statistics, matrix, others, other_matrix)
 
+    @property
+    def apart(self) -> bool:
+        """Whether every component has moments of its own: a covariance that all share is a sum over all rows."""
+        return getattr(self.family, "covariance_type", "") != "tied"
+
     def mended(self, prior: MixturePrior, totals: Any, sound: Any, share: float) -> Any:
         """Return totals that rows could have made; what they could not comes from others that they did."""
         return self.family.mended(prior.components, totals, sound, share)
@@ -243,12 +250,16 @@ class Mixture:
         scores: Array = NO_SCORES,
         n_threads: int | None = None,
         inference: Inference = EXACT,
+        responsibilities: Array = NO_SHARES,
     ) -> Summary:
-        """E-step: add the rows to the pending summary, whose arrays are reused, or to a fresh one."""
+        """E-step: add the rows to the pending summary, whose arrays are reused, or to a fresh one.
+
+        An exact one fills `responsibilities`, too, if there is room for them.
+        """
         pending = pending or Summary(self.zeros(batch.X.shape[1]))
         options = (parameters.components, parameters.log_weights, batch)
         if inference.way == "exact" or inference.rao_blackwell:  # what is expected of the draws is the exact E-step
-            score, totals = self.family.estep(*options, pending.statistics, scores, n_threads=n_threads)
+            score, totals = self.family.estep(*options, pending.statistics, scores, responsibilities, n_threads=n_threads)
         else:
             shares = np.empty((len(batch), self.n_components))
             score, _ = self.family.estep(*options, scores=scores, responsibilities=shares, n_threads=n_threads)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.drift import Drift
 from headwater.healing import Healing
 from headwater.learner import Learner, contested, plain, refreshed, settle
 from headwater.models.protocol import Chained
@@ -33,6 +34,7 @@ from headwater.storage.trees import LARGEST, Damaged, Reader, Writer
 
 LONGEST_NAME = 64
 HEAVIEST = 1e60  # a stream
+LONGEST_CLOCK = 1e12  # in nats
 
 
 def rows_held(state: State) -> Iterator[Batch]:
@@ -99,7 +101,8 @@ class StateReader:
     def state(self, tree: Any, path: str, part: bool = False) -> State:
         """Return the state."""
         names = {one.name for one in fields(State) if one.compare}
-        record = {"reservoir": None, "healing": None} | self.reader.expect(tree, dict, path)  # there was none in older files
+        none = {"reservoir": None, "healing": None, "drift": None}  # in older files
+        record = none | self.reader.expect(tree, dict, path)
         if set(record) != names:
             raise Damaged(f"{path} has other parts than a state has")
         key = self.reader.whole(record["key"], f"{path}/key", 0, 2**63 - 1)
@@ -148,7 +151,9 @@ class StateReader:
         tree = record["reservoir"]
         if tree is not None:
             state = replace(state, reservoir=self.reservoir(tree, f"{path}/reservoir", state.rows))
-        return state if record["healing"] is None else replace(state, healing=self._healing(record["healing"], state, path))
+        if record["healing"] is not None:
+            state = replace(state, healing=self._healing(record["healing"], state, path))
+        return state if record["drift"] is None else replace(state, drift=self._drift(record["drift"], state, f"{path}/drift"))
 
     def _healing(self, tree: Any, state: State, path: str) -> Healing:
         """What a stream knows of healing: it has begun, and heals at some rows to come."""
@@ -158,6 +163,25 @@ class StateReader:
             raise Damaged(f"{path} is that of a stream that heals itself, which this one does not")
         if not 0 <= found.rows <= state.rows < found.next or min(found.deviation, found.spent, found.moves) < 0:
             raise Damaged(f"{path} is of rows that have not come, or less than nothing")
+        return found
+
+    def _drift(self, tree: Any, state: State, path: str) -> Drift:
+        """What a stream that heals itself knows of drift."""
+        found: Drift = self.reader.read(tree, Drift.begun(np.zeros(self.model.n_components)), path)
+        if state.healing is None or not self.learner.adapts:
+            raise Damaged(f"{path} is that of a stream that tunes its forgetting, which this one does not")
+        rows = [found.last, found.found, *found.began.tolist()]
+        weights = (found.memory, found.deviation, found.slack, found.sums, found.since, found.shares)
+        if (
+            min(rows) < 0
+            or max(rows) > state.rows
+            or found.alarms < 0
+            or not 0.0 <= found.clock <= LONGEST_CLOCK
+            or found.present < 0.0
+        ):
+            raise Damaged(f"{path} is of rows that have not come, or less than nothing")
+        if min(float(one.min()) for one in weights) < 0.0 or max(float(one.max()) for one in weights) > HEAVIEST:
+            raise Damaged(f"{path} is negative, or more than any stream can hold")
         return found
 
     def reservoir(self, tree: Any, path: str, within: int = LARGEST) -> Reservoir:
