@@ -35,6 +35,8 @@ PROPOSING, JUDGING = 5, 10  # and as many times what moves every parameter
 RIVALS = 2  # splits that are tried at once
 PASSES = 8  # of every contender
 SETTLING = 16  # passes after a step
+MORE = 4  # times as many rows, if nothing is accepted
+MOST_STEPS = 1000
 EACH = 10  # rows that propose, for each component
 
 
@@ -52,11 +54,12 @@ class Ground:
     geometry: Any = None
     n_threads: int | None = None
 
-    def part(self, enough: int) -> Ground:
-        """Return as much of it as a mixture needs for which so many rows move every parameter."""
-        judge = None if self.judge is None else self.judge[: max(ROWS, JUDGING * enough)]
-        rows = max(ROWS, PROPOSING * enough) if self.judge is not None else len(self.propose)
-        return replace(self, propose=self.propose[:rows], judge=judge)
+    def part(self, enough: int, times: int = 1) -> Ground:
+        """Return as much of it as a mixture needs for which so many rows move every parameter, or so many times that."""
+        if self.judge is None:
+            return self
+        rows, judges = times * max(ROWS, PROPOSING * enough), times * max(ROWS, JUDGING * enough)
+        return replace(self, propose=self.propose[:rows], judge=self.judge[:judges])
 
 
 @dataclass(frozen=True)
@@ -110,24 +113,25 @@ def grown(
     """Split, exchange and fall as long as rows that judge agree; return where that led, the steps, and the best refused one."""
     steps: list[Step] = []
     refused: Step | None = None
-    width = whole.propose.X.shape[1]
-    while True:
+    width, times = whole.propose.X.shape[1], 1
+    while len(steps) < MOST_STEPS:
         model = stage.model
-        ground = whole.part(model.resized(model.n_components + 1).rows_to_learn(width))
+        ground = whole.part(model.resized(model.n_components + 1).rows_to_learn(width), times)
         stage = stage.climbed(ground, 1)
         found, step = _one_more(ground, stage, rng, purse)
         if found is None and model.n_components > 2:
             found, other = _another(ground, stage, rng, purse)
             step = other if found is not None else step
-        if found is None or step is None:
-            refused = step or refused
+        if found is not None and step is not None:
+            stage = found.settled(ground)
+            steps.append(replace(step, rows=rows, accepted=True))
+            continue
+        refused = step or refused
+        if len(ground.propose) == len(whole.propose):
             break
-        stage = found.settled(ground)
-        steps.append(replace(step, rows=rows, accepted=True))
-        if len(steps) > 4 * stage.model.n_components + 8:
-            break
+        times *= MORE
     while stage.model.n_components > 1:
-        found, step = _one_less(whole.part(stage.model.rows_to_learn(width)), stage, purse)
+        found, step = _one_less(whole.part(stage.model.rows_to_learn(width), times), stage, purse)
         if found is None or step is None:
             break
         stage = found

@@ -12,6 +12,8 @@ import numpy as np
 
 from headwater.algorithms import Algorithm
 from headwater.delta import Delta, grown_by, since_base
+from headwater.grown_states import Moving, grown_start, regrown
+from headwater.growth import Growth
 from headwater.healing import Healing, Patient, healed
 from headwater.kernels.parallel import one_blas_thread, run_tasks
 from headwater.models.kept_rows import corrected
@@ -30,6 +32,7 @@ LONGER = 4
 BLOCKS = 8  # a batch that grows holds so many of the first size, at most
 PART_ROWS = 16  # rows that one part gets before it is the next one's turn
 PART_KEYS = 0x1F3D5B79A2C4E687
+USUAL = 8  # components that rows are waited for and kept for, where their number is to be found
 RESERVOIR_ROWS = 20_000
 RESERVOIR_TIMES = 80  # what moves every parameter
 RESERVOIR_BYTES = 2**26
@@ -52,6 +55,7 @@ class Learner:
     rows_at_hand: float = np.inf  # what `fit` has: rows that come again are not more rows
     averages_after: float = 0.0  # weight that was seen before the running average began
     reservoir: int | None = 0  # rows to keep for healing; None, as many as it takes
+    grows: bool = False  # whether the number of components is to be found; that of the model is the one so far
 
     @property
     def chain(self) -> Chained:
@@ -88,20 +92,30 @@ class Learner:
         """Rows to wait for: what the model asks for, at most 8 MB of them."""
         if self.warm_up is not None:
             return self.warm_up
-        wanted = self.model.rows_to_start(self.width)
+        wanted = self.usual.rows_to_start(self.width)
         return max(2 * self.model.n_components, min(wanted, WARM_UP_BYTES // self.model.row_bytes(self.width)))
+
+    @cached_property
+    def usual(self) -> Any:
+        """The model, with a usual number of components if that is to be found."""
+        return cast(Mixture, self.model).resized(USUAL) if self.grows else self.model
+
+    @cached_property
+    def sample_rows(self) -> int:
+        """Rows that are enough to heal by, and to grow on."""
+        wanted = max(RESERVOIR_ROWS, RESERVOIR_TIMES * self.usual.rows_to_learn(self.width))
+        return min(wanted, RESERVOIR_BYTES // self.model.row_bytes(self.width))
 
     @cached_property
     def kept_rows(self) -> int:
         """Rows of a stream that are kept to heal by; 0 if it does not."""
-        if not self.algorithm.heals or not isinstance(self.model, Mixture) or self.model.n_components == 1:
+        if not self.algorithm.heals or not isinstance(self.model, Mixture) or self.usual.n_components == 1:
             return 0
         if self.sweeps:  # parameters that follow every row do not stand still until a healing
             return 0
         if self.reservoir is not None:
             return self.reservoir
-        wanted = max(RESERVOIR_ROWS, RESERVOIR_TIMES * self.model.rows_to_learn(self.width))
-        return min(wanted, RESERVOIR_BYTES // self.model.row_bytes(self.width))
+        return self.sample_rows
 
     def holds(self, state: State) -> bool:
         """Whether the parameters of the E-step stand still until the stream heals."""
@@ -146,6 +160,7 @@ def advance(
     at, total = 0, 0.0
     if state.base is None:
         state, at = _wait(learner, state, batch, scores if scores_start else NO_SCORES)
+    learner = suited(learner, state)
     if at < len(batch):
         if len(state.parts) != (learner.parts if learner.parts > 1 else 0):
             state = _dealt(learner, state)
@@ -161,6 +176,14 @@ def advance(
         state, total = take(learner, state, batch[at:], scores[at:])
     step = learner.batch_rows / state.progress.mass if state.progress.mass else 0.0
     return state, Info(len(batch), total / batch[at:].size if at < len(batch) else 0.0, step)
+
+
+def suited(learner: Learner, state: State) -> Learner:
+    """Return the learner of a state: the number of components that is to be found is the one that the state has."""
+    if not learner.grows or state.statistics is None:
+        return learner
+    found = len(cast(Any, state.statistics).count)  # of components
+    return learner if found == learner.model.n_components else replace(learner, model=learner.usual.resized(found))
 
 
 def milestone_parameters(learner: Learner, state: State) -> Any:
@@ -181,6 +204,7 @@ def settle(learner: Learner, state: State, rows: int | None = None) -> State:
         assert state.buffer is not None
         batch = state.buffer.batch(rows)
         return rooted(learner, state.key, started(learner, batch, state.key))
+    learner = suited(learner, state)
     if state.parts:
         return _gathered(learner, state)
     if state.pending is not None:
@@ -193,8 +217,10 @@ def settle(learner: Learner, state: State, rows: int | None = None) -> State:
 
 
 def started(learner: Learner, batch: Batch, key: int, polish: bool = True) -> Start:
-    """Find a start on these rows."""
+    """Find a start on these rows; and a number of components, if there is none yet."""
     settings = replace(learner.settings, inference=learner.inference, polish=polish and learner.settings.polish)
+    if learner.grows:
+        return grown_start(cast(Mixture, learner.model), batch, key, settings, learner.n_threads)
     return learner.model.start(batch, key, settings, learner.n_threads)
 
 
@@ -205,7 +231,8 @@ def rooted(learner: Learner, key: int, start: Start) -> State:
     folds = size / learner.batch_rows
     progress = Progress(start.summary.rows, size, folds, size, size)
     average = statistics if learner.algorithm.average else None
-    return refreshed(learner, _based(State(key, progress=progress), start.prior, statistics, average))
+    begun = _based(State(key, progress=progress), start.prior, statistics, average, growth=start.growth)
+    return refreshed(learner, begun)
 
 
 def opened(learner: Learner, state: State, reference: Any, batch: Batch, counts: bool = True) -> State:
@@ -213,6 +240,7 @@ def opened(learner: Learner, state: State, reference: Any, batch: Batch, counts:
 
     `reference` are the parameters that its statistics are sums at.
     """
+    learner = suited(learner, state)
     if not learner.kept_rows:
         return state
     reservoir = Reservoir(state.key, learner.kept_rows, RESERVOIR_BYTES)
@@ -267,13 +295,14 @@ def _heal_on_the_way(
             allowed = state.healing.allowance(state.rows, learner.warm_up_rows)
             if allowed > 0.0:
                 state = _healed(learner, settle(learner, state), allowed)
+                learner = suited(learner, state)
             state = _scheduled(learner, state)
     return state, total
 
 
 def contested(learner: Learner, settled: State) -> State:
     """Return a settled state as it is read: healed, if the stream has grown by a tenth since it was the last time."""
-    healing = settled.healing
+    learner, healing = suited(learner, settled), settled.healing
     if healing is None or settled.reservoir is None or settled.rows < GROWN * healing.rows:
         return settled
     return _healed(learner, settled, np.inf)
@@ -285,6 +314,10 @@ def _healed(learner: Learner, settled: State, allowed: float) -> State:
     if len(settled.reservoir) == 0:
         return settled
     settings = replace(learner.settings, inference=learner.inference)
+    if learner.grows:
+        settled, allowed = _regrown(learner, settled, allowed)
+        learner = suited(learner, settled)
+        assert settled.base is not None and settled.reservoir is not None and isinstance(learner.model, Mixture)
 
     def restart(batch: Batch, salt: int) -> Start:
         return learner.model.start(batch, (settled.key + salt) % 2**63, settings, learner.n_threads)
@@ -314,6 +347,16 @@ def _healed(learner: Learner, settled: State, allowed: float) -> State:
         reservoir=settled.reservoir, healing=healing,
     )  # fmt: skip
     return state if learner.holds(state) else refreshed(learner, state)
+
+
+def _regrown(learner: Learner, settled: State, allowed: float) -> tuple[State, float]:
+    """Return a settled state with the number of components that kept rows prefer, and what may still be spent."""
+    model, forgets = cast(Mixture, learner.model), learner.half_life is not None
+    with one_blas_thread():
+        state, spent = regrown(
+            model, settled, learner.count(settled.progress), learner.settings, forgets, allowed, learner.n_threads
+        )
+    return replace(state, healing=replace(state.healing, spent=state.healing.spent + spent)), allowed - spent
 
 
 def _transported(learner: Learner, settled: State, parameters: Any) -> Base:
@@ -354,17 +397,22 @@ def rebased(settled: State, ancestors: tuple[str, ...] = ()) -> State:
         if part is not None:
             part.from_base[...] = 1.0
     own = (*settled.base.ancestors, settled.base.lineage, *ancestors)
-    return _based(settled, settled.base.prior, statistics, average, own)
+    return _based(settled, settled.base.prior, statistics, average, own, settled.base.growth)
 
 
 def _based(
-    state: State, prior: Any, statistics: Statistics, average: Statistics | None, ancestors: tuple[str, ...] = ()
+    state: State,
+    prior: Any,
+    statistics: Statistics,
+    average: Statistics | None,
+    ancestors: tuple[str, ...] = (),
+    growth: Growth | None = None,
 ) -> State:
     lineage = fingerprint(state.key, prior, statistics, state.progress, size=8)
     before = tuple(dict.fromkeys(name for name in ancestors if name != lineage))
     held = statistics.copy()  # copies: what is learned next is written beside the base
     kept = None if average is None else held if average is statistics else average.copy()
-    base = Base(prior, held, kept, state.progress, lineage, before)
+    base = Base(prior, held, kept, state.progress, lineage, before, growth)
     return replace(state, base=base, statistics=statistics, average=average)
 
 
@@ -394,11 +442,11 @@ def widened(learner: Learner, state: State) -> State:
 def chosen(learner: Learner, after: Learner, settled: State, components: Any) -> State:
     """Return what a settled state has learned of some components, as a base of its own; `after` is to go on with it."""
     assert settled.base is not None
-    model = learner.model
+    model = suited(learner, settled).model
     statistics = model.permuted(settled.statistics, components)
     average = None if settled.average is None else model.permuted(settled.average, components)
     reported = None if settled.reported is None else model.picked(settled.reported, components)
-    base = replace(settled.base, prior=model.chosen(settled.base.prior, components))
+    base = replace(settled.base, prior=model.chosen(settled.base.prior, components), growth=None)
     kept = State(settled.key, base=base, statistics=statistics, average=average, progress=settled.progress)
     return replace(refreshed(after, rebased(kept)), reported=reported)
 
@@ -429,7 +477,7 @@ def report(learner: Learner, state: State) -> Any:
     settled = settle(learner, state)
     if settled.reported is not None:
         return settled.reported
-    return learner.model.readout(learner.algorithm.report, *belief(learner, settled))
+    return suited(learner, settled).model.readout(learner.algorithm.report, *belief(learner, settled))
 
 
 def merge(learner: Learner, states: Sequence[State]) -> State:
@@ -443,6 +491,7 @@ def combine(learner: Learner, states: Sequence[State]) -> tuple[State, tuple[int
     Returns the components, too, whose sum is no belief, so that the mean of the states took its place.
     """
     settled = _at_one_reference(learner, [settle(learner, state) for state in states])
+    learner = suited(learner, settled[0])
     merged, repaired = grown(learner, settled[0], reduce(add, map(since_base, settled)))
     return gathered_healing(learner, merged, settled), repaired
 
@@ -467,24 +516,49 @@ def _at_one_reference(learner: Learner, settled: list[State]) -> list[State]:
     These are the ones of the state that was healed last, which comes first: the same ones in any tree of merges. If one of them
     cannot be brought there, none heals any more.
     """
-    if any(state.healing is None for state in settled):
-        return [plain(learner, state) for state in settled]
+    numbers = [suited(learner, state).model.n_components for state in settled]
     holds = learner.holds(settled[0])
-    names = [fingerprint(state.parameters, size=16) if holds else "" for state in settled]
-    if len(set(names)) > 1 and not all(state.reservoir is not None and len(state.reservoir) for state in settled):
+    names = [fingerprint(state.parameters, size=16) if holds else str(k) for state, k in zip(settled, numbers, strict=True)]
+    tell = all(state.reservoir is not None and len(state.reservoir) for state in settled)
+    if any(state.healing is None for state in settled) or (len(set(names)) > 1 and not tell):
+        refuse_numbers(numbers)
         return [plain(learner, state) for state in settled]
 
     def rank(at: int) -> Any:
         return settled[at].healing.rows, names[at], astuple(replace(settled[at].healing, next=0))
 
     order = sorted(range(len(settled)), key=rank, reverse=True)
-    reference = settled[order[0]].parameters
+    reference, first = settled[order[0]].parameters, settled[order[0]]
 
     def brought(state: State) -> State:
+        if suited(learner, state).model != suited(learner, first).model:
+            return _renumbered(learner, state, first)
         statistics = told_at(learner, state, reference)
         return replace(state, base=_transported(learner, state, reference), statistics=statistics, parameters=reference)
 
     return [settled[at] if names[at] == names[order[0]] else brought(settled[at]) for at in order]
+
+
+def refuse_numbers(numbers: Sequence[int]) -> None:
+    """Refuse to merge states that have grown apart, where no kept rows can tell of one what it says of the components of another."""
+    if len(set(numbers)) > 1:
+        chosen = " and ".join(dict.fromkeys(map(str, numbers)))
+        raise ValueError(
+            f"models must have one n_components, got {chosen}, which 'auto' chose: learn again with one of these numbers"
+        )
+
+
+def _renumbered(learner: Learner, state: State, first: State) -> State:
+    """Return a state with the components of another one on the same base, as far as the rows that it keeps can tell."""
+    assert state.reservoir is not None and state.statistics is not None and state.base is not None and first.base is not None
+    models = (cast(Mixture, suited(learner, one).model) for one in (state, first))
+    moving = Moving(*models, state.parameters, first.parameters, first.base.prior, learner.n_threads)
+    kept, count = state.reservoir, learner.count(state.progress)
+    statistics = moving.told(state.statistics, kept.batch, count).writable()
+    statistics.from_base[...] = state.statistics.from_base
+    rows = np.flatnonzero(kept.places < state.base.progress.rows_seen)
+    base = replace(moving.base(state.base, kept.batch, rows), prior=first.base.prior, growth=first.base.growth)
+    return replace(state, base=base, statistics=statistics, parameters=first.parameters, reported=None)
 
 
 def told_at(
@@ -760,6 +834,7 @@ def _kept(learner: Learner, statistics: Statistics) -> Any:
 def refreshed(learner: Learner, state: State) -> State:
     """Return the state with the parameters of its next E-step."""
     assert state.base is not None
+    learner = suited(learner, state)
     count = learner.count(state.progress)
     readout = learner.model.readout(learner.algorithm.readout, state.base.prior, state.statistics, count)
     return replace(state, parameters=readout)

@@ -324,7 +324,7 @@ class Mixture:
 
     def posterior(self, parameters: MixtureParameters, batch: Batch, n_threads: int | None = None) -> Array:
         """Responsibilities (n, K) of rows."""
-        responsibilities = np.empty((len(batch), self.n_components))
+        responsibilities = np.empty((len(batch), len(parameters.log_weights)))
         self.family.estep(
             parameters.components, parameters.log_weights, batch, responsibilities=responsibilities, n_threads=n_threads
         )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.growth import Growth, Step
 from headwater.healing import Healing
 from headwater.learner import Learner, contested, plain, refreshed, settle
 from headwater.models.protocol import Chained
@@ -195,7 +196,8 @@ class StateReader:
         return progress
 
     def _base(self, tree: Any, path: str) -> Base:
-        parts = self.reader.parts(tree, "Base", {part.name for part in fields(Base)}, path)
+        known = {"growth": None} | self.reader.expect(tree, dict, path)  # there was none in older files
+        parts = self.reader.parts(known, "Base", {part.name for part in fields(Base)}, path)
         names = [self.reader.expect(one, str, f"{path}/ancestors") for one in self.reader.items(parts["ancestors"], path)]
         lineage = self.reader.expect(parts["lineage"], str, f"{path}/lineage")
         if any(len(name) > LONGEST_NAME for name in (*names, lineage)):
@@ -205,7 +207,22 @@ class StateReader:
         self._sound(prior, f"{path}/prior")
         progress = self._progress(parts["progress"], f"{path}/progress")
         average = self._maybe(self.statistics, parts["average"], f"{path}/average")
-        return Base(prior, statistics, average, progress, lineage, tuple(names))
+        growth = self._maybe(self._growth, parts["growth"], f"{path}/growth")
+        return Base(prior, statistics, average, progress, lineage, tuple(names), growth)
+
+    def _growth(self, tree: Any, path: str) -> Growth:
+        parts = self.reader.parts(tree, "Growth", {"steps"}, path)
+        steps = tuple(self._step(one, path) for one in self.reader.items(parts["steps"], path))
+        return Growth(steps)
+
+    def _step(self, tree: Any, path: str) -> Step:
+        reader, parts = self.reader, self.reader.parts(tree, "Step", {part.name for part in fields(Step)}, path)
+        wholes = [reader.whole(parts[name], path, least) for name, least in (("rows", 0), ("before", 1), ("after", 1))]
+        gain, z = (reader.number(parts[name], path, finite=False) for name in ("gain", "z"))
+        move = reader.expect(parts["move"], str, path)
+        if len(move) > LONGEST_NAME:
+            raise Damaged(f"{path} has a step of too many words")
+        return Step(*wholes, gain, z, move, reader.expect(parts["accepted"], bool, path))
 
     def differences(self, tree: Any, path: str) -> Statistics:
         """Return statistics that may be those of no rows, as differences of statistics are."""
