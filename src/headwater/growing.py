@@ -22,6 +22,7 @@ from headwater.growth import Step
 from headwater.healing import Purse, Verdict, judged
 from headwater.models.kept_rows import Kept, Reached, climbed
 from headwater.models.mixture import Mixture
+from headwater.models.protocol import Start
 from headwater.models.moves import Fall, Move, Split, View, exchanged, falls, split
 from headwater.state import Batch
 from headwater.statistics import Array
@@ -36,7 +37,11 @@ RIVALS = 2  # splits that are tried at once
 PASSES = 8  # of every contender
 SETTLING = 16  # passes after a step
 MORE = 4  # times as many rows, if nothing is accepted
+MOST_TIMES = 4
 MOST_STEPS = 1000
+CLUMPS = 6  # ways more to split a component
+OVERLAP = 0.02  # responsibility that is not the largest of its row, from which on components overlap
+START = 100  # passes that one costs
 EACH = 10  # rows that propose, for each component
 
 
@@ -52,6 +57,8 @@ class Ground:
     readout: str
     method: str
     geometry: Any = None
+    clumps: int = 0
+    restart: Callable[[Mixture, Batch], Start] | None = None
     n_threads: int | None = None
 
     def part(self, enough: int, times: int = 1) -> Ground:
@@ -59,7 +66,7 @@ class Ground:
         if self.judge is None:
             return self
         rows, judges = times * max(ROWS, PROPOSING * enough), times * max(ROWS, JUDGING * enough)
-        return replace(self, propose=self.propose[:rows], judge=self.judge[:judges])
+        return replace(self, propose=self.propose[:rows], judge=self.judge[:judges], clumps=CLUMPS if times > 1 else 0)
 
 
 @dataclass(frozen=True)
@@ -127,9 +134,14 @@ def grown(
             steps.append(replace(step, rows=rows, accepted=True))
             continue
         refused = step or refused
-        if len(ground.propose) == len(whole.propose):
+        if len(ground.propose) < len(whole.propose) and times < MOST_TIMES:
+            times *= MORE
+            continue
+        found, step = _anew(whole, ground, stage, purse)
+        if found is None or step is None:
             break
-        times *= MORE
+        stage = found
+        steps.append(replace(step, rows=rows, accepted=True))
     while stage.model.n_components > 1:
         found, step = _one_less(whole.part(stage.model.rows_to_learn(width), times), stage, purse)
         if found is None or step is None:
@@ -143,7 +155,8 @@ def grown(
 
 def _view(ground: Ground, stage: Stage) -> View:
     return View.of(
-        stage.model, ground.readout, stage.prior, stage.reached.parameters, ground.propose, ground.method, ground.n_threads
+        stage.model, ground.readout, stage.prior, stage.reached.parameters, ground.propose, ground.method, ground.n_threads,
+        ground.clumps,
     )
 
 
@@ -201,8 +214,7 @@ def _best(
     at = max(range(len(tried)), key=lambda one: verdicts[one].gain)
     words = " and ".join(str(one.component) for one in tried[at])
     step = _step(stage, reached[at], verdicts[at], f"split {words}")
-    more = reached[at].model.n_parameters(ground.propose.X.shape[1]) - stage.model.n_parameters(ground.propose.X.shape[1])
-    return (reached[at] if accepted(ground, verdicts[at], more) else None), step
+    return (reached[at] if accepted(ground, verdicts[at], _more(ground, stage, reached[at])) else None), step
 
 
 def _another(ground: Ground, stage: Stage, rng: np.random.Generator, purse: Purse) -> tuple[Stage | None, Step | None]:
@@ -229,6 +241,48 @@ def _another(ground: Ground, stage: Stage, rng: np.random.Generator, purse: Purs
     return (reached if accepted(ground, found, 0) else None), _step(stage, reached, found, move.word)
 
 
+def _anew(whole: Ground, ground: Ground, stage: Stage, purse: Purse) -> tuple[Stage | None, Step | None]:
+    """Try a start with one component more, if components overlap: splits may then lead nowhere, since others had to move, too."""
+    k = stage.model.n_components
+    model = stage.model.resized(k + 1)
+    some = whole.part(model.rows_to_learn(ground.propose.X.shape[1])).propose
+    cost = START * len(some) + 2.0 * PASSES * len(ground.propose)
+    if ground.restart is None or not purse.affords(cost) or len(some) < EACH * (k + 1):
+        return None, None
+    shares = stage.model.looked_at(stage.reached.parameters, some, ground.n_threads)[0]
+    if k > 1 and 1.0 - shares.max(axis=1).mean() < OVERLAP:
+        return None, None
+    purse.pay(cost)
+    start, prior = ground.restart(model, some), stage.model.chosen(stage.prior, [*range(k), 0])
+    begun = Stage(model, prior, replace(stage.reached, statistics=model.brought(prior, start.prior, start.summary.mean)))
+    reached = _in_order(ground, stage, begun.climbed(ground, PASSES))
+    found = verdict(ground, reached.scores(ground), stage.climbed(ground, PASSES).scores(ground))
+    return (reached if accepted(ground, found, _more(ground, stage, reached)) else None), _step(stage, reached, found, "start anew")
+
+
+def _in_order(ground: Ground, stage: Stage, other: Stage) -> Stage:
+    """Return another stage with its components in the order of those that are most like them."""
+    old, new = (one.model.looked_at(one.reached.parameters, ground.propose, ground.n_threads)[0] for one in (stage, other))
+    products = old.T @ new / np.sqrt(np.outer((old**2).sum(axis=0), (new**2).sum(axis=0)) + 1e-12)
+    order: list[int] = []
+    for row in products:
+        row[order] = -1.0
+        order.append(int(np.argmax(row)))
+    order += [k for k in range(other.model.n_components) if k not in order]
+    reached = replace(
+        other.reached,
+        parameters=other.model.picked(other.reached.parameters, order),
+        statistics=other.model.permuted(other.reached.statistics, order),
+    )
+    return Stage(other.model, other.model.chosen(other.prior, order), reached)
+
+
+def _more(ground: Ground, stage: Stage, other: Stage) -> int:
+    """How many parameters a stage has more than another."""
+    width = ground.propose.X.shape[1]
+    return other.model.n_parameters(width) - stage.model.n_parameters(width)
+
+
 def _one_less(ground: Ground, stage: Stage, purse: Purse) -> tuple[Stage | None, Step | None]:
     """Try the fall that costs least."""
     model, kept = stage.model, stage.kept(ground)
@@ -241,7 +295,7 @@ def _one_less(ground: Ground, stage: Stage, purse: Purse) -> tuple[Stage | None,
     fall = max(given_up, key=lambda one: one.gain)
     reached = fallen(incumbent, fall).climbed(ground, PASSES)
     found = verdict(ground, incumbent.scores(ground), reached.scores(ground))
-    less = model.n_parameters(ground.propose.X.shape[1]) - reached.model.n_parameters(ground.propose.X.shape[1])
+    less = _more(ground, reached, stage)
     idle = found.gain < NEGLIGIBLE or found.z < DOUBT if ground.judge is not None else not accepted(ground, found, less)
     word = f"merge {fall.components[0]} and {fall.components[1]}" if len(fall.components) == 2 else f"give up {fall.components[0]}"
     return (reached if idle else None), _step(stage, reached, replace(found, gain=-found.gain, z=-found.z), word)

@@ -35,10 +35,22 @@ def found_on(
     with one_blas_thread():
         geometry = model.family.geometry(batch)
         propose, judge = (batch, None) if few else (batch[first], batch[others])
-        ground = Ground(propose, judge, settings.readout, seeds_of(settings.method), geometry, n_threads)
+        ground = _ground(propose, judge, key, settings, geometry, n_threads)
         rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
         stage, steps = grown(ground, first_stage(model, ground), rng, Purse(np.inf), len(batch))
     return stage, Growth().after(steps)
+
+
+def _ground(
+    propose: Batch, judge: Batch | None, key: int, settings: StartSettings, geometry: Any, n_threads: int | None
+) -> Ground:
+    def restart(model: Mixture, batch: Batch) -> Start:
+        return model.start(batch, (key + model.n_components) % 2**63, settings, n_threads)
+
+    return Ground(
+        propose, judge, settings.readout, seeds_of(settings.method), geometry, 0,
+        restart if settings.polish else None, n_threads
+    )
 
 
 def grown_start(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
@@ -71,7 +83,7 @@ def regrown(
     batch, halves = reservoir.batch, reservoir.proposes
     propose, judge = (batch[np.flatnonzero(half)] for half in (halves, ~halves))
     few = min(len(propose), len(judge)) < FEW
-    ground = Ground(batch if few else propose, None if few else judge, settings.readout, seeds_of(settings.method), None, n_threads)
+    ground = _ground(batch if few else propose, None if few else judge, settled.key + settled.rows, settings, None, n_threads)
     rng = np.random.default_rng(np.random.SeedSequence((settled.key, settled.rows, 1)))
     some = ground.part(model.rows_to_learn(batch.X.shape[1]))
     kept = Kept(model, ground.readout, base.prior, some.propose, some.propose.size, None, n_threads)
