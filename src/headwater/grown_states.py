@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.growing import FEW, Ground, Stage, first_stage, grown
+from headwater.growing import FEW, grown
 from headwater.growth import Growth
 from headwater.healing import Purse, heirs
 from headwater.kernels.parallel import one_blas_thread
@@ -15,6 +15,7 @@ from headwater.models.kept_rows import Kept, climbed, corrected
 from headwater.models.mixture import Mixture
 from headwater.models.moves import seeds_of
 from headwater.models.protocol import Start, StartSettings
+from headwater.models.stages import Ground, Stage
 from headwater.models.start import climb
 from headwater.row_keys import proposes, row_keys
 from headwater.state import Base, Batch, State
@@ -37,7 +38,7 @@ def found_on(
         propose, judge = (batch, None) if few else (batch[first], batch[others])
         ground = _ground(propose, judge, key, settings, geometry, n_threads)
         rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
-        stage, steps = grown(ground, first_stage(model, ground), rng, Purse(np.inf), len(batch))
+        stage, steps = grown(ground, Stage.first(model, ground), rng, Purse(np.inf), len(batch))
     return stage, Growth().after(steps)
 
 
@@ -48,8 +49,7 @@ def _ground(
         return model.start(batch, (key + model.n_components) % 2**63, settings, n_threads)
 
     return Ground(
-        propose, judge, settings.readout, seeds_of(settings.method), geometry, 0,
-        restart if settings.polish else None, n_threads
+        propose, judge, settings.readout, seeds_of(settings.method), geometry, restart if settings.polish else None, n_threads
     )
 
 

@@ -20,7 +20,9 @@ class Step:
     gain : float
         What it gained on rows that judge, beside the model as it was, in nats a row.
     z : float
-        That in standard errors; NaN where rows were too few to judge, and the Bayesian information criterion decided.
+        That in standard errors.
+    judges : int
+        Rows that judged; 0 where they were too few to, and the Bayesian information criterion decided on all of them.
     move : str
         What was done: "split 3", "split 3, merge 1 and 2", "merge 1 and 2", "give up 4".
     accepted : bool
@@ -32,6 +34,7 @@ class Step:
     after: int = 0
     gain: float = 0.0
     z: float = 0.0
+    judges: int = 0
     move: str = ""
     accepted: bool = False
 
@@ -53,7 +56,7 @@ class Growth:
         if not steps:
             return self
         told = [*self.steps, *steps]
-        return Growth(tuple(step for step in told[:-1] if step.accepted)[-MOST:] + (told[-1],))
+        return Growth((*[step for step in told[:-1] if step.accepted][-MOST:], told[-1]))
 
     def at(self, rows: int) -> Growth:
         """Return the same with steps that were tried at so many rows."""
@@ -68,13 +71,13 @@ class Growth:
         last = self.steps[-1] if self.steps else None
         if last is None or last.accepted:
             return f"{told}."
-        judged = f", {last.z:.1f} standard errors" if last.z == last.z else ""
+        judged = f", {last.z:.1f} standard errors" if last.judges else ""
         return f"{told}; the next would have been worth {last.gain:.2g} nats a row{judged} (at {last.rows:,} rows)."
 
     def __str__(self) -> str:
         lines = ["      rows   K       gain      z"]
         for step in self.steps:
-            judged = f"{step.z:5.1f}" if step.z == step.z else "  BIC"
+            judged = f"{step.z:5.1f}" if step.judges else "  BIC"
             told = step.move if step.accepted else f"({step.move}: refused)"
             lines.append(f"{step.rows:10,}  {step.after:2d}  {step.gain:9.4f}  {judged}  {told}")
         return "\n".join(lines)

@@ -540,7 +540,7 @@ def _at_one_reference(learner: Learner, settled: list[State]) -> list[State]:
 
 
 def refuse_numbers(numbers: Sequence[int]) -> None:
-    """Refuse to merge states that have grown apart, where no kept rows can tell of one what it says of the components of another."""
+    """Refuse to merge states that have grown apart, where no kept rows tell what one says of the components of another."""
     if len(set(numbers)) > 1:
         chosen = " and ".join(dict.fromkeys(map(str, numbers)))
         raise ValueError(

@@ -173,7 +173,9 @@ def merge_any(
         reference, state, repaired = merged[0][0][0], merged[0][1], set(merged[0][2])
         if len(merged) > 1:
             refuse_numbers([suited(learners[reference], one).model.n_components for _, one, _ in merged])
-            state, matches, broken = _added(suited(learners[reference], state), [(indices, state) for indices, state, _ in merged])
+            state, matches, broken = _added(
+                suited(learners[reference], state), [(indices, state) for indices, state, _ in merged]
+            )
             repaired |= set(broken)
             for match, (_, _, components) in zip(matches, merged[1:], strict=True):
                 repaired |= {int(k) for k in np.flatnonzero(np.isin(match.components, components))}

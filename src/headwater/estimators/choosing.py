@@ -16,7 +16,7 @@ from headwater.state import Batch, State
 
 
 class Choosing(ABC):
-    """The half of every estimator that knows of growth and races; of the other half it uses the state and what is made of it."""
+    """The half of every estimator that knows of growth and races; of the other it uses the state and what is made of it."""
 
     # Parameters that hold something for every component, and mean nothing once there are others of them.
     _given_start: ClassVar[tuple[str, ...]] = ()

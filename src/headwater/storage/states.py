@@ -217,12 +217,13 @@ class StateReader:
 
     def _step(self, tree: Any, path: str) -> Step:
         reader, parts = self.reader, self.reader.parts(tree, "Step", {part.name for part in fields(Step)}, path)
-        wholes = [reader.whole(parts[name], path, least) for name, least in (("rows", 0), ("before", 1), ("after", 1))]
-        gain, z = (reader.number(parts[name], path, finite=False) for name in ("gain", "z"))
+        names = (("rows", 0), ("before", 1), ("after", 1), ("judges", 0))
+        rows, before, after, judges = (reader.whole(parts[name], path, least) for name, least in names)
+        gain, z = (reader.number(parts[name], path) for name in ("gain", "z"))
         move = reader.expect(parts["move"], str, path)
         if len(move) > LONGEST_NAME:
             raise Damaged(f"{path} has a step of too many words")
-        return Step(*wholes, gain, z, move, reader.expect(parts["accepted"], bool, path))
+        return Step(rows, before, after, gain, z, judges, move, reader.expect(parts["accepted"], bool, path))
 
     def differences(self, tree: Any, path: str) -> Statistics:
         """Return statistics that may be those of no rows, as differences of statistics are."""
