@@ -310,14 +310,13 @@ def contested(learner: Learner, settled: State) -> State:
 
 def _healed(learner: Learner, settled: State, allowed: float) -> State:
     """Return a settled state at a reference that kept rows prefer; its base is brought there, too."""
-    assert settled.base is not None and settled.reservoir is not None and isinstance(learner.model, Mixture)
-    if len(settled.reservoir) == 0:
+    if not settled.reservoir:
         return settled
-    settings = replace(learner.settings, inference=learner.inference)
     if learner.grows:
         settled, allowed = _regrown(learner, settled, allowed)
         learner = suited(learner, settled)
-        assert settled.base is not None and settled.reservoir is not None and isinstance(learner.model, Mixture)
+    assert settled.base is not None and settled.reservoir is not None and isinstance(learner.model, Mixture)
+    settings = replace(learner.settings, inference=learner.inference)
 
     def restart(batch: Batch, salt: int) -> Start:
         return learner.model.start(batch, (settled.key + salt) % 2**63, settings, learner.n_threads)
@@ -551,8 +550,8 @@ def refuse_numbers(numbers: Sequence[int]) -> None:
 def _renumbered(learner: Learner, state: State, first: State) -> State:
     """Return a state with the components of another one on the same base, as far as the rows that it keeps can tell."""
     assert state.reservoir is not None and state.statistics is not None and state.base is not None and first.base is not None
-    models = (cast(Mixture, suited(learner, one).model) for one in (state, first))
-    moving = Moving(*models, state.parameters, first.parameters, first.base.prior, learner.n_threads)
+    own, other = (cast(Mixture, suited(learner, one).model) for one in (state, first))
+    moving = Moving(own, other, state.parameters, first.parameters, first.base.prior, learner.n_threads)
     kept, count = state.reservoir, learner.count(state.progress)
     statistics = moving.told(state.statistics, kept.batch, count).writable()
     statistics.from_base[...] = state.statistics.from_base

@@ -165,7 +165,7 @@ def exchanged(model: Mixture, statistics: Any, move: Move) -> Any:
 
 
 def _halves(pair: Mixture, batch: Batch, method: str, rng: np.random.Generator, clumps: int = 0) -> Iterator[Array]:
-    """Ways to part rows in two: across the direction in which they differ most, by seeds as at the start, and clumps of rows."""
+    """Ways to part rows in two: across the direction in which they differ most, by seeds as at the start, and clumps."""
     geometry = pair.family.geometry(batch)
     view = geometry.views(np.arange(len(batch)))[0]
     weights = batch.row_weights

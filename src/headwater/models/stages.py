@@ -26,7 +26,7 @@ SETTLING = 16  # and of the winner, under a prior of its own
 class Ground:
     """Rows that propose and rows that judge, both in a random order, and how mixtures climb on them.
 
-    Without rows that judge, all propose. With a `geometry`, of all of them, the prior is found anew for each number of components.
+    Without rows that judge, all propose. With a `geometry` (of all) the prior is found anew for each number of components.
     """
 
     propose: Batch
