@@ -73,8 +73,8 @@ def grown_start(model: Mixture, batch: Batch, key: int, settings: StartSettings,
 
 def regrown(
     model: Mixture, settled: State, count: float, settings: StartSettings, forgets: bool, allowed: float, n_threads: int | None
-) -> tuple[State, float]:
-    """Return a settled state that has grown, or fallen, on the rows it keeps, and what was spent on it.
+) -> State:
+    """Return a settled state that has grown, or fallen, on the rows it keeps, at no more than is allowed, in rows looked at.
 
     What all rows say of components that stay is kept; what they say of others is told by the kept rows.
     """
@@ -89,19 +89,20 @@ def regrown(
     kept = Kept(model, ground.readout, base.prior, some.propose, some.propose.size, None, n_threads)
     standing = climbed(kept, kept.look(settled.parameters)[0], 1)
     stage, steps = grown(ground, Stage(model, base.prior, standing), rng, purse, settled.rows)
-    growth = (base.growth or Growth()).after(steps)
+    growth = (base.growth or Growth()).after(steps, purse.spent if np.isfinite(allowed) else 0.0)
     if not any(step.accepted for step in steps):
-        return replace(settled, base=replace(base, growth=growth)), purse.spent
+        return replace(settled, base=replace(base, growth=growth))
     after, parameters = stage.model, stage.reached.parameters
     prior = after.refined(stage.prior, parameters, after.family.geometry(some.propose))
     moving = Moving(model, after, settled.parameters, parameters, prior, n_threads)
     whole = not np.isfinite(reservoir.limit) and not forgets
     statistics = moving.told(settled.statistics, batch, count, whole).writable()
     statistics.from_base[...] = settled.statistics.from_base
-    purse.pay(2.0 * len(batch))
+    scores = after.log_likelihood(parameters, some.judges, n_threads)
+    healing = settled.healing.begun(settled.rows, scores, some.judges.row_weights, after.rows_to_learn(some.width))
     rows = np.flatnonzero(reservoir.places < base.progress.rows_seen)
     grounded = replace(moving.base(base, batch, rows), prior=prior, growth=growth)
-    return replace(settled, base=grounded, parameters=parameters, statistics=statistics, reported=None), purse.spent
+    return replace(settled, base=grounded, parameters=parameters, statistics=statistics, reported=None, healing=healing)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 MOST = 100  # steps that are remembered
+OFTEN = 50.0  # times that rows may be looked at again, of twice as many as the warm-up has
+SHARE = 1.0  # and of all others, times
 
 
 @dataclass(frozen=True)
@@ -47,20 +49,23 @@ class Growth:
     ----------
     steps : tuple of Step
         The changes that were made, in their order (the last hundred of them), and the best one that was refused since.
+    spent : float
+        Rows that were looked at again for it on the way, as E-steps.
     """
 
     steps: tuple[Step, ...] = ()
+    spent: float = 0.0
 
-    def after(self, steps: tuple[Step, ...]) -> Growth:
+    def after(self, steps: tuple[Step, ...], spent: float = 0.0) -> Growth:
         """Return the same after more steps: of those that were refused only the last is remembered."""
+        told, spent = [*self.steps, *steps], self.spent + spent
         if not steps:
-            return self
-        told = [*self.steps, *steps]
-        return Growth((*[step for step in told[:-1] if step.accepted][-MOST:], told[-1]))
+            return replace(self, spent=spent)
+        return Growth((*[step for step in told[:-1] if step.accepted][-MOST:], told[-1]), spent)
 
-    def at(self, rows: int) -> Growth:
-        """Return the same with steps that were tried at so many rows."""
-        return Growth(tuple(replace(step, rows=rows) for step in self.steps))
+    def allowance(self, rows: int, warm_up: int) -> float:
+        """Rows that may be looked at again now, so that growing never costs much more than the stream itself."""
+        return OFTEN * min(rows, 2 * warm_up) + SHARE * rows - self.spent
 
     @property
     def sentence(self) -> str:

@@ -293,9 +293,11 @@ def _heal_on_the_way(
         at, total = at + len(part), total + gained
         if state.rows >= state.healing.next:
             allowed = state.healing.allowance(state.rows, learner.warm_up_rows)
+            if learner.grows:
+                state = _regrown(learner, settle(learner, state), on_the_way=True)
+                learner = suited(learner, state)
             if allowed > 0.0:
                 state = _healed(learner, settle(learner, state), allowed)
-                learner = suited(learner, state)
             state = _scheduled(learner, state)
     return state, total
 
@@ -305,17 +307,17 @@ def contested(learner: Learner, settled: State) -> State:
     learner, healing = suited(learner, settled), settled.healing
     if healing is None or settled.reservoir is None or settled.rows < GROWN * healing.rows:
         return settled
+    if learner.grows:
+        settled = _regrown(learner, settled)
+        learner = suited(learner, settled)
     return _healed(learner, settled, np.inf)
 
 
 def _healed(learner: Learner, settled: State, allowed: float) -> State:
     """Return a settled state at a reference that kept rows prefer; its base is brought there, too."""
-    if not settled.reservoir:
-        return settled
-    if learner.grows:
-        settled, allowed = _regrown(learner, settled, allowed)
-        learner = suited(learner, settled)
     assert settled.base is not None and settled.reservoir is not None and isinstance(learner.model, Mixture)
+    if len(settled.reservoir) == 0:
+        return settled
     settings = replace(learner.settings, inference=learner.inference)
 
     def restart(batch: Batch, salt: int) -> Start:
@@ -348,14 +350,18 @@ def _healed(learner: Learner, settled: State, allowed: float) -> State:
     return state if learner.holds(state) else refreshed(learner, state)
 
 
-def _regrown(learner: Learner, settled: State, allowed: float) -> tuple[State, float]:
-    """Return a settled state with the number of components that kept rows prefer, and what may still be spent."""
+def _regrown(learner: Learner, settled: State, on_the_way: bool = False) -> State:
+    """Return a settled state with the number of components that kept rows prefer."""
+    assert settled.base is not None and settled.reservoir is not None
+    if len(settled.reservoir) == 0:
+        return settled
+    growth = settled.base.growth or Growth()
+    allowed = growth.allowance(settled.rows, learner.warm_up_rows) if on_the_way else np.inf
     model, forgets = cast(Mixture, learner.model), learner.half_life is not None
+    count = learner.count(settled.progress)
     with one_blas_thread():
-        state, spent = regrown(
-            model, settled, learner.count(settled.progress), learner.settings, forgets, allowed, learner.n_threads
-        )
-    return replace(state, healing=replace(state.healing, spent=state.healing.spent + spent)), allowed - spent
+        state = regrown(model, settled, count, learner.settings, forgets, allowed, learner.n_threads)
+    return state if state.parameters is settled.parameters or learner.holds(state) else refreshed(learner, state)
 
 
 def _transported(learner: Learner, settled: State, parameters: Any) -> Base:
@@ -541,7 +547,7 @@ def _at_one_reference(learner: Learner, settled: list[State]) -> list[State]:
 def refuse_numbers(numbers: Sequence[int]) -> None:
     """Refuse to merge states that have grown apart, where no kept rows tell what one says of the components of another."""
     if len(set(numbers)) > 1:
-        chosen = " and ".join(dict.fromkeys(map(str, numbers)))
+        chosen = " and ".join(map(str, sorted(set(numbers))))
         raise ValueError(
             f"models must have one n_components, got {chosen}, which 'auto' chose: learn again with one of these numbers"
         )

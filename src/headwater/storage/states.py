@@ -211,9 +211,9 @@ class StateReader:
         return Base(prior, statistics, average, progress, lineage, tuple(names), growth)
 
     def _growth(self, tree: Any, path: str) -> Growth:
-        parts = self.reader.parts(tree, "Growth", {"steps"}, path)
+        parts = self.reader.parts(tree, "Growth", {part.name for part in fields(Growth)}, path)
         steps = tuple(self._step(one, path) for one in self.reader.items(parts["steps"], path))
-        return Growth(steps)
+        return Growth(steps, self.reader.number(parts["spent"], path, 0.0))
 
     def _step(self, tree: Any, path: str) -> Step:
         reader, parts = self.reader, self.reader.parts(tree, "Step", {part.name for part in fields(Step)}, path)
