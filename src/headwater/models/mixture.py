@@ -245,6 +245,7 @@ class Mixture:
         inference: Inference = EXACT,
     ) -> Summary:
         """E-step: add the rows to the pending summary, whose arrays are reused, or to a fresh one."""
+        assert len(parameters.log_weights) == self.n_components  # kernels do not look
         pending = pending or Summary(self.zeros(batch.X.shape[1]))
         options = (parameters.components, parameters.log_weights, batch)
         if inference.way == "exact" or inference.rao_blackwell:  # what is expected of the draws is the exact E-step
