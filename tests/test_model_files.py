@@ -324,7 +324,15 @@ def test_growths_that_nobody_could_have_seen_are_refused():
     def step(header, **change):
         header["state"]["base"]["growth"]["steps"][0].update(change)
 
-    for change in ({"rows": -1}, {"before": 0}, {"after": "2"}, {"gain": None}, {"move": "x" * 99}, {"accepted": 1}, {"more": 1}):
+    for change in (
+        {"rows": -1},
+        {"before": 0},
+        {"after": "2"},
+        {"gain": None},
+        {"move": "x" * 99},
+        {"accepted": 1},
+        {"more": 1},
+    ):
         with pytest.raises(ValueError, match="cannot be read|damaged"):
             saving.from_bytes(remade(data, lambda h, a, change=change: step(h, **change)))
     for found in (None, 0, 10**9, 7):
