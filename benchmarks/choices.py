@@ -1,4 +1,4 @@
-"""The number of components: a race in one pass, against a fit for each number and the least BIC of them all."""
+"""The number of components: growth in one pass, against a fit for each number and the least BIC of them all."""
 
 from __future__ import annotations
 
@@ -38,6 +38,26 @@ def gaussians(n: int, apart: float, rng: np.random.Generator) -> Drawn:
     return Drawn(means[sources] + np.einsum("nij,nj->ni", shapes[sources], rng.normal(size=(n, width))), k)
 
 
+def with_a_rare_one(n: int, rng: np.random.Generator) -> Drawn:
+    """Three to sixteen Gaussians in 2 to 20 dimensions, one of which has one row in a hundred."""
+    k, width = int(rng.integers(3, 17)), int(rng.choice([2, 3, 5, 10, 20]))
+    shares = np.append(0.99 * rng.dirichlet(np.full(k - 1, 5.0)), 0.01)
+    return _gaussians(n, shares, 4.0, 0.5 / np.sqrt(max(width / 4, 1.0)), width, rng)
+
+
+def wide(n: int, rng: np.random.Generator) -> Drawn:
+    """Three to eight Gaussians in 30 dimensions."""
+    k = int(rng.integers(3, 9))
+    return _gaussians(n, rng.dirichlet(np.full(k, 5.0)), 2.0, 1.0 / np.sqrt(30.0), 30, rng)
+
+
+def _gaussians(n: int, shares: Array, apart: float, bent: float, width: int, rng: np.random.Generator) -> Drawn:
+    sources = rng.choice(len(shares), size=n, p=shares)
+    shapes = np.eye(width) + bent * rng.normal(size=(len(shares), width, width))
+    means = apart * rng.normal(size=(len(shares), width))
+    return Drawn(means[sources] + np.einsum("nij,nj->ni", shapes[sources], rng.normal(size=(n, width))), len(shares))
+
+
 def counts(n: int, rng: np.random.Generator) -> Drawn:
     """Two to twelve multinomials over 50 words, 30 of which are drawn."""
     k = int(rng.integers(2, 13))
@@ -50,6 +70,8 @@ def choices(scale: Scale) -> Iterator[Line]:
     n = scale.rows(20_000, 600)
     for name, apart in (("far apart", 4.0), ("near", 1.5)):
         yield _line(f"K of Gaussians {name}", lambda rng, apart=apart: gaussians(n, apart, rng), GaussianMixture, Peer, scale)
+    yield _line("K with one of 1 percent", lambda rng: with_a_rare_one(n, rng), GaussianMixture, Peer, scale)
+    yield _line("K in 30 columns", lambda rng: wide(2 * n, rng), GaussianMixture, Peer, scale)
     yield _line("K of counts, 30 a row", lambda rng: counts(n, rng), MultinomialMixture, _alone, scale)
 
 

@@ -70,7 +70,7 @@ def test_models_of_what_there_is_are_well(kind):
     assert "!" not in repr(model)
 
 
-def test_a_race_has_health():
+def test_what_grows_has_health():
     model = hw.GaussianMixture("auto", warm_up=60, random_state=0)
     for chunk in np.array_split(ROWS, 6):
         assert model.partial_fit(chunk).health_.model == "GaussianMixture"

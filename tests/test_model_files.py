@@ -6,6 +6,7 @@ import stat
 import struct
 from contextlib import suppress
 
+import chain_models
 import numpy as np
 import pytest
 from safetensors.numpy import load as load_arrays
@@ -53,8 +54,11 @@ MODELS = {
     "waiting chain": lambda: hw.GaussianHMM(2, random_state=0).partial_fit(rows(2300)),
     "symbols": lambda: hw.CategoricalHMM(2, random_state=0).partial_fit(symbols()),
     "arrival": lambda: hw.DirectionOfArrival(warm_up=20).partial_fit(snapshots()),
-    "race": lambda: hw.GaussianMixture("auto", warm_up=1000, random_state=0).partial_fit(
+    "growth": lambda: hw.GaussianMixture("auto", warm_up=1000, random_state=0).partial_fit(
         np.random.default_rng(1).normal(size=(1300, 2)) + 2.0 * np.arange(1300)[:, None] % 6
+    ),
+    "race": lambda: hw.GaussianHMM("auto", warm_up=120, lag=10, random_state=0).partial_fit(
+        chain_models.a_stream(900, seed=0)[0][:420, :1], key="a"
     ),
 }  # fmt: skip
 
@@ -311,6 +315,29 @@ def test_random_states_beyond_their_memory_are_refused():
 
         with pytest.raises(Damaged):
             saving.from_bytes(remade(data, change))
+
+
+def test_growths_that_nobody_could_have_seen_are_refused():
+    data = saving.to_bytes(MODELS["growth"]())
+    assert saving.from_bytes(data).growth_.steps
+
+    def step(header, **change):
+        header["state"]["base"]["growth"]["steps"][0].update(change)
+
+    for change in (
+        {"rows": -1},
+        {"before": 0},
+        {"after": "2"},
+        {"gain": None},
+        {"move": "x" * 99},
+        {"accepted": 1},
+        {"more": 1},
+    ):
+        with pytest.raises(ValueError, match=r"cannot be read|damaged"):
+            saving.from_bytes(remade(data, lambda h, a, change=change: step(h, **change)))
+    for found in (None, 0, 10**9, 7):
+        with pytest.raises(ValueError, match=r"cannot be read|damaged"):
+            saving.from_bytes(remade(data, lambda h, a, found=found: h.update(components=found)))
 
 
 def test_races_that_nobody_could_have_run_are_refused():

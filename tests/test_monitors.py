@@ -278,7 +278,7 @@ def test_the_number_of_components_may_change_on_the_way():
     assert [len(point.weights) for point in more.points[-2:]] == [histories.MOST_WEIGHTS] * 2
 
 
-def test_a_race_can_be_watched():
+def test_a_growth_can_be_watched():
     plain, monitor = (hw.GaussianMixture("auto", warm_up=60, random_state=0) for _ in range(2))
     monitor = hw.Monitor(monitor)
     for chunk in stream_of("gaussian", (100,) * 6):

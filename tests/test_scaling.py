@@ -198,7 +198,7 @@ def test_spheres_in_units_are_described_drawn_and_saved(drawn, tmp_path):
     np.testing.assert_array_equal(again.partial_fit(other).means_, found.partial_fit(other).means_)
 
 
-def test_a_race_knows_units(drawn):
+def test_a_growth_knows_units(drawn):
     rows, _, other = drawn
     found = [model("diag").set_params(n_components="auto").partial_fit(one) for one in (rows, other)]
     assert found[0].n_components_ == found[1].n_components_ == 3

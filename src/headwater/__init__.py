@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from headwater.estimators.race import Race, Rival
     from headwater.estimators.regression_mixture import RegressionMixture
     from headwater.estimators.saving import load
+    from headwater.growth import Growth
     from headwater.history import History
     from headwater.matching import Match, MergeReport
     from headwater.monitors import Monitor
@@ -60,6 +61,7 @@ _HOMES = {
     "headwater.estimators.saving": ["load"],
     "headwater.estimators.description": ["Description"],
     "headwater.estimators.health": ["Finding", "Health"],
+    "headwater.growth": ["Growth"],
     "headwater.history": ["History"],
     "headwater.matching": ["Match", "MergeReport"],
     "headwater.monitors": ["Monitor"],
@@ -88,6 +90,7 @@ __all__ = [
     "GaussianHMM",
     "GaussianMixture",
     "Harmonic",
+    "Growth",
     "Health",
     "History",
     "ItakuraSaitoNMF",

@@ -29,7 +29,7 @@ from sklearn.utils import estimator_checks
 from headwater.delta import Delta
 from headwater.estimators.merging import merge
 from headwater.estimators.saving import from_bytes, to_bytes
-from headwater.learner import UNKNOWN_ROWS, Learner, advance, branch, fold, grown, learned, plain, settle, told_at
+from headwater.learner import UNKNOWN_ROWS, Learner, advance, branch, fold, grown, learned, plain, settle, suited, told_at
 from headwater.learner import merge as merge_states
 from headwater.schedules import Equal
 from headwater.state import NO_WEIGHTS, Batch, State, Summary, arrays_of
@@ -439,7 +439,8 @@ def _takes_labels(estimator: Any) -> bool:
 def _streaming(estimator: Any, rows: Array) -> tuple[Learner, State]:
     """A learner and its settled state after these rows, the partial batch folded."""
     _fitted(estimator, rows)
-    return estimator._learner, estimator._reading()[0]
+    state = estimator._reading()[0]
+    return suited(estimator._learner, state), state
 
 
 def _sent(estimator: Any) -> Delta:

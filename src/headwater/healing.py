@@ -443,6 +443,11 @@ def _heirs(patient: Patient, parameters: Any, batch: Batch) -> Array:
     """
     some = batch[: max(FEW, WITNESSES * patient.model.n_components)]
     old, new = (patient.model.looked_at(one, some, patient.n_threads)[0] for one in (patient.parameters, parameters))
+    return heirs(old, new)
+
+
+def heirs(old: Array, new: Array) -> Array:
+    """Return the same of responsibilities before and after, whose numbers of components may differ."""
     products, squares = new.T @ old, np.einsum("ij,ij->j", old, old) + 1e-12
     alike = products / np.sqrt(np.outer(np.einsum("ij,ij->j", new, new) + 1e-12, squares))
     return np.where(alike > ALIKE, np.minimum(products / squares, 1.0), 0.0)

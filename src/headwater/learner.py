@@ -12,6 +12,8 @@ import numpy as np
 
 from headwater.algorithms import Algorithm
 from headwater.delta import Delta, grown_by, since_base
+from headwater.grown_states import Moving, grown_start, regrown
+from headwater.growth import Growth
 from headwater.healing import Healing, Patient, healed
 from headwater.kernels.parallel import one_blas_thread, run_tasks
 from headwater.models.kept_rows import corrected
@@ -31,6 +33,7 @@ LONGER = 4
 BLOCKS = 8  # a batch that grows holds so many of the first size, at most
 PART_ROWS = 16  # rows that one part gets before it is the next one's turn
 PART_KEYS = 0x1F3D5B79A2C4E687
+USUAL = 8  # components that rows are waited for and kept for, where their number is to be found
 RESERVOIR_ROWS = 20_000
 RESERVOIR_TIMES = 80  # what moves every parameter
 RESERVOIR_BYTES = 2**26
@@ -59,6 +62,7 @@ class Learner:
     averages_after: float = 0.0  # weight that was seen before the running average began
     reservoir: int | None = 0  # rows to keep for healing; None, as many as it takes
     adapts: bool = False  # whether components forget by themselves, when rows come that they did not expect
+    grows: bool = False  # whether the number of components is to be found; that of the model is the one so far
 
     @property
     def chain(self) -> Chained:
@@ -95,25 +99,33 @@ class Learner:
         """Rows to wait for: what the model asks for, at most 8 MB of them."""
         if self.warm_up is not None:
             return self.warm_up
-        wanted = self.model.rows_to_start(self.width)
+        wanted = self.usual.rows_to_start(self.width)
         return max(2 * self.model.n_components, min(wanted, WARM_UP_BYTES // self.model.row_bytes(self.width)))
+
+    @cached_property
+    def usual(self) -> Any:
+        """The model, with a usual number of components if that is to be found."""
+        return cast(Mixture, self.model).resized(USUAL) if self.grows else self.model
+
+    @cached_property
+    def sample_rows(self) -> int:
+        """Rows that are enough to heal by, and to grow on."""
+        enough, room = self.usual.rows_to_learn(self.width), RESERVOIR_BYTES // self.model.row_bytes(self.width)
+        return min(max(RESERVOIR_ROWS, RESERVOIR_TIMES * enough), room)
 
     @cached_property
     def kept_rows(self) -> int:
         """Rows of a stream that are kept to heal by; 0 if it does not."""
         if not self.algorithm.heals or not isinstance(self.model, Mixture):
             return 0
-        if self.model.n_components == 1 and not self.adapts:
+        if self.usual.n_components == 1 and not self.adapts:
             return 0
         if self.sweeps:  # parameters that follow every row do not stand still until a healing
             return 0
         if self.reservoir is not None:
             return self.reservoir
-        enough = self.model.rows_to_learn(self.width)
-        room = RESERVOIR_BYTES // self.model.row_bytes(self.width)
-        if room < enough or 8 * self.model.n_parameters(self.width) > HEALED_BYTES:  # rows that fit say next to nothing
-            return 0
-        return min(max(RESERVOIR_ROWS, RESERVOIR_TIMES * enough), room)
+        outweighed = self.sample_rows < self.usual.rows_to_learn(self.width)  # rows that fit say next to nothing
+        return 0 if outweighed or 8 * self.usual.n_parameters(self.width) > HEALED_BYTES else self.sample_rows
 
     def holds(self, state: State) -> bool:
         """Whether the parameters of the E-step stand still until the stream heals."""
@@ -164,6 +176,7 @@ def advance(
     at, total = 0, 0.0
     if state.base is None:
         state, at = _wait(learner, state, batch, scores if scores_start else NO_SCORES)
+    learner = suited(learner, state)
     if at < len(batch):
         if len(state.parts) != (learner.parts if learner.parts > 1 else 0):
             state = _dealt(learner, state)
@@ -181,6 +194,14 @@ def advance(
         state, total = take(learner, state, batch[at:], scores[at:])
     step = learner.batch_rows / state.progress.mass if state.progress.mass else 0.0
     return state, Info(len(batch), total / batch[at:].size if at < len(batch) else 0.0, step)
+
+
+def suited(learner: Learner, state: State) -> Learner:
+    """Return the learner of a state: the number of components that is to be found is the one that the state has."""
+    if not learner.grows or state.statistics is None:
+        return learner
+    found = len(cast(Any, state.statistics).count)  # of components
+    return learner if found == learner.model.n_components else replace(learner, model=learner.usual.resized(found))
 
 
 def milestone_parameters(learner: Learner, state: State) -> Any:
@@ -201,6 +222,7 @@ def settle(learner: Learner, state: State, rows: int | None = None) -> State:
         assert state.buffer is not None
         batch = state.buffer.batch(rows)
         return rooted(learner, state.key, started(learner, batch, state.key))
+    learner = suited(learner, state)
     if state.parts:
         return _gathered(learner, state)
     if state.pending is not None:
@@ -213,8 +235,10 @@ def settle(learner: Learner, state: State, rows: int | None = None) -> State:
 
 
 def started(learner: Learner, batch: Batch, key: int, polish: bool = True) -> Start:
-    """Find a start on these rows."""
+    """Find a start on these rows; and a number of components, if there is none yet."""
     settings = replace(learner.settings, inference=learner.inference, polish=polish and learner.settings.polish)
+    if learner.grows:
+        return grown_start(cast(Mixture, learner.model), batch, key, settings, learner.n_threads)
     return learner.model.start(batch, key, settings, learner.n_threads)
 
 
@@ -225,7 +249,8 @@ def rooted(learner: Learner, key: int, start: Start) -> State:
     folds = size / learner.batch_rows
     progress = Progress(start.summary.rows, size, folds, size, size)
     average = statistics if learner.algorithm.average else None
-    return refreshed(learner, _based(State(key, progress=progress), start.prior, statistics, average))
+    begun = _based(State(key, progress=progress), start.prior, statistics, average, growth=start.growth)
+    return refreshed(learner, begun)
 
 
 def opened(learner: Learner, state: State, reference: Any, batch: Batch, counts: bool = True) -> State:
@@ -233,6 +258,7 @@ def opened(learner: Learner, state: State, reference: Any, batch: Batch, counts:
 
     `reference` are the parameters that its statistics are sums at.
     """
+    learner = suited(learner, state)
     if not learner.kept_rows:
         return state
     reservoir = Reservoir(state.key, learner.kept_rows, RESERVOIR_BYTES)
@@ -308,6 +334,9 @@ def _heal_on_the_way(
             allowed = state.healing.allowance(state.rows, learner.warm_up_rows)
             if before is not None and before.alarms:
                 allowed += AGAIN * state.rows
+            if learner.grows:
+                state = _regrown(learner, settle(learner, state), on_the_way=True)
+                learner = suited(learner, state)
             if allowed > 0.0 and heals_by(state, learner.warm_up_rows, allowed):
                 state = _healed(learner, settle(learner, state), allowed)
             state = _scheduled(learner, state)
@@ -319,13 +348,16 @@ def contested(learner: Learner, settled: State) -> State:
 
     If the rows since then came as a surprise, a few of them are enough.
     """
-    healing = settled.healing
+    learner, healing = suited(learner, settled), settled.healing
     if healing is None or settled.reservoir is None:
         return settled
     if settled.rows < (SURPRISINGLY_GROWN if healing.surprise else GROWN) * healing.rows:
         return settled
     if not heals_by(settled, learner.warm_up_rows):
         return settled
+    if learner.grows:
+        settled = _regrown(learner, settled)
+        learner = suited(learner, settled)
     return _healed(learner, settled, np.inf)
 
 
@@ -369,6 +401,20 @@ def _healed(learner: Learner, settled: State, allowed: float) -> State:
     return moved(learner.model, settled, state, learner.n_threads) if state.drift is not None else state
 
 
+def _regrown(learner: Learner, settled: State, on_the_way: bool = False) -> State:
+    """Return a settled state with the number of components that kept rows prefer."""
+    assert settled.base is not None and settled.reservoir is not None
+    if len(settled.reservoir) == 0:
+        return settled
+    growth = settled.base.growth or Growth()
+    allowed = growth.allowance(settled.rows, learner.warm_up_rows) if on_the_way else np.inf
+    model, forgets = cast(Mixture, learner.model), learner.half_life is not None
+    count = learner.count(settled.progress)
+    with one_blas_thread():
+        state = regrown(model, settled, count, learner.settings, forgets, allowed, learner.n_threads)
+    return state if state.parameters is settled.parameters or learner.holds(state) else refreshed(learner, state)
+
+
 def _transported(learner: Learner, settled: State, parameters: Any) -> Base:
     """Return the base as it would be at other parameters, as far as kept rows of it tell."""
     assert settled.base is not None and settled.reservoir is not None and isinstance(learner.model, Mixture)
@@ -407,17 +453,22 @@ def rebased(settled: State, ancestors: tuple[str, ...] = ()) -> State:
         if part is not None:
             part.from_base[...] = 1.0
     own = (*settled.base.ancestors, settled.base.lineage, *ancestors)
-    return _based(settled, settled.base.prior, statistics, average, own)
+    return _based(settled, settled.base.prior, statistics, average, own, settled.base.growth)
 
 
 def _based(
-    state: State, prior: Any, statistics: Statistics, average: Statistics | None, ancestors: tuple[str, ...] = ()
+    state: State,
+    prior: Any,
+    statistics: Statistics,
+    average: Statistics | None,
+    ancestors: tuple[str, ...] = (),
+    growth: Growth | None = None,
 ) -> State:
     lineage = fingerprint(state.key, prior, statistics, state.progress, size=8)
     before = tuple(dict.fromkeys(name for name in ancestors if name != lineage))
     held = statistics.copy()  # copies: what is learned next is written beside the base
     kept = None if average is None else held if average is statistics else average.copy()
-    base = Base(prior, held, kept, state.progress, lineage, before)
+    base = Base(prior, held, kept, state.progress, lineage, before, growth)
     return replace(state, base=base, statistics=statistics, average=average)
 
 
@@ -447,11 +498,11 @@ def widened(learner: Learner, state: State) -> State:
 def chosen(learner: Learner, after: Learner, settled: State, components: Any) -> State:
     """Return what a settled state has learned of some components, as a base of its own; `after` is to go on with it."""
     assert settled.base is not None
-    model = learner.model
+    model = suited(learner, settled).model
     statistics = model.permuted(settled.statistics, components)
     average = None if settled.average is None else model.permuted(settled.average, components)
     reported = None if settled.reported is None else model.picked(settled.reported, components)
-    base = replace(settled.base, prior=model.chosen(settled.base.prior, components))
+    base = replace(settled.base, prior=model.chosen(settled.base.prior, components), growth=None)
     kept = State(settled.key, base=base, statistics=statistics, average=average, progress=settled.progress)
     return replace(refreshed(after, rebased(kept)), reported=reported)
 
@@ -482,7 +533,7 @@ def report(learner: Learner, state: State) -> Any:
     settled = settle(learner, state)
     if settled.reported is not None:
         return settled.reported
-    return learner.model.readout(learner.algorithm.report, *belief(learner, settled))
+    return suited(learner, settled).model.readout(learner.algorithm.report, *belief(learner, settled))
 
 
 def merge(learner: Learner, states: Sequence[State]) -> State:
@@ -496,6 +547,7 @@ def combine(learner: Learner, states: Sequence[State]) -> tuple[State, tuple[int
     Returns the components, too, whose sum is no belief, so that the mean of the states took its place.
     """
     settled = _at_one_reference(learner, alike([settle(learner, state) for state in states]))
+    learner = suited(learner, settled[0])
     merged, repaired = grown(learner, settled[0], reduce(add, map(since_base, settled)))
     return gathered_healing(learner, merged, settled), repaired
 
@@ -522,24 +574,49 @@ def _at_one_reference(learner: Learner, settled: list[State]) -> list[State]:
     These are the ones of the state that was healed last, which comes first: the same ones in any tree of merges. If one of them
     cannot be brought there, none heals any more.
     """
-    if any(state.healing is None for state in settled):
-        return [plain(learner, state) for state in settled]
+    numbers = [suited(learner, state).model.n_components for state in settled]
     holds = learner.holds(settled[0])
-    names = [fingerprint(state.parameters, size=16) if holds else "" for state in settled]
-    if len(set(names)) > 1 and not all(state.reservoir is not None and len(state.reservoir) for state in settled):
+    names = [fingerprint(state.parameters, size=16) if holds else str(k) for state, k in zip(settled, numbers, strict=True)]
+    tell = all(state.reservoir is not None and len(state.reservoir) for state in settled)
+    if any(state.healing is None for state in settled) or (len(set(names)) > 1 and not tell):
+        refuse_numbers(numbers)
         return [plain(learner, state) for state in settled]
 
     def rank(at: int) -> Any:
         return settled[at].healing.rows, names[at], astuple(replace(settled[at].healing, next=0))
 
     order = sorted(range(len(settled)), key=rank, reverse=True)
-    reference = settled[order[0]].parameters
+    reference, first = settled[order[0]].parameters, settled[order[0]]
 
     def brought(state: State) -> State:
+        if suited(learner, state).model != suited(learner, first).model:
+            return _renumbered(learner, state, first)
         statistics = told_at(learner, state, reference)
         return replace(state, base=_transported(learner, state, reference), statistics=statistics, parameters=reference)
 
     return [settled[at] if names[at] == names[order[0]] else brought(settled[at]) for at in order]
+
+
+def refuse_numbers(numbers: Sequence[int]) -> None:
+    """Refuse to merge states that have grown apart, where no kept rows tell what one says of the components of another."""
+    if len(set(numbers)) > 1:
+        chosen = " and ".join(map(str, sorted(set(numbers))))
+        raise ValueError(
+            f"models must have one n_components, got {chosen}, which 'auto' chose: learn again with one of these numbers"
+        )
+
+
+def _renumbered(learner: Learner, state: State, first: State) -> State:
+    """Return a state with the components of another one on the same base, as far as the rows that it keeps can tell."""
+    assert state.reservoir is not None and state.statistics is not None and state.base is not None and first.base is not None
+    own, other = (cast(Mixture, suited(learner, one).model) for one in (state, first))
+    moving = Moving(own, other, state.parameters, first.parameters, first.base.prior, learner.n_threads)
+    kept, count = state.reservoir, learner.count(state.progress)
+    statistics = moving.told(state.statistics, kept.batch, count).writable()
+    statistics.from_base[...] = state.statistics.from_base
+    rows = np.flatnonzero(kept.places < state.base.progress.rows_seen)
+    base = replace(moving.base(state.base, kept.batch, rows), prior=first.base.prior, growth=first.base.growth)
+    return replace(state, base=base, statistics=statistics, parameters=first.parameters, reported=None)
 
 
 def told_at(
@@ -834,6 +911,7 @@ def _kept(learner: Learner, statistics: Statistics) -> Any:
 def refreshed(learner: Learner, state: State) -> State:
     """Return the state with the parameters of its next E-step."""
     assert state.base is not None
+    learner = suited(learner, state)
     count = learner.count(state.progress)
     readout = learner.model.readout(learner.algorithm.readout, state.base.prior, state.statistics, count)
     return replace(state, parameters=readout)

@@ -15,7 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.learner import Learner, advance, combine, gathered_healing, plain, rebased, refreshed, settle, told_at
+from headwater.learner import (
+    Learner,
+    advance,
+    combine,
+    gathered_healing,
+    plain,
+    rebased,
+    refreshed,
+    refuse_numbers,
+    settle,
+    suited,
+    told_at,
+)
 from headwater.reservoir import relabelled
 from headwater.state import Progress, State, fingerprint
 from headwater.statistics import Array
@@ -161,7 +173,10 @@ def merge_any(
         merged.sort(key=lambda group: (-group[1].progress.rows_seen, _digest(group[1])))
         reference, state, repaired = merged[0][0][0], merged[0][1], set(merged[0][2])
         if len(merged) > 1:
-            state, matches, broken = _added(learners[reference], [(indices, state) for indices, state, _ in merged])
+            refuse_numbers([suited(learners[reference], one).model.n_components for _, one, _ in merged])
+            state, matches, broken = _added(
+                suited(learners[reference], state), [(indices, state) for indices, state, _ in merged]
+            )
             repaired |= set(broken)
             for match, (_, _, components) in zip(matches, merged[1:], strict=True):
                 repaired |= {int(k) for k in np.flatnonzero(np.isin(match.components, components))}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from headwater.statistics import Array, Statistics
 
 if TYPE_CHECKING:
+    from headwater.growth import Growth
     from headwater.reservoir import Reservoir
 
 NO_WEIGHTS: Array = np.empty(0)
@@ -255,7 +256,7 @@ class Base:
     """Where a stream stands that others may share: the end of its warm-up, or of all that was learned before a branch.
 
     Holds the prior that was settled on, statistics (and their average) with the progress they came from, a name, and the
-    names of the bases that it stands on.
+    names of the bases that it stands on; and how the number of components came about, if it was to be found.
     """
 
     prior: Any
@@ -264,6 +265,7 @@ class Base:
     progress: Progress
     lineage: str
     ancestors: tuple[str, ...] = ()
+    growth: Growth | None = None
 
 
 @dataclass(frozen=True)

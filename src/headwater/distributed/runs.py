@@ -154,7 +154,7 @@ class Run:
     def _started(self, learner: Learner) -> Any:
         """Return a model that stands on a sample, which was taken and learned by workers."""
         own, plan = self.own, self.plan
-        rows = 4 * racing.planned(own, learner.width).warm_up if own._auto else learner.warm_up_rows
+        rows = 4 * racing.planned(own, learner.width).warm_up if own._races else learner.warm_up_rows
         number = len(plan.parts)
         starts = 1 if own._chained or own._takes_sequences or not learner.settings.polish else STARTS
         chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED)).round().astype(int)).tolist()

@@ -18,7 +18,7 @@ from headwater.distributed.parts import Part, Way, check_companions, chunks, fir
 from headwater.estimators.saving import from_bytes, to_bytes
 from headwater.history import History
 from headwater.kernels.parallel import one_blas_thread
-from headwater.learner import PART_KEYS, learned, rooted
+from headwater.learner import PART_KEYS, learned, rooted, suited
 from headwater.learner import started as start_on
 from headwater.models.protocol import NO_SCORES, Start
 from headwater.models.start import climb
@@ -217,11 +217,12 @@ def begun(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any
         batch = replace(batch, sequences=numbers)
     learner = model._make_learner(width)
     with one_blas_thread():
-        race, learner = model._chosen(batch, learner, key, going_on=False)
+        race, learner = model._chosen(batch, learner, key, going_on=False) if model._races else (None, learner)
         start = start_on(learner, batch, key, polishes(learner))
     model._note_columns(model._chunk(head["X"]), reset=True)
     model.n_features_in_ = learner.width - model._target_columns
-    model._set(replace(rooted(learner, key, start), reported=start.parameters), learner)
+    state = replace(rooted(learner, key, start), reported=start.parameters)
+    model._set(state, suited(learner, state))
     model._win(race)
     return to_bytes(model)
 

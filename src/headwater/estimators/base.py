@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from headwater.chunk import Chunk, refuse_lost
 from headwater.estimators import racing
 from headwater.estimators.telling import Telling
-from headwater.learner import Learner, advance, planted, widened
+from headwater.learner import Learner, advance, planted, suited, widened
 from headwater.models.start import Climb
 from headwater.passes import learn
 from headwater.state import Batch, SparseRows, State
@@ -296,7 +296,7 @@ class StreamingEstimator(Telling):
         return self._advance(batch, learner, scored)
 
     def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
-        if self._auto and not (self._has_state() and self._race.over):
+        if self._races and not (self._has_state() and self._race.over):
             scores = racing.learned(self, batch, learner, scored)
             for name in FIT_RESULTS:
                 self.__dict__.pop(name, None)
@@ -306,7 +306,7 @@ class StreamingEstimator(Telling):
             state = widened(learner, state)
         scores = np.full(len(batch) if scored else 0, np.nan)
         state, _ = advance(learner, state, batch, scores, self.__dict__.get("_scores_start", True))
-        self._set(state, learner)
+        self._set(state, suited(learner, state))
         for name in FIT_RESULTS:
             self.__dict__.pop(name, None)
         return scores
@@ -351,10 +351,10 @@ class StreamingEstimator(Telling):
             raise ValueError(f"the sample must have at least {self._n_labels} rows, one for each component, got {len(batch)}")
         _refuse_batch(learner)
         key = self._new_key()
-        race, learner = self._chosen(batch, learner, key, going_on=False)
+        race, learner = self._chosen(batch, learner, key, going_on=False) if self._races else (None, learner)
         state = planted(learner, key, batch, float(weight))
         self._note_columns(X, reset=True)
-        self._set(state, learner)
+        self._set(state, suited(learner, state))
         self._win(race)
         for name in RESULTS:
             self.__dict__.pop(name, None)

@@ -1,25 +1,30 @@
-"""The number of components of an estimator: one that was asked for, or the one that leads a race."""
+"""The number of components of an estimator: one that was asked for, one that it grows to, or the one that leads a race."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.estimators import racing
 from headwater.estimators.race import Race
-from headwater.learner import Learner, branch
+from headwater.growth import Growth
+from headwater.learner import Learner, branch, suited
 from headwater.state import Batch, State
 
 
 class Choosing(ABC):
-    """The half of every estimator that knows of races; of the other half it uses the state and what is made of it."""
+    """The half of every estimator that knows of growth and races; of the other it uses the state and what is made of it."""
 
     # Parameters that hold something for every component, and mean nothing once there are others of them.
     _given_start: ClassVar[tuple[str, ...]] = ()
     # The smallest number of components that n_components="auto" thinks of.
     _least_components: ClassVar[int] = 1
+
+    # Whether components can be split, so that n_components="auto" grows; other models race.
+    _splits: ClassVar[bool] = False
 
     n_components: Any  # a number, or "auto"; not all models have it
 
@@ -37,17 +42,40 @@ class Choosing(ABC):
     def _has_state(self) -> bool:
         """Whether anything was learned."""
 
+    @abstractmethod
+    def _reading(self) -> tuple[State, Any]:
+        """Return the settled state and the parameters the user sees."""
+
     @property
     def _auto(self) -> bool:
-        """Whether the number of components is found by a race."""
+        """Whether the number of components is to be found."""
         n_components = getattr(self, "n_components", None)
         return isinstance(n_components, str) and n_components == racing.AUTO
 
     @property
+    def _grown(self) -> bool:
+        """Whether what was learned has grown."""
+        return self._has_state() and self._own_learner.grows
+
+    @property
+    def _races(self) -> bool:
+        """Whether it is found by a race."""
+        return self._auto and not self._splits
+
+    @property
     def n_components_(self) -> int:
-        """Number of components: as asked for, or that of the leader of a race."""
+        """Number of components: as asked for, the one that it has grown to, or that of the leader of a race."""
         check_is_fitted(self)
+        if self._grown:
+            return int(suited(self._own_learner, self._reading()[0]).model.n_components)
         return int(self._learner.model.n_components if self._has_state() else self.n_components)
+
+    @property
+    def growth_(self) -> Growth | None:
+        """How the number of components came about, split by split; None if it was given, or found by a race."""
+        check_is_fitted(self)
+        base = self._reading()[0].base if self._grown else None
+        return None if base is None else base.growth
 
     @property
     def race_(self) -> Race | None:
@@ -75,23 +103,37 @@ class Choosing(ABC):
 
     def _make_learner(self, width: int) -> Learner:
         """Check the parameters and return the learner they describe; of a race, that of its leader."""
+        if self._auto and self._splits:
+            return racing.growing_learner(self, width)
         return racing.learner_of(self, width) if self._auto else self._described(width)
 
-    def _chosen(self, batch: Batch, learner: Learner, key: int, going_on: bool) -> tuple[Race | None, Learner]:
+    def _chosen(self, batch: Batch, learner: Learner, key: int, going_on: bool) -> tuple[Race | Growth | None, Learner]:
         """Choose the number of components for rows at hand, if nobody did, and return the learner that has it."""
         if not self._auto:
             return None, learner
+        if self._splits:
+            if going_on:
+                state = self._state if self._state.base is not None else self._reading()[0]
+                learner, growth = suited(learner, state), self.growth_ or Growth()
+            else:
+                model, growth = racing.grown_at_hand(learner, batch, key)
+                learner = replace(learner, model=model)
+            return growth, replace(learner, grows=False)
         if going_on:
             learner = self._learner if self._waits else learner
             return self._race.decided(self._state.rows, learner.model.n_components), learner
         race = racing.at_hand(self, batch, key, learner.width)
         return race, racing.rival_of(self, race.leader)._make_learner(learner.width)
 
-    def _win(self, race: Race | None) -> None:
-        """Take note of a race that is over."""
+    def _win(self, race: Race | Growth | None) -> None:
+        """Take note of a race that is over, or of a growth on rows at hand."""
         for name in ("_race", "_rivals"):
             self.__dict__.pop(name, None)
-        if race is not None:
+        if isinstance(race, Growth):
+            if self._state.base is not None:
+                self._state = replace(self._state, base=replace(self._state.base, growth=race))
+            self._own_learner = suited(replace(self._own_learner, grows=True), self._state)
+        elif race is not None:
             self._race, self._rivals = race, ()
 
     def _branch(self) -> None:

@@ -297,6 +297,9 @@ def notes_of(model: Any, found: Description) -> tuple[str, ...]:
         others = ", ".join(str(one.n_components) for one in race.rivals)
         verb = "won" if race.over else "leads"
         notes.append(f"The number of components was not given: {race.leader} {verb} a race of {others}.")
+    growth = getattr(model, "growth_", None)
+    if growth is not None:
+        notes.append(f"The number of components was not given: the model {growth.sentence}")
     report = getattr(model, "merge_report_", None)
     if report is not None:
         notes.extend(str(report).splitlines())

@@ -34,7 +34,8 @@ class GaussianMixture(MixtureEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of components. With 'auto' models with up to 32 of them race for the rows (see `race_`).
+        Number of components. With 'auto' it grows by splits that gain more than 2.5 standard errors, and more than 0.0005 nats
+        a row, on rows that did not propose them; of fewer than 1000 rows the least BIC decides (see `growth_`).
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
         Each component its own matrix, all the same matrix, each its own diagonal, each its own single variance.
     tol : float, default=1e-3
@@ -97,9 +98,9 @@ class GaussianMixture(MixtureEstimator):
     Attributes
     ----------
     n_components_ : int
-        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
-    race_ : Race
-        How the numbers that 'auto' tries compare; None if n_components is a number.
+        The number that there are; with 'auto', the one that it has grown to.
+    growth_ : Growth
+        How it came to that, step by step; None if n_components is a number.
     half_life_ : ndarray of shape (n_components,)
         Half-life of each component now, in rows of the stream; infinite where nothing is forgotten.
     weights_ : ndarray of shape (n_components,)
@@ -144,6 +145,8 @@ class GaussianMixture(MixtureEstimator):
     >>> model = GaussianMixture("auto", random_state=0).partial_fit(rows)
     >>> model.n_components_
     3
+    >>> print(model.growth_.steps[0].move, [step.after for step in model.growth_.steps if step.accepted])
+    split 0 [2, 3]
     """
 
     _shape_parameters = ("n_components", "covariance_type", "scale_columns")

@@ -41,7 +41,8 @@ class MarkovMixture(SequenceMixture):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of components. With 'auto' models with up to 32 of them race for the rows (see `race_`).
+        Number of components. With 'auto' it grows by splits that gain more than 2.5 standard errors, and more than 0.0005 nats
+        a row, on rows that did not propose them; of fewer than 1000 rows the least BIC decides (see `growth_`).
     n_symbols : int, optional
         Symbols are 0, 1, ..., n_symbols - 1. Default: as many as the first sequences that are learned have.
     startprob_prior, transmat_prior : float, optional
@@ -54,9 +55,9 @@ weight_concentration_prior, n_threads, parts, reservoir
     Attributes
     ----------
     n_components_ : int
-        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
-    race_ : Race
-        How the numbers that 'auto' tries compare; None if n_components is a number.
+        The number that there are; with 'auto', the one that it has grown to.
+    growth_ : Growth
+        How it came to that, step by step; None if n_components is a number.
     weights_ : ndarray of shape (n_components,)
         Weight of each component.
     startprob_ : ndarray of shape (n_components, n_symbols)

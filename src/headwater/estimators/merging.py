@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headwater.estimators import racing
 from headwater.estimators.base import RESULTS, StreamingEstimator
+from headwater.learner import suited
 from headwater.matching import MergeReport, merge_any
 from headwater.state import State
 from headwater.validation import one_line
@@ -109,13 +110,13 @@ def _merged(given: list[Estimator], rivals: list[Any] | None = None) -> tuple[Es
     """Merge models that are alike, or those that race for them."""
     parts = rivals or given
     state, report = merge_any(
-        [model._learner for model in parts],
+        [model._own_learner for model in parts],
         [model._state for model in parts],
         [getattr(model, "merge_report_", None) for model in given],
     )
     leading: Any = parts[report.reference]
     merged = copy(leading)
-    merged._set(state, leading._learner)
+    merged._set(state, suited(leading._own_learner, state))
     return merged, report
 
 

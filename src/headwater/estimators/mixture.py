@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from headwater.algorithms import Algorithm, Auto, resolve
 from headwater.estimators.base import RESULTS, StreamingEstimator
 from headwater.estimators.describing import Limits, dirichlet_interval
-from headwater.learner import Learner, belief, chosen
+from headwater.learner import Learner, belief, chosen, suited
 from headwater.models.mixture import Mixture
 from headwater.models.protocol import StartSettings
 from headwater.state import Batch, State
@@ -63,6 +63,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     _given_start: ClassVar[tuple[str, ...]] = ("weights_init",)
+    _splits: ClassVar[bool] = True
 
     def _check_parameters(self) -> None:
         parameters = {name: getattr(self, name) for name in self._parameter_names()}
@@ -456,7 +457,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     @property
     def _model(self) -> Mixture:
         self._fitted_state()
-        model = self._learner.model
+        model = suited(self._learner, self._reading()[0]).model if self._grown else self._learner.model
         assert isinstance(model, Mixture)
         return model
 

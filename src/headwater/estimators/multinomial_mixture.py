@@ -32,7 +32,8 @@ class MultinomialMixture(CountMixture):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of components. With 'auto' models with up to 32 of them race for the rows (see `race_`).
+        Number of components. With 'auto' it grows by splits that gain more than 2.5 standard errors, and more than 0.0005 nats
+        a row, on rows that did not propose them; of fewer than 1000 rows the least BIC decides (see `growth_`).
     tol : float, default=1e-3
         Passes of `fit` end when the objective per row gains less.
     max_iter : int, default=100
@@ -80,9 +81,9 @@ class MultinomialMixture(CountMixture):
     Attributes
     ----------
     n_components_ : int
-        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
-    race_ : Race
-        How the numbers that 'auto' tries compare; None if n_components is a number.
+        The number that there are; with 'auto', the one that it has grown to.
+    growth_ : Growth
+        How it came to that, step by step; None if n_components is a number.
     half_life_ : ndarray of shape (n_components,)
         Half-life of each component now, in rows of the stream; infinite where nothing is forgotten.
     weights_ : ndarray of shape (n_components,)

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from headwater.estimators.race import BLOCK, Race, Rival, Tally
-from headwater.learner import Learner, advance, report, rooted, rows_to_wait, started
+from headwater.grown_states import found_on
+from headwater.growth import Growth
+from headwater.learner import Learner, advance, report, rooted, rows_to_wait, started, suited
 from headwater.models.protocol import NO_SCORES
 from headwater.state import Batch, Buffer, State
 from headwater.statistics import Array
@@ -37,6 +39,26 @@ def rival_of(model: Any, n_components: int, warm_up: int = 0) -> Any:
         raise ValueError(f"n_components must be a number where {given[0]} says something of each component, got {AUTO!r}")
     parameters = {name: getattr(model, name) for name in model._parameter_names()}
     return type(model)(**{**parameters, "n_components": n_components, "warm_up": warm_up or model.warm_up})
+
+
+def growing_learner(model: Any, width: int) -> Learner:
+    """Return the learner of a model that grows: of one component, as long as nothing was learned."""
+    learner = replace(rival_of(model, model._least_components)._make_learner(width), grows=True)
+    if learner.adapts:
+        raise ValueError(
+            "half_life='auto' watches components that stay, so n_components must be a number, or half_life one, got 'auto' for both"
+        )
+    return suited(learner, model._state) if model._has_state() else learner
+
+
+def grown_at_hand(learner: Learner, batch: Batch, key: int) -> tuple[Any, Growth]:
+    """Return the model of a learner that grows, with the number of components that rows at hand have, and how it grew."""
+    n = len(batch)
+    if n > learner.sample_rows:
+        rng = np.random.default_rng(np.random.SeedSequence((key, n)))
+        batch = batch[np.sort(rng.choice(n, learner.sample_rows, replace=False))]
+    stage, growth = found_on(learner.usual, batch, key, learner.settings, learner.n_threads)
+    return stage.model, growth
 
 
 def learner_of(model: Any, width: int) -> Learner:
@@ -154,7 +176,8 @@ def each_state(model: Any, change: Any) -> None:
     if rivals:
         follow(model, model._race, rivals)
     else:
-        model._set(change(model._learner, model._state), model._learner)
+        state = change(model._own_learner, model._state)
+        model._set(state, suited(model._own_learner, state))
 
 
 def standing(model: Any, n_components: int, warm_up: int) -> Any:

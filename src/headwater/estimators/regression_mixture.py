@@ -41,7 +41,8 @@ class RegressionMixture(TargetMixture):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of regressions. With 'auto' models with up to 32 of them race for the rows (see `race_`).
+        Number of regressions. With 'auto' it grows by splits that gain more than 2.5 standard errors, and more than 0.0005 nats
+        a row, on rows that did not propose them; of fewer than 1000 rows the least BIC decides (see `growth_`).
     fit_intercept : bool, default=True
         Whether the regressions have an intercept. Without one, inputs should not lie far from zero in units of their spread.
     gating : {'fixed', 'input'}, default='fixed'
@@ -102,9 +103,9 @@ class RegressionMixture(TargetMixture):
     Attributes
     ----------
     n_components_ : int
-        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
-    race_ : Race
-        How the numbers that 'auto' tries compare; None if n_components is a number.
+        The number that there are; with 'auto', the one that it has grown to.
+    growth_ : Growth
+        How it came to that, step by step; None if n_components is a number.
     half_life_ : ndarray of shape (n_components,)
         Half-life of each component now, in rows of the stream; infinite where nothing is forgotten.
     weights_ : ndarray of shape (n_components,)

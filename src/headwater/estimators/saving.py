@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from headwater.estimators import racing
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.stored_parameters import read_parameter, write_parameter
 from headwater.estimators.stored_results import AS_IT_IS, RESULTS, read_race
-from headwater.learner import Learner
+from headwater.learner import Learner, suited
 from headwater.state import State
 from headwater.storage import container
 from headwater.storage.states import StateReader, holds_rows, rows_held, without_rows, write_state
@@ -30,6 +31,7 @@ def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, 
     model._fitted_state()
     race, rivals = model.__dict__.get("_race"), model.__dict__.get("_rivals", ())
     learner, state = model._own_learner, model._state
+    grows = model._grown
     if not raw_rows:
         if race is not None and not race.over:
             learner, rivals = model._learner, ()
@@ -59,6 +61,7 @@ def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, 
             else writer.write(list(value) if name.endswith("names_in_") else value, name)
             for name, value in results.items()
         },
+        "components": suited(learner, state).model.n_components if grows else None,
         "race": writer.write(race, "race"),
         "rivals": [_write_rival(writer, rival) for rival in rivals],
         "state": None if rivals else write_state(writer, learner, state, "state"),
@@ -104,11 +107,13 @@ def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[
         if name not in RESULTS:
             raise Damaged(f"it has the result {name[:50]!r}, which no model has")
         model.__dict__[name] = RESULTS[name](reader, tree, name)
-    if (header.get("race") is not None) != model._auto:
+    if (header.get("race") is not None) != model._races:
         raise Damaged("it has a race of numbers of components, or should have one")
+    if (header.get("components") is not None) != (model._auto and model._splits):
+        raise Damaged("it has a number of components that was found, or should have one")
     width = reader.whole(header.get("width"), "width", 1)
     _check_columns(model, width)
-    if model._auto:
+    if model._races:
         model._race, model._rivals = read_race(reader, header.get("race"), "race"), ()
         if model._race.leader > most:
             raise Damaged("it has a race of more components than there are numbers in it")
@@ -117,6 +122,11 @@ def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[
         _read_rivals(reader, model, rivals, width)
     else:
         learner = model._make_learner(width)
+        if learner.grows:
+            found = reader.whole(header["components"], "components", 1)
+            if found > most:
+                raise Damaged("it has more components than there are numbers in it")
+            learner = replace(learner, model=learner.usual.resized(found))
         model._set(_read_state(reader, model, learner, header.get("state"), "state"), learner)
     _check_reading(model, model._state)
     for name in changed:

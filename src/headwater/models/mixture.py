@@ -256,6 +256,7 @@ class Mixture:
 
         An exact one fills `responsibilities`, too, if there is room for them.
         """
+        assert len(parameters.log_weights) == self.n_components  # kernels do not look
         pending = pending or Summary(self.zeros(batch.X.shape[1]))
         options = (parameters.components, parameters.log_weights, batch)
         if inference.way == "exact" or inference.rao_blackwell:  # what is expected of the draws is the exact E-step
@@ -335,7 +336,7 @@ class Mixture:
 
     def posterior(self, parameters: MixtureParameters, batch: Batch, n_threads: int | None = None) -> Array:
         """Responsibilities (n, K) of rows."""
-        responsibilities = np.empty((len(batch), self.n_components))
+        responsibilities = np.empty((len(batch), len(parameters.log_weights)))
         self.family.estep(
             parameters.components, parameters.log_weights, batch, responsibilities=responsibilities, n_threads=n_threads
         )

@@ -22,6 +22,7 @@ from headwater.statistics import Array
 OWN = 0.02  # responsibility from which on a row is one of a component's
 TOUCHED = 1e-3  # and from which on a merger changes its score
 STEPS = 3  # of the local refit of a split
+CLUMP = 0.2  # of a component's rows
 SEEDS = ("kmeans", "planes")
 
 
@@ -37,13 +38,22 @@ class View:
     responsibilities: Array
     scores: Array
     method: str = "kmeans"
+    clumps: int = 0  # more ways to split a component: what lies about some row, and the rest
 
     @classmethod
     def of(
-        cls, model: Mixture, readout: str, prior: Any, parameters: Any, batch: Batch, method: str, n_threads: int | None
+        cls,
+        model: Mixture,
+        readout: str,
+        prior: Any,
+        parameters: Any,
+        batch: Batch,
+        method: str,
+        n_threads: int | None,
+        clumps: int = 0,
     ) -> View:
         """Look at rows with these parameters."""
-        return cls(model, readout, prior, parameters, batch, *model.looked_at(parameters, batch, n_threads), method)
+        return cls(model, readout, prior, parameters, batch, *model.looked_at(parameters, batch, n_threads), method, clumps)
 
     @cached_property
     def shares(self) -> Array:
@@ -102,7 +112,7 @@ def split(view: View, component: int, rng: np.random.Generator) -> Split | None:
     twice = model.picked(view.parameters, [component, component])
     background = view.scores[own] + np.log(np.maximum(1.0 - shares, 1e-12))
     best: Split | None = None
-    for groups in _halves(pair, replace(local, weights=weights), view.method, rng):
+    for groups in _halves(pair, replace(local, weights=weights), view.method, rng, view.clumps):
         found = _refitted(view, pair, prior, twice, local, groups * shares[:, None], background, own)
         if found is not None and (best is None or found[0] > best.gain):
             best = Split(component, *found)
@@ -154,8 +164,8 @@ def exchanged(model: Mixture, statistics: Any, move: Move) -> Any:
     return model.recombined(statistics, own, move.split.statistics, new)
 
 
-def _halves(pair: Mixture, batch: Batch, method: str, rng: np.random.Generator) -> Iterator[Array]:
-    """Ways to part rows in two: across the direction in which they differ most, and by seeds as at the start."""
+def _halves(pair: Mixture, batch: Batch, method: str, rng: np.random.Generator, clumps: int = 0) -> Iterator[Array]:
+    """Ways to part rows in two: across the direction in which they differ most, by seeds as at the start, and clumps."""
     geometry = pair.family.geometry(batch)
     view = geometry.views(np.arange(len(batch)))[0]
     weights = batch.row_weights
@@ -163,6 +173,9 @@ def _halves(pair: Mixture, batch: Batch, method: str, rng: np.random.Generator) 
     _, vectors = np.linalg.eigh((centred * weights[:, None]).T @ centred)
     yield np.eye(2)[(centred @ vectors[:, -1] > 0.0).astype(np.int64)]
     yield seed_assignments(method, view, batch, 2, rng, 3, 1)
+    for place in rng.choice(len(batch), clumps, p=weights / weights.sum()):
+        far = np.einsum("ij,ij->i", view - view[place], view - view[place])
+        yield np.eye(2)[(far < np.quantile(far, CLUMP)).astype(np.int64)]
 
 
 def _refitted(

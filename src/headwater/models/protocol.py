@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from headwater.growth import Growth
 from headwater.state import Batch, Summary
 from headwater.statistics import Array
 
@@ -61,11 +62,15 @@ class StartSettings:
 
 @dataclass(frozen=True)
 class Start:
-    """Where a stream begins: a prior in the scale of the rows, parameters, and one summary of the rows at them."""
+    """Where a stream begins: a prior in the scale of the rows, parameters, and one summary of the rows at them.
+
+    And how its number of components came about, if it was to be found.
+    """
 
     prior: Any
     parameters: Any
     summary: Summary
+    growth: Growth | None = None
 
 
 class Model(Protocol):

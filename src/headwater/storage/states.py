@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.drift import Drift
+from headwater.growth import Growth, Step
 from headwater.healing import Healing
 from headwater.learner import Learner, contested, plain, refreshed, settle
 from headwater.models.protocol import Chained
@@ -219,7 +220,8 @@ class StateReader:
         return progress
 
     def _base(self, tree: Any, path: str) -> Base:
-        parts = self.reader.parts(tree, "Base", {part.name for part in fields(Base)}, path)
+        known = {"growth": None} | self.reader.expect(tree, dict, path)  # there was none in older files
+        parts = self.reader.parts(known, "Base", {part.name for part in fields(Base)}, path)
         names = [self.reader.expect(one, str, f"{path}/ancestors") for one in self.reader.items(parts["ancestors"], path)]
         lineage = self.reader.expect(parts["lineage"], str, f"{path}/lineage")
         if any(len(name) > LONGEST_NAME for name in (*names, lineage)):
@@ -229,7 +231,23 @@ class StateReader:
         self._sound(prior, f"{path}/prior")
         progress = self._progress(parts["progress"], f"{path}/progress")
         average = self._maybe(self.statistics, parts["average"], f"{path}/average")
-        return Base(prior, statistics, average, progress, lineage, tuple(names))
+        growth = self._maybe(self._growth, parts["growth"], f"{path}/growth")
+        return Base(prior, statistics, average, progress, lineage, tuple(names), growth)
+
+    def _growth(self, tree: Any, path: str) -> Growth:
+        parts = self.reader.parts(tree, "Growth", {part.name for part in fields(Growth)}, path)
+        steps = tuple(self._step(one, path) for one in self.reader.items(parts["steps"], path))
+        return Growth(steps, self.reader.number(parts["spent"], path, 0.0))
+
+    def _step(self, tree: Any, path: str) -> Step:
+        reader, parts = self.reader, self.reader.parts(tree, "Step", {part.name for part in fields(Step)}, path)
+        names = (("rows", 0), ("before", 1), ("after", 1), ("judges", 0))
+        rows, before, after, judges = (reader.whole(parts[name], path, least) for name, least in names)
+        gain, z = (reader.number(parts[name], path) for name in ("gain", "z"))
+        move = reader.expect(parts["move"], str, path)
+        if len(move) > LONGEST_NAME:
+            raise Damaged(f"{path} has a step of too many words")
+        return Step(rows, before, after, gain, z, judges, move, reader.expect(parts["accepted"], bool, path))
 
     def differences(self, tree: Any, path: str) -> Statistics:
         """Return statistics that may be those of no rows, as differences of statistics are."""

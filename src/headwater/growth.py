@@ -1,0 +1,88 @@
+"""How a number of components came about: records, and how they are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+MOST = 100  # steps that are remembered
+OFTEN = 50.0  # times that rows may be looked at again, of twice as many as the warm-up has
+SHARE = 1.0  # and of all others, times
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a growth: a change that was made, or the best that was refused.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of the stream at which it was tried.
+    before, after : int
+        Numbers of components.
+    gain : float
+        What it gained on rows that judge, beside the model as it was, in nats a row.
+    z : float
+        That in standard errors.
+    judges : int
+        Rows that judged; 0 where they were too few to, and the Bayesian information criterion decided on all of them.
+    move : str
+        What was done: "split 3", "split 3, merge 1 and 2", "merge 1 and 2", "give up 4".
+    accepted : bool
+        Whether it was made.
+    """
+
+    rows: int = 0
+    before: int = 0
+    after: int = 0
+    gain: float = 0.0
+    z: float = 0.0
+    judges: int = 0
+    move: str = ""
+    accepted: bool = False
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a number of components was found, step by step; `print` it for a table.
+
+    Attributes
+    ----------
+    steps : tuple of Step
+        The changes that were made, in their order (the last hundred of them), and the best one that was refused since.
+    spent : float
+        Rows that were looked at again for it on the way, as E-steps.
+    """
+
+    steps: tuple[Step, ...] = ()
+    spent: float = 0.0
+
+    def after(self, steps: tuple[Step, ...], spent: float = 0.0) -> Growth:
+        """Return the same after more steps: of those that were refused only the last is remembered."""
+        told, spent = [*self.steps, *steps], self.spent + spent
+        if not steps:
+            return replace(self, spent=spent)
+        return Growth((*[step for step in told[:-1] if step.accepted][-MOST:], told[-1]), spent)
+
+    def allowance(self, rows: int, warm_up: int) -> float:
+        """Rows that may be looked at again now, so that growing never costs much more than the stream itself."""
+        return OFTEN * min(rows, 2 * warm_up) + SHARE * rows - self.spent
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        made = [step for step in self.steps if step.accepted]
+        splits, falls = (sum(sign * (step.after - step.before) > 0 for step in made) for sign in (1, -1))
+        told = f"grew by {splits} split{'s' * (splits != 1)}" + f" and {falls} fall{'s' * (falls != 1)}" * (falls > 0)
+        last = self.steps[-1] if self.steps else None
+        if last is None or last.accepted:
+            return f"{told}."
+        judged = f", {last.z:.1f} standard errors" if last.judges else ""
+        return f"{told}; the next would have been worth {last.gain:.2g} nats a row{judged} (at {last.rows:,} rows)."
+
+    def __str__(self) -> str:
+        lines = ["      rows   K       gain      z"]
+        for step in self.steps:
+            judged = f"{step.z:5.1f}" if step.judges else "  BIC"
+            told = step.move if step.accepted else f"({step.move}: refused)"
+            lines.append(f"{step.rows:10,}  {step.after:2d}  {step.gain:9.4f}  {judged}  {told}")
+        return "\n".join(lines)
