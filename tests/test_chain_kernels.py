@@ -16,7 +16,8 @@ from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior
 from headwater.kernels.chains import best_path, condition, run_filter, smooth
 from headwater.kernels.mixture import TINY
-from headwater.learner import Learner, advance
+from headwater.learner import Learner
+from headwater.loop import advance
 from headwater.models.chain_records import Carry, ChainParameters, ChainPrior, ChainStatistics
 from headwater.models.hidden_markov import HiddenMarkov
 from headwater.state import Batch, State, arrays_of

@@ -11,7 +11,8 @@ from scipy.sparse import csr_array
 import headwater as hw
 from headwater.delta import Delta
 from headwater.families.table import Table
-from headwater.learner import combine, grown, learned, settle
+from headwater.loop import combine, learned, settle
+from headwater.merging import grown
 from headwater.state import Summary, arrays_of
 from headwater.storage import container
 from headwater.storage.sums import from_bytes, to_bytes

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import headwater as hw
 from headwater.checks import EXPECTED_FAILURES, check_estimator
 from headwater.estimators.base import StreamingEstimator
-from headwater.learner import UNKNOWN_ROWS
+from headwater.loop import UNKNOWN_ROWS
 
 KINDS = ("full", "tied", "diag", "spherical")
 WORDS = ("auto", "em", "soem", "boem", "online-em", "vb", "online-vb", "quasi-bayes")

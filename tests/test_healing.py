@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import headwater as hw
-from headwater import healing, learner
+from headwater import healing, learner, recovery
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
 from headwater.families.recombining import near, supported
@@ -275,7 +275,7 @@ def test_reading_on_the_way_changes_no_answer():
 def test_one_row_calls_never_wait(monkeypatch):
     rows = drawn(3500, 15)[0]
     model = streamed(rows, warm_up=500)
-    monkeypatch.setattr(learner, "healed", lambda *_: pytest.fail("a one-row call has healed"))
+    monkeypatch.setattr(recovery, "healed", lambda *_: pytest.fail("a one-row call has healed"))
     model.score_one(rows[0])
     model.learn_one(rows[0])
     model.predict_one(rows[0])

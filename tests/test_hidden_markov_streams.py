@@ -15,7 +15,7 @@ from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 import headwater as hw
-from headwater.learner import settle
+from headwater.loop import settle
 from headwater.state import arrays_of, joined
 
 ROWS = 1400

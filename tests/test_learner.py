@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from headwater import learner as loop
+from headwater import folding
 from headwater.algorithms import ALGORITHMS, BatchEM, BatchVB, BayesianOnlineEM, SatoEM
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior
-from headwater.learner import UNKNOWN_ROWS, Learner, advance, belief, branch, merge, report, settle
+from headwater.learner import Learner, belief
+from headwater.loop import UNKNOWN_ROWS, advance, branch, merge, report, settle
 from headwater.models.mixture import Mixture, MixturePrior
 from headwater.models.protocol import StartSettings
 from headwater.passes import learn
@@ -119,7 +120,7 @@ def test_the_cut_into_chunks_does_not_change_the_scores(algorithm):
 def test_the_stretches_of_a_sweep_do_not_change_the_state(algorithm, monkeypatch):
     learner = learner_of(algorithm)
     wanted = stream(learner, RICH, N)
-    monkeypatch.setattr(loop, "SWEEP_ROWS", 7)
+    monkeypatch.setattr(folding, "SWEEP_ROWS", 7)
     assert_close(stream(learner, RICH, N), wanted)
 
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import headwater as hw
-from headwater import learner as loop
+from headwater import loop
 from headwater.checks import applicable_laws
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior, MomentStatistics

@@ -29,7 +29,9 @@ from scipy import sparse, special
 from sklearn.naive_bayes import MultinomialNB
 
 import headwater as hw
-from headwater import learner as loop
+from headwater import loop
+from headwater.folding import fold
+from headwater.state import Batch
 
 # Paper 000
 
@@ -226,8 +228,8 @@ def test_the_shortest_memory_is_that_of_the_loop(algorithm, half_life):
     model = mixture(algorithm, half_life=half_life, reservoir=0).partial_fit(X[:100])
     learner, state = model._learner, model._reading()[0]
     for at in range(100, 150):
-        batch = loop.Batch(X[at : at + 1])
-        state = loop.fold(learner, state, learner.model.summarize(state.parameters, batch))
+        batch = Batch(X[at : at + 1])
+        state = fold(learner, state, learner.model.summarize(state.parameters, batch))
         model._set(loop.advance(learner, model._reading()[0], batch)[0], learner)
         found = loop.settle(learner, model._state).statistics.count
         np.testing.assert_allclose(found, state.statistics.count, rtol=1e-7, atol=1e-12)

@@ -28,7 +28,7 @@ from sklearn.base import clone
 from sklearn.utils import estimator_checks
 
 import headwater as hw
-from headwater import learner as loop
+from headwater import folding
 from headwater.checks import EXPECTED_FAILURES, SPARSE_FAILURES, check_estimator
 from headwater.families import multinomial as family_file
 from headwater.state import arrays_of
@@ -148,7 +148,7 @@ def breaking(monkeypatch, name, calls):
 )
 @pytest.mark.parametrize("parts", [1, 2])
 def test_a_chunk_that_is_broken_off_leaves_the_model_as_it_was(algorithm, kernel, calls, parts, monkeypatch):
-    monkeypatch.setattr(loop, "SWEEP_ROWS", 40)
+    monkeypatch.setattr(folding, "SWEEP_ROWS", 40)
     model, wanted = (mixture(algorithm, parts=parts, n_threads=1).partial_fit(SPARSE[:215]) for _ in range(2))
     before, probabilities = content(model), model.probabilities_
     with monkeypatch.context() as patched:

@@ -7,9 +7,11 @@ import pytest
 from scipy import sparse, special, stats
 
 import headwater as hw
+from headwater.bases import rooted
 from headwater.families.multinomial import Multinomial
 from headwater.kernels.mixture import draw_components
-from headwater.learner import Learner, advance, branch, merge, report, rooted, settle
+from headwater.learner import Learner
+from headwater.loop import advance, branch, merge, report, settle
 from headwater.models.latent_factors import LatentFactors
 from headwater.models.mixture import Mixture, MixturePrior
 from headwater.models.protocol import EXACT, Inference, Sampler, Start

@@ -9,7 +9,8 @@ import pytest
 from headwater.algorithms import ALGORITHMS, BayesianOnlineEM, OnlineEM, SatoEM
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics
-from headwater.learner import Learner, advance, settle
+from headwater.learner import Learner
+from headwater.loop import advance, settle
 from headwater.models.mixture import Mixture, MixturePrior
 from headwater.models.protocol import StartSettings
 from headwater.schedules import ForgettingFactor, Harmonic

@@ -29,8 +29,12 @@ from sklearn.utils import estimator_checks
 from headwater.delta import Delta
 from headwater.estimators.merging import merge
 from headwater.estimators.saving import from_bytes, to_bytes
-from headwater.learner import UNKNOWN_ROWS, Learner, advance, branch, fold, grown, learned, plain, settle, suited, told_at
-from headwater.learner import merge as merge_states
+from headwater.folding import fold
+from headwater.learner import Learner, suited
+from headwater.loop import UNKNOWN_ROWS, advance, branch, learned, settle
+from headwater.loop import merge as merge_states
+from headwater.merging import grown, told_at
+from headwater.recovery import plain
 from headwater.schedules import Equal
 from headwater.state import NO_WEIGHTS, Batch, State, Summary, arrays_of
 from headwater.statistics import Array

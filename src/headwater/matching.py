@@ -15,19 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.learner import (
-    Learner,
-    advance,
-    combine,
-    gathered_healing,
-    plain,
-    rebased,
-    refreshed,
-    refuse_numbers,
-    settle,
-    suited,
-    told_at,
-)
+from headwater.bases import rebased
+from headwater.learner import Learner, refreshed, suited
+from headwater.loop import advance, combine, settle
+from headwater.merging import gathered_healing, refuse_numbers, told_at
+from headwater.recovery import plain
 from headwater.reservoir import relabelled
 from headwater.state import Progress, State, fingerprint
 from headwater.statistics import Array

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.learner import Learner, advance, belief, contested, opened, report, rooted, settle, started
+from headwater.bases import rooted
+from headwater.learner import Learner, belief
+from headwater.loop import advance, report, settle, started
 from headwater.models.protocol import Start
 from headwater.models.seeding import labelled_first
 from headwater.models.start import Climb, climb
+from headwater.recovery import contested, opened
 from headwater.state import Batch, State, Summary
 
 CHAINED = 4  # warm-ups that a start on sequences at hand is made from, at most, of so many times the rows at least

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from headwater.bases import rooted
 from headwater.distributed import tasks
 from headwater.distributed.messages import Message, Unread, blank_from_bytes
 from headwater.distributed.parts import Part, Plan
@@ -20,7 +21,7 @@ from headwater.estimators.base import RESULTS
 from headwater.estimators.distributed_report import Round
 from headwater.estimators.saving import from_bytes, to_bytes
 from headwater.kernels.mixture import converged
-from headwater.learner import Learner, rooted
+from headwater.learner import Learner
 from headwater.models.protocol import Start
 from headwater.models.start import Climb, ascend
 from headwater.passes import climbed_prior, climbed_readout, ended, resumed, sample_places

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from headwater.bases import rebased
 from headwater.delta import Delta
 from headwater.distributed import tasks
 from headwater.distributed.messages import Message, Unread
@@ -19,7 +20,9 @@ from headwater.distributed.steps import Step
 from headwater.estimators.distributed_report import Round
 from headwater.estimators.saving import to_bytes
 from headwater.history import History
-from headwater.learner import grown, rebased, refreshed, settle
+from headwater.learner import refreshed
+from headwater.loop import settle
+from headwater.merging import grown
 from headwater.state import State
 from headwater.storage import sums
 

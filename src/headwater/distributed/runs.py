@@ -25,8 +25,9 @@ from headwater.estimators import racing
 from headwater.estimators.base import RESULTS
 from headwater.estimators.distributed_report import DistributedReport
 from headwater.estimators.saving import from_bytes, read
-from headwater.learner import Learner, plain
+from headwater.learner import Learner
 from headwater.models.start import Climb
+from headwater.recovery import plain
 
 SAMPLED = 32  # parts that a sample is taken from, at most
 PLACES = 8  # that it is taken from, where files can be gone into

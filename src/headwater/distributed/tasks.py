@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from headwater.bases import rooted
 from headwater.chunk import Chunk
 from headwater.distributed.messages import Message, Refusal, Unread, answered, blank_from_bytes
 from headwater.distributed.parts import Part, Way, check_companions, chunks, first_rows, sample
 from headwater.estimators.saving import from_bytes, to_bytes
 from headwater.history import History
 from headwater.kernels.parallel import one_blas_thread
-from headwater.learner import PART_KEYS, learned, rooted, suited
-from headwater.learner import started as start_on
+from headwater.learner import suited
+from headwater.loop import PART_KEYS, learned
+from headwater.loop import started as start_on
 from headwater.models.protocol import NO_SCORES, Start
 from headwater.models.start import climb
 from headwater.monitors import Monitor

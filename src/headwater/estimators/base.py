@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from headwater.chunk import Chunk, refuse_lost
 from headwater.estimators import racing
 from headwater.estimators.telling import Telling
-from headwater.learner import Learner, advance, planted, suited, widened
+from headwater.learner import Learner, suited
+from headwater.loop import advance, planted, widened
 from headwater.models.start import Climb
 from headwater.passes import learn
 from headwater.state import Batch, SparseRows, State

@@ -10,11 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from headwater.bases import closed
 from headwater.chunk import refuse_lost
 from headwater.estimators.chain_answers import ChainAnswers
 from headwater.estimators.chains import Chunk, check_key, check_keys, check_lengths
 from headwater.estimators.racing import each_state
-from headwater.learner import Learner, closed, milestone_parameters, report
+from headwater.learner import Learner
+from headwater.loop import milestone_parameters, report
 from headwater.models.chain_records import ChainParameters
 from headwater.state import NO_SEQUENCES, Batch, joined
 from headwater.statistics import Array

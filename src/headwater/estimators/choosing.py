@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from headwater.estimators import racing
 from headwater.estimators.race import Race
 from headwater.growth import Growth
-from headwater.learner import Learner, branch, suited
+from headwater.learner import Learner, suited
+from headwater.loop import branch
 from headwater.state import Batch, State
 
 

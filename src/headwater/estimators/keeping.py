@@ -12,7 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from headwater.estimators.choosing import Choosing
-from headwater.learner import Learner, contested, milestone_parameters, report, settle
+from headwater.learner import Learner
+from headwater.loop import milestone_parameters, report, settle
+from headwater.recovery import contested
 from headwater.state import State
 
 

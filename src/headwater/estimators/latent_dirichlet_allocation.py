@@ -18,7 +18,8 @@ from headwater.estimators.description import Description, Value
 from headwater.estimators.factors import FactorEstimator
 from headwater.estimators.health_counts import CountSigns
 from headwater.estimators.health_vitals import Vitals
-from headwater.learner import Learner, report, settle, widened
+from headwater.learner import Learner
+from headwater.loop import report, settle, widened
 from headwater.models.protocol import StartSettings
 from headwater.models.topics import Topics
 from headwater.state import Batch, SparseRows, State, sparse_rows

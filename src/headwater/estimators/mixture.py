@@ -14,9 +14,10 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.algorithms import Algorithm, Auto, resolve
+from headwater.bases import chosen
 from headwater.estimators.base import RESULTS, StreamingEstimator
 from headwater.estimators.describing import Limits, dirichlet_interval
-from headwater.learner import Learner, belief, chosen, suited
+from headwater.learner import Learner, belief, suited
 from headwater.models.mixture import Mixture
 from headwater.models.protocol import StartSettings
 from headwater.state import Batch, State

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from headwater.bases import rooted
 from headwater.estimators.race import BLOCK, Race, Rival, Tally
 from headwater.grown_states import found_on
 from headwater.growth import Growth
-from headwater.learner import Learner, advance, report, rooted, rows_to_wait, started, suited
+from headwater.learner import Learner, suited
+from headwater.loop import advance, report, rows_to_wait, started
 from headwater.models.protocol import NO_SCORES
 from headwater.state import Batch, Buffer, State
 from headwater.statistics import Array
@@ -46,7 +48,7 @@ def growing_learner(model: Any, width: int) -> Learner:
     learner = replace(rival_of(model, model._least_components)._make_learner(width), grows=True)
     if learner.adapts:
         raise ValueError(
-            "half_life='auto' watches components that stay, so n_components must be a number, or half_life one, got 'auto' for both"
+            "half_life='auto' watches components that stay, so n_components or half_life must be a number, got 'auto' twice"
         )
     return suited(learner, model._state) if model._has_state() else learner
 

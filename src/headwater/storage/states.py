@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from headwater.drift import Drift
 from headwater.growth import Growth, Step
 from headwater.healing import Healing
-from headwater.learner import Learner, contested, plain, refreshed, settle
+from headwater.learner import Learner, refreshed
+from headwater.loop import settle
 from headwater.models.protocol import Chained
+from headwater.recovery import contested, plain
 from headwater.reservoir import Reservoir
 from headwater.state import (
     NO_LABELS,
