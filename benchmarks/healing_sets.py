@@ -16,7 +16,7 @@ from benchmarks.healing_contenders import CONTENDERS, Contender, Run, compile_ke
 from benchmarks.healing_data import HELD_OUT, ORDERS, ROWS, arranged, draw
 from benchmarks.healing_peers import INITS, RESTARTS, Peers, Task, peers_of
 
-SETS = 64
+SETS = 60
 
 Entry = dict[str, Any]
 

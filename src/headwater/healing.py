@@ -44,6 +44,7 @@ CLIMBING = 20  # rows to climb on first, times what moves every parameter
 PRECISE = 1e-4  # nats a row that may be lost by telling from some kept rows what all would say
 OFTEN = 100.0  # times that rows may be looked at again, of twice as many as the warm-up has
 SHARE = 0.15  # and of all others, times
+ODD = 10.0  # nats that a row counts for at most where contenders are compared
 ALARMED = 200.0  # times that rows of a warm-up may be looked at again where new rows are unlike them
 
 
@@ -212,8 +213,8 @@ class Verdict:
 
 
 def judged(contender: Array, incumbent: Array, weights: Array) -> Verdict:
-    """Compare scores of the same rows."""
-    difference = contender - incumbent
+    """Compare scores of the same rows; no row, however odd, counts for more than a few nats."""
+    difference = np.clip(contender - incumbent, -ODD, ODD)
     total = weights.sum()
     gain = float(weights @ difference / total)
     spread = float(weights**2 @ (difference - gain) ** 2) ** 0.5 / total

@@ -21,6 +21,7 @@ USUAL = 8  # components that rows are waited for and kept for, where their numbe
 RESERVOIR_ROWS = 20_000
 RESERVOIR_TIMES = 80  # what moves every parameter
 RESERVOIR_BYTES = 2**26
+LEAST_KEPT = 25  # rows for each component, below which they say nothing
 HEALED_BYTES = 2**24  # of parameters, beyond which nothing is moved: moves hold several copies of them
 
 
@@ -101,7 +102,7 @@ class Learner:
         if self.sweeps:  # parameters that follow every row do not stand still until a healing
             return 0
         if self.reservoir is not None:
-            return self.reservoir
+            return self.reservoir if self.reservoir >= LEAST_KEPT * self.model.n_components else 0
         outweighed = self.sample_rows < self.usual.rows_to_learn(self.width)  # rows that fit say next to nothing
         return 0 if outweighed or 8 * self.usual.n_parameters(self.width) > HEALED_BYTES else self.sample_rows
 

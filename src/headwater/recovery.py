@@ -115,7 +115,7 @@ def healed_state(learner: Learner, settled: State, allowed: float) -> State:
         settled.statistics,
         settled.parameters,
         learner.count(settled.progress),
-        recent(settled),
+        recent(settled, learner.half_life),
         settled.healing,
         settled.rows,
         settled.key,

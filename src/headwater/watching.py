@@ -93,13 +93,17 @@ def moved(model: Any, before: State, state: State, n_threads: int | None = None)
     return watching(model, replace(state, drift=drift), n_threads=n_threads)
 
 
-def recent(state: State) -> Reservoir:
+def recent(state: State, half_life: float | None = None) -> Reservoir:
     """Return the kept rows that stand for what is not forgotten: of smallest rank, as many as all rows weigh now."""
     assert state.reservoir is not None
-    if state.drift is None or not state.drift.clock:
+    if half_life is not None:
+        present = half_life / np.log(2.0) * -np.expm1(-np.log(2.0) * state.rows / half_life)
+    elif state.drift is not None and state.drift.clock:
+        present = state.drift.present
+    else:
         return state.reservoir
     settled = state.reservoir.settled
-    return replace(settled, sample=settled.rows[: max(int(state.drift.present), 1)])
+    return replace(settled, sample=settled.rows[: max(int(present), 1)])
 
 
 def heals_by(state: State, warm_up: int, allowed: float = np.inf) -> bool:

@@ -13,6 +13,7 @@ from headwater.estimators.health_gaussian import GaussianSigns
 from headwater.estimators.health_vitals import Food, named, percent
 from headwater.statistics import Array
 
+TINY = 1e-300  # a variance that is none
 FLOOR = 2.0  # times the least noise, below which there is none
 QUIETEST = 1e-6  # of a spectrum, as a part of its loudest bin: 60 dB below
 ALONE = 0.999  # share of its power that a bin may have
@@ -54,12 +55,13 @@ class LineSigns:
         """Regressions that go through all of their rows."""
         found = [] if self.gate is None else self.gate.worn(alive)
         for k in np.flatnonzero(alive & (self.noise <= FLOOR * self.floor)):
-            share = float(np.sqrt(self.noise[k] / max(self.target, 1e-300)))
+            share = float(np.sqrt(self.noise[k] / self.target)) if self.target > TINY else np.inf
+            about = f", {percent(share)} of the target's" if self.target > TINY else ""
             found.append(
                 Finding(
                     "collapsed", (int(k),),
                     f"{named('component', [int(k)])} goes through its {self.rows[k]:,.0f} rows without noise (a standard "
-                    f"deviation of {np.sqrt(self.noise[k]):.2g}, {percent(share)} of the target's). Rows there score without "
+                    f"deviation of {np.sqrt(self.noise[k]):.2g}{about}). Rows there score without "
                     f"bound; look for inputs that hold the target.",
                     True, {"deviation": float(np.sqrt(self.noise[k])), "of_target": share, "rows": float(self.rows[k])},
                 )

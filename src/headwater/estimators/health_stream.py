@@ -114,7 +114,7 @@ def reservoir_findings(
     gap, row = float(shares @ gaps), math.sqrt(float(shares @ rows))
     error = math.sqrt(float(shares**2 @ variances))
     z = gap / error if error > 0.0 else math.copysign(math.inf, gap) if gap else 0.0
-    if z > DOUBT and gap > SMALL * row and forgets is None:
+    if z > DOUBT and gap > max(SMALL * row, NOTHING) and forgets is None:
         return [
             Finding(
                 "order", (),
@@ -127,7 +127,7 @@ def reservoir_findings(
 
 
 def _drift(gap: float, z: float, row: float, rows: int, unit: str, forgets: Any, sorted_rows: bool = True) -> list[Finding]:
-    if z > -DOUBT or -gap < SMALL * row:
+    if z > -DOUBT or -gap < max(SMALL * row, NOTHING):
         return []
     if forgets is None and not sorted_rows:
         remedy = "the stream drifts, and half_life= would forget what is over"

@@ -17,7 +17,7 @@ from headwater.algorithms import Algorithm, Auto, resolve
 from headwater.bases import chosen
 from headwater.estimators.base import RESULTS, StreamingEstimator
 from headwater.estimators.describing import Limits, dirichlet_interval
-from headwater.learner import Learner, belief, suited
+from headwater.learner import LEAST_KEPT, Learner, belief, suited
 from headwater.models.mixture import Mixture
 from headwater.models.protocol import StartSettings
 from headwater.state import Batch, State
@@ -47,8 +47,11 @@ CONSTRAINTS: dict[str, list[Any]] = {
 
 def _check_adapts(learner: Learner, algorithm: Any) -> None:
     """Refuse a half-life that finds itself where there is nothing to find it by."""
-    if learner.reservoir == 0:
-        raise ValueError("half_life='auto' compares new rows with kept ones, so reservoir must not be 0")
+    least = LEAST_KEPT * learner.model.n_components
+    if learner.reservoir is not None and learner.reservoir < least:
+        raise ValueError(
+            f"half_life='auto' compares new rows with kept ones, so reservoir must be at least {least}, got {learner.reservoir}"
+        )
     if not learner.kept_rows:
         raise ValueError(
             f"half_life='auto' needs algorithm='auto', which keeps rows to compare new ones with, got {algorithm!r}"

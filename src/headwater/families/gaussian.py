@@ -203,7 +203,7 @@ class Gaussian:
             good &= near(found[None], known[None], rows.sum(keepdims=True))
             return totals if good.all() else sound
         if self.covariance_type == "spherical":
-            found, known, rows = found[:, None], known[:, None], rows * prior.origin.size
+            found, known, rows = found.reshape(len(found), -1), known.reshape(len(known), -1), rows * prior.origin.size
         good &= near(found, known, rows)
         return totals if good.all() else self.replaced(totals, sound, ~good)
 
