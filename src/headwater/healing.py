@@ -40,8 +40,8 @@ ASTRAY = 2.0  # standard errors by which rows that judge say so
 START = 100  # passes that a new start costs
 ALIKE = 0.9  # correlation of responsibilities, for what all rows say of a component to be worth something to its heir
 WITNESSES = 100  # rows, of each component, that tell
-CLIMBING = 20  # rows to climb on first, times what moves every parameter
-PRECISE = 1e-4  # nats a row that may be lost by telling from some kept rows what all would say
+SOME, CLIMBING = 5000, 20  # rows to climb on first, and times what moves every parameter
+PRECISE = 2.5e-4  # nats a row that may be lost by telling from some kept rows what all would say
 OFTEN = 100.0  # times that rows may be looked at again, of twice as many as the warm-up has
 SHARE = 0.15  # and of all others, times
 ODD = 10.0  # nats that a row counts for at most where contenders are compared
@@ -249,7 +249,7 @@ def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reache
         return None, healing
     needed = 1.5 * START if surprised else 6.0
     thorough = patient.thorough or (full and purse.affords(needed * THOROUGH * max(FEW, PROPOSING * patient.enough)))
-    times = THOROUGH if thorough else 1
+    times = THOROUGH if patient.thorough else 2 if thorough else 1
     propose = patient.proposing[: times * max(FEW, PROPOSING * patient.enough)]
     judge = patient.judging[: times * max(FEW, JUDGING * patient.enough)]
     k = patient.model.n_components
@@ -392,7 +392,7 @@ def _watched(patient: Patient, purse: Purse) -> Reached:
     What all rows say was summed at the reference. In directions in which rows say little, a climb beside that may go
     astray: it ends where rows that judge score best. Where the second pass gains nothing, the first was enough.
     """
-    few, judge = (batch[: max(FEW, CLIMBING * patient.enough)] for batch in (patient.proposing, patient.judging))
+    few, judge = (batch[: max(SOME, CLIMBING * patient.enough)] for batch in (patient.proposing, patient.judging))
     stay = Reached(patient.parameters, patient.statistics, np.nan, 0)
     if not len(few) or not len(judge):
         return stay
