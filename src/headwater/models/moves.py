@@ -165,14 +165,18 @@ def exchanged(model: Mixture, statistics: Any, move: Move) -> Any:
 
 
 def _halves(pair: Mixture, batch: Batch, method: str, rng: np.random.Generator, clumps: int = 0) -> Iterator[Array]:
-    """Ways to part rows in two: across the direction in which they differ most, by seeds as at the start, and clumps."""
+    """Ways to part rows in two: across the direction in which they differ most, by seeds as at the start, the core and what is
+    around it (for components of different widths in one place), and clumps."""
     geometry = pair.family.geometry(batch)
     view = geometry.views(np.arange(len(batch)))[0]
     weights = batch.row_weights
     centred = view - weights @ view / weights.sum()
-    _, vectors = np.linalg.eigh((centred * weights[:, None]).T @ centred)
+    values, vectors = np.linalg.eigh((centred * weights[:, None]).T @ centred)
     yield np.eye(2)[(centred @ vectors[:, -1] > 0.0).astype(np.int64)]
     yield seed_assignments(method, view, batch, 2, rng, 3, 1)
+    wide = values > 1e-12 * values[-1]
+    outward = np.square(centred @ (vectors[:, wide] / np.sqrt(values[wide]))).sum(axis=1)
+    yield np.eye(2)[(outward > np.median(outward)).astype(np.int64)]
     for place in rng.choice(len(batch), clumps, p=weights / weights.sum()):
         far = np.einsum("ij,ij->i", view - view[place], view - view[place])
         yield np.eye(2)[(far < np.quantile(far, CLUMP)).astype(np.int64)]
