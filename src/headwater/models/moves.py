@@ -165,8 +165,10 @@ def exchanged(model: Mixture, statistics: Any, move: Move) -> Any:
 
 
 def _halves(pair: Mixture, batch: Batch, method: str, rng: np.random.Generator, clumps: int = 0) -> Iterator[Array]:
-    """Ways to part rows in two: across the direction in which they differ most, by seeds as at the start, the core and what is
-    around it (for components of different widths in one place), and clumps."""
+    """Ways to part rows in two: across the direction in which they differ most, by seeds, by how far out they are, and clumps.
+
+    The third is for components of different widths in one place.
+    """
     geometry = pair.family.geometry(batch)
     view = geometry.views(np.arange(len(batch)))[0]
     weights = batch.row_weights
