@@ -325,7 +325,7 @@ def test_what_forgets_is_told():
     [
         ({"half_life": "often"}, "half_life"),
         ({"half_life": -1.0}, "half_life"),
-        ({"reservoir": 0}, "reservoir must not be 0"),
+        ({"reservoir": 0}, "reservoir must be at least"),
         ({"algorithm": "online-em"}, "needs algorithm='auto'"),
         ({"algorithm": hw.Auto(batch_size=1)}, "needs algorithm='auto'"),
         ({"parts": 2}, "parts must be 1"),
