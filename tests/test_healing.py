@@ -423,7 +423,9 @@ def test_components_of_two_widths_in_one_place_are_told_apart():
     """No line parts them: the core is one, and what is around it the other."""
     rng = np.random.default_rng(28)
     labels = rng.integers(3, size=8000)
-    rows = rng.normal(size=(8000, 2)) * np.array([0.4, 3.0, 1.0])[labels][:, None] + np.array([[0, 0], [0, 0], [30.0, 0]])[labels]
+    rows = (
+        rng.normal(size=(8000, 2)) * np.array([0.4, 3.0, 1.0])[labels][:, None] + np.array([[0, 0], [0, 0], [30.0, 0]])[labels]
+    )
     bad = np.array([[0.0, 0.0], [30.0, 1.0], [30.0, -1.0]])
     for reservoir, many in (("auto", 1), (0, 2)):
         model = hw.GaussianMixture(3, means_init=bad, warm_up=500, reservoir=reservoir, random_state=0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from headwater.grown_states import regrown
 from headwater.growth import Growth
-from headwater.healing import Healing, Patient, healed
+from headwater.healing import OFTEN, Healing, Patient, healed
 from headwater.kernels.parallel import one_blas_thread
 from headwater.learner import RESERVOIR_BYTES, Learner, refreshed, suited
 from headwater.models.kept_rows import corrected
@@ -22,6 +22,7 @@ from headwater.watching import heals_by, moved, recent, watching
 LATER = 2.0  # times the rows seen to wait for after a healing; after the warm-up, as many as it had
 MUCH_LATER = 7.0  # and where there is nothing more to be found
 NO_PROMISE = -1e300  # of kept rows, if there are none yet
+READING = 50.0  # times that rows may be looked at again where nobody waits but who reads
 GROWN = 1.1  # times the rows of the last healing, after which a model that is read has healed again
 SURPRISINGLY_GROWN = 1.02
 
@@ -95,10 +96,11 @@ def contested(learner: Learner, settled: State) -> State:
     if learner.grows:
         settled = regrown_state(learner, settled)
         learner = suited(learner, settled)
-    return healed_state(learner, settled, np.inf)
+    allowed = READING * settled.rows + OFTEN * learner.warm_up_rows
+    return healed_state(learner, settled, allowed, thorough=True)
 
 
-def healed_state(learner: Learner, settled: State, allowed: float) -> State:
+def healed_state(learner: Learner, settled: State, allowed: float, thorough: bool = False) -> State:
     """Return a settled state at a reference that kept rows prefer; its base is brought there, too."""
     assert settled.base is not None and settled.reservoir is not None and isinstance(learner.model, Mixture)
     if len(settled.reservoir) == 0:
@@ -123,7 +125,7 @@ def healed_state(learner: Learner, settled: State, allowed: float) -> State:
         settings.readout,
         restart if settings.polish and settings.given is None else None,
         not learner.holds(settled),
-        not np.isfinite(allowed),
+        thorough,
         settled.drift is not None and (settled.drift.clock > 0.0 or len(settled.reservoir) < settled.rows),
         learner.n_threads,
     )
