@@ -84,13 +84,12 @@ def about_real(entries: Sequence[dict[str, Any]]) -> str:
     absent = [entry["set"] for entry in entries if entry["absent"]]
     return (
         "Every fifth row is held out to judge by. Columns are measured in units of their spread, and `reg_covar` is "
-        f"{FLOOR:g} for both libraries, since values repeat; but a stream has a prior in its place, so that its components may be "
-        "thinner than that floor lets them be. Gains of whole nats, on rows learned and held out alike, are that, and no better "
-        "optimum. Losses are nats a row, against the polished best of {RESTARTS} "
-        "restarts, as above: on the rows held out and on those learned, the mean over runs with other seeds (and other orders, "
-        "if shuffled), and in brackets the worst of them. A prior, which streams have and scikit-learn has not, costs a little "
-        "on the rows learned. Where tails are heavy, a single row held out that is far from all others costs a model without "
-        "one much."
+        f"{FLOOR:g} for both libraries, since values repeat; but a stream has a prior in its place, so that its components may "
+        "be thinner than that floor lets them be. Gains of whole nats, on rows learned and held out alike, are that, and no "
+        f"better optimum. Losses are nats a row, against the polished best of {RESTARTS} restarts, as above: on the rows held "
+        "out and on those learned, the mean over runs with other seeds (and other orders, if shuffled), and in brackets the "
+        "worst of them. A prior, which streams have and scikit-learn has not, costs a little on the rows learned. Where tails "
+        "are heavy, a single row held out that is far from all others costs a model without one much."
         + (f" Left out, since HEADWATER_DATA has no such set: {', '.join(absent)}." if absent else "")
     )
 
