@@ -472,8 +472,7 @@ def test_models_that_learned_apart_are_matched(algorithm):
         models.append(mixture(algorithm, random_state=part).partial_fit(rows[own], labels=labels))
     merged = hw.merge(models)
     reference = models[merged.merge_report_.reference]
-    apart = np.abs(merged.probabilities_[:, None] - reference.probabilities_).sum(axis=2)
-    assert apart.argmin(axis=1).tolist() == [0, 1, 2]
+    np.testing.assert_allclose(merged.probabilities_, reference.probabilities_, atol=0.05)
     assert error_to(merged) < 0.03
     assert merged.n_samples_seen_ == 1200
     assert len(merged.merge_report_.matches) == 2 and not merged.merge_report_.distant
