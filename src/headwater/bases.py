@@ -18,8 +18,8 @@ def rooted(learner: Learner, key: int, start: Start) -> State:
     """Return the state that stands on one summary and nothing else."""
     statistics, size = kept_form(learner, start.summary.mean).copy(), start.summary.size  # in the very form that the base holds
     statistics.from_base[...] = 1.0
-    folds = size / learner.batch_rows
-    progress = Progress(start.summary.rows, size, folds, size, size)
+    seen = size - start.held  # what the user gave has weight, but takes no time
+    progress = Progress(start.summary.rows, seen, seen / learner.batch_rows, size, size)
     average = statistics if learner.algorithm.average else None
     begun = based(State(key, progress=progress), start.prior, statistics, average, growth=start.growth)
     return refreshed(learner, begun)

@@ -141,8 +141,13 @@ class Learner:
         return gains if self.half_life is None else np.maximum(gains, 1.0 - np.exp2(-sizes / self.half_life))
 
     def average_count(self, progress: Progress) -> float:
-        """Rows that averaged statistics are worth: all of them, unless some were forgotten."""
-        return min(progress.weight_seen, self.rows_at_hand) if self.half_life is None else progress.n_eff
+        """Rows that averaged statistics are worth: all of them, unless some were forgotten; more at a start that was given."""
+        if self.half_life is not None:
+            return progress.n_eff
+        seen = progress.weight_seen
+        if self.settings.given is not None and self.settings.given.locates:
+            seen = max(seen, min(progress.n_eff, float(self.model.rows_to_learn(self.width))))
+        return min(seen, self.rows_at_hand)
 
 
 def suited(learner: Learner, state: State) -> Learner:

@@ -20,6 +20,7 @@ from headwater.models.mixture import Mixture
 from headwater.models.protocol import NO_SCORES, Start
 from headwater.recovery import clock, healed_state, keeping, opened, plain, regrown_state, scheduled
 from headwater.reservoir import Reservoir, taken
+from headwater.schedules import ForgettingFactor
 from headwater.state import Batch, Buffer, Info, State, Summary, joined
 from headwater.statistics import Array
 from headwater.watching import calmed, heals_by, watching
@@ -78,7 +79,7 @@ def settle(learner: Learner, state: State, rows: int | None = None) -> State:
     if state.base is None:
         assert state.buffer is not None
         batch = state.buffer.batch(rows)
-        return rooted(learner, state.key, started(learner, batch, state.key))
+        return rooted(learner, state.key, stream_start(learner, batch, state.key))
     learner = suited(learner, state)
     if state.parts:
         return _gathered(learner, state)
@@ -99,12 +100,37 @@ def started(learner: Learner, batch: Batch, key: int, polish: bool = True) -> St
     return learner.model.start(batch, key, settings, learner.n_threads)
 
 
+def stream_start(learner: Learner, batch: Batch, key: int) -> Start:
+    """Find a start of a stream on the rows of its warm-up. A given one is held in the statistics, if the rows are few.
+
+    It counts as the rows that it takes to move every parameter, less those there are.
+    """
+    held = _rows_to_hold(learner, batch)
+    if held > 0.0:
+        learner = replace(learner, settings=replace(learner.settings, polish=False, held=held))
+    return started(learner, batch, key)
+
+
+def _rows_to_hold(learner: Learner, batch: Batch) -> float:
+    """Rows' worth of a given start that those of a warm-up lack; none where something else holds it, or nothing is to."""
+    given = learner.settings.given
+    if given is None or not given.locates or given.in_prior:
+        return 0.0
+    if isinstance(learner.schedule, ForgettingFactor):  # of which the first fold replaces what was there
+        return 0.0
+    if len(set(batch.labels[batch.labels >= 0].tolist())) == learner.model.n_components:  # labelled rows of each do
+        return 0.0
+    return float(learner.model.rows_to_learn(learner.width) - len(batch))
+
+
 def planted(learner: Learner, key: int, batch: Batch, weight: float) -> State:
     """Return a state whose warm-up is over, on these rows, which count `weight` times; less than 1: they will come again."""
-    start = started(learner, batch, key)
+    start = stream_start(learner, batch, key)
     if weight < 1.0:
         summary = start.summary
-        start = replace(start, summary=Summary(summary.statistics.scaled(weight), 0, summary.size * weight))
+        start = replace(
+            start, summary=Summary(summary.statistics.scaled(weight), 0, summary.size * weight), held=start.held * weight
+        )
     return opened(learner, rooted(learner, key, start), start.parameters, batch, weight == 1.0)
 
 
@@ -215,7 +241,7 @@ def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[
             at = stop
         if not over:
             return state, end
-        start = started(learner, buffer.batch(), state.key)
+        start = stream_start(learner, buffer.batch(), state.key)
         begun = rooted(learner, state.key, start)
         if learner.model.chained:
             begun = replace(begun, carry=learner.chain.follow(begun.parameters, buffer.batch(), None))

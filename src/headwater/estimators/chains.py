@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from headwater.chunk import values_of
+from headwater.estimators.given import seed_at_means
+from headwater.estimators.pseudo_rows import gaussian_rows, symbol_rows
 from headwater.families.categorical import Categorical
 from headwater.families.gaussian import Gaussian
 from headwater.models.chain_records import ChainParameters
+from headwater.state import Batch
 from headwater.statistics import Array
 from headwater.validation import check_finite, numeric
 
@@ -166,6 +169,32 @@ class GivenChain:
     start: Array | None = None
     transitions: Array | None = None
     emissions: Mapping[str, Array] | None = None
+
+    @property
+    def locates(self) -> bool:
+        """Whether it is given where the states lie, or what symbols they have."""
+        return self.emissions is not None and ("means" in self.emissions or "probabilities" in self.emissions)
+
+    @property
+    def in_prior(self) -> bool:
+        """Whether the prior of symbols has a row for each state."""
+        prior: Any = getattr(self.family, "concentration_prior", None)
+        return np.ndim(prior) == 2
+
+    def seed(self, batch: Batch) -> tuple[Batch, Array]:
+        """Return rows to find the rest from, and shares of the states in them: the nearest mean, or by the given symbols."""
+        assert self.emissions is not None
+        if "means" in self.emissions:
+            seen, shares = seed_at_means(self.emissions["means"], batch)
+            return Batch(seen.X), shares  # chains know no weights
+        shares = self.emissions["probabilities"].T[batch.X[:, 0].astype(np.int64)] + 1e-300
+        return batch, shares / shares.sum(axis=1, keepdims=True)
+
+    def pseudo_rows(self, parameters: ChainParameters, batch: Batch) -> tuple[Array, Array]:
+        """Return rows with the moments, or symbols with the probabilities, of the states."""
+        if isinstance(self.family, Categorical):
+            return symbol_rows(self.family.probabilities(parameters.emissions))
+        return gaussian_rows(self.family, parameters.emissions)
 
     def __call__(self, found: ChainParameters) -> ChainParameters:
         """Return the parameters with the given ones in their place."""

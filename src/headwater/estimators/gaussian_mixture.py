@@ -49,7 +49,9 @@ class GaussianMixture(MixtureEstimator):
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
         How a start is seeded.
     weights_init, means_init, precisions_init : array-like, optional
-        Parameters to start from; the precisions as the covariance type shapes them.
+        Parameters to start from, by any algorithm; the precisions as the covariance type shapes them. With means, what else is
+        not given is found on the rows nearest to each. In a stream with a short warm-up they count as so many rows as
+        it takes to move every parameter.
     random_state : int, RandomState instance or None, default=None
         Seed of everything that is random.
     warm_start : bool, default=False

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from headwater.estimators.pseudo_rows import count_rows, gaussian_rows, labelled, nearest, regression_rows
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
 from headwater.families.regression import Regression
 from headwater.models.mixture import MixtureParameters
+from headwater.state import Batch
 from headwater.statistics import Array
 
 
@@ -22,6 +24,25 @@ class GivenParameters:
     weights: Array | None
     means: Array | None
     factor: Array | None
+
+    @property
+    def locates(self) -> bool:
+        """Whether the means are given."""
+        return self.means is not None
+
+    @property
+    def in_prior(self) -> bool:
+        """All components share one prior."""
+        return False
+
+    def seed(self, batch: Batch) -> tuple[Batch, Array]:
+        """Return the means beside the rows, each of which belongs to the nearest."""
+        assert self.means is not None
+        return seed_at_means(self.means, batch)
+
+    def pseudo_rows(self, parameters: MixtureParameters, batch: Batch) -> tuple[Array, Array]:
+        """Return rows with the moments of the components."""
+        return gaussian_rows(self.family, parameters.components)
 
     def __call__(self, found: MixtureParameters) -> MixtureParameters:
         """Return the start's parameters with the given ones in their place."""
@@ -42,6 +63,14 @@ def given_parameters(
     if precisions_init is not None:
         factor = _precision_factor(family, width, precisions_init)
     return GivenParameters(family, weights, means, factor)
+
+
+def seed_at_means(means: Array, batch: Batch) -> tuple[Batch, Array]:
+    """Return the means and the rows as one batch, and shares by which each row belongs to the nearest mean."""
+    k = len(means)
+    shares = labelled(nearest(batch.X, means), batch)
+    rows = Batch(np.vstack([means, batch.X]), np.concatenate([np.ones(k), batch.row_weights]))
+    return rows, np.vstack([np.eye(k), shares])
 
 
 def given_weights(weights_init: Any, n_components: int) -> Array | None:
@@ -98,6 +127,25 @@ class GivenProbabilities:
     weights: Array | None
     probabilities: Array | None
 
+    @property
+    def locates(self) -> bool:
+        """Whether the probabilities are given."""
+        return self.probabilities is not None
+
+    @property
+    def in_prior(self) -> bool:
+        """Whether the prior has a row for each component."""
+        return np.ndim(self.family.concentration_prior) == 2
+
+    def seed(self, batch: Batch) -> tuple[Batch, Array]:
+        """Return the rows; nothing of the components is left to be found."""
+        return batch, labelled(np.full((len(batch), self.family.n_components), 1.0 / self.family.n_components), batch)
+
+    def pseudo_rows(self, parameters: MixtureParameters, batch: Batch) -> tuple[Array, Array]:
+        """Return rows of the counts that are expected."""
+        assert self.probabilities is not None
+        return count_rows(self.probabilities, batch)
+
     def __call__(self, found: MixtureParameters) -> MixtureParameters:
         """Return the start's parameters with the given ones in their place; with given components, weights are equal."""
         log_weights, components = found.log_weights, found.components
@@ -131,6 +179,33 @@ class GivenCoefficients:
     weights: Array | None
     coef: Array | None
     intercept: Array | None
+
+    @property
+    def locates(self) -> bool:
+        """Whether the coefficients are given."""
+        return self.coef is not None
+
+    @property
+    def in_prior(self) -> bool:
+        """All components share one prior."""
+        return False
+
+    def seed(self, batch: Batch) -> tuple[Batch, Array]:
+        """Return the rows, each of which belongs to the regression that foretells its target best."""
+        assert self.coef is not None
+        X, target = batch.X[:, :-1], batch.X[:, -1:]
+        level = np.zeros(len(self.coef))
+        if self.intercept is not None:
+            level = self.intercept
+        elif self.family.intercept:  # then they go through the mean of the rows
+            weights = batch.row_weights / batch.size
+            level = weights @ target - self.coef @ (weights @ X)
+        apart = np.abs(target - X @ self.coef.T - level)
+        return batch, labelled(np.eye(len(self.coef))[apart.argmin(axis=1)], batch)
+
+    def pseudo_rows(self, parameters: MixtureParameters, batch: Batch) -> tuple[Array, Array]:
+        """Return rows about the regressions."""
+        return regression_rows(self.family, parameters.components, batch)
 
     def __call__(self, found: MixtureParameters) -> MixtureParameters:
         """Return the start's parameters with the given ones in their place; with given components, weights are equal."""

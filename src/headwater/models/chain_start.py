@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.models.protocol import Start, StartSettings
+from headwater.models.protocol import Given, Start, StartSettings
 from headwater.models.seeding import seed_assignments
-from headwater.models.start import Climb, climb
-from headwater.state import Batch, Summary
+from headwater.models.start import Climb, climb, held_rows
+from headwater.state import Batch, Summary, joined
 from headwater.statistics import Array
 
 if TYPE_CHECKING:
@@ -26,11 +26,10 @@ def first_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
     Seeds are groups of rows (of symbols by their contexts) and, every third, random ones: states may differ in nothing but how
     they follow one another. Without `polish` one seed is taken as it is. Parameters that are `given` replace what a seed says.
     """
+    if settings.given is not None and settings.held:
+        return _given_chain(model, batch, settings.given, settings, n_threads)
     rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
-    present = np.flatnonzero(~np.isnan(batch.X[:, 0]))
-    if not len(present):
-        raise ValueError("every row is missing (NaN): there is nothing to start from")
-    observed = Batch(np.ascontiguousarray(batch.X[present]))
+    present, observed = _observed(batch)
     geometry = model.family.geometry(observed)
     views = geometry.views(np.arange(len(observed)))
     n_seeds = (1 if not settings.polish else 3 if len(batch) < 200 else 12) if model.n_components > 1 else 1
@@ -72,6 +71,53 @@ def first_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
         prior = replace(prior, emissions=emissions)
     best = climbed(best.parameters, batch, 20, 1e-6, best.summary)
     return Start(prior, best.parameters, best.summary)
+
+
+def _given_chain(
+    model: HiddenMarkov, batch: Batch, given: Given, settings: StartSettings, n_threads: int | None = None
+) -> Start:
+    """Start at states that the user gave, which count as `settings.held` rows beside those of the batch (see `given_start`)."""
+    present, observed = _observed(batch)
+    seen, shares = given.seed(observed)
+    own = shares[len(seen) - len(observed) :]
+
+    def found(rows: Batch, shares: Array) -> tuple[Any, Any, Any]:
+        geometry = model.family.geometry(rows)
+        totals = _collected(model, geometry, batch, present, own)
+        totals = replace(totals, emissions=model.family.collect(geometry, rows, shares))
+        prior = model.prior(geometry, rows, shares)
+        return geometry, prior, given(model.readout(settings.readout, prior, totals, 1.0))
+
+    _, _, parameters = found(seen, shares)
+    weights = _stationary(parameters.transitions)
+    pseudo, shares = held_rows(given, parameters, seen, weights, settings.held)
+    shares, pseudo = shares * pseudo.weights[:, None], Batch(pseudo.X)  # chains know no weights of rows
+    geometry, prior, parameters = found(joined([pseudo, observed]), np.vstack([shares, own]))
+    prior = replace(prior, emissions=model.family.refined(prior.emissions, parameters.emissions, weights, geometry))
+    if model.hold is not None:
+        prior = replace(prior, fixed=parameters)
+    summary = model.summarize(parameters, batch, n_threads=n_threads)
+    steps = settings.held * weights[:, None] * parameters.transitions
+    emissions = model.family.collect(geometry, pseudo, shares)
+    statistics = replace(model.zeros(batch.X.shape[1]), start=parameters.start.copy(), steps=steps, emissions=emissions)
+    return Start(prior, parameters, summary + Summary(statistics, 0, settings.held), held=settings.held)
+
+
+def _stationary(transitions: Array) -> Array:
+    """Return the shares of the states in the long run, if they mix however little."""
+    k = len(transitions)
+    mixing = 0.999 * transitions / transitions.sum(axis=1, keepdims=True) + 0.001 / k
+    system = np.vstack([mixing.T - np.eye(k), np.ones(k)])
+    found = np.linalg.lstsq(system, np.append(np.zeros(k), 1.0), rcond=None)[0]
+    return np.asarray(np.maximum(found, 0.0) / np.maximum(found, 0.0).sum())
+
+
+def _observed(batch: Batch) -> tuple[Any, Batch]:
+    """Return which rows are not missing, and these."""
+    present = np.flatnonzero(~np.isnan(batch.X[:, 0]))
+    if not len(present):
+        raise ValueError("every row is missing (NaN): there is nothing to start from")
+    return present, Batch(np.ascontiguousarray(batch.X[present]))
 
 
 def _best(ends: list[Climb], number: int) -> list[Climb]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -46,31 +46,56 @@ class Sampler:
     kappa: float = 1.0
 
 
+class Given(Protocol):
+    """Parameters to start from that the user gave."""
+
+    @property
+    def locates(self) -> bool:
+        """Whether they say where every component lies, so that no seeds are needed."""
+
+    @property
+    def in_prior(self) -> bool:
+        """Whether every component has a prior of its own, which holds it from the first row on."""
+
+    def __call__(self, found: Any) -> Any:
+        """Return parameters with the given ones in their place."""
+
+    def seed(self, batch: Batch) -> tuple[Batch, Array]:
+        """Return rows to find the rest from, those of the batch last, and their responsibilities by what is given."""
+
+    def pseudo_rows(self, parameters: Any, batch: Batch) -> tuple[Array, Array]:
+        """Return rows that say what the parameters say, and how much of a row of each component every one is."""
+
+
 @dataclass(frozen=True)
 class StartSettings:
     """How to start: the way of seeding, whether seeds compete, by which readout they climb, what replaces what they say.
 
+    `held` is how many rows a given start counts as, beside those of the warm-up: statistics of a few rows would not hold it.
     And how the E-steps on the way are taken, if not exactly.
     """
 
     method: str = "kmeans"
     polish: bool = True
     readout: str = "mode"
-    given: Callable[[Any], Any] | None = None
+    given: Given | None = None
     inference: Inference = EXACT
+    held: float = 0.0
 
 
 @dataclass(frozen=True)
 class Start:
     """Where a stream begins: a prior in the scale of the rows, parameters, and one summary of the rows at them.
 
-    And how its number of components came about, if it was to be found.
+    And how its number of components came about, if it was to be found; and how much of the summary are no rows, but what the
+    user gave to start from.
     """
 
     prior: Any
     parameters: Any
     summary: Summary
     growth: Growth | None = None
+    held: float = 0.0
 
 
 class Model(Protocol):

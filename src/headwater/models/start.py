@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headwater.kernels.mixture import converged
 from headwater.kernels.parallel import slabs
-from headwater.models.protocol import Model, Start, StartSettings
+from headwater.models.protocol import Given, Model, Start, StartSettings
 from headwater.models.seeding import TURNS, labelled_first, named_assignments, seed_assignments
-from headwater.state import Batch, Summary
+from headwater.state import NO_LABELS, Batch, Summary, joined
 from headwater.statistics import Array
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
 
     Without `polish` one seed is taken as it is. Parameters that are `given` replace what a seed says.
     """
+    if settings.given is not None and settings.given.locates and not settings.polish:
+        return given_start(model, batch, settings.given, settings, n_threads)
     geometry = model.family.geometry(batch)
     n, width = batch.X.shape
     n_starts = 1
@@ -162,6 +164,44 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
         best = climbed(best.parameters, batch, patience(batch), 1e-5, known)
         known = best.summary
     return Start(prior, best.parameters, best.summary)
+
+
+def given_start(model: Mixture, batch: Batch, given: Given, settings: StartSettings, n_threads: int | None = None) -> Start:
+    """Start where the user says; what they do not say is found on the rows that lie nearest to each component.
+
+    A start that is `held` is in the statistics, as pseudo-rows beside the rows of the batch, and in the scale of the prior:
+    else the first rows of a stream would take its place.
+    """
+    seen, shares = given.seed(batch)
+    own = shares[len(seen) - len(batch) :]
+    if not settings.held:
+        seen, shares = batch, own
+
+    def found(rows: Batch, shares: Array) -> tuple[Any, Any, Any]:
+        geometry = model.family.geometry(rows)
+        prior = model.prior(geometry, rows, shares)
+        totals = model.collect(geometry, rows, shares).statistics
+        return geometry, prior, given(model.readout(settings.readout, prior, totals, 1.0))
+
+    geometry, prior, parameters = found(seen, shares)
+    if not settings.held:
+        return Start(prior, parameters, model.summarize(parameters, batch, n_threads=n_threads))
+    pseudo, shares = held_rows(given, parameters, seen, np.exp(parameters.log_weights), settings.held)
+    beside = replace(batch, weights=batch.row_weights, labels=NO_LABELS)
+    geometry, prior, parameters = found(joined([pseudo, beside]), np.vstack([shares, own]))
+    prior = model.refined(prior, parameters, geometry)
+    summary = model.summarize(parameters, batch, n_threads=n_threads)
+    held = Summary(model.collect(geometry, pseudo, shares).statistics, 0, pseudo.size)
+    return Start(prior, parameters, summary + held, held=pseudo.size)
+
+
+def held_rows(given: Given, parameters: Any, batch: Batch, weights: Array, held: float) -> tuple[Batch, Array]:
+    """Return pseudo-rows of a given start that weigh `held` in all, and the share of each component in them."""
+    rows, shares = given.pseudo_rows(parameters, batch)
+    shares = shares * (weights / weights.sum())
+    size = shares.sum(axis=1)
+    kept = np.flatnonzero(size > 0.0)
+    return Batch(np.ascontiguousarray(rows[kept]), held * size[kept]), shares[kept] / size[kept, None]
 
 
 def _number_of_starts(rows: int, n_components: int, parameters: int) -> int:

@@ -1,0 +1,94 @@
+"""Pseudo-rows: a few rows whose moments, or counts, are those of given components, so that a start can count as rows do.
+
+Each function returns the rows (m, d) and shares (m, K): what part of a row of each component every one is. Columns sum to 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headwater.families.gaussian import Gaussian
+from headwater.families.regression import Regression
+from headwater.families.regression_records import RegressionParameters
+from headwater.state import Batch, SparseRows
+from headwater.statistics import Array
+
+TELLING_ROWS = 3  # for each component, fewer than which tell nothing of the inputs where its regression holds
+CENTRE = 1.0  # weight of the centre among the sigma points, beside 1 for each column
+
+
+def gaussian_rows(family: Gaussian, parameters: Any) -> tuple[Array, Array]:
+    """Sigma points: a centre and two points along each column of a root, which have mean and covariance of the component."""
+    means, covariances = family.means(parameters), family.covariances(parameters)
+    k, width = means.shape
+    if family.kind.matrix:
+        roots = np.broadcast_to(np.linalg.cholesky(covariances), (k, width, width))
+    else:
+        variances = np.broadcast_to(covariances[:, None] if covariances.ndim == 1 else covariances, (k, width))
+        roots = np.sqrt(variances)[:, :, None] * np.eye(width)
+    return _sigma_points(means, roots)
+
+
+def _sigma_points(means: Array, roots: Array) -> tuple[Array, Array]:
+    """Points (K (2d + 1), d) with these means and covariances root root', and their shares."""
+    k, width = means.shape
+    total = width + CENTRE
+    steps = np.sqrt(total) * np.swapaxes(roots, 1, 2)
+    points = np.concatenate([means[:, None], means[:, None] + steps, means[:, None] - steps], axis=1)
+    weights = np.concatenate([[CENTRE], np.full(2 * width, 0.5)]) / total
+    return points.reshape(-1, width), np.kron(np.eye(k), weights[:, None])
+
+
+def count_rows(probabilities: Array, batch: Batch) -> tuple[Array, Array]:
+    """One row for each component: the counts that a row of the usual length is expected to have."""
+    X = batch.X
+    if isinstance(X, SparseRows):
+        held = X.copy()
+        lengths = np.bincount(np.repeat(np.arange(len(X)), np.diff(held.indptr)), held.data, minlength=len(X))
+    else:
+        lengths = X.sum(axis=1)
+    usual = float(batch.row_weights @ lengths) / batch.size
+    return probabilities * max(usual, 1.0), np.eye(len(probabilities))
+
+
+def symbol_rows(probabilities: Array) -> tuple[Array, Array]:
+    """Every symbol, as often as the components have it."""
+    return np.arange(probabilities.shape[1], dtype=float)[:, None], np.ascontiguousarray(probabilities.T)
+
+
+def regression_rows(family: Regression, parameters: RegressionParameters, batch: Batch) -> tuple[Array, Array]:
+    """Inputs as they usually are, sigma points of each gate if rows tell of it, and targets on both sides of the regression."""
+    k = family.n_components
+    if family.gate is not None and parameters.gate is not None and len(batch) >= TELLING_ROWS * k:
+        inputs, shares = gaussian_rows(family.gate, parameters.gate)
+    else:
+        weights, X = batch.row_weights / batch.size, batch.X[:, :-1]
+        centre = weights @ X
+        spread = weights @ (X - centre) ** 2
+        roots = np.diag(np.sqrt(np.where(spread > 0.0, spread, 1.0)))  # of one row the scale is not known
+        inputs, shares = _sigma_points(np.tile(centre, (k, 1)), np.broadcast_to(roots, (k, *roots.shape)))
+    owners = shares.argmax(axis=1)
+    targets = family.predictions(parameters, inputs)[np.arange(len(inputs)), owners]
+    noise = np.sqrt(family.noise_variances(parameters))[owners]
+    rows = np.vstack([np.column_stack([inputs, targets + sign * noise]) for sign in (1.0, -1.0)])
+    return rows, np.vstack([0.5 * shares, 0.5 * shares])
+
+
+def nearest(rows: Array, examples: Array) -> Array:
+    """Shares (n, K) of rows that belong to the nearest of K examples, each column in units of its spread over both."""
+    spread = np.vstack([rows, examples]).std(axis=0)
+    units = np.where(spread > 0.0, spread, 1.0)
+    scaled, centres = (rows - examples.mean(axis=0)) / units, (examples - examples.mean(axis=0)) / units
+    distances = (centres**2).sum(axis=1) - 2.0 * scaled @ centres.T
+    return np.eye(len(examples))[distances.argmin(axis=1)]
+
+
+def labelled(shares: Array, batch: Batch) -> Array:
+    """Shares in which rows that have a label are wholly of the component that it names."""
+    named = np.flatnonzero(batch.labels >= 0) if batch.labels.size else np.empty(0, dtype=np.int64)
+    if len(named):
+        shares = shares.copy()
+        shares[named] = np.eye(shares.shape[1])[batch.labels[named]]
+    return shares
