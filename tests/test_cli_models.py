@@ -130,3 +130,36 @@ def test_every_kind_goes_on_learning(word, learned, capsys, tmp_path):
         data = str(tmp_path / "more.npy")
     assert main(["fit", file, data, "-o", str(again), "--json"]) == 0
     assert hw.load(again).n_samples_seen_ == 2 * hw.load(file).n_samples_seen_
+
+
+@pytest.fixture
+def documents(tmp_path):
+    rng = np.random.default_rng(0)
+    words = np.array(["river", "water", "boat", "fish", "market", "price", "trade", "bank"])
+    path = tmp_path / "documents.txt"
+    path.write_text("\n".join(" ".join(rng.choice(words[4 * (at % 2) :][:4], 12)) for at in range(2000)))
+    return path
+
+
+def fitted_topics(documents, path):
+    command = ["lda", str(documents), "-k", "2", "--set", "warm_up=100", "--read", "chunk_rows=128"]
+    assert main(["fit", *command, "-o", path]) == 0
+    return hw.load(path)
+
+
+def test_topics_tell_the_perplexity_of_a_word(documents, tmp_path, capsys):
+    path = str(tmp_path / "topics.hw")
+    history = fitted_topics(documents, path).history_
+    said = capsys.readouterr().out
+    assert f"nats per document (perplexity {history.late_perplexity:.4g} per word), the mean of the last half" in said
+    assert 3.5 < history.late_perplexity < 6.0
+    assert main(["inspect", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["held_out"]["perplexity"] == pytest.approx(history.late_perplexity)
+
+
+@pytest.mark.slow
+def test_reports_and_comparisons_tell_the_perplexity_of_a_word(documents, tmp_path, capsys):
+    page = hw.report(fitted_topics(documents, str(tmp_path / "topics.hw")), documents)
+    assert "perplexity per word of the last half" in page and "perplexity per word of documents at hand" in page
+    assert main(["compare", "lda", str(documents), "-k", "2", "--algorithms", "auto", "--set", "warm_up=100"]) == 0
+    assert "perplexity per word" in capsys.readouterr().out

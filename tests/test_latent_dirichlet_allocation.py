@@ -554,3 +554,10 @@ def test_bad_settings_are_refused_in_one_sentence(options, words):
         with pytest.raises((ValueError, TypeError), match=words) as caught:
             getattr(lda(**options), method)(X)
         one_sentence(caught)
+
+
+def test_perplexity_takes_sub_sampling_as_scikit_learn_does():
+    model = lda().partial_fit(X)
+    assert model.perplexity(X, sub_sampling=True) == model.perplexity(X, True) == model.perplexity(X)
+    with pytest.raises(ValueError, match="sub_sampling must be True or False, got 'no'"):
+        model.perplexity(X, sub_sampling="no")

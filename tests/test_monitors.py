@@ -287,3 +287,68 @@ def test_a_growth_can_be_watched():
     assert content(monitor.model) == content(plain)
     assert monitor.model.describe().to_dict() == plain.describe().to_dict()
     assert math.isfinite(monitor.history.last_score)
+
+
+TOPICS = np.random.default_rng(9).dirichlet(np.full(50, 0.1), size=2)
+
+
+def topic_chunks(sizes, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.multinomial(30, rng.dirichlet([0.3, 0.3], size=size) @ TOPICS).astype(float) for size in sizes]
+
+
+@pytest.mark.parametrize("kind", ["topics", "spectra"])
+def test_a_stream_of_factors_has_enough_scores_for_a_threshold(kind):
+    monitor, scored = hw.Monitor(KINDS[kind][0]()), []
+    for chunk in stream_of(kind, (100, 400, 3000, 3000)):
+        monitor.learn(chunk)
+        scored.append(monitor.history.all_scored)
+    # None in the warm-up; then an eighth of the stream so far, until there are enough.
+    assert scored[0] == 0 and scored[1] == pytest.approx(500 / 8, abs=1) and scored[2] == pytest.approx(3500 / 8, abs=1)
+    assert 512 <= scored[3] <= 512 + 3000 / 32
+    history, model = monitor.history, monitor.model
+    new = stream_of(kind, (2000,), seed=5)[0]
+    ranked = model.score_samples(new["X"])
+    sizes = model._sizes(new["X"])
+    ranked = ranked if sizes is None else ranked / sizes
+    assert 0.001 < np.mean(ranked < history.threshold(0.01)) < 0.03
+
+
+def test_a_long_stream_of_factors_is_scored_here_and_there():
+    monitor = hw.Monitor(KINDS["topics"][0]())
+    for chunk in stream_of("topics", (500, *[500] * 39)):
+        before = monitor.history.all_scored
+        monitor.learn(chunk)
+    assert 500 // 32 <= monitor.history.all_scored - before <= 500 // 32 + 1
+    assert monitor.history.all_scored < 512 + 20_000 / 32 + 40
+
+
+def test_the_perplexity_of_a_stream_is_that_of_its_words():
+    model = hw.LatentDirichletAllocation(2, warm_up=100, random_state=0)
+    monitor, total, words = hw.Monitor(model), 0.0, 0.0
+    chunks = topic_chunks((100, 200, 64, 128))
+    chunks[2][:, :] = np.round(chunks[2] / 3.0)  # shorter ones, which weigh less
+    for chunk in chunks:
+        scores = np.empty(0) if not model._has_state() else model.score_samples(chunk)
+        monitor.learn(chunk)
+        if len(scores):
+            total, words = total + scores.sum(), words + chunk.sum()
+    history = monitor.history
+    assert history.late_perplexity == pytest.approx(math.exp(-total / words), rel=0.1)
+    assert 1.0 < history.late_perplexity < 50.0
+    assert History.from_dict(json.loads(json.dumps(history.to_dict()))).late_perplexity == history.late_perplexity
+    old = history.to_dict()
+    del old["size"], old["points"]["size"]  # as files of before have it
+    assert math.isnan(History.from_dict(old).late_perplexity)
+    assert History.from_dict(old).late_score == history.late_score
+    assert math.isnan(watched("gaussian").history.late_perplexity)
+
+
+def test_the_size_of_points_that_are_joined_adds_up(monkeypatch):
+    scores, sizes = np.full(6400, -6.0), np.full(6400, 2.0)
+    whole = History().after(scores, 0, 6400, sizes=sizes)
+    monkeypatch.setattr(histories, "MOST_POINTS", 8)
+    few = History().after(scores, 0, 6400, sizes=sizes)
+    assert len(few.points) <= 8 < len(whole.points)
+    assert few.late_perplexity == pytest.approx(math.exp(3.0)) == whole.late_perplexity
+    assert math.isnan(whole.after(scores, 6400, 12800).late_perplexity)  # nobody counted these

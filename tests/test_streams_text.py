@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from stream_files import docword, matrix, svmlight, write
 
 import headwater as hw
+from headwater.cli import main
 from headwater.streams import lines
 
 DOCUMENTS = ["The cat sat.", "", "Ein Bär, ein Bär!", "cat_1 sat on it; the cat"]
@@ -225,3 +226,37 @@ def test_archives_of_several_arrays(tmp_path):
 def test_sparse_rows_have_no_columns_to_choose(tmp_path):
     with pytest.raises(ValueError, match="holds sparse rows, of which columns= and exclude= choose none"):
         list(hw.stream(write(tmp_path, "svmlight", matrix()), columns=[0]))
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_texts_of_a_list_are_not_taken_for_names_of_files(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (chunk,) = hw.stream(kind(["The cat sat.", "", "why? who knows", "and/or a dog"]), format="text")
+    assert len(chunk) == 4 and chunk.columns[:3] == ("the", "cat", "sat")
+    (chunk,) = hw.stream(kind(["cat", "dog"]), format="text")
+    assert chunk.columns == ("cat", "dog")
+    (chunk,) = hw.stream(kind(["x" * 10_000, "a\0b"]), format="text")
+    assert len(chunk) == 2
+    (chunk,) = hw.stream(kind(["home shop", "pay home"]), format="sequences")
+    assert chunk.X.tolist() == [0, 2, 1, 0] and chunk.lengths.tolist() == [2, 2]
+
+
+def test_names_of_files_in_a_list_are_read_as_before(text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus").write_text("one line\n")
+    for names in ([str(text)], ["documents.txt", "corpus"], [text, tmp_path / "corpus"], ["doc*.txt"], ["corpus"]):
+        assert sum(len(chunk) for chunk in hw.stream(names, format="text")) == 4 * (len(names) > 1 or "corpus" not in names) + (
+            "corpus" in str(names)
+        )
+    with pytest.raises(FileNotFoundError, match=r"missing\.txt"):
+        hw.stream(["documents.txt", "missing.txt"], format="text")
+    with pytest.raises(ValueError, match=r"name of a file, 'documents\.txt', and what is no file, 'The cat sat\.'"):
+        hw.stream(["documents.txt", "The cat sat."], format="text")
+    with pytest.raises(FileNotFoundError, match=r"'The cat sat\.' is no file: if these are texts, say so by format='text'"):
+        hw.stream(["The cat sat.", "And a dog."])
+
+
+def test_the_command_line_takes_no_name_for_a_text(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "lda", "first", "second", "--format", "text", "-o", "model.hw"]) == 1
+    assert "first cannot be read" in capsys.readouterr().err

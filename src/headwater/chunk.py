@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,33 @@ class Chunk:
         if name in COMPANIONS and getattr(self, name) is not None:
             return getattr(self, name)
         raise KeyError(name)
+
+
+class Chunks(ABC):
+    """What yields chunks: models take it wherever they take rows."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Chunk]:
+        """Make one pass."""
+
+    @abstractmethod
+    def whole_sequences(self) -> Iterator[Chunk]:
+        """Make one pass in which rows of one key are a complete sequence, with `lengths` in place of keys."""
+
+    @abstractmethod
+    def at_once(self) -> Chunk:
+        """Return all rows as one chunk, or refuse if they do not fit in memory."""
+
+
+def by_sequence(chunk: Chunk) -> Chunk:
+    """Return rows that have keys sorted by them, as complete sequences with lengths."""
+    if chunk.key is None:
+        return chunk
+    names, first, places = np.unique(np.asarray(chunk.key), return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))[places]  # sequences in the order in which they begin
+    order = np.argsort(rank, kind="stable")
+    lengths = np.bincount(rank, minlength=len(names))
+    return replace(chunk, X=chunk.X[order], key=None, lengths=lengths)
 
 
 def values_of(X: Any) -> Any:

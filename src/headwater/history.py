@@ -27,7 +27,7 @@ class Point:
 
     `rows` were learned by then; `score` is the mean of `scored` rows since the point before, each scored before it was learned.
     At the ends of chunks `weights` of components are known, `effective_rows`, which the statistics are worth, and the `seconds`
-    spent so far; elsewhere they are empty, and NaN.
+    spent so far; elsewhere they are empty, and NaN. The scored rows have `size` words or symbols in all; 0 if nobody counted.
     """
 
     rows: int
@@ -36,6 +36,7 @@ class Point:
     weights: tuple[float, ...] = ()
     effective_rows: float = math.nan
     seconds: float = math.nan
+    size: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +128,7 @@ class History:
     scored: int = 0
     before: Window = Window()
     now: Window = Window()
+    size: float = 0.0  # words or symbols of the rows that were scored since the last point
 
     def __repr__(self) -> str:
         return f"History({self.seen:,} rows, {self.all_scored:,} scored, {len(self.points)} points)"
@@ -174,6 +176,16 @@ class History:
         return total / self.late_scored if self.late_scored else math.nan
 
     @property
+    def late_perplexity(self) -> float:
+        """Perplexity of a word or symbol in the last half of the stream, exp of minus its mean score; NaN if not known."""
+        parts = [(point.score * point.scored, point.size) for point in self._late]
+        if self.scored:
+            parts.append((self.total, self.size))
+        if not parts or min(size for _, size in parts) <= 0.0:
+            return math.nan
+        return perplexity(math.fsum(total for total, _ in parts), math.fsum(size for _, size in parts))
+
+    @property
     def _late(self) -> list[Point]:
         return [point for point in self.points if point.scored and point.rows > self.seen // 2]
 
@@ -204,10 +216,11 @@ class History:
 
     # What happens to it
 
-    def after(self, scores: Array, before: int, after: int, ranked: Array | None = None) -> History:
+    def after(self, scores: Array, before: int, after: int, ranked: Array | None = None, sizes: Array | None = None) -> History:
         """Return the history after the rows between these places, which have these scores; NaN says nothing.
 
-        Thresholds are those of `ranked`, where rows are ranked by something else than their scores.
+        Thresholds are those of `ranked`, where rows are ranked by something else than their scores; `sizes` are their words or
+        symbols.
 
         A point is made wherever `every` divides the number of rows. Where there would be too many, they are thinned first.
         """
@@ -218,17 +231,20 @@ class History:
         finite = np.isfinite(scores)
         numbers = np.concatenate([[0], np.cumsum(finite)])
         totals = np.concatenate([[0.0], np.cumsum(np.where(finite, scores, 0.0))])
-        total, scored, start, made = self.total, self.scored, 0, list(points)
+        words = np.concatenate([[0.0], np.cumsum(np.zeros(len(scores)) if sizes is None else np.where(finite, sizes, 0.0))])
+        total, scored, size, start, made = self.total, self.scored, self.size, 0, list(points)
         for place in range((before // every + 1) * every, after + 1, every):
             stop = len(scores) * (place - before) // (after - before)
             total, scored = total + float(totals[stop] - totals[start]), scored + int(numbers[stop] - numbers[start])
-            made.append(Point(place, total / scored if scored else math.nan, scored))
-            total, scored, start = 0.0, 0, stop
+            size += float(words[stop] - words[start])
+            made.append(Point(place, total / scored if scored else math.nan, scored, size=size))
+            total, scored, size, start = 0.0, 0, 0.0, stop
         total, scored = total + float(totals[-1] - totals[start]), scored + int(numbers[-1] - numbers[start])
+        size += float(words[-1] - words[start])
         usual = scores if ranked is None else ranked
         old, now = _followed(self.before, self.now, usual[np.isfinite(usual)])
         return replace(
-            self, points=tuple(made), every=every, seen=after, total=total, scored=scored, before=old, now=now
+            self, points=tuple(made), every=every, seen=after, total=total, scored=scored, before=old, now=now, size=size
         )  # fmt: skip
 
     def with_weights(self, shares: Array, effective_rows: float, seconds: float) -> History:
@@ -262,9 +278,12 @@ class History:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as dicts, lists and numbers."""
-        columns = list(zip(*((p.rows, _known(p.score), p.scored, list(p.weights), _known(p.effective_rows), _known(p.seconds))
-                             for p in self.points), strict=True)) or [()] * 6  # fmt: skip
-        names = ("rows", "score", "scored", "weights", "effective_rows", "seconds")
+        names = ("rows", "score", "scored", "weights", "effective_rows", "seconds", "size")
+        lines = [
+            (p.rows, _known(p.score), p.scored, list(p.weights), _known(p.effective_rows), _known(p.seconds), p.size)
+            for p in self.points
+        ]
+        columns = list(zip(*lines, strict=True)) or [()] * len(names)
         return {
             "format": FORMAT,
             "points": {name: list(column) for name, column in zip(names, columns, strict=True)},
@@ -274,6 +293,7 @@ class History:
             "seconds": self.seconds,
             "total": self.total,
             "scored": self.scored,
+            "size": self.size,
             "windows": [
                 {"start": one.start, "scored": one.scored, "scores": one.scores.tolist(), "rows": one.rows.tolist()}
                 for one in (self.before, self.now)
@@ -300,6 +320,14 @@ def quantile(scores: Array, rows: Array, rate: float) -> float:
     # n scores cut the line into n + 1 pieces that are equally probable.
     places = np.cumsum(rows) - 0.5 * (rows - 1.0)
     return float(np.interp(rate * (float(np.sum(rows)) + 1.0), places, scores))
+
+
+def perplexity(score: float, size: float) -> float:
+    """Return exp of minus the score of one word, given the score of so many; infinite if that is too large for a number."""
+    try:
+        return math.exp(-score / size)
+    except OverflowError:
+        return math.inf
 
 
 def _number(components: tuple[int, ...], known: int) -> int:
@@ -333,7 +361,10 @@ def _joined(one: Point, other: Point) -> Point:
     total = (one.score * one.scored if one.scored else 0.0) + (other.score * other.scored if other.scored else 0.0)
     known = one if math.isnan(other.effective_rows) else other
     score = total / scored if scored else math.nan
-    return Point(other.rows, score, scored, known.weights, known.effective_rows, known.seconds)
+    # Of rows that nobody counted words of, nothing is known of the sum.
+    counted = all(point.size > 0.0 for point in (one, other) if point.scored)
+    size = one.size + other.size if counted else 0.0
+    return Point(other.rows, score, scored, known.weights, known.effective_rows, known.seconds, size)
 
 
 def _known(value: float) -> float | None:
@@ -384,6 +415,7 @@ def _read(found: Any) -> History:
         raise ValueError(f"its format must be {FORMAT}, got {found['format']!r:.40}")
     table = found["points"]
     columns = [table[name] for name in ("rows", "score", "scored", "weights", "effective_rows", "seconds")]
+    columns.append(table.get("size", [0.0] * len(table["rows"])))  # files of before have none
     if not all(isinstance(column, list) for column in columns) or len({len(column) for column in columns}) != 1:
         raise ValueError("the columns of its points must be lists of one length")
     if len(columns[0]) > MOST_POINTS:
@@ -395,9 +427,9 @@ def _read(found: Any) -> History:
         Point(
             _whole({"rows": rows}, "rows"), _perhaps(score, "score"),
             _whole({"scored": scored}, "scored"), tuple(_reals(weights, "weights", len(components)).tolist()),
-            _perhaps(effective, "effective_rows"), _perhaps(seconds, "seconds"),
+            _perhaps(effective, "effective_rows"), _perhaps(seconds, "seconds"), _real(size, "size"),
         )
-        for rows, score, scored, weights, effective, seconds in zip(*columns, strict=True)
+        for rows, score, scored, weights, effective, seconds, size in zip(*columns, strict=True)
     )  # fmt: skip
     if any(len(point.weights) not in (0, len(components)) for point in points):
         raise ValueError(f"a point must have {len(components)} weights or none")
@@ -406,5 +438,5 @@ def _read(found: Any) -> History:
     before, now = map(_window, found["windows"])
     return History(
         points, components, _whole(found, "every", 1), _whole(found, "seen"), _real(found["seconds"], "seconds"),
-        _real(found["total"], "total"), _whole(found, "scored"), before, now,
+        _real(found["total"], "total"), _whole(found, "scored"), before, now, _real(found.get("size", 0.0), "size"),
     )  # fmt: skip

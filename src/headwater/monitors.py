@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from headwater.chunk import COMPANIONS, Chunk
+from headwater.chunk import COMPANIONS, Chunk, Chunks
 from headwater.estimators.describing import per_size
 from headwater.history import History
 from headwater.state import Batch
 from headwater.statistics import Array
 
 NO_SCORES: Array = np.empty(0)
+ENOUGH = 512  # scores by which a threshold of one in a hundred can be told
+SOON = 1.0 / 8.0  # the share of a stream that may be scored until there are enough
 
 
 class Monitor:
@@ -64,7 +68,7 @@ class Monitor:
 
         Parameters
         ----------
-        X : Chunk, or what `partial_fit` takes
+        X : Chunk, stream, or what `partial_fit` takes
             The rows.
         **companions
             What belongs to them, by the names of `partial_fit`: `y`, `sample_weight`, `labels`, `lengths`, `key`. A chunk
@@ -75,18 +79,33 @@ class Monitor:
         model : estimator
             The model, a chunk wiser.
         """
+        if isinstance(X, Chunks):
+            return self._learn_stream(X, companions)
         began, model, history = time.perf_counter(), self.model, self.history
         given = _given(model, X, companions)
         before = model._state.rows if model._has_state() else 0
         scores = _learned(model, given, history)
-        ranked = per_size(scores, model._sizes(given["X"], given.get("lengths"))) if len(scores) else scores
-        history = history.after(scores, before, model._state.rows, ranked)
+        sizes = model._sizes(given["X"], given.get("lengths")) if len(scores) else None
+        ranked = per_size(scores, sizes) if len(scores) else scores
+        history = history.after(scores, before, model._state.rows, ranked, sizes)
         spent = history.seconds + time.perf_counter() - began
         if history.points and history.points[-1].rows > before:
             shares, effective = model._shares_now(), float(model._state.progress.n_eff)
             history = history.with_weights(shares, effective, spent)
         self.history = model.history_ = replace(history, seconds=spent)
         return model
+
+    def _learn_stream(self, X: Chunks, companions: dict[str, Any]) -> Any:
+        before, history = copy(self.model).__dict__, self.history
+        try:
+            for chunk in X.whole_sequences() if self.model._takes_sequences else X:
+                self.learn(chunk, **companions)
+        except BaseException:
+            self.model.__dict__.clear()
+            self.model.__dict__.update(before)
+            self.history = history
+            raise
+        return self.model
 
 
 def _given(model: Any, X: Any, companions: dict[str, Any]) -> dict[str, Any]:
@@ -95,6 +114,7 @@ def _given(model: Any, X: Any, companions: dict[str, Any]) -> dict[str, Any]:
     if unknown:
         raise TypeError(f"learn takes {', '.join(COMPANIONS)} beside the rows, got {unknown[0]!r}")
     given = {**X} if isinstance(X, Chunk) else {"X": list(X) if isinstance(X, Iterator) else X}
+    given["X"] = model._as_rows(given["X"], learning=True)
     given.update((name, value) for name, value in companions.items() if value is not None)
     if not model._target_columns:
         given.pop("y", None)
@@ -109,11 +129,18 @@ def _learned(model: Any, given: dict[str, Any], history: History) -> Array:
         model.partial_fit(**given)
         return NO_SCORES
     rows = model._aligned(model._checked(given["X"]))
-    chosen = np.arange(0, len(rows), round(1.0 / model._scored_share))
-    some = rows[chosen]
+    some = rows[chosen := _chosen(len(rows), model, history)]
     # By the parameters of the last refresh: nothing is settled.
     found = model._learner.model.log_likelihood(model._quick_parameters(some.shape[1]), Batch(some), model.n_threads)
     model.partial_fit(**given)
     scores = np.full(len(rows), np.nan)
     scores[chosen] = found
     return scores
+
+
+def _chosen(rows: int, model: Any, history: History) -> NDArray[np.int64]:
+    """Places of the rows of a chunk that are scored: a small share, or more while there are too few scores for thresholds."""
+    number = rows * model._scored_share
+    if history.seen == model._state.rows:  # all of the stream was watched
+        number = max(number, min(ENOUGH, SOON * (history.seen + rows)) - history.all_scored)
+    return np.unique(np.linspace(0, rows, min(rows, max(1, round(number))), endpoint=False).astype(np.int64))

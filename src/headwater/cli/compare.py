@@ -95,6 +95,7 @@ def _show(results: list[dict[str, Any]]) -> None:
         [
             one["algorithm"],
             f"{one['score']:.4f}",
+            *([f"{one['perplexity']:,.4g}"] if "perplexity" in one else []),
             f"{one['seconds']:.2f}",
             f"{one['rows'] / max(one['seconds'], 1e-9):,.0f}",
             f"{one['memory'] / 1e6:,.0f}" if one["memory"] is not None else "",
@@ -105,7 +106,8 @@ def _show(results: list[dict[str, Any]]) -> None:
     if rows:
         held = next(one for one in results if not one["error"])
         print(f"{held['rows']:,} rows learned, {held['held_out']:,} held out; the score is their mean log-density, in nats.")
-        print_table("", ["algorithm", "held-out score", "seconds", "rows/s", "memory (MB)"], rows)
+        each = [f"perplexity per {held['per']}"] if "perplexity" in held else []
+        print_table("", ["algorithm", "held-out score", *each, "seconds", "rows/s", "memory (MB)"], rows)
     for one in results:
         if one["error"]:
             print(f"{one['algorithm']}: {one['error']}")

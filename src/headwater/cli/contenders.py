@@ -16,9 +16,10 @@ import numpy as np
 from headwater.chunk import Chunk
 from headwater.cli.models import check_companions, entry_of
 from headwater.cli.options import Reading
-from headwater.cli.scoring import scorer
+from headwater.cli.scoring import Answers, scorer
 from headwater.cli.settings import make_model
 from headwater.cli.stopping import undone_when_stopped
+from headwater.history import perplexity
 from headwater.registry import learner_of
 from headwater.streams.gathering import by_sequence, gathered, taken
 from headwater.streams.whole import whole_sequences
@@ -164,14 +165,20 @@ def contend(contest: Contest, algorithm: str) -> dict[str, Any]:
     after = peak_memory()
     memory = None if before is None or after is None else after - before
     answer = scorer(model, shares=False)
-    scores = [answer(chunk).scores for chunk in split.held_out()]
-    found = np.concatenate([one for one in scores if one is not None]) if scores else np.empty(0)
+    answers = [one for one in map(answer, split.held_out()) if one.scores is not None]
+    found = np.concatenate([one.scores for one in answers if one.scores is not None]) if answers else np.empty(0)
     if not found.size:
         raise ValueError("no rows were held out: there are too few")
     return {
         "algorithm": algorithm, "error": None, "score": float(found.mean()), "seconds": seconds, "rows": rows,
-        "held_out": int(found.size), "memory": memory,
+        "held_out": int(found.size), "memory": memory, **_perplexity(model, float(found.sum()), answers),
     }  # fmt: skip
+
+
+def _perplexity(model: Any, score: float, answers: list[Answers]) -> dict[str, Any]:
+    """The perplexity of a word or symbol, where rows have those."""
+    size = sum(float(one.sizes.sum()) for one in answers if one.sizes is not None)
+    return {"perplexity": perplexity(score, size), "per": type(model)._measure[:-1]} if size else {}
 
 
 def _warm(model: Any, chunk: Chunk, online: bool) -> None:

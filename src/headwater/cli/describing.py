@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from headwater.cli.display import print_table, printable
@@ -28,8 +29,8 @@ def print_description(model: Any) -> None:
     history = getattr(model, "history_", None)
     if history is not None and history.late_scored:
         print(
-            f"Held-out score: {history.late_score:.4g} nats, the mean of the last half of the stream ({history.late_scored:,} "
-            f"{described.unit}, each scored before it was learned)."
+            f"Held-out score: {history.late_score:.4g} nats{_perplexity(model, history)}, the mean of the last half of the "
+            f"stream ({history.late_scored:,} {described.unit}, each scored before it was learned)."
         )
     health = model.health_
     told = {finding.sentence for finding in health.findings}
@@ -64,3 +65,10 @@ def _interval(value: float, low: float | None, high: float | None) -> str:
 def number(value: float) -> str:
     """Return a number in three digits, with commas in large ones."""
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e12 else f"{value:.3g}"
+
+
+def _perplexity(model: Any, history: Any) -> str:
+    """What the score means for one word or symbol, where rows have those."""
+    if not model._measure or math.isnan(history.late_perplexity):
+        return ""
+    return f" per {model._unit[:-1]} (perplexity {history.late_perplexity:,.4g} per {model._measure[:-1]})"

@@ -21,7 +21,10 @@ def inspect(model: ModelFile, talk: Talk) -> None:
     learned, commands = load_with_commands(model)
     if talk.json:
         history = getattr(learned, "history_", None)
-        held_out = None if history is None else {"score": history.late_score, "rows": history.late_scored}
+        held_out = None
+        if history is not None:
+            each = {"perplexity": history.late_perplexity} if type(learned)._measure else {}
+            held_out = {"score": history.late_score, "rows": history.late_scored, **each}
         health = learned.health_.to_dict()
         print_json({**learned.describe().to_dict(), "health": health, "held_out": held_out, "commands": commands})
         return

@@ -118,7 +118,8 @@ def learn_stream(model: Any, stream: Any, passes: int, checkpoint: Checkpoint | 
                     check_companions(model, chunk)
                 monitor.learn(chunk)
                 position = replace(position, rows=stream.position(chunk))
-                watch(position.rows, monitor.history.late_score, share_read(stream))
+                perplexity = monitor.history.late_perplexity if type(model)._measure else None
+                watch(position.rows, monitor.history.late_score, share_read(stream), perplexity)
                 # The last chunk may be short; a stream goes on only from where whole ones end.
                 if checkpoint is not None and position.rows % stream.chunk_rows == 0 and checkpoint.due(position):
                     with parts_removed(checkpoint.path):

@@ -67,10 +67,11 @@ class Reading:
         """Open the data, in the shape that a model has learned if one is given; one that learns may take up new words."""
         import headwater
         from headwater.streams.sentences import StreamError
+        from headwater.streams.sources import Names
 
         asked = self.asked(seed=seed, like=like, learns=learns, **more)
         try:
-            return headwater.stream(sources[0] if len(sources) == 1 else list(sources), **asked)
+            return headwater.stream(sources[0] if len(sources) == 1 else Names(sources), **asked)
         except (StreamError, OSError):
             raise
         except (ValueError, TypeError) as error:

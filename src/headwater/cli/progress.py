@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 class Watch(Protocol):
     """Takes note of the rows done so far, and of how well those of the last half were foretold."""
 
-    def __call__(self, rows: int, score: float | None = None, share: float | None = None) -> None: ...
+    def __call__(
+        self, rows: int, score: float | None = None, share: float | None = None, perplexity: float | None = None
+    ) -> None: ...
 
 
 def wanted(talk: Talk) -> bool:
@@ -30,18 +32,19 @@ def wanted(talk: Talk) -> bool:
 def progress(talk: Talk, title: str, total: int | None = None, done: int = 0, unit: str = "rows") -> Iterator[Watch]:
     """Yield a function that shows how far things are."""
     if not wanted(talk):
-        yield lambda rows, score=None, share=None: None
+        yield lambda rows, score=None, share=None, perplexity=None: None
         return
     began = time.monotonic()
     with _bar() as shown:
         task = shown.add_task(title, total=1.0 if total is None else float(total), counted="", speed="", score="")
 
-        def watch(rows: int, score: float | None = None, share: float | None = None) -> None:
+        def watch(rows: int, score: float | None = None, share: float | None = None, perplexity: float | None = None) -> None:
             seconds = max(time.monotonic() - began, 1e-9)
             at = rows if total is not None else (share or 0.0)
             fields: dict[str, Any] = {"counted": f"{rows:,} {unit}", "speed": f"{per_second((rows - done) / seconds)} {unit}/s"}
             if score is not None and math.isfinite(score):
-                fields["score"] = f"held-out score {score:.3f} (last half)"
+                each = f", perplexity {perplexity:.4g}" if perplexity is not None and math.isfinite(perplexity) else ""
+                fields["score"] = f"held-out score {score:.3f}{each} (last half)"
             shown.update(task, completed=at, **fields)
 
         yield watch

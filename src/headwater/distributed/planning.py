@@ -14,7 +14,7 @@ from headwater.distributed.parts import Part, Plan
 from headwater.distributed.running import Cluster
 from headwater.distributed.ways import way_of
 from headwater.streams import stream
-from headwater.streams.sources import ADDRESS
+from headwater.streams.sources import ADDRESS, Names
 
 PART_BYTES = 2**26  # of a stretch of a file, as numbers
 PIECES = 32  # stretches that a small lot of rows is cut into
@@ -144,14 +144,14 @@ def cut_at(rows: int, edges: Sequence[int] | None, step: int) -> list[int]:
 @answered
 def found(names: Sequence[str], form: str | None) -> list[str]:
     """Return the names of files, where those given may be patterns and folders; runs on a worker."""
-    return [piece.name for piece in stream(list(names), format=form)._pieces]
+    return [piece.name for piece in stream(Names(names), format=form)._pieces]
 
 
 @answered
 def looked(paths: Sequence[str], like: Any, reading: Mapping[str, Any]) -> Any:
     """Return how files are read, which a look at the first that can be read tells, and bytes of a row; runs on a worker."""
     problem: Exception | None = None
-    for some in (list(paths), *paths):
+    for some in (Names(paths), *paths):
         try:
             opened = stream(some, like=like, **reading)
             return way_of("files", opened, reading), 8 * max(1, len(opened.columns or ()))

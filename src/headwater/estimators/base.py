@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
+import sys
 import warnings
 from collections.abc import Mapping
 from copy import copy
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headwater.chunk import Chunk, refuse_lost
 from headwater.estimators import racing
+from headwater.estimators.streamed import take_streams
 from headwater.estimators.telling import Telling
 from headwater.learner import Learner, suited
 from headwater.loop import advance, planted, widened
@@ -73,10 +75,18 @@ class StreamingEstimator(Telling):
 
     _scores_start: bool
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        take_streams(cls, StreamingEstimator)
+
     # What a subclass says
 
     def _chunk(self, X: Any, y: Any = None) -> Any:
         """Return what is learned from: the rows, with their target if the model has one."""
+        return X
+
+    def _as_rows(self, X: Any, learning: bool, anew: bool = False) -> Any:
+        """Return what is given as rows: counts of words, if X holds documents; `anew`, of a model that forgets all it knows."""
         return X
 
     def _checked(self, X: Any) -> Any:
@@ -102,6 +112,9 @@ class StreamingEstimator(Telling):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
         else:
             check_names(X.columns, getattr(self, "feature_names_in_", None), type(self).__name__)
+
+    def _note_new_columns(self, X: Any) -> None:
+        """Take note of the names of columns that were learned and not known before."""
 
     def _note_schema(self, X: Any, reset: bool) -> None:
         """Take note of how the rows were made of what was read, if they came from a stream."""
@@ -167,6 +180,7 @@ class StreamingEstimator(Telling):
         return self._fit(X, sample_weight)
 
     def _fit(self, X: Any, sample_weight: Any, labels: Any = None) -> Self:
+        X = self._as_rows(X, learning=True, anew=not self.warm_start)
         batch, learner = self._take(X, sample_weight, labels, reset=True)
         if batch.X.shape[0] < self._n_labels:
             raise ValueError(
@@ -188,6 +202,7 @@ class StreamingEstimator(Telling):
         )
         self._note_columns(X, reset=resume is None or not self._grows)
         self.n_features_in_ = learner.width - self._target_columns
+        self._note_new_columns(X)
         self._set(state, learner)
         self._win(race)
         for name in RESULTS:
@@ -195,7 +210,7 @@ class StreamingEstimator(Telling):
         self._conclude(end, bool(end.converged or learner.algorithm.again) or self.max_iter == 0)
         return self
 
-    def _conclude(self, end: Climb, content: bool, stacklevel: int = 4) -> None:
+    def _conclude(self, end: Climb, content: bool, stacklevel: int | None = None) -> None:
         """Keep how passes over all rows ended, and say so if they were not enough."""
         self.converged_ = end.converged
         self.n_iter_ = len(end.trace)
@@ -206,7 +221,7 @@ class StreamingEstimator(Telling):
                 "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
                 "tol, or check for degenerate data.",
                 ConvergenceWarning,
-                stacklevel=stacklevel,
+                stacklevel=stacklevel or _outside(),
             )
 
     def _patience(self, rows: int) -> tuple[int, float]:
@@ -268,6 +283,7 @@ class StreamingEstimator(Telling):
         return self._update(X, sample_weight)
 
     def _update(self, X: Any, sample_weight: Any, labels: Any = None) -> Array:
+        X = self._as_rows(X, learning=True)
         if sample_weight is None:
             return self._learn_chunk(X, None, labels, scored=True)
         rows = self._checked(X)
@@ -291,10 +307,13 @@ class StreamingEstimator(Telling):
 
     def _learn_chunk(self, X: Any, sample_weight: Any = None, labels: Any = None, scored: bool = False) -> Array:
         first = not self._has_state()
+        X = self._as_rows(X, learning=True)
         batch, learner = self._take(X, sample_weight, labels, reset=first)
         _refuse_batch(learner)
         self._note_columns(X, reset=first)
-        return self._advance(batch, learner, scored)
+        scores = self._advance(batch, learner, scored)
+        self._note_new_columns(X)
+        return scores
 
     def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
         if self._races and not (self._has_state() and self._race.over):
@@ -347,6 +366,7 @@ class StreamingEstimator(Telling):
     def _plant(self, X: Any, sample_weight: Any, weight: float, labels: Any = None) -> Self:
         if isinstance(weight, bool) or not isinstance(weight, numbers.Real) or not 0.0 < weight <= 1.0:
             raise ValueError(f"weight must be a number greater than 0 and at most 1, got {one_line(weight)}")
+        X = self._as_rows(X, learning=True, anew=True)
         batch, learner = self._take(X, sample_weight, labels, reset=True, going_on=False)
         if len(batch) < self._n_labels:
             raise ValueError(f"the sample must have at least {self._n_labels} rows, one for each component, got {len(batch)}")
@@ -438,9 +458,10 @@ class StreamingEstimator(Telling):
 
     def _rows(self, X: Any) -> Batch:
         check_is_fitted(self)
-        rows = self._aligned(self._checked(X))
-        self._note_columns(X, reset=False)
-        return Batch(rows)
+        X = self._as_rows(X, learning=False)
+        rows = self._checked(X)
+        self._note_columns(X, reset=False)  # names say more than a width does
+        return Batch(self._aligned(rows))
 
     # The machinery
 
@@ -479,6 +500,17 @@ class StreamingEstimator(Telling):
             last[0] = value
 
         return watch
+
+
+take_streams(StreamingEstimator, StreamingEstimator)
+
+
+def _outside() -> int:
+    """The level of the stack, as warnings count it for who asks, on which this package was called."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("headwater."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _refuse_batch(learner: Learner) -> None:

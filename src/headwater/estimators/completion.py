@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from headwater.chunk import Chunk, Chunks
+from headwater.estimators.documents import DocumentReader
 from headwater.kernels.topics import completed_score
 from headwater.models.topics import Topics
 from headwater.state import Batch, SparseRows, sparse_rows
 from headwater.statistics import Array
 from headwater.validation import check_counts, numeric
+from headwater.words import documents_of
 
 SMALLEST = 1e-12  # probability of a word, so that one that a topic model excludes does not end the comparison
 
@@ -32,8 +35,8 @@ def completion_perplexity(
     ----------
     topics : estimator or array-like of shape (n_components, n_features)
         A fitted model with `components_`, of headwater, scikit-learn or others; or the topics, which are normalised.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        Documents that were not learned from: whole counts.
+    X : list of str, array-like, sparse matrix of shape (n_samples, n_features), or stream
+        Documents that were not learned from: whole counts, or texts, for a model that learned texts.
     doc_topic_prior : float or array-like of shape (n_components,), optional
         Dirichlet parameters of the proportions. By default `doc_topic_prior_` of the model, or 1 / n_components.
     random_state : int, RandomState instance or None, default=0
@@ -60,8 +63,7 @@ def completion_perplexity(
     """
     if n_threads is not None and (not isinstance(n_threads, numbers.Integral) or n_threads < 1):
         raise ValueError(f"n_threads must be None or an integer of at least 1, got {n_threads!r}")
-    checked = check_counts(X, owner="completion_perplexity")
-    rows = checked if isinstance(checked, SparseRows) else sparse_rows(checked)
+    rows = _counts_of(topics, X)
     table, prior = _topics_of(topics, doc_topic_prior, rows.width)
     if getattr(topics, "vocabulary", "") == "open":
         rows = rows.widened(table.shape[1])
@@ -85,6 +87,19 @@ def completion_perplexity(
     word_major = np.ascontiguousarray(table.T)
     score = completed_score(hidden.indptr, hidden.indices, hidden.data, 0, len(hidden), word_major, proportions)
     return float(np.exp(-score / second.sum()))
+
+
+def _counts_of(topics: Any, X: Any) -> SparseRows:
+    """Counts of the documents; a model of ours says which words it knows, and whether these are its columns."""
+    if isinstance(X, Chunks):
+        X = X.at_once()["X"]
+    if isinstance(topics, DocumentReader):
+        rows: SparseRows = topics._rows(X).X
+        return rows
+    if not isinstance(X, Chunk) and documents_of(X) is not None:
+        raise ValueError("X must hold counts of words, since topics has no vocabulary, got documents")
+    checked = check_counts(X, owner="completion_perplexity")
+    return checked if isinstance(checked, SparseRows) else sparse_rows(checked)
 
 
 def _topics_of(topics: Any, doc_topic_prior: Any, width: int) -> tuple[Array, Array]:

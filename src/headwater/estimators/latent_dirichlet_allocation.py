@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from headwater.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
 from headwater.estimators.describing import Limits, column_names, count_oddities, word_components
 from headwater.estimators.description import Description, Value
+from headwater.estimators.documents import DocumentReader
 from headwater.estimators.factors import FactorEstimator
 from headwater.estimators.health_counts import CountSigns
 from headwater.estimators.health_vitals import Vitals
@@ -30,10 +31,11 @@ from headwater.validation import check_count_items, check_count_row, check_count
 ALGORITHMS = {"auto": AutoSimulatedEM(), "online-vb": OnlineVB("auto", 0.7, 10.0)}
 
 
-class LatentDirichletAllocation(FactorEstimator):
+class LatentDirichletAllocation(DocumentReader, FactorEstimator):
     """Latent Dirichlet allocation that learns topics from a stream of documents, or from all documents at once.
 
-    A document is a row of word counts, dense or sparse. Its words come from `n_components` topics, in proportions of its own.
+    A document is a text, or a row of word counts, dense or sparse. Texts are cut into words as `headwater.stream` does, and the
+    model keeps its vocabulary. The words of a document come from `n_components` topics, in proportions of its own.
     By default topics are learned by simulated online EM: the topics of a document's words are drawn by collapsed Gibbs
     sampling, at a cost that grows much slower than the number of topics, and what is expected of them is folded into the
     topics, batch by batch. Nobody has to say how many documents there will be, and the same seed gives the same topics
@@ -50,7 +52,8 @@ class LatentDirichletAllocation(FactorEstimator):
         Dirichlet parameter of the words of a topic. Default 1 / n_components.
     vocabulary : {'fixed', 'open'}, default='fixed'
         Whether chunks may become wider: with 'open' new words get new columns on the right, and narrower chunks are read as if
-        their missing columns were zero. `learn_one` then takes words that it has not seen.
+        their missing columns were zero. `learn_one` then takes words that it has not seen. With 'fixed' the words of documents
+        are those of the first call. Words that a model does not know are left out of documents that it is asked about.
     tol : float, default=1e-3
         `fit` ends when two passes raise the score of the documents by less than this part of it. With 0 it makes all passes.
     max_iter : int, default=10
@@ -100,7 +103,7 @@ class LatentDirichletAllocation(FactorEstimator):
     n_samples_seen_ : int
         Documents learned from.
     n_features_in_, feature_names_in_
-        Columns seen.
+        Columns seen; of documents, the vocabulary.
 
     Notes
     -----
@@ -221,6 +224,8 @@ class LatentDirichletAllocation(FactorEstimator):
         return rows.without_zeros() if isinstance(rows, SparseRows) else sparse_rows(rows)
 
     def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
+        if isinstance(x, str):
+            return self._one_document(x)
         if isinstance(x, Mapping) and (names is not None or self.vocabulary == "open"):
             if width is None and not x:
                 raise ValueError("the row must have at least one word, since this model knows none, got none")
@@ -260,19 +265,17 @@ class LatentDirichletAllocation(FactorEstimator):
             if list(names)[:common] != list(known)[:common]:
                 raise ValueError("the columns of an open vocabulary must begin with those known, in their order; got others")
 
-    def _learn_chunk(self, X: Any, sample_weight: Any = None, labels: Any = None, scored: bool = False) -> Array:
-        scores = super()._learn_chunk(X, sample_weight, labels, scored)
+    def _note_new_columns(self, X: Any) -> None:
         names = getattr(X, "columns", None)
         if self._grows and names is not None and len(names) > len(getattr(self, "feature_names_in_", names)):
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        return scores
 
     def learn_one(self, x: Any) -> Self:
-        """Learn one document, given as an array or as a mapping from words to counts.
+        """Learn one document, given as a text, an array of counts or a mapping from words to counts.
 
         Parameters
         ----------
-        x : array-like of shape (n_features,) or mapping
+        x : str, array-like of shape (n_features,) or mapping
             The document; with an open vocabulary it may have words that were never seen.
 
         Returns
@@ -330,7 +333,7 @@ class LatentDirichletAllocation(FactorEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : list of str, array-like or sparse matrix of shape (n_samples, n_features)
             The documents.
         normalize : bool, default=True
             Whether each row sums to one; if not, to the number of words and the sum of the prior, as Dirichlet parameters do.
@@ -355,7 +358,7 @@ class LatentDirichletAllocation(FactorEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : list of str, array-like or sparse matrix of shape (n_samples, n_features)
             The documents.
 
         Returns
@@ -371,7 +374,7 @@ class LatentDirichletAllocation(FactorEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : list of str, array-like or sparse matrix of shape (n_samples, n_features)
             The documents.
         y : Ignored
             Not used, present for API consistency by convention.
@@ -383,25 +386,31 @@ class LatentDirichletAllocation(FactorEstimator):
         """
         return float(self.score_samples(X).sum())
 
-    def perplexity(self, X: Any) -> float:
+    def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
         """Return exp(-score / number of words): a bound, and one that only models of one kind can be compared by.
 
         To compare topics that were learned in different ways use `headwater.completion_perplexity`.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : list of str, array-like or sparse matrix of shape (n_samples, n_features)
             The documents.
+        sub_sampling : bool, default=False
+            Whether the documents are a sample of all. As in scikit-learn, except that it makes no difference: score and words
+            would be scaled by the same number, and the score has no part that belongs to the topics alone.
 
         Returns
         -------
         perplexity : float
             Lower is better.
         """
+        if not isinstance(sub_sampling, bool | np.bool_):
+            raise ValueError(f"sub_sampling must be True or False, got {one_line(sub_sampling)}")
         batch = self._rows(X)
         words = float(batch.X.copy().data.sum())
+        score = float(self._model.log_likelihood(self._seen_by(batch.X.width), batch, self.n_threads).sum())
         with np.errstate(over="ignore"):
-            return float(np.exp(-self.score(X) / words)) if words else 1.0
+            return float(np.exp(-score / words)) if words else 1.0
 
     def sample(self, n_samples: int = 1, length: Any = None) -> tuple[Array, Array]:
         """Draw documents from the model.

@@ -12,6 +12,7 @@ from headwater.algorithms import Algorithm
 from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.describing import Limits, column_names, count_oddities, word_components
 from headwater.estimators.description import Description, Value
+from headwater.estimators.documents import DocumentReader
 from headwater.estimators.given import given_probabilities, shaped
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.families.multinomial import Multinomial
@@ -22,7 +23,7 @@ from headwater.statistics import Array
 from headwater.validation import check_count_items, check_count_row, check_counts
 
 
-class MultinomialMixture(CountMixture):
+class MultinomialMixture(DocumentReader, CountMixture):
     """A mixture of multinomials that learns from streams of count rows, dense or sparse, or from all rows at once.
 
     Documents, baskets and other rows of counts (or of weights that are not negative, such as tf-idf) are clustered softly, in
@@ -193,6 +194,8 @@ class MultinomialMixture(CountMixture):
         return _thinned(check_counts(X, owner=type(self).__name__))
 
     def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
+        if isinstance(x, str):
+            return self._one_document(x)
         if isinstance(x, Mapping) and names is not None:
             return check_count_items(x, self._places(names), type(self).__name__)
         return _thinned(check_count_row(x, names, width, type(self).__name__))

@@ -23,7 +23,7 @@ from headwater.storage.states import StateReader, holds_rows, rows_held, without
 from headwater.storage.trees import Damaged, Reader, Writer
 
 MOST_UNSEEN = 10**6  # components of a model that is still in its warm-up
-PRIVATE = {"_state", "_own_learner", "_parameters", "_cache", "_race", "_rivals"}
+PRIVATE = {"_state", "_own_learner", "_parameters", "_cache", "_race", "_rivals", "_named_columns"}
 
 
 def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, answers: bool = True) -> tuple[Any, Any]:

@@ -195,7 +195,7 @@ def _pair(model: Any, reading: Reading | None) -> tuple[Markup, str] | None:
 def _course(model: Any) -> dict[str, Any] | None:
     history = getattr(model, "history_", None)
     if history is not None and len(history.points) > 1 and np.isfinite(history.scores).sum() > 1:
-        return _course_of_stream(history)
+        return {**_course_of_stream(history), "perplexity": history.late_perplexity if type(model)._measure else np.nan}
     bounds = list(getattr(model, "lower_bounds_", ()))
     if len(bounds) > 1:
 

@@ -14,6 +14,7 @@ import numpy as np
 from headwater.chunk import Chunk
 from headwater.estimators.describing import column_names, per_size, symbol_names
 from headwater.estimators.description import Value
+from headwater.history import perplexity
 from headwater.reports.numbers import number
 from headwater.statistics import Array
 
@@ -37,26 +38,31 @@ class Odd:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What a pass over rows found: their number, mean score, the oddest, and evenly spaced ones with their targets."""
+    """What a pass over rows found: their number, mean score, the oddest, and evenly spaced ones with their targets.
+
+    The perplexity is that of a word or symbol; NaN if rows have none.
+    """
 
     rows: int
     score: float
     odd: tuple[Odd, ...]
     sample: Array | None
+    perplexity: float = np.nan
 
 
 def read(model: Any, data: Any, most: int) -> Reading:
     """Score all rows, and keep the oddest of them."""
-    rows, total, scored = 0, 0.0, 0
+    rows, total, scored, words = 0, 0.0, 0, 0.0
     worst: list[tuple[float, int, Any, float, float | None]] = []
     sample, scorer = _Sample(), model._row_scorer()
     for chunk in chunks_of(model, data):
-        given = _given(model, chunk)
+        given = _given(model, model._as_rows(chunk, learning=False))
         scores = np.asarray(scorer(**given))
         sizes = model._sizes(given["X"], given.get("lengths"))
         ranked = per_size(scores, sizes)
         finite = np.isfinite(scores)
         total, scored = total + float(scores[finite].sum()), scored + int(finite.sum())
+        words += 0.0 if sizes is None else float(sizes[finite].sum())
         finite &= np.isfinite(ranked)
         given_numbers = isinstance(chunk, Chunk) and (chunk.start or chunk.places is not None)
         places = chunk.row_numbers if given_numbers else rows + np.arange(len(scores))
@@ -74,14 +80,16 @@ def read(model: Any, data: Any, most: int) -> Reading:
         Odd(-ranked, -place, model._oddities(row, MOST_TOLD), _shown(model, row), row, score, size)
         for ranked, place, row, score, size in worst
     )  # fmt: skip
-    return Reading(rows, total / scored if scored else np.nan, tuple(odd), sample.rows())
+    mean = total / scored if scored else np.nan
+    return Reading(rows, mean, tuple(odd), sample.rows(), perplexity(total, words) if words else np.nan)
 
 
 def chunks_of(model: Any, data: Any) -> Iterator[Any]:
-    """Chunks of what was given: a path, one chunk, array, matrix or frame, or any of these one after the other."""
+    """Chunks of what was given: a path, one chunk, array, matrix, frame or list of texts, or some of these after each other."""
     if isinstance(data, str | Path):
         data = import_module("headwater").stream(data, like=model, vocabulary="known")
-    if isinstance(data, Chunk) or hasattr(data, "shape") or hasattr(data, "dtypes"):
+    documents = isinstance(data, list | tuple) and data and isinstance(data[0], str)
+    if documents or isinstance(data, Chunk) or hasattr(data, "shape") or hasattr(data, "dtypes"):
         yield data
     elif isinstance(data, Iterable):
         yield from data

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from headwater.chunk import Chunk
 from headwater.streams.blocks import Block
@@ -20,34 +18,9 @@ from headwater.streams.keeping import Kept
 from headwater.streams.options import Options
 from headwater.streams.sentences import StreamError, reading
 from headwater.streams.tables import Head, chunk_rows_of, finder, wanted
+from headwater.words import Columns, Tokens, count_matrix
 
-BETWEEN = r"[^\pL\pM\pN_]+"
-MOST_WORDS = 10_000_000
-NO_WORD, UNKNOWN = -1, -2
 GUESS = 4096  # bytes of a document, where none was seen
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """How words are made of text."""
-
-    lowercase: bool = True
-    shortest: int = 1
-    stop_words: frozenset[str] = frozenset()
-
-    def kept(self, word: str) -> bool:
-        """Whether a word counts."""
-        return len(word) >= self.shortest and word not in self.stop_words
-
-    def split(self, lines: Any) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the different words in the order of their first occurrence, the word at each place, and words a line."""
-        import pyarrow.compute as pc
-
-        text = lines.fill_null("")
-        parts = pc.split_pattern_regex(pc.utf8_lower(text) if self.lowercase else text, pattern=BETWEEN)
-        encoded = parts.flatten().dictionary_encode()
-        lengths = pc.list_value_length(parts).to_numpy(zero_copy_only=False)
-        return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False), lengths.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -84,13 +57,7 @@ class Recipe:
 
     def schema(self) -> dict[str, Any]:
         """Return the recipe in words that JSON knows. An open vocabulary is what the model has learned, not part of it."""
-        found: dict[str, Any] = {
-            "kind": "text",
-            "lowercase": self.tokens.lowercase,
-            "shortest": self.tokens.shortest,
-            "stop_words": sorted(self.tokens.stop_words),
-            **self.companions.schema(),
-        }
+        found = {**self.tokens.schema(), **self.companions.schema()}
         if self.text is not None:
             found["text"] = self.text
         if self.buckets is not None:
@@ -115,40 +82,36 @@ class Recipe:
 
     def maker(self) -> Callable[[Sequence[Block], int], Chunk]:
         """Return the function that makes chunks, and knows the words of all before if the vocabulary is open."""
-        return _Counter(self, dict(zip(self.vocabulary, range(len(self.vocabulary)), strict=True)))
+        known = dict(zip(self.vocabulary, range(len(self.vocabulary)), strict=True))
+        return _Counter(self, Columns(self.tokens, known, self.open, self.buckets))
 
 
 @dataclass
 class _Counter:
     recipe: Recipe
-    known: dict[str, int]
+    columns: Columns
     names: tuple[str, ...] = ()
     schema: dict[str, Any] = field(default_factory=dict)
-    left_out: int = 0
 
     def __post_init__(self) -> None:
-        self.names, self.schema = tuple(self.known), self.recipe.schema()
+        self.names, self.schema = tuple(self.columns.known), self.recipe.schema()
+
+    @property
+    def left_out(self) -> int:
+        """Words that have no column."""
+        return self.columns.left_out
 
     def __call__(self, blocks: Sequence[Block], start: int) -> Chunk:
         found = []
         for block in blocks:
             with reading(block.name):
                 found.append(self._counted(block))
-        width = self.recipe.buckets or len(self.known)
-        if not width:
+        if not self.columns.width:
             raise StreamError(f"{blocks[0].name} has no words in its first {sum(map(len, blocks))} documents")
-        lengths = np.concatenate([part[1] for part in found])
-        counts = csr_array(
-            (
-                np.ones(int(lengths.sum())),
-                np.concatenate([part[0] for part in found]),
-                np.concatenate([[0], np.cumsum(lengths)]),
-            ),
-            shape=(len(lengths), width),
-        )
-        counts.sum_duplicates()
-        if len(self.names) < len(self.known):
-            self.names = tuple(self.known)
+        places, lengths = (np.concatenate([part[at] for part in found]) for at in (0, 1))
+        counts = count_matrix(places, lengths, self.columns.width)
+        if len(self.names) < len(self.columns.known):
+            self.names = tuple(self.columns.known)
         return Chunk(
             counts, None if self.recipe.buckets else self.names, start=start, schema=self.schema,
             kept=self.recipe.kept.values(blocks), **joined([part[2] for part in found]),
@@ -157,29 +120,11 @@ class _Counter:
     def _counted(self, block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, Any]]:
         """Return the column of each word that counts, how many there are in each document, and the companions."""
         table = hasattr(block.rows, "schema")
-        lines = words(block.rows.column(self.recipe.text)) if table else block.rows
-        found, places, lengths = self.recipe.tokens.split(lines)
-        columns = np.array([self._column(word, block.name) for word in found], dtype=np.int64)[places]
-        counts = columns >= 0
-        self.left_out += int(np.count_nonzero(columns == UNKNOWN))
-        documents = np.repeat(np.arange(len(lengths)), lengths)[counts]
-        kept = np.bincount(documents, minlength=len(lengths))
+        places, lengths = self.columns.found(words(block.rows.column(self.recipe.text)) if table else block.rows)
         if not table:
             refuse_absent(self.recipe.companions, (), block.name)
         companions = self.recipe.companions.values(block, finder(block.rows)) if table else {}
-        return columns[counts], kept, companions
-
-    def _column(self, word: str, place: str) -> int:
-        if not self.recipe.tokens.kept(word):
-            return NO_WORD
-        if self.recipe.buckets is not None:
-            return zlib.crc32(word.encode()) % self.recipe.buckets
-        column = self.known.get(word, UNKNOWN)
-        if column < 0 and self.recipe.open:
-            if len(self.known) >= MOST_WORDS:
-                raise StreamError(f"{place} has more than {MOST_WORDS} different words: hash them by vocabulary=2**20")
-            column = self.known[word] = len(self.known)
-        return column
+        return places, lengths, companions
 
 
 def plan(head: Any, options: Options, place: str) -> Recipe:

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from headwater.chunk import COMPANIONS, Chunk
+from headwater.chunk import COMPANIONS, Chunk, by_sequence
+
+__all__ = ["available_memory", "by_sequence", "gathered", "joined", "size_of", "stacked", "taken"]
 
 # Learning holds the rows, a copy or two while they are put together, and what an E-step makes of them.
 COPIES = 3
@@ -89,14 +91,3 @@ def taken(chunk: Chunk, rows: Any) -> Chunk:
         raise ValueError("rows of complete sequences cannot be taken apart")
     given = {name: np.asarray(getattr(chunk, name))[rows] for name in COMPANIONS if getattr(chunk, name) is not None}
     return replace(chunk, X=chunk.X[rows], **given)
-
-
-def by_sequence(chunk: Chunk) -> Chunk:
-    """Return rows that have keys sorted by them, as complete sequences with lengths."""
-    if chunk.key is None:
-        return chunk
-    names, first, places = np.unique(np.asarray(chunk.key), return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first))[places]  # sequences in the order in which they begin
-    order = np.argsort(rank, kind="stable")
-    lengths = np.bincount(rank, minlength=len(names))
-    return replace(chunk, X=chunk.X[order], key=None, lengths=lengths)

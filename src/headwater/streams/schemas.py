@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from headwater.schema_fields import check_field, flag, texts, whole
 from headwater.streams import documents, sequences, sparse, tables
 from headwater.streams.columns import MOST_LEVELS
 from headwater.streams.companions import ROLES, Companions, refuse_roles
 from headwater.streams.options import MISSING, Options
+from headwater.words import MOST_WORDS, Tokens
 
 MOST_COLUMNS = 1_000_000
 
@@ -21,7 +23,7 @@ def schema_of(like: Any) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise ValueError(f"like must have a schema, got {found!r:.80}")
     kind = found.get("kind")
-    _check(isinstance(kind, str) and kind in KINDS, "kind", kind)
+    check_field(isinstance(kind, str) and kind in KINDS, "kind", kind)
     words = getattr(like, "feature_names_in_", None)
     if found.get("open") and words is not None:
         # A column without a name would be taken for that of the next new word.
@@ -39,50 +41,46 @@ def recipe_like(schema: Mapping[str, Any], options: Options) -> Any:
 
 def _table(schema: Mapping[str, Any], options: Options) -> tables.Recipe:
     inputs = schema.get("inputs")
-    _check(isinstance(inputs, list | tuple) and 0 < len(inputs) <= MOST_COLUMNS, "inputs", inputs)
+    check_field(isinstance(inputs, list | tuple) and 0 < len(inputs) <= MOST_COLUMNS, "inputs", inputs)
     chosen = []
     for one in inputs or ():
-        _check(isinstance(one, Mapping) and isinstance(one.get("name"), str), "inputs", one)
-        chosen.append(tables.Input(one["name"], _texts(one, "levels", MOST_LEVELS)))
+        check_field(isinstance(one, Mapping) and isinstance(one.get("name"), str), "inputs", one)
+        chosen.append(tables.Input(one["name"], texts(one, "levels", MOST_LEVELS)))
     names = [one.name for one in chosen]
-    _check(len(set(names)) == len(names), "inputs", names)
-    named = _bool(schema, "named", True)
-    _check(named or all(name[:1] == "x" and name[1:].isdecimal() and len(name) < 12 for name in names), "inputs", names)
+    check_field(len(set(names)) == len(names), "inputs", names)
+    named = flag(schema, "named", True)
+    check_field(named or all(name[:1] == "x" and name[1:].isdecimal() and len(name) < 12 for name in names), "inputs", names)
     missing = schema.get("missing", "refuse")
-    _check(missing in MISSING, "missing", missing)
+    check_field(missing in MISSING, "missing", missing)
     missing = missing if options.missing == "refuse" else options.missing
-    return tables.Recipe(tuple(chosen), _companions(schema, options), missing, named, _bool(schema, "complex", False))
+    return tables.Recipe(tuple(chosen), _companions(schema, options), missing, named, flag(schema, "complex", False))
 
 
 def _sparse(schema: Mapping[str, Any], options: Options) -> sparse.Recipe:
-    width = _whole(schema, "width", 1, sparse.WIDEST)
-    vocabulary = _texts(schema, "vocabulary", documents.MOST_WORDS)
-    _check(vocabulary is None or len(vocabulary) == width, "vocabulary", vocabulary)
-    return sparse.Recipe(width, vocabulary, _companions(schema, options), base=_whole(schema, "base", 0, 1, 1))
+    width = whole(schema, "width", 1, sparse.WIDEST)
+    vocabulary = texts(schema, "vocabulary", MOST_WORDS)
+    check_field(vocabulary is None or len(vocabulary) == width, "vocabulary", vocabulary)
+    return sparse.Recipe(width, vocabulary, _companions(schema, options), base=whole(schema, "base", 0, 1, 1))
 
 
 def _text(schema: Mapping[str, Any], options: Options) -> documents.Recipe:
-    tokens = documents.Tokens(
-        _bool(schema, "lowercase", True),
-        _whole(schema, "shortest", 1, 10**6, 1),
-        frozenset(_texts(schema, "stop_words", documents.MOST_WORDS) or ()),
-    )
+    tokens = Tokens.of_schema(schema)
     text = schema.get("text")
-    _check(text is None or isinstance(text, str), "text", text)
+    check_field(text is None or isinstance(text, str), "text", text)
     if options.text is not None and isinstance(options.text, str):
         text = options.text
     if "buckets" in schema:
-        buckets = _whole(schema, "buckets", 2, sparse.WIDEST)
+        buckets = whole(schema, "buckets", 2, sparse.WIDEST)
         return documents.Recipe(tokens, buckets=buckets, text=text, companions=_companions(schema, options))
-    vocabulary = _texts(schema, "vocabulary", documents.MOST_WORDS)
-    grows = _bool(schema, "open", False) and options.vocabulary != "known"
-    _check(bool(vocabulary) or grows, "vocabulary", vocabulary)
+    vocabulary = texts(schema, "vocabulary", MOST_WORDS)
+    grows = flag(schema, "open", False) and options.vocabulary != "known"
+    check_field(bool(vocabulary) or grows, "vocabulary", vocabulary)
     return documents.Recipe(tokens, vocabulary or (), grows, text=text, companions=_companions(schema, options))
 
 
 def _sequences(schema: Mapping[str, Any], options: Options) -> sequences.Recipe:
-    symbols = _texts(schema, "symbols", sequences.MOST_SYMBOLS)
-    _check(bool(symbols), "symbols", symbols)
+    symbols = texts(schema, "symbols", sequences.MOST_SYMBOLS)
+    check_field(bool(symbols), "symbols", symbols)
     refuse_roles(options, "what is read like sequences")
     return sequences.Recipe(symbols or ())
 
@@ -92,9 +90,9 @@ def _companions(schema: Mapping[str, Any], options: Options) -> Companions:
     roles: dict[str, Any] = {}
     for role in ROLES:
         name = schema.get(role)
-        _check(name is None or isinstance(name, str), role, name)
+        check_field(name is None or isinstance(name, str), role, name)
         roles[role] = name
-    levels = _texts(schema, "label_levels", MOST_LEVELS)
+    levels = texts(schema, "label_levels", MOST_LEVELS)
     named = {role: getattr(options, role) for role in ROLES if getattr(options, role) is not None}
     if any(not isinstance(name, str) for name in named.values()):
         raise ValueError(f"{next(iter(named))} must be the name of a column where rows are read like others, got {named}")
@@ -102,33 +100,6 @@ def _companions(schema: Mapping[str, Any], options: Options) -> Companions:
         return Companions(**roles, label_levels=levels, relaxed=True)
     nobody = dict.fromkeys(ROLES)
     return Companions(**{**nobody, **named}, label_levels=levels if named.get("label") == roles["label"] else None)
-
-
-def _bool(schema: Mapping[str, Any], name: str, default: bool) -> bool:
-    found = schema.get(name, default)
-    _check(isinstance(found, bool), name, found)
-    return bool(found)
-
-
-def _whole(schema: Mapping[str, Any], name: str, least: int, most: int, default: int | None = None) -> int:
-    found = schema.get(name, default)
-    _check(isinstance(found, int) and not isinstance(found, bool) and least <= found <= most, name, found)
-    return int(found)
-
-
-def _texts(schema: Mapping[str, Any], name: str, most: int) -> tuple[str, ...] | None:
-    """Return a list of different texts."""
-    found = schema.get(name)
-    if found is None:
-        return None
-    fine = isinstance(found, list | tuple) and len(found) <= most and all(isinstance(one, str) for one in found)
-    _check(fine and len(set(found)) == len(found), name, found)
-    return tuple(found)
-
-
-def _check(fine: bool, name: str, value: Any) -> None:
-    if not fine:
-        raise ValueError(f"the schema that rows shall be read by is damaged: {name} is {value!r:.80}")
 
 
 KINDS: dict[str, Callable[[Mapping[str, Any], Options], Any]] = {

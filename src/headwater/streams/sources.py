@@ -7,7 +7,7 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -21,13 +21,55 @@ WILD = re.compile(r"[*?\[]")
 Piece = File | Pipe | Held
 
 
-def find_pieces(source: Any, any_suffix: bool) -> list[Piece]:
-    """Return the pieces of a source, in the order in which they are read. Folders give the files that have a known ending."""
+class Names(tuple[str, ...]):
+    """Names of files, where a list of strings might be taken for texts."""
+
+
+def find_pieces(source: Any, any_suffix: bool, lines: bool = False) -> list[Piece]:
+    """Return the pieces of a source, in the order in which they are read. Folders give the files that have a known ending.
+
+    With `lines` the format is one of lines, so that a list of strings may be the lines themselves.
+    """
     if isinstance(source, str | PurePath):
         return _named(str(source), any_suffix)
     if isinstance(source, list | tuple) and source and all(isinstance(one, str | PurePath) for one in source):
+        if not isinstance(source, Names):
+            if lines and _are_texts(source):
+                return [_held(source)]
+            if not lines and not any(map(_looks_named, source)):
+                raise FileNotFoundError(f"{str(source[0])!r:.60} is no file: if these are texts, say so by format='text'")
         return [piece for one in source for piece in _named(str(one), any_suffix)]
     return [_held(source)]
+
+
+def _are_texts(items: Sequence[str | PurePath]) -> bool:
+    """Whether strings are texts, and do not name files; refuse them if some do and others cannot."""
+    texts = [item for item in items if not _looks_named(item)]
+    if not texts:
+        return False
+    there = next((item for item in items if isinstance(item, PurePath) or _exists(item)), None)
+    if there is None:
+        return True
+    raise StreamError(
+        f"the list holds the name of a file, {str(there)!r:.60}, and what is no file, {str(texts[0])!r:.60}: pass names as "
+        f"paths (pathlib), or texts as an array or a series"
+    )
+
+
+def _looks_named(item: str | PurePath) -> bool:
+    """Whether this names a file: one that is there, an address, or what is written like a path or with a known ending."""
+    if isinstance(item, PurePath) or item == STANDARD_INPUT or ADDRESS.match(item) or _exists(item):
+        return True
+    if not item or re.search(r"\s", item):
+        return False
+    return bool(os.path.dirname(item)) or suffix_format(uncompressed(item)) is not None
+
+
+def _exists(name: str) -> bool:
+    try:
+        return os.path.exists(name) or (bool(WILD.search(name)) and bool(glob.glob(name, recursive=True)))
+    except (OSError, ValueError):  # too long for a name, or with characters that no name has
+        return False
 
 
 def _held(source: Any) -> Held:

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from headwater.chunk import Chunk
+from headwater.chunk import Chunk, Chunks
 from headwater.streams.ahead import ahead
 from headwater.streams.blocks import Block, first_rows, grouped
 from headwater.streams.choosing import keeping
 from headwater.streams.formats import ANY, IN_MEMORY, MEMORY, Format, find_format, sniffed, suffix_format
+from headwater.streams.gathering import gathered
 from headwater.streams.kinds import plan, refuse_kind
 from headwater.streams.options import Options, make_options
 from headwater.streams.pieces import Held, Meter, peeked
@@ -24,9 +25,10 @@ from headwater.streams.sentences import NoRows
 from headwater.streams.shuffling import permuted
 from headwater.streams.sources import Piece, find_pieces
 from headwater.streams.sparse import widest
+from headwater.streams.whole import complete_sequences
 
 
-class Stream:
+class Stream(Chunks):
     """Rows as chunks; made by `headwater.stream`. Each iteration is one pass, wherever the source can be read again."""
 
     def __init__(self, pieces: list[Piece], options: Options, schema: Mapping[str, Any] | None, prefetch: bool) -> None:
@@ -152,6 +154,14 @@ class Stream:
 
     def __iter__(self) -> Iterator[Chunk]:
         return self.chunks()
+
+    def whole_sequences(self) -> Iterator[Chunk]:
+        """Make one pass in which rows of one key are a complete sequence, with `lengths` in place of keys."""
+        return complete_sequences(self)
+
+    def at_once(self) -> Chunk:
+        """Return all rows as one chunk, or refuse if they do not fit in memory."""
+        return gathered(self)
 
     def chunks(self, start_row: int = 0) -> Generator[Chunk, None, None]:
         """Make one pass, or the rest of one: the very chunks that a whole pass yields from this row on.
@@ -303,7 +313,9 @@ def stream(
     source : str, path, table, matrix, or an iterable of them
         A file, a folder or a glob (in the order of their names), an address that pyarrow or fsspec knows (``s3://...``),
         ``"-"`` for standard input, or several of these; a data frame, Arrow table or reader, matrix or sparse matrix; or
-        anything that yields tables or matrices. Compressed files are told by their first bytes.
+        anything that yields tables or matrices. Compressed files are told by their first bytes. With `format="text"` or
+        `"sequences"` a list, a series or a generator may hold the texts themselves: strings of a list are names of files if
+        all of them are written like names or name what is there.
     format : str, optional
         The format, if neither the ending of the name nor the first bytes tell it.
     columns, exclude : list of str or int, optional
@@ -380,4 +392,5 @@ def stream(
     schema = None if like is None else schema_of(like)
     if schema is None and options.vocabulary == "known":
         raise ValueError("vocabulary='known' means the words of a model: name it by like=")
-    return Stream(find_pieces(source, any_suffix=format is not None), options, schema, prefetch)
+    pieces = find_pieces(source, any_suffix=format is not None, lines=format in IN_MEMORY)
+    return Stream(pieces, options, schema, prefetch)

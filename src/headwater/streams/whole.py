@@ -14,9 +14,11 @@ from headwater.streams.gathering import joined, taken
 
 def whole_sequences(model: Any, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """Yield chunks of complete sequences if the model learns from such, and chunks as they are if not."""
-    if not type(model)._takes_sequences:
-        yield from chunks
-        return
+    return complete_sequences(chunks) if type(model)._takes_sequences else iter(chunks)
+
+
+def complete_sequences(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """Yield chunks of complete sequences: rows of one key that follow one another, with their lengths in place of the key."""
     waiting: list[Chunk] = []  # parts of a sequence that may go on in the next chunk
     ended: set[Any] = set()
     for chunk in chunks:

@@ -1,0 +1,84 @@
+"""Models of counts that take documents, too: texts become counts of the words that the model knows, or gets to know."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from headwater.chunk import Chunk
+from headwater.estimators.base import StreamingEstimator
+from headwater.schema_fields import whole
+from headwater.state import SparseRows
+from headwater.words import Columns, Tokens, counted, documents_of
+
+
+class DocumentReader(StreamingEstimator):
+    """The part of a model of counts that reads documents, cut into words as `headwater.stream` does.
+
+    Its words are the columns, `feature_names_in_`, and how they are cut is in `schema_`, as if a stream had been learned. A
+    vocabulary that is not open has the words of the documents that were learned first. Words that are not known are left out,
+    unless an open vocabulary learns them.
+    """
+
+    def _as_rows(self, X: Any, learning: bool, anew: bool = False) -> Any:
+        if isinstance(X, Chunk | SparseRows):
+            return X
+        documents = documents_of(X)
+        known = self.__dict__.get("schema_") if self._has_state() and not anew else None
+        if documents is None:
+            # Nobody knows which words the columns of a bare matrix are.
+            if known is not None and known.get("kind") == "text" and "buckets" not in known and not hasattr(X, "columns"):
+                raise ValueError(
+                    f"X must hold documents, or counts whose columns have names, since this {type(self).__name__} learned the "
+                    f"words of documents, got {_called(X)} with neither"
+                )
+            return X
+        if not self._has_state() or anew:
+            return self._first_documents(documents)
+        if known is None or known.get("kind") != "text":
+            raise ValueError(f"X must hold counts, since this {type(self).__name__} learned counts, got documents")
+        if "buckets" in known:
+            columns = Columns(Tokens.of_schema(known), buckets=whole(known, "buckets", 1, 2**31))
+            return Chunk(counted(documents, columns), schema=known)
+        names = self.feature_names_in_.tolist()
+        grows = learning and self._grows
+        if grows and len(names) < self.n_features_in_:
+            unnamed = self.n_features_in_ - len(names)
+            raise ValueError(f"X must hold counts, since {unnamed} columns of this model have no name, got documents")
+        columns = Columns(Tokens.of_schema(known), {name: place for place, name in enumerate(names)}, grows)
+        return Chunk(counted(documents, columns), tuple(columns.known), schema=known)
+
+    def _first_documents(self, documents: list[str]) -> Chunk:
+        """Counts of all words of documents, for a model that knows none yet."""
+        columns = Columns(Tokens(), open=True)
+        counts = counted(documents, columns)
+        if not columns.known:
+            raise ValueError(f"X must have words, since this model knows none, got {len(documents)} documents without any")
+        vocabulary = {"open": True} if self._grows else {"vocabulary": list(columns.known)}
+        return Chunk(counts, tuple(columns.known), schema={**columns.tokens.schema(), **vocabulary})
+
+    def _one_document(self, text: str) -> Any:
+        """The counts of one document, in the width of the model."""
+        chunk = self._as_rows([text], learning=False)
+        return self._aligned(self._checked(chunk))
+
+    def learn_one(self, x: Any) -> Self:
+        """Learn one document, given as a text, an array of counts or a mapping from words to counts.
+
+        Parameters
+        ----------
+        x : str, array-like of shape (n_features,) or mapping
+            The document.
+
+        Returns
+        -------
+        self : object
+            The estimator, a document wiser.
+        """
+        if isinstance(x, str):
+            return self.partial_fit([x])
+        return super().learn_one(x)
+
+
+def _called(X: Any) -> str:
+    name = type(X).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

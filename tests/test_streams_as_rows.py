@@ -1,0 +1,165 @@
+"""Streams in place of rows: every method of every model that takes rows takes `hw.stream(...)`, too."""
+
+from inspect import signature
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from every_model import KINDS
+from scipy.sparse import csr_array
+
+import headwater as hw
+from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.streamed import ANSWER, AT_ONCE, LEARN, SUM
+from headwater.history import History
+
+ROWS = 400
+ONE_OF_A_KIND = ["gaussian", "multinomial", "markov", "regression", "topics", "spectra", "chain", "symbols", "arrival"]
+
+
+def chunk_of(kind):
+    return KINDS[kind][1](ROWS, np.random.default_rng(0))
+
+
+def stream_of(kind, chunk, rows=96):
+    """The rows of a chunk as a stream of several."""
+    if kind == "markov":
+        names = np.array(chunk.schema["symbols"])
+        lines = [" ".join(names[one]) for one in np.asarray(chunk.X).reshape(ROWS, -1)]
+        return hw.stream(lines, format="sequences", symbols=names.tolist(), chunk_rows=rows)
+    if chunk.y is not None:
+        table = pa.table({**dict(zip(chunk.columns, chunk.X.T, strict=True)), "y": chunk.y})
+        return hw.stream(table, target="y", chunk_rows=rows)
+    if chunk.columns is not None and not hasattr(chunk.X, "tocsr"):
+        return hw.stream(pa.table(dict(zip(chunk.columns, chunk.X.T, strict=True))), chunk_rows=rows)
+    return hw.stream(chunk.X, chunk_rows=rows)
+
+
+def assert_alike(one, other):
+    if isinstance(one, tuple):
+        for part, counterpart in zip(one, other, strict=True):
+            assert_alike(part, counterpart)
+    else:
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def methods_of(model):
+    """Names of the public methods that take X."""
+    found = [name for name in dir(model) if not name.startswith("_") and callable(getattr(type(model), name, None))]
+    return [name for name in found if "X" in signature(getattr(type(model), name)).parameters]
+
+
+def given_to(model, name, chunk):
+    taken = signature(getattr(model, name)).parameters
+    return {one: chunk[one] for one in chunk.keys() if one in taken}  # noqa: SIM118
+
+
+@pytest.mark.parametrize("kind", ONE_OF_A_KIND)
+def test_answers_of_a_stream_are_those_of_its_rows(kind):
+    chunk = chunk_of(kind)
+    if kind in ("multinomial", "topics"):
+        chunk = type(chunk)(csr_array(chunk.X))  # a sparse matrix has no names
+    model = KINDS[kind][0]().partial_fit(**chunk)
+    asked = [name for name in methods_of(model) if name in (*ANSWER, *SUM, *AT_ONCE) and not name.startswith(("fit", "warm"))]
+    assert "score_samples" in asked
+    for name in asked:
+        found = getattr(model, name)(stream_of(kind, chunk))
+        assert_alike(found, getattr(model, name)(**given_to(model, name, chunk)))
+
+
+@pytest.mark.parametrize("kind", ONE_OF_A_KIND)
+def test_a_stream_is_learned_as_its_chunks_are(kind):
+    chunk = chunk_of(kind)
+    one, other, scored = (KINDS[kind][0]() for _ in range(3))
+    assert one.partial_fit(stream_of(kind, chunk)) is one
+    for part in stream_of(kind, chunk):
+        other.partial_fit(**part)
+    scores = scored.update(stream_of(kind, chunk))
+    assert one.n_samples_seen_ == other.n_samples_seen_ == scored.n_samples_seen_ == ROWS
+    assert scores.shape == (ROWS,)
+    name = "score_steps" if hasattr(one, "score_steps") else "score_samples"
+    rows = given_to(one, name, next(iter(stream_of(kind, chunk))))
+    np.testing.assert_array_equal(getattr(one, name)(**rows), getattr(other, name)(**rows))
+    monitor = hw.Monitor(KINDS[kind][0]())
+    watched = monitor.learn(stream_of(kind, chunk))
+    np.testing.assert_array_equal(getattr(watched, name)(**rows), getattr(one, name)(**rows))
+    assert watched.history_.seen == ROWS
+
+
+@pytest.mark.parametrize("kind", ONE_OF_A_KIND)
+def test_a_stream_is_fitted_as_its_rows_are(kind):
+    chunk = chunk_of(kind)
+    for name in ("fit", "fit_predict", "fit_transform", "warm_start_from"):
+        one, other = KINDS[kind][0](), KINDS[kind][0]()
+        if name not in methods_of(one):
+            continue
+        found = getattr(one, name)(stream_of(kind, chunk))
+        expected = getattr(other, name)(**given_to(other, name, chunk))
+        assert one.n_samples_seen_ == other.n_samples_seen_ == ROWS
+        if found is not one:
+            assert_alike(found, expected)
+
+
+@pytest.mark.parametrize("kind", ONE_OF_A_KIND)
+def test_every_method_that_takes_rows_takes_streams(kind):
+    others = {"inverse_transform"}  # takes weights, not rows
+    assert set(methods_of(KINDS[kind][0]())) - others <= {*LEARN, *ANSWER, *SUM, *AT_ONCE}
+
+
+def test_a_stream_that_breaks_off_leaves_the_model_as_it_was(tmp_path):
+    path = tmp_path / "rows.csv"
+    lines = [f"{a:.6f},{b:.6f}" for a, b in np.random.default_rng(0).normal(size=(300, 2))]
+    path.write_text("\n".join(["a,b", *lines[:250], "1,", *lines[250:]]))
+    model = hw.GaussianMixture(2, warm_up=60, random_state=0)
+    with pytest.raises(ValueError, match=r"rows\.csv"):
+        model.partial_fit(hw.stream(path, chunk_rows=100))
+    assert not hasattr(model, "n_features_in_") and not model._has_state()
+    model.partial_fit(hw.stream(path, chunk_rows=100, missing="drop"))
+    rows = pa.table({"a": [0.0, 1.0], "b": [0.5, -1.0]}).to_pandas()
+    scores, seen = model.score_samples(rows), model.n_samples_seen_
+    monitor = hw.Monitor(model)
+    for learn in (model.partial_fit, model.update, monitor.learn):
+        with pytest.raises(ValueError, match=r"rows\.csv"):
+            learn(hw.stream(path, chunk_rows=100))
+        assert model.n_samples_seen_ == seen
+        np.testing.assert_array_equal(model.score_samples(rows), scores)
+    assert monitor.history.seen == History().seen and not hasattr(model, "history_")
+
+
+def test_what_belongs_to_the_rows_of_a_stream_is_not_lost():
+    rng = np.random.default_rng(0)
+    table = pa.table({"a": rng.normal(size=300), "b": rng.normal(size=300), "w": rng.random(300) + 0.5})
+    one = hw.GaussianMixture(2, warm_up=60, random_state=0).partial_fit(hw.stream(table, weight="w", chunk_rows=100))
+    other = hw.GaussianMixture(2, warm_up=60, random_state=0)
+    X, w = np.column_stack([table["a"], table["b"]]), table["w"].to_numpy()
+    other.partial_fit(X, sample_weight=w)
+    np.testing.assert_allclose(one.score_samples(hw.stream(table, weight="w")), other.score_samples(X), rtol=1e-9)
+    with pytest.raises(ValueError, match=r"comes with sample_weight, which GaussianHMM\.partial_fit does not take"):
+        hw.GaussianHMM(2).partial_fit(hw.stream(table, weight="w"))
+    keyed = pa.table({"a": rng.normal(size=60), "sensor": np.arange(60) % 3})
+    chain = hw.GaussianHMM(2, warm_up=30, random_state=0).partial_fit(hw.stream(keyed, key="sensor"))
+    assert len(chain.open_sequences_) == 3
+    with pytest.raises(ValueError, match=r"have keys, and GaussianHMM\.predict takes sequences one after the other"):
+        chain.predict(hw.stream(keyed, key="sensor"))
+
+
+def test_a_stream_of_other_columns_is_refused():
+    model = hw.LatentDirichletAllocation(2, warm_up=20, random_state=0).partial_fit(["a river of words", "more words"] * 20)
+    with pytest.raises(ValueError, match="the columns must be those"):
+        model.transform(hw.stream(["words of a stream"], format="text"))
+    assert model.transform(hw.stream(["words of a stream"], format="text", like=model)).shape == (1, 2)
+    assert hw.completion_perplexity(model, hw.stream(["more words of a river"] * 9, format="text", like=model)) > 1.0
+
+
+def test_warnings_of_a_fit_point_at_who_called_it():
+    rows = np.random.default_rng(0).normal(size=(200, 2))
+    model = hw.GaussianMixture(3, max_iter=1, tol=0.0, algorithm="em", random_state=0)
+    for X in (rows, hw.stream(rows)):
+        with pytest.warns(UserWarning, match="did not converge") as caught:
+            model.fit(X)
+        assert caught[0].filename == __file__
+
+
+def test_the_base_of_all_models_takes_streams():
+    for name in ("fit", "partial_fit", "update", "warm_start_from"):
+        assert hasattr(getattr(StreamingEstimator, name), "__wrapped__")
