@@ -1,5 +1,6 @@
 """n_components="auto" of mixtures: they grow by accepted splits, whatever the cut, and can be read, stored and merged."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -279,9 +280,40 @@ def test_rows_that_wait_are_merged():
     assert (merged.n_samples_seen_, merged.n_components_) == (240, 2)
 
 
-def test_others_are_matched_or_refused():
+def test_others_are_matched_or_brought_to_one_number():
     one, same_number, other = (auto(random_state=k).partial_fit(groups(700, n)) for k, n in enumerate((2, 2, 4)))
     assert hw.merge([one, same_number]).n_components_ == 2
+    merged = hw.merge([one, other])
+    assert (merged.n_samples_seen_, merged.n_components_) == (1400, 4)
+    assert "another number of components" in str(merged.merge_report_)
+    np.testing.assert_array_equal(hw.merge([other, one]).means_, merged.means_)
+    held_out = np.vstack([groups(150, 2, seed=9), groups(150, 4, seed=9)])
+    assert merged.score(held_out) > max(one.score(held_out), other.score(held_out))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_models_that_chose_other_numbers_merge_in_any_order(seed):
+    """Of three and more, in lists and in trees: no row is lost, and a list has no order."""
+    numbers = np.random.default_rng(seed).permutation([1, 2, 3, 4])
+    models = [auto(random_state=k).partial_fit(groups(200 + 20 * k, n, seed=seed + k)) for k, n in enumerate(numbers)]
+    assert len({model.n_components_ for model in models}) > 2
+    merged, rows = hw.merge(models), sum(model.n_samples_seen_ for model in models)
+    for order in itertools.permutations(range(4)):
+        again = hw.merge([models[at] for at in order])
+        assert again.n_samples_seen_ == rows
+        np.testing.assert_array_equal(again._state.statistics.first, merged._state.statistics.first)
+    tree = hw.merge([hw.merge(models[:2]), hw.merge(models[2:])])
+    chain = hw.merge([hw.merge([hw.merge(models[:2]), models[2]]), models[3]])
+    held_out = np.vstack([groups(100, n, seed=50 + seed) for n in numbers])
+    for other in (tree, chain):
+        assert other.n_samples_seen_ == rows
+        assert other.score(held_out) > merged.score(held_out) - 0.1
+    assert merged.partial_fit(groups(500, 4, seed=60)).n_samples_seen_ == rows + 500
+
+
+def test_models_without_kept_rows_must_have_one_number():
+    one, other = (auto(random_state=k, reservoir=0).partial_fit(groups(700, n)) for k, n in enumerate((2, 4)))
     with pytest.raises(ValueError, match="one n_components, got 2 and 4, which 'auto' chose"):
         hw.merge([one, other])
 

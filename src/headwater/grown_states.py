@@ -108,7 +108,10 @@ def regrown(
 
 @dataclass(frozen=True)
 class Moving:
-    """From a mixture at some parameters to another one, of another number of components, at others."""
+    """From a mixture at some parameters to another one, of another number of components, at others.
+
+    `own` is the prior that statistics were gathered under, if it is another, about another origin.
+    """
 
     model: Mixture
     after: Mixture
@@ -116,6 +119,7 @@ class Moving:
     new: Any
     prior: Any
     n_threads: int | None = None
+    own: Any = None
 
     def shares(self, batch: Batch) -> tuple[Array, Array]:
         """Responsibilities of rows, before and after."""
@@ -128,7 +132,10 @@ class Moving:
         if whole:
             return found
         before = self.model.summarize(self.old, batch, n_threads=self.n_threads).mean
-        beside = self.after.recombined(statistics - before, heirs(*self.shares(batch)))
+        rest = statistics - before
+        if self.own is not None:
+            rest = self.model.brought(self.prior, self.own, rest)
+        beside = self.after.recombined(rest, heirs(*self.shares(batch)))
         return corrected(self.after, self.prior, count, found, beside, batch.size)
 
     def base(self, base: Base, batch: Batch, rows: Any) -> Base:

@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.bases import rebased
+from headwater.grown_states import Moving
 from headwater.learner import Learner, refreshed, suited
 from headwater.loop import advance, combine, settle
 from headwater.merging import gathered_healing, refuse_numbers, told_at
+from headwater.models.mixture import Mixture
 from headwater.recovery import plain
 from headwater.reservoir import relabelled
 from headwater.state import Progress, State, fingerprint
@@ -40,6 +42,7 @@ class Match:
         Their component that went to each component of the merged model.
     divergence : ndarray of shape (n_components,)
         Symmetric divergence of the beliefs about the two, in nats, both as if they had seen as many rows as the smaller.
+        This and the next two are NaN if the models have grown to another number: then kept rows tell what was added.
     margin : ndarray of shape (n_components,)
         What any other assignment of that component would have cost more in all, in nats.
     contrast : ndarray of shape (n_components,)
@@ -112,6 +115,11 @@ class MergeReport:
         elif self.models > len(self.replayed) + 1:
             lines.append("They share one base: nothing had to be matched.")
         for match in self.matches:
+            if np.isnan(match.divergence).all():
+                lines.append(
+                    f"What {_models(match.models)} learned with another number of components was told by kept rows; the merged "
+                    f"model finds its number on those of all."
+                )
             doubtful = sorted(set(match.ambiguous) - set(match.distant))
             if match.distant:
                 lines.append(
@@ -165,7 +173,8 @@ def merge_any(
         merged.sort(key=lambda group: (-group[1].progress.rows_seen, _digest(group[1])))
         reference, state, repaired = merged[0][0][0], merged[0][1], set(merged[0][2])
         if len(merged) > 1:
-            refuse_numbers([suited(learners[reference], one).model.n_components for _, one, _ in merged])
+            if not all(one.reservoir is not None and len(one.reservoir) for _, one, _ in merged):
+                refuse_numbers([suited(learners[reference], one).model.n_components for _, one, _ in merged])
             state, matches, broken = _added(
                 suited(learners[reference], state), [(indices, state) for indices, state, _ in merged]
             )
@@ -216,6 +225,11 @@ def _added(
     reservoirs: list[Any] = [state.reservoir for state in settled]
     common = min(state.progress.n_eff for state in settled)  # as if all had seen the same number of rows
     for (indices, _), state in zip(merged[1:], settled[1:], strict=True):
+        if len(state.statistics.count) != len(statistics[0].count):
+            told, components = _renumbered(learner, state, first)
+            statistics.append(told)
+            matches.append(Match(indices, components, *np.full((3, len(components)), np.nan)))
+            continue
         brought = model.brought(prior, state.base.prior, state.statistics)
         cost = model.separation(prior, statistics[0].scaled(common), brought.scaled(common))
         components, divergence, margin = _assigned(np.nan_to_num(cost, nan=IMPOSSIBLE, posinf=IMPOSSIBLE))
@@ -258,6 +272,21 @@ def _added(
         told = [replace(state, reservoir=kept) for state, kept in zip(settled, reservoirs, strict=True)]
         return gathered_healing(learner, whole, told, shared=False), tuple(matches), repaired
     return refreshed(learner, plain(learner, whole)), tuple(matches), repaired
+
+
+def _renumbered(learner: Learner, state: State, first: State) -> tuple[Any, NDArray[np.int64]]:
+    """Return what a state that has grown to another number says of the components of the first, by the rows that it keeps.
+
+    Returns the component, too, that shares most of these rows with each component of the first. What becomes of their
+    number is found on all kept rows, when the merged model grows.
+    """
+    assert state.reservoir is not None and state.base is not None and first.base is not None
+    own, other = (cast(Mixture, suited(learner, one).model) for one in (state, first))
+    moving = Moving(own, other, state.parameters, first.parameters, first.base.prior, learner.n_threads, own=state.base.prior)
+    kept = state.reservoir.batch
+    old, new = moving.shares(kept)
+    statistics = moving.told(state.statistics, kept, learner.count(state.progress))
+    return statistics, (new.T @ old).argmax(axis=1).astype(np.int64)
 
 
 def _assigned(cost: Array) -> tuple[NDArray[np.int64], Array, Array]:
