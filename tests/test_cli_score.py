@@ -1,5 +1,8 @@
 import csv
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,11 +34,11 @@ def place(tmp_path_factory):
 def scores(place, monkeypatch, capsys):
     monkeypatch.chdir(place)
 
-    def run(*arguments, data="a.csv", model="m.hw"):
+    def run(*arguments, data="a.csv", model="m.hw", note=""):
         capsys.readouterr()
         assert main(["score", model, data, *arguments]) == 0
         out, err = capsys.readouterr()
-        assert err == ""
+        assert err == note
         return out
 
     return run
@@ -101,8 +104,49 @@ def test_only_odd_rows_with_what_names_them(scores):
 
 
 def test_kept_columns_follow_rows_that_are_left_out(scores):
-    found = read(scores("--keep", "name", "--missing", "drop", data="gaps.csv"))
+    said = "headwater: note: 1 row was left out, since it lacks a value.\n"
+    found = read(scores("--keep", "name", "--missing", "drop", data="gaps.csv", note=said))
     assert len(found["row"]) == 299 and "row, 7" not in found["name"] and found["name"][7] == "row, 8"
+
+
+@pytest.mark.parametrize("chunk_rows", ["1", "2", "64"])
+def test_a_row_that_lacks_a_value_has_a_line_without_a_score(chunk_rows, scores, place):
+    """A model that was learned without such rows has nothing to say of them, but they are there."""
+    assert (
+        main(["fit", "gaussian", "gaps.csv", "--exclude", "name", "--missing", "drop", "-k", "2", "-o", "gaps.hw", "-q"]) == 0
+    )
+    said = "headwater: note: 1 of 300 rows has no score, since it lacks a value.\n"
+    ask = {"data": "gaps.csv", "model": "gaps.hw", "note": said}
+    found = read(scores("--threshold", "-6", "--probabilities", "--rank", "--keep", "name", "--chunk-rows", chunk_rows, **ask))
+    assert found["row"] == [str(row) for row in range(300)] and found["name"] == [f"row, {row}" for row in range(300)]
+    for column in ("score", "cluster", "odd", "rank", "p0", "p1"):
+        assert [row for row, value in enumerate(found[column]) if value == ""] == [7]
+    said_of_all = json.loads(scores("-o", "s.jsonl", "--json", **ask))
+    assert said_of_all["rows"] == 300 and said_of_all["rows_without_score"] == 1 and said_of_all["rows_left_out"] == 0
+    scored = [json.loads(line)["score"] for line in (place / "s.jsonl").read_text().splitlines()]
+    assert scored[7] is None and said_of_all["mean_score"] == pytest.approx(np.mean(scored[:7] + scored[8:]))
+    odd = read(scores("--threshold", "0", "--only-odd", **ask))
+    assert len(odd["row"]) == 299 and "7" not in odd["row"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk_rows", [["--chunk-rows", "1"], []])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_events_are_answered_as_they_come(kind, chunk_rows, place, monkeypatch):
+    """One line in, one line out, before the next line is written."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(hw.__file__).parent.parent))
+    command = [sys.executable, "-m", "headwater", "score", str(place / "m.hw"), "-", "--output-format", "jsonl", *chunk_rows]
+    lines = ["0.5,1\n", "7,3.5\n", "0.5,1\n"] if kind == "csv" else ['{"a": 0.5, "b": 1}\n', '{"b": 3.5, "a": 7}\n'] * 2
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        process.stdin.write("a,b\n" if kind == "csv" else "")
+        answers = []
+        for line in lines:
+            process.stdin.write(line)
+            process.stdin.flush()
+            answers.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        assert process.stdout.read() == "" and process.wait(60) == 0
+    assert [answer["row"] for answer in answers] == list(range(len(lines))) and answers[0]["score"] == answers[2]["score"]
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "arrow"])
@@ -213,3 +257,28 @@ def test_algorithms_are_compared(place, tmp_path, capsys):
     scores = [one["score"] for one in results]
     assert scores == sorted(scores, reverse=True) and all(one["memory"] >= 0 for one in results)
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_rows_that_are_left_out_are_said_by_every_command(place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    reading = ["gaps.csv", "--exclude", "name", "--missing", "drop", "--json"]
+    assert main(["fit", "gaussian", *reading, "-k", "2", "-o", "dropped.hw"]) == 0
+    commands = [
+        ["fit", "gaussian", *reading, "-k", "2"],
+        ["fit", "gaussian", *reading, "-k", "2", "--passes", "2"],
+        ["convert", *reading, "-o", "c.csv"],
+        ["convert", *reading, "-o", "c.npy"],
+        ["report", "dropped.hw", "gaps.csv", "-o", "r.html", "--json"],
+        ["score", "m.hw", "gaps.csv", "--missing", "drop", "--json", "-o", "s.csv"],
+    ]
+    for command in commands:
+        capsys.readouterr()
+        assert main(command) == 0
+        out, err = capsys.readouterr()
+        assert json.loads(out)["rows_left_out"] == 1 and "note: 1 row was left out, since it lacks a value.\n" in err
+    assert (
+        contend(Contest("gaussian", "2", None, 0, (), ("gaps.csv",), vars(Reading(exclude="name", missing="drop"))), "em")[
+            "rows_left_out"
+        ]
+        == 1
+    )

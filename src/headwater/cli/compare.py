@@ -9,10 +9,10 @@ import typer
 
 from headwater.cli.command import command
 from headwater.cli.display import print_json, print_table
-from headwater.cli.failures import usage
+from headwater.cli.failures import tell, usage
 from headwater.cli.models import entry_of
 from headwater.cli.options import Data, Reading, Seed, Talk, listed
-from headwater.cli.progress import progress
+from headwater.cli.progress import progress, rows_left_out
 from headwater.cli.settings import make_model
 from headwater.cli.writing import atomically, check_output
 from headwater.registry import MODELS
@@ -82,8 +82,11 @@ def compare(
     if picture is not None:
         with atomically(picture) as path:
             _draw(results, path, picture.suffix[1:] or "png")
+    left_out = max(one["rows_left_out"] for one in results)
+    if left_out:
+        tell(rows_left_out(left_out))
     if talk.json:
-        print_json({"model": model, "results": results, "picture": picture})
+        print_json({"model": model, "results": results, "picture": picture, "rows_left_out": left_out})
     else:
         _show(results)
     if all(one["error"] for one in results):

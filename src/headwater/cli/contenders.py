@@ -78,7 +78,8 @@ def run_contender(contest: Contest, algorithm: str) -> dict[str, Any]:
         return dict(json.loads(out.splitlines()[-1]))
     except (ValueError, IndexError):
         said = (err.strip().splitlines() or [f"its process ended with code {process.returncode}"])[-1]
-        return {"algorithm": algorithm, "error": said, "score": None, "seconds": None, "rows": 0, "held_out": 0, "memory": None}
+        return {"algorithm": algorithm, "error": said, "score": None, "seconds": None, "rows": 0, "held_out": 0, "memory": None,
+                "rows_left_out": 0}  # fmt: skip
 
 
 class _Whole:
@@ -95,6 +96,7 @@ class Split:
     """Which rows of a stream are held out: the same ones in every pass."""
 
     def __init__(self, model: Any, source: Any, chained: bool) -> None:
+        self.source = source
         stream = _Whole(model, source)
         first = next(iter(stream), None)
         if first is None:
@@ -171,7 +173,8 @@ def contend(contest: Contest, algorithm: str) -> dict[str, Any]:
         raise ValueError("no rows were held out: there are too few")
     return {
         "algorithm": algorithm, "error": None, "score": float(found.mean()), "seconds": seconds, "rows": rows,
-        "held_out": int(found.size), "memory": memory, **_perplexity(model, float(found.sum()), answers),
+        "held_out": int(found.size), "memory": memory, "rows_left_out": split.source.rows_left_out,
+        **_perplexity(model, float(found.sum()), answers),
     }  # fmt: skip
 
 
@@ -216,7 +219,7 @@ def main() -> None:
         said = contend(contest, algorithm)
     except Exception as error:
         said = {"algorithm": algorithm, "error": sentence(error), "score": None, "seconds": None, "rows": 0, "held_out": 0,
-                "memory": None}  # fmt: skip
+                "memory": None, "rows_left_out": 0}  # fmt: skip
     print(json.dumps(said))
 
 

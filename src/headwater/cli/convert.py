@@ -14,7 +14,7 @@ from headwater.cli.display import plain, print_json
 from headwater.cli.failures import usage
 from headwater.cli.models import load
 from headwater.cli.options import Data, Output, Reading, Talk
-from headwater.cli.progress import progress, share_read
+from headwater.cli.progress import progress, share_read, tell_left_out
 from headwater.cli.tables import format_of, in_parts, named_symbols, table_writer
 from headwater.cli.writing import atomically, check_output
 from headwater.registry import word_of
@@ -82,7 +82,8 @@ def _convert_to_table(data: list[str], reading: Reading, output: Path | None, fo
             write(_columns(chunk, reading))
             rows += len(chunk)
             watch(rows, share=share_read(stream))
-    return {"rows": rows}
+    tell_left_out(stream)
+    return {"rows": rows, "rows_left_out": stream.rows_left_out}
 
 
 def _columns(chunk: Any, reading: Reading) -> dict[str, Any]:
@@ -121,7 +122,8 @@ def _convert_to_array(data: list[str], reading: Reading, output: Path, form: str
         else:
             belonging = {name: together[name] for name in together.keys() if name != "X"}  # noqa: SIM118
             np.savez_compressed(file, X=together.X, **belonging)
-    return {"rows": len(together)}
+    tell_left_out(stream)
+    return {"rows": len(together), "rows_left_out": stream.rows_left_out}
 
 
 def add_to(app: typer.Typer) -> None:

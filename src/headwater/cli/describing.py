@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from headwater.cli.display import print_table, printable
+from headwater.cli.wording import for_the_command_line
 
 # Components, and values of each, that a terminal has room for.
 COMPONENTS, VALUES = 12, 4
@@ -39,7 +40,7 @@ def print_description(model: Any) -> None:
             print(note)
     print(f"Health: {health.verdict}.")
     for line in health.lines():
-        print(printable(f"  {line}"))
+        print(printable(f"  {for_the_command_line(line)}"))
 
 
 def _values(component: Any) -> str:

@@ -15,6 +15,7 @@ from headwater.cli.failures import usage
 from headwater.cli.machines import Machines
 from headwater.cli.models import entry_of, fingerprint, load_with_commands, names_a_file
 from headwater.cli.options import Data, Output, Reading, Seed, Talk
+from headwater.cli.progress import tell_left_out
 from headwater.cli.provenance import this_command, write
 from headwater.cli.report import write_report
 from headwater.cli.settings import growing, make_model
@@ -123,6 +124,7 @@ def fit(
     effort = Effort(_passes(passes), checkpoint, checkpoint_rows, 30.0 if checkpoint_seconds is None else checkpoint_seconds)
     rows = None
     cost = None
+    left_out = 0
     if machines.cluster is not None:  # where the rows are, which this machine may not see
         from headwater.cli.spreading import learn_on_cluster, rescued
 
@@ -142,6 +144,8 @@ def fit(
             "seed": seed,
         }
         learned = learn(start, stream, effort, talk, identity)
+        left_out = stream.rows_left_out
+        tell_left_out(stream)
         if report is not None and not stream.once:
             # Rows are shown by their numbers in the data, whatever the order in which they were learned.
             rows = replace(reading, shuffle=None).stream(data, like=like, learns=True)
@@ -150,7 +154,7 @@ def fit(
         learned = learned if raw_rows else load_with_commands(output)[0]  # what is told is what was kept
     if report is not None:
         write_report(learned, rows, report, commands, data)
-    _tell(learned, output, report, cost, talk)
+    _tell(learned, output, report, cost, left_out, talk)
 
 
 def _passes(text: str | None) -> int | str | None:
@@ -161,11 +165,11 @@ def _passes(text: str | None) -> int | str | None:
     return int(text)
 
 
-def _tell(learned: Any, output: Path | None, report: Path | None, cost: Any, talk: Talk) -> None:
+def _tell(learned: Any, output: Path | None, report: Path | None, cost: Any, left_out: int, talk: Talk) -> None:
     if talk.json:
         files = {"output": None if output is None else str(output), "report": None if report is None else str(report)}
         spent = {} if cost is None else {"cluster": asdict(cost)}
-        print_json({**files, **learned.describe().to_dict(), **spent})
+        print_json({**files, "rows_left_out": left_out, **learned.describe().to_dict(), **spent})
         return
     print_description(learned)
     if cost is not None and not talk.quiet:

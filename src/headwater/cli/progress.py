@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headwater.cli.failures import tell
 from headwater.cli.options import Talk
 
 if TYPE_CHECKING:
@@ -100,6 +101,18 @@ def _bar() -> Any:
 def share_read(stream: Any) -> float | None:
     """Return how much of the bytes of a stream is read, if it is known how many there are."""
     return stream.bytes_read / stream.total_bytes if stream.total_bytes else None
+
+
+def tell_left_out(stream: Any) -> None:
+    """Say how many rows of a stream were left out, if any were."""
+    if number := stream.rows_left_out:
+        tell(rows_left_out(number))
+
+
+def rows_left_out(number: int) -> str:
+    """Return the note that so many rows were left out."""
+    one = number == 1
+    return f"note: {number:,} {'row was' if one else 'rows were'} left out, since {'it lacks' if one else 'they lack'} a value"
 
 
 def per_second(rate: float) -> str:

@@ -14,6 +14,7 @@ from headwater.cli.display import print_json
 from headwater.cli.failures import usage
 from headwater.cli.models import load_with_commands
 from headwater.cli.options import ModelFile, Reading, Talk
+from headwater.cli.progress import tell_left_out
 from headwater.cli.writing import atomically, check_output
 
 EXAMPLES = """
@@ -50,8 +51,11 @@ def report(
     learned, commands = load_with_commands(model)
     rows = reading.stream(data, like=learned) if data else None
     write_report(learned, rows, output, commands, data or (), title=title, image_shape=shape)
+    if rows is not None:
+        tell_left_out(rows)
     if talk.json:
-        print_json({"output": str(output), "bytes": output.stat().st_size})
+        left_out = 0 if rows is None else rows.rows_left_out
+        print_json({"output": str(output), "bytes": output.stat().st_size, "rows_left_out": left_out})
     else:
         print(f"Report: {output}")
 

@@ -15,11 +15,12 @@ from headwater.cli.display import print_json
 from headwater.cli.failures import tell, usage
 from headwater.cli.models import load
 from headwater.cli.options import Reading, Talk
-from headwater.cli.progress import progress, share_read
+from headwater.cli.progress import progress, share_read, tell_left_out
 from headwater.cli.reference import Reference, collected, learned
 from headwater.cli.scoring import Answers, scorer
 from headwater.cli.tables import format_of, table_writer
 from headwater.cli.writing import check_output
+from headwater.streams.gathering import taken
 from headwater.streams.whole import whole_sequences
 
 
@@ -53,30 +54,42 @@ def write_scores(
         threshold = reference.threshold(asked.rate)
         if reference.too_fine(asked.rate):
             tell(reference.too_fine(asked.rate))
-    rows, odd, total = 0, 0, 0.0
+    if reading.missing is None and not type(model)._takes_sequences:
+        stream = stream.marked()
+    rows, answered, odd, total = 0, 0, 0, 0.0
     answer = scorer(model, asked.probabilities)
     with table_writer(output, form) as write, progress(talk, "scoring", stream.total_rows) as watch:
-        for chunk in whole_sequences(model, stream):
-            answers = answer(chunk)
+        for chunk in whole_sequences(model, stream.arriving()):
+            whole = _whole(chunk)
+            answers = answer(chunk if whole is None else taken(chunk, whole))
             if asked.rank and answers.scores is None:
                 raise ValueError("rows can be ranked only with the target, whose density is the score")
-            columns = {**_place(chunk, answers, rows), **chunk.kept}
-            columns |= _said(answers, asked, reference, threshold, type(model)._measure)
-            if threshold is not None:
-                odd += int(columns["odd"].sum())
+            said = _said(answers, asked, reference, threshold, type(model)._measure)
+            is_odd = None if threshold is None else _spread(said["odd"], whole, empty=False)
+            columns = {**_place(chunk, answers, rows, whole), **chunk.kept}
+            columns |= {name: _spread(values, whole) for name, values in said.items()}
+            if is_odd is not None:
+                odd += int(is_odd.sum())
             if asked.only_odd:
-                columns = {name: _chosen(values, columns["odd"]) for name, values in columns.items()}
+                columns = {name: _chosen(values, is_odd) for name, values in columns.items()}
             write(columns)
-            rows += len(answers)
+            rows += len(answers) if whole is None else len(whole)
+            answered += len(answers)
             if answers.scores is not None:
                 total += float(answers.scores[np.isfinite(answers.scores)].sum())
             watch(chunk.start + len(chunk), share=share_read(stream))
+    if (lacking := rows - answered) > 0:
+        lack = "has no score, since it lacks a value" if lacking == 1 else "have no score, since they lack a value"
+        tell(f"note: {lacking:,} of {rows:,} rows {lack}")
+    tell_left_out(stream)
     if talk.json and output is not None:
         print_json(
             {
                 "output": str(output),
                 "rows": rows,
-                "mean_score": total / rows if rows else math.nan,
+                "rows_without_score": rows - answered,
+                "rows_left_out": stream.rows_left_out,
+                "mean_score": total / answered if answered else math.nan,
                 "threshold": threshold,
                 "odd": odd if threshold is not None else None,
                 "against": None if reference is None else reference.origin,
@@ -94,7 +107,8 @@ def _reference(model: Any, stream: Any, asked: Asked, talk: Talk, data: Sequence
         raise ValueError("the model has kept no scores of the rows that it learned: use --against data")
     if "-" in data:
         raise usage(
-            "a rate of standard input needs the scores of rows that were learned, which the model has not kept: save it"
+            "--rate and --rank of standard input need the scores of rows that were learned, which this model has not kept, or "
+            "data that can be read twice: write the input to a file first, or give --threshold"
         )
     answer = scorer(model, shares=False)
 
@@ -110,13 +124,34 @@ def _reference(model: Any, stream: Any, asked: Asked, talk: Talk, data: Sequence
     return collected(scores(), "data")
 
 
+def _whole(chunk: Chunk) -> Any:
+    """Return which rows of a marked stream lack nothing; None if all do."""
+    if chunk.schema is None or chunk.schema.get("missing") != "drop" or chunk.lengths is not None:
+        return None
+    whole = ~np.isnan(np.asarray(chunk.X)[:, 0])
+    return None if whole.all() else whole
+
+
+def _spread(values: Any, whole: Any, empty: Any = None) -> Any:
+    """Return answers for some rows as answers for all, empty ones for the others."""
+    if whole is None:
+        return values
+    import pyarrow as pa
+
+    everywhere = np.zeros(len(whole), dtype=np.asarray(values).dtype)
+    everywhere[whole] = values
+    return pa.array(everywhere, mask=~whole) if empty is None else np.where(whole, everywhere, empty)
+
+
 def _chosen(values: Any, rows: Any) -> Any:
-    return values.filter(rows) if hasattr(values, "filter") else np.asarray(values)[rows]
+    import pyarrow as pa
+
+    return values.filter(pa.array(rows)) if hasattr(values, "filter") else np.asarray(values)[rows]
 
 
-def _place(chunk: Chunk, answers: Answers, before: int) -> dict[str, Any]:
+def _place(chunk: Chunk, answers: Answers, before: int, whole: Any) -> dict[str, Any]:
     """The number of each row in its stream; where answers are for sequences, that of the sequence."""
-    if len(answers) != len(chunk):
+    if whole is None and len(answers) != len(chunk):
         return {"sequence": before + np.arange(len(answers))}
     return {"row": chunk.row_numbers}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
@@ -31,6 +31,11 @@ class Answers:
 
         return None if self.scores is None else per_size(self.scores, self.sizes)
 
+    def none(self) -> Answers:
+        """Return the answers for no rows at all."""
+        arrays: dict[str, Any] = {name: value[:0] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        return replace(self, **arrays)
+
     def __len__(self) -> int:
         return next(len(one) for one in (self.scores, self.clusters, self.predictions) if one is not None)
 
@@ -44,6 +49,8 @@ def scorer(model: Any, shares: bool = True) -> Scorer:
         return _follower(model)
 
     def answer(chunk: Chunk) -> Answers:
+        if not len(chunk):  # models want a row; what they say of it is not used
+            return answer(_one_row(chunk)).none()
         scores = None
         if chunk.y is not None or not type(model)._target_columns:
             scores = np.asarray(model.score_samples(**_given(model.score_samples, chunk)), dtype=np.float64)
@@ -61,10 +68,18 @@ def _follower(model: Any) -> Scorer:
     follower = Follower(model)
 
     def answer(chunk: Chunk) -> Answers:
+        if not len(chunk):
+            return Answers(np.empty(0), np.empty(0, np.int64), np.empty((0, len(model.startprob_))))
         scores, states = follower.follow(**_given(follower.follow, chunk))
         return Answers(scores, states.argmax(axis=1), states)
 
     return answer
+
+
+def _one_row(chunk: Chunk) -> Chunk:
+    """Return a chunk of one row that any model takes."""
+    beside: dict[str, Any] = {name: np.ones(1) for name in ("y", "sample_weight") if getattr(chunk, name) is not None}
+    return replace(chunk, X=np.ones((1, chunk.shape[1]), dtype=chunk.X.dtype), labels=None, key=None, **beside)
 
 
 def _placed(model: Any, chunk: Chunk, shares: bool) -> tuple[Any, Any]:

@@ -65,7 +65,13 @@ def table_writer(path: Path | None, format: str) -> Iterator[Write]:
         stream: BinaryIO = _standard_output() if place is None else place.open("wb")
         try:
             writer = _WRITERS[format](stream)
-            yield writer.write
+
+            def write(columns: Mapping[str, Any]) -> None:
+                writer.write(columns)
+                if place is None:  # somebody may wait for the answer
+                    stream.flush()
+
+            yield write
             writer.close()
             stream.flush()
         finally:

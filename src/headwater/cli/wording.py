@@ -19,16 +19,26 @@ OPTIONS = {
     "sample_weight": "--weight",
     "labels": "--label",
 }
-READ = ("header", "delimiter", "array", "width", "lowercase", "shortest", "stop_words", "symbols")
+READ = ("header", "delimiter", "decimal", "array", "width", "lowercase", "shortest", "stop_words", "symbols")
 
 PARAMETER = re.compile(r"^The '(\w+)' parameter of \w+ ")
 SUBJECT = re.compile(rf"^({'|'.join((*OPTIONS, *READ))})(?= (must|names|contains|cannot|forgets|mixes)\b)")
 ASSIGNED = re.compile(rf"(?<![\w\-./'\"=])({'|'.join((*OPTIONS, *READ))})=(?!=)('[^']*'|[\w*]+)?")
+# Advice that is for those who write Python, and what it is where nobody does.
+IN_PYTHON = (
+    (
+        re.compile(r"drop those rows or fill them in first, for example with sklearn\.impute\.SimpleImputer"),
+        "--missing drop leaves such rows out, --missing zero puts zeros",
+    ),
+    (re.compile(r", so prune\(\) may leave (it|them) out"), ""),
+)
 POWER = re.compile(r"(\d+)\*\*(\d+)")
 
 
 def for_the_command_line(text: str) -> str:
     """Return a sentence of the library with options in the place of arguments."""
+    for advice, instead in IN_PYTHON:
+        text = advice.sub(instead, text)
     text = PARAMETER.sub(lambda found: f"{OPTIONS.get(found[1], f'--set {found[1]}')} ", text)
     text = SUBJECT.sub(lambda found: OPTIONS.get(found[1], f"--read {found[1]}"), text)
     return ASSIGNED.sub(_option, text)

@@ -9,7 +9,7 @@ from headwater.distributed.parts import Way
 
 ROLES = ("target", "weight", "label", "key", "text")
 # Options that say how a file is written; the others have become a schema.
-WRITTEN = ("format", "header", "delimiter", "array", "missing")
+WRITTEN = ("format", "header", "delimiter", "decimal", "array", "missing")
 
 
 def way_of(kind: str, opened: Any, reading: Mapping[str, Any]) -> Way:

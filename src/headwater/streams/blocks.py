@@ -22,6 +22,7 @@ class Block:
     first: int
     numbers: NDArray[np.int64] | None = None
     before: int = 0
+    pause: bool = False  # no rows, but the news that it is a while until others come
 
     def __len__(self) -> int:
         return count_rows(self.rows)
@@ -68,11 +69,14 @@ def first_rows(blocks: Iterable[Block], rows: int | None) -> Iterator[Block]:
             return
 
 
-def grouped(blocks: Iterable[Block], size: int) -> Iterator[list[Block]]:
-    """Yield blocks in groups of exactly `size` rows, but for the last one."""
+def grouped(blocks: Iterable[Block], size: int, hurry: bool = False) -> Iterator[list[Block]]:
+    """Yield blocks in groups of exactly `size` rows, but for the last one; in a hurry, fewer where rows pause."""
     waiting: list[Block] = []
     missing = size
     for block in blocks:
+        if block.pause and hurry and waiting:
+            yield waiting
+            waiting, missing = [], size
         begin = 0
         while begin < len(block):
             part = block.part(begin, begin + missing)

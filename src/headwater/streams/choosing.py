@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,8 @@ def plan(head: Head, options: Options, place: str) -> Recipe:
     taken = {name for name in (*roles.values(), *kept) if name is not None}
     excluded = {resolved(one, head.names, place, "exclude") for one in options.exclude}
     if options.columns is None:
-        chosen = [name for name in head.names if name not in taken | excluded]
+        left_out = taken | excluded
+        chosen = [name for name in head.names if name not in left_out]
     else:
         named = (resolved(one, head.names, place, "columns") or "" for one in options.columns)
         chosen = [name for name in dict.fromkeys(named) if name not in excluded]
@@ -40,13 +42,22 @@ def keeping(recipe: Any, head: Any, options: Options, place: str) -> Any:
     if not isinstance(head, Head):
         raise StreamError(f"{place} is no table, so that keep= can name no columns of it")
     names = dict.fromkeys(str(resolved(one, head.names, place, "keep")) for one in options.keep)
-    return replace(recipe, kept=Kept(tuple((name, plain(head.types.get(name))) for name in names)))
+    # The first row alone does not tell the type of a column of text: its values are kept as they are written.
+    types = {} if options.brief and head.guessed else head.types
+    return replace(recipe, kept=Kept(tuple((name, plain(types.get(name, text_type(head)))) for name in names)))
+
+
+def text_type(head: Head) -> Any:
+    """Return the type of a column that has none: that of text in a file of text, and no type in a matrix."""
+    import pyarrow as pa
+
+    return pa.string() if head.guessed else None
 
 
 def refuse_twice(names: tuple[str, ...] | list[str], place: str) -> None:
     """Refuse names that stand for more than one column."""
     if len(set(names)) < len(names):
-        twice = sorted({name for name in names if list(names).count(name) > 1})
+        twice = sorted(name for name, times in Counter(names).items() if times > 1)
         raise StreamError(f"{place} has the {columns_called(twice)} more than once")
 
 
@@ -65,7 +76,8 @@ def _inputs(chosen: list[str], head: Head, options: Options, place: str) -> tupl
         # Where the reader meets what is no number, it can say the line.
         odd = [name for name in odd if not (of.is_category(head.types[name]) and of.mostly_numbers(head.sample(name)))]
     if options.categories == "drop":
-        return tuple(Input(name) for name in chosen if name not in odd)
+        words = set(odd)
+        return tuple(Input(name) for name in chosen if name not in words)
     nested = [name for name in odd if not of.is_category(head.types[name])]
     if odd and (options.categories == "refuse" or nested):
         wrong = odd if options.categories == "refuse" else nested

@@ -128,7 +128,8 @@ class _Records:
         return [reader.get_batch(index).num_rows for index in range(reader.num_record_batches)] if self.random else []
 
     def batches(self, columns: list[str] | None, skip: int, rows: int) -> Iterator[Any]:
-        places = None if columns is None else sorted(self.schema.names.index(name) for name in columns)
+        at = {name: place for place, name in enumerate(self.schema.names)}
+        places = None if columns is None else sorted(at[name] for name in columns)
         reader = self._open(places)
         found = (reader.get_batch(index) for index in range(reader.num_record_batches)) if self.random else reader
         yield from _after(skip, (_valid(batch) for batch in found))

@@ -119,6 +119,16 @@ def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, Any]:
     return {name: np.concatenate([part[name] for part in parts]) if len(parts) > 1 else parts[0][name] for name in names}
 
 
+def spread(values: Mapping[str, NDArray[Any]], here: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """Return what belongs to some rows for all of them: NaN, -1 or an empty text for the others."""
+    nothing = {"f": np.nan, "i": -1, "U": ""}
+    found = {}
+    for name, some in values.items():
+        found[name] = np.full(len(here), nothing[some.dtype.kind], dtype=some.dtype)
+        found[name][here] = some
+    return found
+
+
 def _numbers(column: Any, place: str) -> NDArray[Any]:
     return column if isinstance(column, np.ndarray) else of.numbers(column, place)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -10,24 +9,12 @@ from typing import Any
 import numpy as np
 
 from headwater.chunk import COMPANIONS, Chunk, by_sequence
+from headwater.streams.room import available_memory
 
 __all__ = ["available_memory", "by_sequence", "gathered", "joined", "size_of", "stacked", "taken"]
 
 # Learning holds the rows, a copy or two while they are put together, and what an E-step makes of them.
 COPIES = 3
-
-
-def available_memory() -> int | None:
-    """Return the bytes that are free, or None where nobody knows."""
-    try:
-        with open("/proc/meminfo") as file:
-            return next(1024 * int(line.split()[1]) for line in file if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError):
-        pass
-    try:
-        return int(os.sysconf("SC_AVPHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):
-        return None
 
 
 def gathered(chunks: Iterable[Chunk], limit: int | None = None, instead: str = "") -> Chunk:

@@ -6,22 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from headwater.streams.options import Options
-from headwater.streams.pieces import HEAD, Meter, peeked
+from headwater.streams.pieces import HEAD, LONGEST_LINE, Meter, first_lines
 from headwater.streams.sentences import StreamError, reading
 
 JUMPS = False
-LONGEST_LINE = 2**26
 SAMPLE = 2**23  # bytes that words and symbols are looked for in
 PREAMBLE = 64  # lines that may stand before the last comment at the head of a file of sequences
 
 
 def head(piece: Any, options: Options) -> Any:
     """Return the first lines, as an array of Arrow."""
-    found = peeked(piece, SAMPLE)
-    if len(found) >= SAMPLE and b"\n" in found:
-        found = found[: found.rfind(b"\n") + 1]
     with reading(piece.name):
-        lines = _lines(found)
+        lines = _lines(first_lines(piece, SAMPLE))
     return lines.slice(_preamble(lines) if options.format == "sequences" else 0)
 
 

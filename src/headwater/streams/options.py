@@ -36,6 +36,7 @@ class Options:
     seed: int = 0
     header: bool | None = None
     delimiter: str | None = None
+    decimal: str | None = None
     array: str | None = None
     width: int | None = None
     vocabulary: str | int | tuple[str, ...] = "first"
@@ -43,6 +44,7 @@ class Options:
     shortest: int = 1
     stop_words: tuple[str, ...] = ()
     symbols: tuple[str, ...] | None = None
+    brief: bool = False  # whether the first row has to tell how rows are read, since it is a while until the next one comes
 
     def said(self) -> dict[str, Any]:
         """Return what differs from the defaults, in words that JSON knows."""
@@ -72,6 +74,8 @@ def make_options(**given: Any) -> Options:
         given["width"] = _whole("width", given["width"], 1)
     if given["delimiter"] is not None and (not isinstance(given["delimiter"], str) or len(given["delimiter"]) != 1):
         raise ValueError(f"delimiter must be one character, got {given['delimiter']!r:.80}")
+    if given["decimal"] not in (None, ".", ","):
+        raise ValueError(f"decimal must be '.' or ',', got {given['decimal']!r:.80}")
     for name in ("format", "array"):
         if given[name] is not None and not isinstance(given[name], str):
             raise ValueError(f"{name} must be a word, got {given[name]!r:.80}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 import tempfile
 import weakref
@@ -18,6 +19,8 @@ CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "b
 BEGINNINGS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
 # A piece of a file that is looked at before it is read.
 HEAD = 2**20
+LONGEST_LINE = 2**26
+MOMENT = 0.02  # seconds without a byte after which a pipe is taken to pause
 STANDARD_INPUT = "-"
 
 
@@ -28,6 +31,7 @@ class Meter:
     done: int = 0
     handle: Any = None
     left_out: int = 0
+    rows_left_out: int = 0
 
     def read(self) -> int:
         """Return the bytes read so far."""
@@ -112,6 +116,7 @@ class Pipe:
     once: bool = True
     kept: bytearray = field(default_factory=bytearray)
     opened: list[Any] = field(default_factory=list)
+    plain: list[bool] = field(default_factory=list)  # whether bytes come uncompressed, once that is known
     spool: list[str] = field(default_factory=list)
 
     @property
@@ -124,11 +129,29 @@ class Pipe:
         import pyarrow as pa
 
         if not self.opened:
-            raw = _Replayed(bytearray(self.handle.read(4)), self.handle)
-            codec = codec_of(bytes(raw.kept))
-            whole = pa.PythonFile(raw, mode="r")
+            arriving = _Arriving(self.handle)
+            first = bytearray()
+            while may_be_compressed(bytes(first)) and (part := arriving.read(4 - len(first))):
+                first.extend(part)
+            codec = codec_of(bytes(first))
+            whole = pa.PythonFile(_Replayed(first, arriving), mode="r")
             self.opened.append(whole if codec is None else pa.CompressedInputStream(whole, codec))
+            self.plain.append(codec is None)
         return self.opened[0]
+
+    def glance(self, lines: int) -> bytes:
+        """Return the first bytes as far as they have come, so many whole lines at least, and keep them."""
+        if self.spool:
+            return self.peek()
+        while self.kept.lstrip().count(b"\n") < lines and (part := self._stream().read(HEAD)):
+            self.kept.extend(part)
+            if len(self.kept) > lines * LONGEST_LINE:
+                raise StreamError(f"{self.name} has a line of more than {LONGEST_LINE >> 20} MB")
+        return bytes(self.kept)
+
+    def pauses(self) -> bool:
+        """Whether all that has come was read, and nothing more came for a moment."""
+        return self.plain == [True] and not self.kept and not ready(self.handle, MOMENT)
 
     def peek(self, size: int = HEAD) -> bytes:
         """Return the first bytes, and keep them."""
@@ -193,6 +216,31 @@ class _File:
         self.closed = True
 
 
+class _Arriving(_File):
+    """The bytes of a pipe as they come: a read waits for the first of them, and for no more than are there."""
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+        self.take = getattr(handle, "read1", handle.read)
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0:
+            return bytes(self.handle.read())
+        parts: list[bytes] = []
+        while size > 0 and (not parts or ready(self.handle, 0.0)) and (part := self.take(size)):
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+
+def ready(handle: Any, seconds: float) -> bool:
+    """Whether a file of the system has bytes, or its end, within some seconds; no, where that cannot be asked."""
+    try:
+        return bool(select.select([handle.fileno()], [], [], seconds)[0])
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
 class _Replayed(_File):
     """Bytes that were kept, followed by those of a stream."""
 
@@ -251,6 +299,11 @@ def codec_of(beginning: bytes) -> str | None:
     return next((codec for start, codec in BEGINNINGS.items() if beginning.startswith(start)), None)
 
 
+def may_be_compressed(beginning: bytes) -> bool:
+    """Whether bytes are the beginning of one that compressed files have, and not all of it."""
+    return any(len(beginning) < len(start) and start.startswith(beginning) for start in BEGINNINGS)
+
+
 def exactly(stream: Any, size: int) -> bytes:
     """Return this many bytes, or all that there are."""
     parts: list[bytes] = []
@@ -301,5 +354,26 @@ def peeked(piece: Any, size: int = HEAD) -> bytes:
     """Return the first bytes of a piece that has some, or refuse it."""
     with reading(piece.name):
         found: bytes = piece.peek(size)
+    refuse_empty(piece, found)
+    return found
+
+
+def first_lines(piece: Any, size: int = HEAD, lines: int = 1) -> bytes:
+    """Return the first bytes of a piece, cut where a line ends: about `size` of them, or more if lines are that long."""
+    found = peeked(piece, size)
+    while len(found) >= size and found.lstrip().count(b"\n") < lines:
+        if size > lines * LONGEST_LINE:
+            raise StreamError(f"{piece.name} has a line of more than {LONGEST_LINE >> 20} MB")
+        size *= 2
+        found = peeked(piece, size)
+    return found[: found.rfind(b"\n") + 1] if len(found) >= size else found
+
+
+def glanced(piece: Any, lines: int = 1) -> bytes:
+    """Return the first bytes of a piece that has some; of a pipe only those that have come, so many lines at least."""
+    if not isinstance(piece, Pipe):
+        return peeked(piece)
+    with reading(piece.name):
+        found = piece.glance(lines)
     refuse_empty(piece, found)
     return found

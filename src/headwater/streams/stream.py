@@ -19,13 +19,16 @@ from headwater.streams.formats import ANY, IN_MEMORY, MEMORY, Format, find_forma
 from headwater.streams.gathering import gathered
 from headwater.streams.kinds import plan, refuse_kind
 from headwater.streams.options import Options, make_options
-from headwater.streams.pieces import Held, Meter, peeked
+from headwater.streams.pieces import Held, Meter, Pipe, glanced, peeked
 from headwater.streams.schemas import recipe_like, schema_of
-from headwater.streams.sentences import NoRows
+from headwater.streams.sentences import NoRows, StreamError
 from headwater.streams.shuffling import permuted
 from headwater.streams.sources import Piece, find_pieces
 from headwater.streams.sparse import widest
+from headwater.streams.tables import MARK
 from headwater.streams.whole import complete_sequences
+
+LOOK = 4096  # bytes by which a format is told
 
 
 class Stream(Chunks):
@@ -35,6 +38,7 @@ class Stream(Chunks):
         self._pieces, self._options, self._like, self._prefetch = pieces, options, schema, prefetch
         self._formats: dict[int, Format] = {}
         self._begun = False
+        self._marks = False
         self._meter = Meter()
 
     # What is known of it
@@ -42,6 +46,10 @@ class Stream(Chunks):
     @cached_property
     def _recipe(self) -> Any:
         """How chunks are made, which a look at the first rows tells."""
+        found = self._planned()
+        return replace(found, missing=MARK) if self._marks and getattr(found, "missing", None) == "drop" else found
+
+    def _planned(self) -> Any:
         if self._like is not None and not self._options.keep:
             return recipe_like(self._like, self._options)
         at, head = self._first_head()
@@ -49,7 +57,7 @@ class Stream(Chunks):
         if getattr(head, "open", False) and len(self._pieces) > 1:
             head = widest([self._format(at).read().head(piece, self._said(at)) for at, piece in enumerate(self._pieces)])
         found = plan(one, head, self._options, first.name) if self._like is None else recipe_like(self._like, self._options)
-        return keeping(found, head, self._options, first.name) if self._options.keep else found
+        return keeping(found, head, self._said(at), first.name) if self._options.keep else found
 
     def _first_head(self) -> tuple[int, Any]:
         """Look at the first piece that has rows."""
@@ -70,13 +78,14 @@ class Stream(Chunks):
             elif named is not None:
                 found = find_format(named)
             else:
-                found = suffix_format(piece.bare) or sniffed(piece.name, peeked(piece, 4096))
+                found = suffix_format(piece.bare) or _recognized(piece)
             self._formats[index] = found
         return self._formats[index]
 
     def _said(self, index: int) -> Options:
-        """Return the options with the format of a piece."""
-        return replace(self._options, format=self._format(index).name)
+        """Return the options with the format of a piece. Rows of a pipe that are read like others do not wait for more."""
+        brief = self._like is not None and isinstance(self._pieces[index], Pipe)
+        return replace(self._options, format=self._format(index).name, brief=brief)
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -126,6 +135,11 @@ class Stream(Chunks):
         return self._meter.left_out
 
     @property
+    def rows_left_out(self) -> int:
+        """Rows that were left out so far in the pass that began last, since they lack a value (`missing="drop"`)."""
+        return self._meter.rows_left_out
+
+    @property
     def once(self) -> bool:
         """Whether there is only one pass: of standard input and of generators."""
         return any(piece.once for piece in self._pieces)
@@ -163,6 +177,16 @@ class Stream(Chunks):
         """Return all rows as one chunk, or refuse if they do not fit in memory."""
         return gathered(self)
 
+    def marked(self) -> Stream:
+        """Return a stream of all rows: those that `missing="drop"` would leave out are there, and NaN in every column."""
+        found = Stream(self._pieces, self._options, self._like, self._prefetch)
+        found._marks = True
+        return found
+
+    def arriving(self) -> Generator[Chunk, None, None]:
+        """Make one pass over chunks that are shorter where a pipe pauses: what has come is not held back until more comes."""
+        return self._pass(0, hurry=not self._options.shuffle)
+
     def chunks(self, start_row: int = 0) -> Generator[Chunk, None, None]:
         """Make one pass, or the rest of one: the very chunks that a whole pass yields from this row on.
 
@@ -175,12 +199,15 @@ class Stream(Chunks):
             raise ValueError(
                 f"start_row must be where a chunk begins, a multiple of chunk_rows = {self.chunk_rows}, got {start_row}"
             )
+        return self._pass(start_row)
+
+    def _pass(self, start_row: int, hurry: bool = False) -> Generator[Chunk, None, None]:
         if self.once and self._begun:
             raise ValueError(f"{self._pieces[0].name} can be read only once, and has been: keep what it gave, or read a file")
         self._recipe  # noqa: B018, what is wrong with the first rows is said at once
         self._begun = True
         self._meter = meter = Meter()
-        made = self._some(self._made(start_row, meter), start_row)
+        made = self._some(self._made(start_row, meter, hurry=hurry), start_row)
         return ahead(made) if self._prefetch else made
 
     def stretch(self, start: int, rows: int) -> Generator[Chunk, None, None]:
@@ -209,12 +236,12 @@ class Stream(Chunks):
         if empty:
             raise NoRows(f"{self._pieces[0].name} has no rows that could be used")
 
-    def _made(self, start: int, meter: Meter, rows: int | None = None) -> Generator[Chunk, None, None]:
+    def _made(self, start: int, meter: Meter, rows: int | None = None, hurry: bool = False) -> Generator[Chunk, None, None]:
         recipe, size = self._recipe, self.chunk_rows
         make = recipe.maker()
         if not self._options.shuffle:
             begin, dropped = 0 if recipe.remembers else start, False
-            for group in grouped(first_rows(self._blocks(begin, meter), rows), size):
+            for group in grouped(first_rows(self._blocks(begin, meter), rows), size, hurry):
                 chunk = make(group, begin)
                 dropped = dropped or any(block.numbers is not None for block in group)
                 if dropped:
@@ -252,10 +279,10 @@ class Stream(Chunks):
                 continue
             here = skip if size is not None else 0
             read = [here]
-            found = self._numbered(reader.blocks(piece, options, recipe, here, meter), piece, before, read)
+            found = self._numbered(reader.blocks(piece, options, recipe, here, meter), piece, before, read, meter)
             skip -= here
             for block in found:
-                if skip >= len(block):
+                if skip and skip >= len(block):
                     skip -= len(block)
                     continue
                 yield block.part(skip, len(block)) if skip else block
@@ -263,12 +290,32 @@ class Stream(Chunks):
             before += read[0]
             meter.finish(piece.size)
 
-    def _numbered(self, found: Iterator[Any], piece: Piece, before: int, read: list[int]) -> Iterator[Block]:
+    def _numbered(self, found: Iterator[Any], piece: Piece, before: int, read: list[int], meter: Meter) -> Iterator[Block]:
         """Number rows as the file does, before any are left out; `read` counts them."""
         for rows in found:
             block = Block(rows, piece.name, read[0], before=before)
             read[0] += len(block)
-            yield self._recipe.filtered(block)
+            whole = self._recipe.filtered(block)
+            meter.rows_left_out += len(block) - len(whole)
+            yield whole
+            if isinstance(piece, Pipe) and piece.pauses():
+                yield Block([], piece.name, read[0], before=before, pause=True)
+
+
+def _recognized(piece: Piece) -> Format:
+    """Return the format that the first bytes of a piece look like; those of a pipe are asked line by line."""
+    if not isinstance(piece, Pipe):
+        return sniffed(piece.name, peeked(piece, LOOK))
+    lines = 1
+    while True:
+        found = glanced(piece, lines)
+        first = found.lstrip().split(b"\n", lines)
+        try:
+            return sniffed(piece.name, b"\n".join(first[:lines])[:LOOK] + b"\n")
+        except StreamError:
+            if len(first) <= lines or len(found) >= LOOK:
+                raise
+        lines += 1
 
 
 def _digest(value: Any) -> Any:
@@ -296,6 +343,7 @@ def stream(
     like: Any = None,
     header: bool | None = None,
     delimiter: str | None = None,
+    decimal: str | None = None,
     array: str | None = None,
     width: int | None = None,
     text: str | int | None = None,
@@ -344,6 +392,8 @@ def stream(
         Whether the first row of a CSV file holds names; found out by default: names are no numbers.
     delimiter : str, optional
         What stands between the values of a CSV file; found out by default.
+    decimal : {".", ","}, optional
+        The decimal point of a CSV file; found out by default, but for values such as 1,500, of which nobody can tell.
     array : str, optional
         Name of the array in an .npz file that holds several.
     width : int, optional
@@ -384,8 +434,8 @@ def stream(
     options = make_options(
         format=format, columns=columns, exclude=exclude, keep=keep, target=target, weight=weight, label=label, key=key,
         text=text, categories=categories, missing=missing, chunk_rows=chunk_rows, shuffle=shuffle, seed=seed, header=header,
-        delimiter=delimiter, array=array, width=width, vocabulary=vocabulary, lowercase=lowercase, shortest=shortest,
-        stop_words=stop_words, symbols=symbols,
+        delimiter=delimiter, decimal=decimal, array=array, width=width, vocabulary=vocabulary, lowercase=lowercase,
+        shortest=shortest, stop_words=stop_words, symbols=symbols,
     )  # fmt: skip
     if format is not None:
         find_format(format)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from headwater.streams.lines import SAMPLE, whole_lines
 from headwater.streams.options import Options
-from headwater.streams.pieces import Meter, peeked
+from headwater.streams.pieces import Meter, first_lines, peeked
 from headwater.streams.sentences import StreamError, reading
 from headwater.streams.sparse import SparseHead, SparseRows, check_width, row_bytes
 
@@ -21,12 +21,12 @@ JUMPS = False
 
 def head(piece: Any, options: Options) -> SparseHead:
     """Find the number of columns: in the whole file, if it can be read again and nobody has said it."""
-    found = peeked(piece, SAMPLE)
-    sample = _parsed(found if len(found) < SAMPLE else found[: found.rfind(b"\n") + 1], piece.name)
+    found = first_lines(piece, SAMPLE)
+    sample = _parsed(found, piece.name)
     if not sample.num_rows:
         raise StreamError(f"{piece.name} has no rows")
     first, last = _ends(sample)
-    if options.width is None and not piece.once and len(found) == SAMPLE:
+    if options.width is None and not piece.once and len(peeked(piece, len(found) + 1)) > len(found):
         with reading(piece.name), piece.open() as stream:
             ends = [_ends(_parsed(part, piece.name)) for part in whole_lines(stream, piece.name)]
         first, last = min(first for first, _ in ends), max(last for _, last in ends)

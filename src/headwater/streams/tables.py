@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from headwater.chunk import Chunk
 from headwater.streams import columns as of
 from headwater.streams.blocks import Block
-from headwater.streams.companions import Companions, joined
+from headwater.streams.companions import Companions, joined, spread
 from headwater.streams.keeping import Kept
 from headwater.streams.sentences import StreamError, columns_called, listed, reading
 
 CHUNK_BYTES = 2**22
+MARK = "mark"  # what becomes of rows that lack a value where all rows are to be there: NaN in every column
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,8 @@ class Recipe:
         inputs = [
             {"name": one.name} if one.levels is None else {"name": one.name, "levels": list(one.levels)} for one in self.inputs
         ]
-        found = {"kind": "table", "inputs": inputs, "missing": self.missing, "named": self.named, **self.companions.schema()}
+        missing = "drop" if self.missing == MARK else self.missing
+        found = {"kind": "table", "inputs": inputs, "missing": missing, "named": self.named, **self.companions.schema()}
         return {**found, "complex": True} if self.complex else found
 
     def wanted(self, names: Sequence[str], place: str) -> list[str]:
@@ -97,21 +99,25 @@ class Recipe:
 
     def filtered(self, block: Block) -> Block:
         """Leave out the rows that lack something, if that is the policy."""
-        if self.missing != "drop":
-            return block
+        whole = self._whole(block) if self.missing == "drop" else None
+        return block if whole is None else _chosen(block, whole)
+
+    def _whole(self, block: Block) -> NDArray[np.bool_] | None:
+        """Return which rows lack nothing; None if all do."""
         rows = block.rows
         if isinstance(rows, np.ndarray):
             places = [place for name in self._needed() if (place := int(name[1:])) < rows.shape[1]]
             whole = np.asarray(~np.isnan(rows[:, places]).any(axis=1))
-            return block if whole.all() else block.without(rows[whole], whole)
+            return None if whole.all() else whole
         import pyarrow.compute as pc
 
-        here = None
+        here, find = None, finder(rows)
         for name in self._needed():
-            found = of.has_values(rows.column(name)) if name in rows.schema.names else None
+            column = find(name)
+            found = None if column is None else of.has_values(column)
             if found is not None:
                 here = found if here is None else pc.and_(here, found)
-        return block if here is None else block.without(rows.filter(here), here.to_numpy(zero_copy_only=False))
+        return None if here is None else np.asarray(here.to_numpy(zero_copy_only=False))
 
     def _needed(self) -> list[str]:
         """Return the columns that a row must have a value in; it may do without a label."""
@@ -129,8 +135,14 @@ class Recipe:
                 begin, end = end, end + len(block)
                 with reading(block.name):
                     self._fill(block, X[begin:end])
+                    whole = self._whole(block) if self.missing == MARK else None
                     self._check(X[begin:end], block)
-                    parts.append(self.companions.values(block, finder(block.rows)))
+                    if whole is None:
+                        parts.append(self.companions.values(block, finder(block.rows)))
+                        continue
+                    X[begin:end][~whole] = np.nan
+                    some = _chosen(block, whole)
+                    parts.append(spread(self.companions.values(some, finder(some.rows)), whole))
             return Chunk(
                 X, names if self.named else None, start=start, schema=schema, kept=self.kept.values(blocks), **joined(parts)
             )
@@ -171,12 +183,20 @@ class Recipe:
             out[gone] = 0.0
         elif self.missing == "blank":
             out[gone.any(axis=1)] = np.nan
-        elif self.missing != "keep" and gone.any():
+        elif self.missing not in ("keep", MARK) and gone.any():
             row, column = np.argwhere(gone)[0]
             raise StreamError(
                 f"{block.name} has no value in column {self.names[column]!r}, row {block.number(row)}: missing='drop' leaves "
                 f"such rows out, 'zero' puts zeros, 'keep' and 'blank' pass NaN on to models that know it"
             )
+
+
+def _chosen(block: Block, here: NDArray[np.bool_]) -> Block:
+    """Return some rows of a block."""
+    import pyarrow as pa
+
+    rows = block.rows[here] if isinstance(block.rows, np.ndarray) else block.rows.filter(pa.array(here))
+    return block.without(rows, here)
 
 
 def finder(rows: Any) -> Callable[[str], Any]:
