@@ -561,3 +561,9 @@ def test_perplexity_takes_sub_sampling_as_scikit_learn_does():
     assert model.perplexity(X, sub_sampling=True) == model.perplexity(X, True) == model.perplexity(X)
     with pytest.raises(ValueError, match="sub_sampling must be True or False, got 'no'"):
         model.perplexity(X, sub_sampling="no")
+
+
+def test_fit_transform_normalizes_if_asked_to_as_scikit_learn_does():
+    whole = lda().fit_transform(X, normalize=False)
+    np.testing.assert_allclose(whole.sum(axis=1), X.sum(axis=1) + 1.0)
+    np.testing.assert_allclose(whole / whole.sum(axis=1, keepdims=True), lda().fit_transform(X))

@@ -353,6 +353,27 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         lengths = np.diff(ends[batch.X.indptr - batch.X.indptr[0]])
         return proportions * (lengths + parameters.proportions.sum())[:, None]
 
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None, *, normalize: bool = True) -> Any:
+        """Learn from the documents and return the proportions of the topics in each.
+
+        Parameters
+        ----------
+        X : list of str, array-like or sparse matrix of shape (n_samples, n_features)
+            The documents.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each document counts.
+        normalize : bool, default=True
+            Whether each row sums to one, as in `transform`.
+
+        Returns
+        -------
+        proportions : ndarray of shape (n_samples, n_components)
+            What `transform` returns.
+        """
+        return self.fit(X, y, sample_weight).transform(X, normalize=normalize)
+
     def score_samples(self, X: Any) -> Array:
         """Return a lower bound of the log-probability of each document (mean-field, at the topics as they are).
 
