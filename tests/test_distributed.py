@@ -160,6 +160,34 @@ def test_what_was_set_beforehand_reaches_the_workers(clusters, word):
 
 
 @pytest.mark.filterwarnings("ignore:Best performing initialization did not converge")
+@pytest.mark.parametrize(
+    "word",
+    ["em", pytest.param("vb", marks=pytest.mark.slow), "auto", hw.OnlineEM(batch_size=40)],
+    ids=["em", "vb", "auto", "online-em"],
+)
+@pytest.mark.parametrize("kind", ["chain", pytest.param("symbols", marks=pytest.mark.slow)])
+def test_what_is_impossible_beforehand_is_so_for_all_workers(clusters, kind, word):
+    start, steps = np.array([1.0, 0.0]), np.array([[0.9, 0.1], [0.0, 1.0]])
+    exact = word in ("em", "vb")
+
+    def make():
+        model = model_of(kind, word, init_params="mc" if kind == "chain" else "e", **({"max_iter": 2} if exact else {}))
+        model.startprob_, model.transmat_ = start, steps
+        return model
+
+    def check(found, wanted):
+        assert (found.startprob_[start == 0.0] == 0.0).all()
+        assert (found.transmat_[steps == 0.0] == 0.0).all()
+        if exact:
+            assert_equal_to_rounding(found, wanted.fit(**at_hand(kind)))
+
+    data, _ = on_cluster(kind)
+    found, wanted = make(), make()
+    check(fit(clusters, found, data), wanted)
+    check(fit(clusters, found.set_params(init_params=""), data), wanted.set_params(init_params=""))  # which goes on
+
+
+@pytest.mark.filterwarnings("ignore:Best performing initialization did not converge")
 def test_the_best_of_several_starts_is_that_of_fit(clusters):
     data, _ = on_cluster("gaussian")
     given = {"n_components": 3, "n_init": 3, "init_params": "random", "max_iter": 2}

@@ -90,7 +90,8 @@ def sample_places(learner: Learner, n: int, labels: Any, begins: Any, key: int) 
     rows = min(n, learner.warm_up_rows)
     if learner.model.chained:
         rows = int(np.clip(n // CHAINED, rows, CHAINED * rows))
-        return (np.arange(n), None) if rows == n else _stretches(n, begins, rows, key)
+        longest = n if learner.settings.whole else max(rows // STRETCHES, 1)
+        return (np.arange(n), None) if rows == n else _stretches(n, begins, rows, longest, key)
     if rows == n:
         return np.arange(n), None
     rng = np.random.default_rng(np.random.SeedSequence((key, n)))
@@ -120,7 +121,7 @@ def _first(learner: Learner, batch: Batch, key: int) -> Start:
     start = _sampled(learner, batch, key, polish)
     if n <= learner.warm_up_rows:
         return start
-    if not (finish and polish):
+    if not (finish and polish) or learner.settings.hold is not None:  # passes begin at what is given, not where a stream leads
         return Start(
             start.prior, start.parameters, learner.model.summarize(start.parameters, batch, n_threads=learner.n_threads)
         )
@@ -132,11 +133,11 @@ def _first(learner: Learner, batch: Batch, key: int) -> Start:
     return resumed(learner, contested(learner, settle(learner, state)))
 
 
-def _stretches(n: int, begins: Any, rows: int, key: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _stretches(n: int, begins: Any, rows: int, longest: int, key: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Some sequences, of long ones some stretches, to make up so many rows: what comes first may be unlike the rest."""
     at = np.arange(n)
     within = at - np.repeat(begins, np.diff(np.append(begins, n)))
-    cuts = np.flatnonzero(within % max(rows // STRETCHES, 1) == 0)
+    cuts = np.flatnonzero(within % longest == 0)
     lengths = np.diff(np.append(cuts, n))
     order = np.random.default_rng(np.random.SeedSequence((key, n))).permutation(len(cuts))
     chosen = np.sort(order[: int(np.searchsorted(np.cumsum(lengths[order]), rows)) + 1])

@@ -73,6 +73,7 @@ class Run:
         if "reservoir" in own._parameter_names():
             own.reservoir = 0  # parts are plain streams: each would heal by its own rows, and to another reference
         if not self.goes_on:
+            own._keep_start()
             for name in set(vars(own)) - {*own._parameter_names(), *GIVEN}:
                 del own.__dict__[name]
         own.random_state = self.key

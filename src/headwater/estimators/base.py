@@ -38,7 +38,7 @@ from headwater.validation import (
 )
 
 # What a fit leaves behind, until something else is learned; and what goes when all is learned anew.
-FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_")
+FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "_end")
 RESULTS = (*FIT_RESULTS, "merge_report_", "history_", "distributed_report_", "_open")
 
 
@@ -130,6 +130,9 @@ class StreamingEstimator(Telling):
 
     def _check_merge(self, other: Any) -> None:
         """Refuse to be merged with another model of this class, where more than parameters must agree."""
+
+    def _keep_start(self) -> None:
+        """Keep beside the parameters what learning anew begins with, where that is something that was learned."""
 
     def _check_stored(self, X: Any, width: int) -> None:
         """Refuse rows of a model file that this model could not have been given."""

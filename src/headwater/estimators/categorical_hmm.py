@@ -50,7 +50,9 @@ class CategoricalHMM(HiddenMarkovEstimator):
         Whether passes are printed.
     params, init_params : str, default='ste'
         Letters of what is learned, and of what is found at the start: startprob, transmat and emissionprob. What `init_params`
-        leaves out has to be set before; what `params` leaves out stays as it was set, or as the start finds it.
+        leaves out starts as it was set, and a second `fit` goes on with it; if it was never set, it is found, too. A first
+        state or a passage that is set to 0 stays impossible. What `params` leaves out stays as it was set, or as the start
+        finds it.
     algorithm : str or Algorithm, default='auto'
         'auto' streams by online EM in blocks, and `fit` then goes on by passes of EM; 'em' (Baum-Welch), 'online-em' (Cappé's
         recursion, step by step), 'soem', 'boem', 'online-vb', 'vb'; or an object such as ``OnlineEM(batch_size=1000)``.
@@ -62,6 +64,8 @@ class CategoricalHMM(HiddenMarkovEstimator):
         Rows that a block looks ahead to.
     n_threads : int, optional
         Threads; all cores by default. The answer is the same.
+    implementation : {'log', 'scaling'}, default='log'
+        Taken for the sake of hmmlearn, where it chooses between two ways to compute the same; here there is one.
 
     Attributes
     ----------
@@ -71,8 +75,8 @@ class CategoricalHMM(HiddenMarkovEstimator):
         How the numbers that 'auto' tries compare; None if n_components is a number.
     startprob_, transmat_, emissionprob_ : ndarray
         What was learned. They may be set before learning.
-    n_features_in_, n_samples_seen_ : int
-        Symbols, and rows learned from.
+    n_features_in_, n_features, n_samples_seen_ : int
+        Symbols (twice, as scikit-learn and hmmlearn call them), and rows learned from.
     monitor_ : Monitor
         How the last `fit` went.
 
@@ -119,6 +123,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         warm_up: int | str = "auto",
         lag: int = 50,
         n_threads: int | None = None,
+        implementation: str = "log",
     ) -> None:
         self.n_components = n_components
         self.startprob_prior = startprob_prior
@@ -137,6 +142,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         self.warm_up = warm_up
         self.lag = lag
         self.n_threads = n_threads
+        self.implementation = implementation
 
     def _family(self, width: int) -> Categorical:
         self._check_concentration("emissionprob_prior", (self.n_components, width))
@@ -145,12 +151,39 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     def _n_symbols(self, anew: bool) -> int | None:
         """Number of symbols, if it is known by now; `anew`, of a model that forgets what it learned."""
-        if self._has_state() and not anew:
-            return self.n_features_in_
         given = self.__dict__.get("_given", {}).get("emissionprob_")
-        if given is not None and (anew is False or "e" not in self.init_params):
+        begins_with_given = not anew or ("e" not in self.init_params and not self._auto)
+        if self._has_state() and begins_with_given:
+            return self.n_features_in_
+        if given is not None and begins_with_given:
             return int(given.shape[1])
-        return None if self.n_features is None else int(self.n_features)
+        number = self._parameter("n_features")
+        return None if number is None else int(number)
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of symbols: as it was asked for, as the learned or given probabilities have it, or None if nobody knows."""
+        number: int | None = self._parameter("n_features")
+        return self._n_symbols(False) if number is None else number
+
+    @n_features.setter
+    def n_features(self, value: int | None) -> None:
+        self.__dict__["n_features"] = value
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters as they were given, whatever was learned.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether parameters of parameters are returned, too.
+
+        Returns
+        -------
+        params : dict
+            Values by name.
+        """
+        return {**super().get_params(deep), "n_features": self._parameter("n_features")}
 
     def _checked(self, X: Any, anew: bool = False) -> Array:
         return check_symbols(X, self._n_symbols(anew), type(self).__name__)
@@ -202,21 +235,25 @@ class CategoricalHMM(HiddenMarkovEstimator):
     def emissionprob_(self, value: Any) -> None:
         self._give("emissionprob_", check_probabilities(value, (self._number, -1), "emissionprob_"))
 
-    def next_distribution(self, key: Any = None) -> Array:
+    def next_distribution(self, key: Any = None, X: Any = None) -> Array:
         """Return the probability of each symbol at the next row of a sequence.
 
         Parameters
         ----------
         key : str or int, optional
-            The sequence; if it is not open, the next row is its first.
+            The open sequence; if there is none with this key, the next row is its first. By default the one without a name, and
+            after a `fit` the last one that was learned.
+        X : array-like of shape (n_samples, n_features), optional
+            The rows so far of another sequence, from its first on; nothing is learned from them.
 
         Returns
         -------
         probabilities : ndarray of shape (n_symbols,)
             Probabilities, which sum to one.
         """
-        probabilities = self._categorical.probabilities(self._position()[0].emissions)
-        return self.next_state_proba(key) @ (probabilities / probabilities.sum(axis=1, keepdims=True))
+        parameters, states = self._next_states(key, X)
+        probabilities = self._categorical.probabilities(parameters.emissions)
+        return states @ (probabilities / probabilities.sum(axis=1, keepdims=True))
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
@@ -252,6 +289,9 @@ class CategoricalHMM(HiddenMarkovEstimator):
         if "e" not in letters or "emissionprob_" not in given:
             return {}
         return {"probabilities": check_numbers(given["emissionprob_"], (self.n_components, width), "emissionprob_")}
+
+    def _learned_values(self, names: list[str]) -> dict[str, Array]:
+        return {name: getattr(self, name) for name in names}
 
     def _given_emissions(self) -> Any:
         width = self._given_width()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.chains import one_of
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
 from headwater.state import Batch
@@ -18,6 +19,9 @@ from headwater.statistics import Array
 
 class ChainAnswers(StreamingEstimator):
     """The questions that only read: sequences in, answers out."""
+
+    # Where metadata is routed, a pipeline passes sample_weight=None to every `score`, and refuses one that never heard of it.
+    __metadata_request__score: ClassVar[dict[str, None]] = {"sample_weight": None}
 
     # What the learning half says
 
@@ -43,13 +47,15 @@ class ChainAnswers(StreamingEstimator):
 
     # Answers
 
-    def score(self, X: Any, lengths: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
         """Return the log-likelihood of all rows together.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows.
+        y : array-like of shape (n_sequences,), optional
+            The place of `lengths` among arguments without a name, ``score(X, lengths)``; pipelines pass None here.
         lengths : array-like of shape (n_sequences,), optional
             Length of each sequence; by default all rows are one.
 
@@ -58,7 +64,7 @@ class ChainAnswers(StreamingEstimator):
         log_prob : float
             Log-likelihood, the sum over the sequences.
         """
-        return float(self.score_steps(X, lengths).sum())
+        return float(self.score_steps(X, one_of(y, lengths)).sum())
 
     def score_steps(self, X: Any, lengths: Any = None) -> Array:
         """Return the log-density of each row given the rows before it in its sequence.

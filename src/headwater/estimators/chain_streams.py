@@ -13,7 +13,7 @@ import numpy as np
 from headwater.bases import closed
 from headwater.chunk import refuse_lost
 from headwater.estimators.chain_answers import ChainAnswers
-from headwater.estimators.chains import Chunk, check_key, check_keys, check_lengths
+from headwater.estimators.chains import Chunk, check_key, check_keys, check_lengths, one_of
 from headwater.estimators.racing import each_state
 from headwater.learner import Learner
 from headwater.loop import milestone_parameters, report
@@ -32,6 +32,7 @@ class ChainStreams(ChainAnswers):
     _scored_share = 0.25  # rows have to be filtered once more
 
     _open: dict[Any, int]
+    _end: Array  # states at the last row of a fit
 
     # What a subclass says
 
@@ -51,15 +52,33 @@ class ChainStreams(ChainAnswers):
     def _given_width(self) -> int:
         """Number of columns of what was set by hand."""
 
+    @abstractmethod
+    def _start_values(self) -> dict[str, Array]:
+        """What learning anew begins with: what was set by hand, or learned."""
+
+    @abstractmethod
+    def _give_all(self, values: dict[str, Array]) -> None:
+        """Let these be what is set by hand, and nothing else."""
+
+    @abstractmethod
+    def _anew(self) -> Self:
+        """A model that has learned nothing, which begins where this one would if it learned anew."""
+
+    @abstractmethod
+    def _tell_overwritten(self) -> None:
+        """Warn of parameters that were set by hand and are not where learning starts."""
+
     # Learning
 
-    def fit(self, X: Any, lengths: Any = None) -> Self:  # type: ignore[override]
-        """Learn from all sequences at hand, forgetting what was learned before.
+    def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
+        """Learn from all sequences at hand, forgetting what was learned before, but for what `init_params` leaves out.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows of all sequences, one after the other. A row of NaN is missing.
+        y : array-like of shape (n_sequences,), optional
+            The place of `lengths` among arguments without a name, ``fit(X, lengths)``; pipelines pass None here.
         lengths : array-like of shape (n_sequences,), optional
             Length of each sequence; by default all rows are one.
 
@@ -69,13 +88,20 @@ class ChainStreams(ChainAnswers):
             The fitted estimator.
         """
         refuse_lost(X)
-        chunk = self._numbered(X, lengths, reset=True)
+        chunk = self._numbered(X, one_of(y, lengths), reset=True)
         if not np.any(chunk.sequences[1:] == chunk.sequences[:-1]):
             raise ValueError(
                 f"{type(self).__name__} needs a sequence of at least two rows: how states follow one another cannot be seen in "
                 f"sequences of one"
             )
-        return self._fit(chunk, None)
+        self._tell_overwritten()
+        start = self._start_values()
+        self._fit(chunk, None)
+        self._give_all(start)
+        last = chunk.sequences == chunk.sequences[-1]
+        batch = Batch(chunk.rows[last], sequences=chunk.sequences[last])
+        self._end = self._model.last_states(self._parameters_seen(), batch, self.n_threads)
+        return self
 
     def partial_fit(self, X: Any, lengths: Any = None, *, key: Any = None) -> Self:  # type: ignore[override]
         """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
@@ -126,6 +152,7 @@ class ChainStreams(ChainAnswers):
         first = not self._has_state()
         refuse_lost(X)
         chunk = self._numbered(X, lengths, reset=first, key=key, streaming=True)
+        self._tell_overwritten()
         scores = self._learn_chunk(chunk, scored=scored)
         self._open = chunk.opened
         return scores
@@ -147,7 +174,12 @@ class ChainStreams(ChainAnswers):
         self : object
             The estimator, at the beginning of a stream.
         """
-        return self._plant(self._numbered(X, lengths, reset=True), None, weight)
+        chunk = self._numbered(X, lengths, reset=True)
+        self._tell_overwritten()
+        start = self._start_values()
+        self._plant(chunk, None, weight)
+        self._give_all(start)
+        return self
 
     def branch(self) -> Self:
         """Return a copy that others can be merged with: it has learned the same, and its sequences are closed.
@@ -159,7 +191,8 @@ class ChainStreams(ChainAnswers):
         """
         self._fitted_state()
         branched = copy(self)
-        branched.__dict__.pop("_open", None)
+        for name in ("_open", "_end"):
+            branched.__dict__.pop(name, None)
         branched._branch()
         return branched
 
@@ -209,6 +242,7 @@ class ChainStreams(ChainAnswers):
         """
         first = not self._has_state()
         chunk = self._numbered(self._one(x, learning=True), None, reset=first, key=key, streaming=True)
+        self._tell_overwritten()
         self._learn_chunk(replace(chunk, given=None))
         self._open = chunk.opened
         if first and isinstance(x, Mapping):
@@ -261,23 +295,39 @@ class ChainStreams(ChainAnswers):
         self._went_on(rows, key, np.empty(0), states)
         return states[0] if single else states
 
-    def next_state_proba(self, key: Any = None) -> Array:
+    def next_state_proba(self, key: Any = None, X: Any = None) -> Array:
         """Return the probability of each state at the next row of a sequence.
 
         Parameters
         ----------
         key : str or int, optional
-            The sequence; if it is not open, the next row is its first.
+            The open sequence; if there is none with this key, the next row is its first. By default the one without a name, and
+            after a `fit` the last one that was learned.
+        X : array-like of shape (n_samples, n_features), optional
+            The rows so far of another sequence, from its first on; nothing is learned from them.
 
         Returns
         -------
         states : ndarray of shape (n_components,)
             Probabilities, which sum to one.
         """
+        return self._next_states(key, X)[1]
+
+    def _next_states(self, key: Any, X: Any) -> tuple[ChainParameters, Array]:
+        """Parameters, and where the chain may be at the next row of a sequence."""
+        key = check_key(key)
+        if X is not None:
+            if key is not None:
+                raise ValueError("key names a sequence that was learned, and X are the rows of another: give one of them")
+            batch, parameters = self._sequences_of(X, None), self._parameters_seen()
+            return parameters, self._model.last_states(parameters, batch, self.n_threads) @ parameters.transitions
+        opened = self.__dict__.get("_open", {})
+        if key is None and key not in opened and "_end" in self.__dict__:
+            parameters = self._parameters_seen()
+            return parameters, self._end @ parameters.transitions
         parameters, carry = self._position()
-        number = self.__dict__.get("_open", {}).get(check_key(key))
-        known = None if number is None else carry.filters.get(number)
-        return parameters.start.copy() if known is None else known @ parameters.transitions
+        known = carry.filters.get(opened[key]) if key in opened else None
+        return parameters, parameters.start.copy() if known is None else known @ parameters.transitions
 
     def _went_on(self, rows: Array, key: Any, scores: Array, states: Array) -> None:
         """Filter rows that follow those of an open sequence."""
@@ -353,7 +403,10 @@ class ChainStreams(ChainAnswers):
         self, X: Any, sample_weight: Any, labels: Any, reset: bool, going_on: bool | None = None
     ) -> tuple[Batch, Learner]:
         width = self._width_of(X.rows) if reset else self.n_features_in_
-        learner = self._learner_for(width, not reset if going_on is None else going_on)
+        if reset and self._has_state():  # what was learned may be where it starts
+            learner = self._anew()._make_learner(width)
+        else:
+            learner = self._learner_for(width, not reset if going_on is None else going_on)
         return Batch(X.rows, sequences=X.sequences), learner
 
     def _note_columns(self, X: Any, reset: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,14 @@ from headwater.estimators.given import seed_at_means
 from headwater.estimators.pseudo_rows import gaussian_rows, symbol_rows
 from headwater.families.categorical import Categorical
 from headwater.families.gaussian import Gaussian
+from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.models.chain_records import ChainParameters
 from headwater.state import Batch
 from headwater.statistics import Array
 from headwater.validation import check_finite, numeric
+
+UNLIKELY = 1e-6  # probability that an impossible passage counts as where states of a seed are put in order
+ORDERS = 64  # that this begins with, over the number of states
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,13 @@ def check_lengths(lengths: Any, rows: int) -> NDArray[np.int64]:
     if whole.sum() != rows:
         raise ValueError(f"lengths must add up to the {rows} rows of X, got {int(whole.sum())}")
     return whole.astype(np.int64)
+
+
+def one_of(y: Any, lengths: Any) -> Any:
+    """Return the lengths of sequences, which may stand where scikit-learn has y and hmmlearn has lengths."""
+    if y is not None and lengths is not None:
+        raise ValueError("lengths must be given once, got them twice: by their name and in the second place")
+    return lengths if y is None else y
 
 
 def check_key(key: Any, name: str = "key") -> Any:
@@ -206,6 +218,49 @@ class GivenChain:
             found = replace(found, emissions=with_emissions(self.family, found.emissions, self.emissions))
         return found
 
+    @property
+    def confines(self) -> bool:
+        """Whether some states cannot be the first, or some passages do not exist."""
+        return any(given is not None and not given.all() for given in (self.start, self.transitions))
+
+    def order(self, first: Array, steps: Array, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Return which state of a seed is best called which, from how often each begins (K,) and follows another (K, K).
+
+        Pairs are exchanged as long as the counts become more probable by the given chain, from some orders.
+        """
+        k = len(first)
+        log_start = np.zeros(k) if self.start is None else np.log(np.maximum(self.start, UNLIKELY))
+        log_steps = np.zeros((k, k)) if self.transitions is None else np.log(np.maximum(self.transitions, UNLIKELY))
+
+        def score(order: NDArray[np.int64]) -> float:
+            return float(first[order] @ log_start + (steps[np.ix_(order, order)] * log_steps).sum())
+
+        best, reached = np.arange(k), -np.inf
+        for turn in range(max(2, ORDERS // k) if k > 2 else 1):
+            order = rng.permutation(k) if turn else np.arange(k)
+            now, before = score(order), -np.inf
+            while now > before:
+                before = now
+                for one, other in combinations(range(k), 2):
+                    swapped = order.copy()
+                    swapped[[one, other]] = order[[other, one]]
+                    found = score(swapped)
+                    if found > now + 1e-9 * abs(now):
+                        order, now = swapped, found
+            if now > reached + 1e-9 * abs(now):
+                best, reached = order, now
+        return best
+
+    def states(self, batch: Batch) -> Array:
+        """Return the states (n, K) that rows have by the given components, as if none followed another."""
+        given = self.emissions or {}
+        if "factor" not in given:
+            return self.seed(batch)[1][-len(batch) :]
+        states = np.empty((len(batch), self.family.n_components))
+        parameters = self.family.from_precisions(np.zeros(batch.X.shape[1]), given["means"], given["factor"])
+        self.family.estep(parameters, np.zeros(self.family.n_components), batch, responsibilities=states, n_threads=1)
+        return states
+
 
 @dataclass(frozen=True)
 class Hold:
@@ -227,6 +282,9 @@ class Hold:
 
     def _gaussian(self, free: Any, fixed: Any, count: Array) -> Any:
         family: Gaussian = self.family
+        if isinstance(family, ScaledGaussian):  # which learns all of them, so that this is a start
+            factor = None if "c" in self.params else fixed.factor / fixed.units
+            return family.exchanged(free, None if "m" in self.params else family.means(fixed), factor)
         means = free.means if "m" in self.params else fixed.means + (fixed.origin - free.origin)
         factor = fixed.factor
         if "c" in self.params:  # about the means that stay

@@ -21,7 +21,7 @@ from headwater.estimators.intervals import mean_intervals
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.statistics import Array
-from headwater.validation import check_row
+from headwater.validation import check_row, numeric
 
 KINDS = ("full", "tied", "diag", "spherical")
 
@@ -57,7 +57,9 @@ class GaussianHMM(HiddenMarkovEstimator):
         Whether passes are printed.
     params, init_params : str, default='stmc'
         Letters of what is learned, and of what is found at the start: startprob, transmat, means and covars. What `init_params`
-        leaves out has to be set before; what `params` leaves out stays as it was set, or as the start finds it.
+        leaves out starts as it was set, and a second `fit` goes on with it; if it was never set, it is found, too. A first
+        state or a passage that is set to 0 stays impossible. What `params` leaves out stays as it was set, or as the start
+        finds it.
     algorithm : str or Algorithm, default='auto'
         'auto' streams by online EM in blocks, and `fit` then goes on by passes of EM; 'em' (Baum-Welch), 'online-em' (Cappé's
         recursion, step by step), 'soem', 'boem', 'online-vb', 'vb'; or an object such as ``OnlineEM(batch_size=1000)``.
@@ -69,7 +71,8 @@ class GaussianHMM(HiddenMarkovEstimator):
         Rows that a block looks ahead to.
     n_threads : int, optional
         Threads; all cores by default. The answer is the same.
-
+    implementation : {'log', 'scaling'}, default='log'
+        Taken for the sake of hmmlearn, where it chooses between two ways to compute the same; here there is one.
     scale_columns : bool, default=False
         Whether columns are measured in units of their spread among the rows of the warm-up, for good. Then the answer does not
         depend on the units that they come in: min_covar is a part of the spread, and a spherical covariance is a sphere in
@@ -83,8 +86,8 @@ class GaussianHMM(HiddenMarkovEstimator):
         How the numbers that 'auto' tries compare; None if n_components is a number.
     startprob_, transmat_, means_, covars_ : ndarray
         What was learned. They may be set before learning.
-    n_features_in_, n_samples_seen_ : int
-        Columns, and rows learned from.
+    n_features_in_, n_features, n_samples_seen_ : int
+        Columns (twice, as scikit-learn and hmmlearn call them), and rows learned from.
     monitor_ : Monitor
         How the last `fit` went.
 
@@ -147,6 +150,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         lag: int = 50,
         n_threads: int | None = None,
         scale_columns: bool = False,
+        implementation: str = "log",
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -170,6 +174,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         self.lag = lag
         self.n_threads = n_threads
         self.scale_columns = scale_columns
+        self.implementation = implementation
 
     def _family(self, width: int) -> Gaussian:
         mean = None if self.mean_prior is None else check_numbers(np.atleast_1d(self.mean_prior), (width,), "mean_prior")
@@ -187,6 +192,35 @@ class GaussianHMM(HiddenMarkovEstimator):
         )
         family.check_prior(width)
         return family
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns, learned or given. May be set before learning, as for hmmlearn."""
+        if self._has_state():
+            return int(self.n_features_in_)
+        given = self.__dict__.get("_given", {})
+        if "_n_features" not in self.__dict__ and not {"means_", "covars_"} & set(given):
+            raise AttributeError(f"{type(self).__name__} has no n_features yet: nothing was learned, and no means were set")
+        return int(self.__dict__.get("_n_features", self._given_width()))
+
+    @n_features.setter
+    def n_features(self, value: int) -> None:
+        if self._has_state():
+            raise AttributeError("n_features was learned and cannot be set: make a new model")
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+            raise ValueError(f"n_features must be a whole number of at least 1, got {value!r}")
+        self._n_features = int(value)
+
+    def _width_of(self, rows: Array) -> int:
+        width, wanted = super()._width_of(rows), self.__dict__.get("_n_features")
+        if wanted not in (None, width):
+            raise ValueError(f"X must have {wanted} columns, as n_features says, got {width}")
+        return width
+
+    def _note_columns(self, X: Any, reset: bool) -> None:
+        super()._note_columns(X, reset)
+        if reset:
+            self.__dict__.pop("_n_features", None)  # which is known by now
 
     def _checked(self, X: Any, anew: bool = False) -> Array:
         return check_chain_rows(X, type(self).__name__)
@@ -237,16 +271,19 @@ class GaussianHMM(HiddenMarkovEstimator):
         if self.covariance_type == "full":
             return np.array(covariance)
         if self.covariance_type == "tied":
-            return np.tile(covariance, (self.n_components_, 1, 1))
+            return np.tile(covariance, (self.n_components_ if self._has_state() else self._number, 1, 1))
         return (covariance[:, None, None] if covariance.ndim == 1 else covariance[:, :, None]) * np.eye(width)
 
-    def next_distribution(self, key: Any = None) -> tuple[Array, Array]:
+    def next_distribution(self, key: Any = None, X: Any = None) -> tuple[Array, Array]:
         """Return mean and covariance of the next row of a sequence.
 
         Parameters
         ----------
         key : str or int, optional
-            The sequence; if it is not open, the next row is its first.
+            The open sequence; if there is none with this key, the next row is its first. By default the one without a name, and
+            after a `fit` the last one that was learned.
+        X : array-like of shape (n_samples, n_features), optional
+            The rows so far of another sequence, from its first on; nothing is learned from them.
 
         Returns
         -------
@@ -255,9 +292,9 @@ class GaussianHMM(HiddenMarkovEstimator):
         covariance : ndarray of shape (n_features, n_features)
             Its covariance, over the states it may come from.
         """
-        states, emissions = self.next_state_proba(key), self._position()[0].emissions
-        means = self._gaussian.means(emissions)
-        covars = self._matrices(self._gaussian.covariances(emissions), means.shape[1])
+        parameters, states = self._next_states(key, X)
+        means = self._gaussian.means(parameters.emissions)
+        covars = self._matrices(self._gaussian.covariances(parameters.emissions), means.shape[1])
         mean = states @ means
         apart = means - mean
         return mean, np.einsum("k,kij->ij", states, covars) + np.einsum("k,ki,kj->ij", states, apart, apart)
@@ -269,7 +306,9 @@ class GaussianHMM(HiddenMarkovEstimator):
         if "means_" in given:
             return int(given["means_"].shape[1])
         covars = given.get("covars_")
-        return 1 if covars is None or covars.ndim == 1 else int(covars.shape[-1])
+        if covars is None or covars.ndim == 1:
+            return int(self.__dict__.get("_n_features", 1))
+        return int(covars.shape[-1])
 
     def _emissions_given(self, letters: str, width: int) -> dict[str, Array]:
         given, found = self.__dict__.get("_given", {}), {}
@@ -278,8 +317,23 @@ class GaussianHMM(HiddenMarkovEstimator):
             found["means"] = check_numbers(given["means_"], (k, width), "means_")
         if "c" in letters and "covars_" in given:
             shape = {"full": (k, width, width), "tied": (width, width), "diag": (k, width), "spherical": (k,)}[kind]
+            if given["covars_"].ndim == 2 and self.scale_columns:  # spheres in units of columns, as they are learned
+                shape = (k, width) if kind == "spherical" else shape
             found["factor"] = _factor(check_numbers(given["covars_"], shape, "covars_"), kind)
         return found
+
+    def _learned_values(self, names: list[str]) -> dict[str, Array]:
+        kind = self._learned_with("covariance_type")
+        if "covars_" in names and kind != self.covariance_type:
+            raise ValueError(
+                f"covariance_type was {kind!r} when covars_ was learned, and is {self.covariance_type!r} now: add 'c' to "
+                f"init_params, so that covariances are found anew"
+            )
+        parameters = self._reading()[1]
+        return {
+            name: self._gaussian.covariances(parameters.emissions) if name == "covars_" else getattr(self, name)
+            for name in names
+        }
 
     def _given_emissions(self) -> Any:
         width = self._given_width()
@@ -343,13 +397,22 @@ def _all_missing(x: Any) -> bool:
 
 def _compact(value: Any, k: int, kind: str) -> Array:
     """Covariances in the shape of their kind, from that or from one matrix for each state."""
-    covars = np.array(value, dtype=float)
-    if kind != "full" and covars.shape[:1] == (k,) and covars.ndim == 3:
+    if kind not in KINDS:
+        raise ValueError(f"covariance_type must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
+    covars = np.array(numeric(value, "covars_"), dtype=float)
+    if kind == "spherical" and covars.shape[:1] == (k,) and covars.size == k:
+        covars = covars.reshape(k)
+    elif kind == "spherical" and covars.ndim == 2 and covars.size:
+        covars = _shrunk(covars, covars[:, 0], covars[:, :1], "the same in all columns", kind)
+    elif kind != "full" and covars.ndim == 3 and covars.shape[0] == k and covars.shape[1] == covars.shape[2] > 0:
+        diagonals = np.diagonal(covars, axis1=1, axis2=2)
         if kind == "tied":
-            covars = covars[0]
+            covars = _shrunk(covars, covars[0], covars[0], "the same for all states", kind)
+        elif kind == "diag":
+            covars = _shrunk(covars, diagonals, diagonals[:, :, None] * np.eye(covars.shape[1]), "diagonal", kind)
         else:
-            covars = np.diagonal(covars, axis1=1, axis2=2)
-            covars = covars[:, 0] if kind == "spherical" else covars
+            spheres = diagonals[:, :1, None] * np.eye(covars.shape[1])
+            covars = _shrunk(covars, diagonals[:, 0], spheres, "multiples of the identity", kind)
     covars = check_numbers(covars, {"full": (k, -1, -1), "tied": (-1, -1), "diag": (k, -1), "spherical": (k,)}[kind], "covars_")
     if kind in ("full", "tied"):
         symmetric = covars.shape[-1] == covars.shape[-2] and np.allclose(covars, np.swapaxes(covars, -1, -2))
@@ -358,6 +421,13 @@ def _compact(value: Any, k: int, kind: str) -> Array:
     elif covars.min() <= 0.0:
         raise ValueError(f"covars_ must be positive, got {covars.min():g}")
     return covars
+
+
+def _shrunk(covars: Array, compact: Array, like: Array, wanted: str, kind: str) -> Array:
+    """Covariances in the shape of their kind, if that holds all that they say."""
+    if not np.allclose(covars, like, rtol=1e-6, atol=1e-12 * np.abs(covars).max()):
+        raise ValueError(f"covars_ must be {wanted} for covariance_type {kind!r}, got others")
+    return np.array(compact)
 
 
 def _factor(covars: Array, kind: str) -> Array:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import numbers
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,7 @@ class HiddenMarkovEstimator(ChainStreams):
         "params": [str],
         "init_params": [str],
         "lag": [Interval(numbers.Integral, 1, None, closed="left")],
+        "implementation": [StrOptions({"log", "scaling"})],
     }
     _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "params")
     _merge_parameters: ClassVar[tuple[str, ...]] = (
@@ -99,7 +101,7 @@ class HiddenMarkovEstimator(ChainStreams):
         return self.max_iter, self.tol / rows
 
     def _check_parameters(self) -> None:
-        parameters = {name: getattr(self, name) for name in self._parameter_names()}
+        parameters = {name: self._parameter(name) for name in self._parameter_names()}
         if isinstance(self.algorithm, str) and self.algorithm in ("viterbi", "map"):
             raise ValueError(
                 f"algorithm says how the model learns, such as 'auto' or 'em': to decode by {self.algorithm!r}, say "
@@ -139,10 +141,7 @@ class HiddenMarkovEstimator(ChainStreams):
                 "boem": BayesianOnlineEM(batch_size="auto"), "online-vb": OnlineVB(batch_size="auto"),
             },
         )  # fmt: skip
-        given = self._given_chain(family, width)
-        settings = StartSettings(
-            "kmeans", polish=self.max_iter > 0 and self._needs_start(given), readout=self._start_readout(), given=given
-        )
+        settings = self._start_settings(family, width)
         warm_up = None if self.warm_up == "auto" else int(self.warm_up)
         learner = Learner(model, algorithm, width, settings, self.half_life, warm_up, self.n_threads)
         if hold is not None and algorithm.online and learner.sweeps:
@@ -165,30 +164,39 @@ class HiddenMarkovEstimator(ChainStreams):
         priors = [getattr(self, name) for name in self._concentrations]
         return "mode" if all(prior is None or np.min(prior) >= 1.0 for prior in priors) else "mean"
 
-    def _given_chain(self, family: Any, width: int) -> GivenChain | None:
-        """What the user set beforehand, of what `init_params` leaves to them."""
-        letters = "".join(letter for letter in self._letters if letter not in self.init_params)
+    def _start_settings(self, family: Any, width: int) -> StartSettings:
+        """How to start: from what was set by hand, of what `init_params` leaves out, and from what is found beside it.
+
+        What is given of the components stays as it is while the rest is searched for; a given chain moves meanwhile, since
+        components that suit a rough guess of it alone are hard to get away from, and is put back then. What the chain does
+        follows from what its states are, so if these are given there is nothing to search for.
+        """
+        given, letters = self._given_chain(family, width)
+        polish = self.max_iter > 0 and any(letter not in letters for letter in self._emission_names)
+        settings = StartSettings("kmeans", polish=polish, readout=self._start_readout())
         if not letters:
-            return None
-        given = self.__dict__.get("_given", {})
-        names = {"s": "startprob_", "t": "transmat_", **self._emission_names}
-        for letter in letters:
-            if names[letter] not in given and not self._has_state():
-                raise ValueError(f"init_params leaves out {letter!r}, so {names[letter]} must be set before learning")
-        k = self.n_components
-        start = transitions = None
-        if "s" in letters and "startprob_" in given:
-            start = check_numbers(given["startprob_"], (k,), "startprob_")
-        if "t" in letters and "transmat_" in given:
-            transitions = check_numbers(given["transmat_"], (k, k), "transmat_")
-        return GivenChain(family, start, transitions, self._emissions_given(letters, width))
+            return settings
+        searched = "".join(letter for letter in self.params if letter in "st" or letter not in letters)
+        states = given.states if given.locates else None
+        order = given.order if states is None and ("s" in letters or "t" in letters) else None
+        hold = Hold(family, searched)
+        return replace(settings, given=given, hold=hold, states=states, order=order, whole=given.confines)
+
+    def _given_chain(self, family: Any, width: int) -> tuple[GivenChain, str]:
+        """What was set by hand, of what `init_params` leaves out, and the letters of it."""
+        given, k = self.__dict__.get("_given", {}), self.n_components
+        letters = "".join(letter for letter, name in self._names.items() if letter not in self.init_params and name in given)
+        start = check_numbers(given["startprob_"], (k,), "startprob_") if "s" in letters else None
+        transitions = check_numbers(given["transmat_"], (k, k), "transmat_") if "t" in letters else None
+        return GivenChain(family, start, transitions, self._emissions_given(letters, width)), letters
+
+    @property
+    def _names(self) -> dict[str, str]:
+        """What the letters stand for."""
+        return {"s": "startprob_", "t": "transmat_", **self._emission_names}
 
     _emission_names: ClassVar[dict[str, str]] = {}
     _concentrations: ClassVar[tuple[str, ...]] = ("startprob_prior", "transmat_prior")
-
-    def _needs_start(self, given: GivenChain | None) -> bool:
-        """Whether there is something left to search for: what the chain does follows from what its states are."""
-        return any(letter in self.init_params for letter in self._emission_names)
 
     # What was learned
 
@@ -236,7 +244,19 @@ class HiddenMarkovEstimator(ChainStreams):
     def _n_parameters(self) -> int:
         return self._model.n_parameters(self.n_features_in_ if self._has_state() else self._given_width())
 
+    def _impossible(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which states no sequence begins in (K,), and which passages do not exist (K, K)."""
+        base, k = self._state.base, self.n_components_
+        if base is not None:
+            return base.prior.start == 0.0, base.prior.steps == 0.0
+        given = self._own_learner.settings.given
+        chain = given if isinstance(given, GivenChain) else GivenChain(None)
+        start = np.ones(k) if chain.start is None else chain.start
+        return start == 0.0, (np.ones((k, k)) if chain.transitions is None else chain.transitions) == 0.0
+
     def _check_merge(self, other: Any) -> None:
+        if self.n_components_ == other.n_components_ and not all(map(np.array_equal, self._impossible(), other._impossible())):
+            raise ValueError("models must allow the same first states and passages, got some that are 0 in one model alone")
         if set(self._learned_with("params")) == set(self._letters) == set(other._learned_with("params")):
             return
         arrays = [list(arrays_of(one._belief()[0].fixed)) for one in (self, other)]
@@ -263,6 +283,47 @@ class HiddenMarkovEstimator(ChainStreams):
             )
         given = {**self.__dict__.get("_given", {}), name: value}
         self._given = given
+
+    def _start_values(self) -> dict[str, Array]:
+        """What learning anew begins with, of what `init_params` leaves out: what was learned, or else set by hand."""
+        if self._auto:
+            return {}
+        names = [name for letter, name in self._names.items() if letter not in self.init_params]
+        if self._has_state():
+            return self._learned_values(names)
+        given = self.__dict__.get("_given", {})
+        return {name: given[name] for name in names if name in given}
+
+    @abstractmethod
+    def _learned_values(self, names: list[str]) -> dict[str, Array]:
+        """Some of what was learned, in the shapes in which it is kept when it is set by hand."""
+
+    def _anew(self) -> Self:
+        """A model that has learned nothing, which begins where this one would if it learned anew."""
+        other = type(self)(**{name: self._parameter(name) for name in self._parameter_names()})
+        other._give_all(self._start_values())
+        return other
+
+    def _give_all(self, values: dict[str, Array]) -> None:
+        """Let these be what is set by hand, and nothing else."""
+        self.__dict__.pop("_given", None)
+        if values:
+            self._given = values
+
+    def _keep_start(self) -> None:
+        self._give_all(self._start_values())
+
+    def _tell_overwritten(self) -> None:
+        """Warn, as hmmlearn does, of parameters that were set by hand and are not where learning starts."""
+        given = {} if self._has_state() else self.__dict__.get("_given", {})
+        for letter, name in self._names.items():
+            if name in given and letter in self.init_params:
+                logging.getLogger("headwater").warning(
+                    "Even though the %r attribute is set, it will be overwritten during initialization because 'init_params' "
+                    "contains %r",
+                    name,
+                    letter,
+                )
 
     def _parameters_seen(self, name: str | None = None) -> ChainParameters:
         """Parameters that were learned, or set by hand; one alone may be read as soon as it is set."""

@@ -67,9 +67,13 @@ class Keeping(Choosing, BaseEstimator):
     def _parameter_names(cls) -> list[str]:
         return list(cls._get_param_names())
 
+    def _parameter(self, name: str) -> Any:
+        """The value of a parameter as it was given, where reading it may tell what was learned in its place."""
+        return self.__dict__[name] if name in self.__dict__ else getattr(self, name)
+
     def _learner_for(self, width: int, going_on: bool) -> Learner:
         """Return the learner of the parameters: the last one if they are the very same, and none of another shape."""
-        parameters = [getattr(self, name) for name in self._parameter_names()]
+        parameters = [self._parameter(name) for name in self._parameter_names()]
         known = self.__dict__.get("_parameters")
         if known is None:
             return self._make_learner(width)
@@ -91,7 +95,7 @@ class Keeping(Choosing, BaseEstimator):
     def _set(self, state: State, learner: Learner) -> None:
         if self.__dict__.get("_own_learner") is not learner:
             self._own_learner = learner
-            self._parameters = learner.width, [getattr(self, name) for name in self._parameter_names()]
+            self._parameters = learner.width, [self._parameter(name) for name in self._parameter_names()]
         self._state = state
         quick = self._cache.quick if "_cache" in self.__dict__ else None
         known = state.parts or state.statistics

@@ -39,7 +39,7 @@ def rival_of(model: Any, n_components: int, warm_up: int = 0) -> Any:
     given = [name for name in model._given_start if getattr(model, name) is not None]
     if given:
         raise ValueError(f"n_components must be a number where {given[0]} says something of each component, got {AUTO!r}")
-    parameters = {name: getattr(model, name) for name in model._parameter_names()}
+    parameters = {name: model._parameter(name) for name in model._parameter_names()}
     return type(model)(**{**parameters, "n_components": n_components, "warm_up": warm_up or model.warm_up})
 
 

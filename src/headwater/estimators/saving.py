@@ -23,7 +23,8 @@ from headwater.storage.states import StateReader, holds_rows, rows_held, without
 from headwater.storage.trees import Damaged, Reader, Writer
 
 MOST_UNSEEN = 10**6  # components of a model that is still in its warm-up
-PRIVATE = {"_state", "_own_learner", "_parameters", "_cache", "_race", "_rivals", "_named_columns"}
+# What scikit-learn's metadata routing was told is a matter of the pipeline: a file does not hold it.
+PRIVATE = {"_state", "_own_learner", "_parameters", "_cache", "_race", "_rivals", "_named_columns", "_metadata_request"}
 
 
 def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, answers: bool = True) -> tuple[Any, Any]:
@@ -167,6 +168,9 @@ def _check_columns(model: StreamingEstimator, width: int) -> None:
 
 def _check_reading(model: StreamingEstimator, state: State) -> None:
     """See to it that a model past its warm-up can be read."""
+    end = model.__dict__.get("_end")
+    if end is not None and len(end) != model.n_components_:
+        raise Damaged("it has another number of states at the end of a sequence than it has components")
     if state.base is not None:
         for name in model._answers:
             if not np.isfinite(getattr(model, name)).all():

@@ -67,6 +67,13 @@ def _vector(reader: Reader, tree: Any, path: str, dtype: Any = np.float64) -> An
     return reader.array(tree, path, dtype, (None,))
 
 
+def _shares(reader: Reader, tree: Any, path: str) -> Any:
+    found = _vector(reader, tree, path)
+    if not (found.size and np.all(found >= 0.0) and np.isclose(found.sum(), 1.0)):
+        raise Damaged(f"{path} holds no probabilities")
+    return found
+
+
 def _merge_report(reader: Reader, tree: Any, path: str) -> MergeReport:
     parts = reader.parts(tree, "MergeReport", {part.name for part in fields(MergeReport) if part.compare}, path)
 
@@ -96,6 +103,7 @@ RESULTS: dict[str, Read] = {
     "history_": _history,
     "distributed_report_": _distributed_report,
     "_open": _opened,
+    "_end": _shares,
     "_given": _given,
 }
 AS_IT_IS = ("schema_", "history_", "distributed_report_")

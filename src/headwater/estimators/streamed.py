@@ -28,7 +28,7 @@ SUM = ("score", "aic", "bic", "log_posterior")
 # What needs all rows at once.
 AT_ONCE = (
     "fit", "fit_predict", "fit_transform", "warm_start_from", "score_steps", "decode", "filter", "sample", "perplexity",
-    "divergence",
+    "divergence", "next_state_proba", "next_distribution",
 )  # fmt: skip
 
 Method = Callable[..., Any]
@@ -81,7 +81,7 @@ def _answered(method: Method, model: Any, X: Chunks, options: dict[str, Any]) ->
     if model._chained:
         return _at_once(method, model, X, options)
     chunks = X.whole_sequences() if model._takes_sequences else X
-    found = [method(model, **_asked(method, chunk), **options) for chunk in chunks]
+    found = [method(model, **_asked(method, model, chunk), **options) for chunk in chunks]
     if isinstance(found[0], tuple):
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
     return np.concatenate(found, axis=ROWS_AT.get(method.__name__, 0))
@@ -105,12 +105,12 @@ def _at_once(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> 
             f"the rows of the stream have keys, and {type(model).__name__}.{method.__name__} takes sequences one after "
             f"the other: pass on their rows with lengths"
         )
-    return method(model, **_asked(method, chunk), **options)
+    return method(model, **_asked(method, model, chunk), **options)
 
 
 def _belongings(method: Method, model: Any, chunk: Chunk) -> dict[str, Any]:
     """The rows of a chunk and what belongs to them, all of which is to be learned."""
-    taken = signature(method).parameters
+    taken = _companions(method, model)
     lost = [name for name in chunk.keys() if name not in taken]  # noqa: SIM118
     if lost:
         raise ValueError(
@@ -119,7 +119,12 @@ def _belongings(method: Method, model: Any, chunk: Chunk) -> dict[str, Any]:
     return {**chunk}
 
 
-def _asked(method: Method, chunk: Chunk) -> dict[str, Any]:
+def _asked(method: Method, model: Any, chunk: Chunk) -> dict[str, Any]:
     """The rows of a chunk and what the method takes of what belongs to them: answers need no weights and labels."""
-    taken = signature(method).parameters
+    taken = _companions(method, model)
     return {name: chunk[name] for name in chunk.keys() if name in taken}  # noqa: SIM118
+
+
+def _companions(method: Method, model: Any) -> set[str]:
+    """What a method takes of a chunk. Chains have no target: their second argument is hmmlearn's place for lengths."""
+    return set(signature(method).parameters) - ({"y"} if model._chained else set())

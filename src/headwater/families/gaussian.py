@@ -339,7 +339,7 @@ class Gaussian:
 
     def from_precisions(self, origin: Array, means: Array, factor: Array) -> GaussianParameters:
         """Return parameters with these means (user's coordinates) and inverse Cholesky factors."""
-        return self.ready(origin, means - origin, factor[:, None] if self.spherical else factor)
+        return self.ready(origin, means - origin, factor[:, None] if factor.ndim == 1 else factor)
 
     def exchanged(self, found: GaussianParameters, means: Array | None, factor: Array | None) -> GaussianParameters:
         """Return parameters with other means, or other inverse Cholesky factors, in the user's coordinates."""

@@ -70,7 +70,7 @@ class ScaledGaussian(Gaussian):
         """Return parameters with other means, or other inverse Cholesky factors, in the user's coordinates."""
         units = found.units
         centred = found.means if means is None else (means - found.origin) / units
-        factor = found.factor if factor is None else (factor[:, None] if self.spherical else factor) * units
+        factor = found.factor if factor is None else (factor[:, None] if factor.ndim == 1 else factor) * units
         inner = self.ready(np.zeros(len(units)), centred, factor)
         return replace(inner, origin=found.origin, units=units, offset=inner.offset - np.log(units).sum())
 

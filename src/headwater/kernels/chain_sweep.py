@@ -21,18 +21,21 @@ from headwater.kernels.mixture import EXPECT_LOG, LOWEST, MODE, TINY
 
 @kernel
 def read_start(code, prior, shift, totals, start):
-    """Probabilities of the first state from the totals, or exp E[log]."""
+    """Probabilities of the first state from the totals, or exp E[log]; 0 where the prior is."""
     n_states, total = start.size, 0.0
     for j in range(n_states):
         start[j] = max((prior[j] - shift[j]) + totals[j], TINY) if code == MODE else prior[j] + totals[j]
+        if prior[j] == 0.0:
+            start[j] = 0.0
         total += start[j]
     for j in range(n_states):
-        start[j] = math.exp(digamma(start[j]) - digamma(total)) if code == EXPECT_LOG else start[j] / total
+        if start[j] > 0.0:
+            start[j] = math.exp(digamma(start[j]) - digamma(total)) if code == EXPECT_LOG else start[j] / total
 
 
 @kernel(forceinline=True)
 def read_transitions(code, prior, shift, totals, transitions):
-    """Probabilities of the passages from the totals, or exp E[log]."""
+    """Probabilities of the passages from the totals, or exp E[log]; 0 where the prior is."""
     n_states, at = transitions.shape[0], transitions.shape[0]
     for i in range(n_states):
         total = 0.0
@@ -40,13 +43,16 @@ def read_transitions(code, prior, shift, totals, transitions):
             value = prior[i, j] + totals[at + j]
             if code == MODE:
                 value = max((prior[i, j] - shift[i, j]) + totals[at + j], TINY)
+            if prior[i, j] == 0.0:
+                value = 0.0
             transitions[i, j] = value
             total += value
         at += n_states
         if code == EXPECT_LOG:
             level = digamma(total)
             for j in range(n_states):
-                transitions[i, j] = math.exp(digamma(transitions[i, j]) - level)
+                if transitions[i, j] > 0.0:
+                    transitions[i, j] = math.exp(digamma(transitions[i, j]) - level)
         else:
             inverse = 1.0 / total
             for j in range(n_states):
@@ -69,9 +75,13 @@ def look_ahead(known, now, start, transitions, chances, back):
             back[i, j] = now[i] * transitions[i, j]
             chances[j] += back[i, j]
     for j in range(n_states):
-        inverse = 1.0 / chances[j] if chances[j] > 0.0 else 0.0
-        for i in range(n_states):
-            back[i, j] *= inverse
+        if chances[j] >= LEAST:
+            inverse = 1.0 / chances[j]
+            for i in range(n_states):
+                back[i, j] *= inverse
+        elif chances[j] > 0.0:  # so little that its inverse may be infinite
+            for i in range(n_states):
+                back[i, j] /= chances[j]
 
 
 @kernel(forceinline=True)

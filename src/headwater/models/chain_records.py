@@ -33,6 +33,9 @@ class ChainStatistics(Statistics):
 class ChainPrior:
     """Dirichlet parameters of the start (K,) and of the passages from each state (K, K), and the prior of the family.
 
+    A parameter of 0 is that of a state that no sequence begins in, or of a passage that does not exist: its probability is 0
+    whatever is counted.
+
     `start_shift` and `steps_shift` are what a mode takes off them. `fixed` are parameters that stay as they are, if some do.
     """
 
@@ -42,6 +45,19 @@ class ChainPrior:
     steps_shift: Array
     emissions: Any
     fixed: ChainParameters | None = None
+
+    def confined(self, parameters: ChainParameters) -> ChainPrior:
+        """Return the prior under which what is impossible by these parameters stays impossible."""
+        begins, passes = parameters.start > 0.0, parameters.transitions > 0.0
+        if begins.all() and passes.all():
+            return self
+        return replace(
+            self,
+            start=np.where(begins, self.start, 0.0),
+            steps=np.where(passes, self.steps, 0.0),
+            start_shift=np.where(begins, self.start_shift, 0.0),
+            steps_shift=np.where(passes, self.steps_shift, 0.0),
+        )
 
 
 @dataclass(frozen=True)
@@ -81,21 +97,29 @@ def dirichlet(given: Any, shape: tuple[int, ...]) -> tuple[Array, Array]:
 
 
 def shares_of(name: str, prior: Array, shift: Array, counts: Array) -> Array:
-    """Probabilities, or exp E[log], of a belief in the last axis."""
+    """Probabilities, or exp E[log], of a belief in the last axis; 0 where the prior is."""
     belief = np.maximum((prior - shift) + counts, TINY) if name == "mode" else prior + counts
+    possible = prior > 0.0
+    if not possible.all():
+        belief = np.where(possible, belief, 0.0)
     total = belief.sum(axis=-1, keepdims=True)
-    return np.asarray(np.exp(digamma(belief) - digamma(total)) if name == "expect_log" else belief / total)
+    if name != "expect_log":
+        return np.asarray(belief / total)
+    return np.where(possible, np.exp(digamma(np.where(possible, belief, 1.0)) - digamma(total)), 0.0)
 
 
 def divergence(prior: Array, counts: Array) -> float:
     """KL(belief || prior) of Dirichlets in the last axis."""
     before = np.broadcast_to(prior, counts.shape)
+    possible = before > 0.0
+    counts = np.where(possible, counts, 0.0)
     after = before + counts
-    expected = digamma(after) - digamma(after.sum(axis=-1, keepdims=True))
+    sums = after.sum(axis=-1), before.sum(axis=-1)
+    after, before = (np.where(possible, one, 1.0) for one in (after, before))
+    expected = digamma(after) - digamma(sums[0])[..., None]
     return float(
-        (gammaln(after.sum(axis=-1)) - gammaln(before.sum(axis=-1))).sum()
-        - (gammaln(after) - gammaln(before)).sum() + (counts * expected).sum()
-    )  # fmt: skip
+        (gammaln(sums[0]) - gammaln(sums[1])).sum() - (gammaln(after) - gammaln(before)).sum() + (counts * expected).sum()
+    )
 
 
 def log_density(excess: Array, probabilities: Array) -> float:

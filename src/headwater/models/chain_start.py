@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headwater.models.chain_records import ChainParameters, ChainPrior
 from headwater.models.protocol import Given, Start, StartSettings
 from headwater.models.seeding import seed_assignments
 from headwater.models.start import Climb, climb, held_rows
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from headwater.models.hidden_markov import HiddenMarkov
 
 SOME_ROWS = 4000  # on which seeds climb first
+MANY_ROWS = 65536  # on which few seeds climb, if all must be looked at
 STAY = 0.5  # share of a seed's passages that it begins with; the rest is even
 
 
@@ -24,7 +26,9 @@ def first_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
     """Seed, climb and compare: seeds climb on some rows, the better half goes on, the best three on all rows, and the best.
 
     Seeds are groups of rows (of symbols by their contexts) and, every third, random ones: states may differ in nothing but how
-    they follow one another. Without `polish` one seed is taken as it is. Parameters that are `given` replace what a seed says.
+    they follow one another. Without `polish` one seed is taken as it is. Where a chain is given, states are put in its order.
+    Parameters that are `given` replace what a seed says before it climbs, and what the best one found in the end; what is
+    impossible by them stays impossible for good.
     """
     if settings.given is not None and settings.held:
         return _given_chain(model, batch, settings.given, settings, n_threads)
@@ -32,10 +36,16 @@ def first_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
     present, observed = _observed(batch)
     geometry = model.family.geometry(observed)
     views = geometry.views(np.arange(len(observed)))
-    n_seeds = (1 if not settings.polish else 3 if len(batch) < 200 else 12) if model.n_components > 1 else 1
+    n_seeds = 3 if len(batch) < 200 or (settings.whole and len(batch) > MANY_ROWS) else 12
+    if not settings.polish or settings.states is not None or model.n_components == 1:
+        n_seeds = 1
+    searching = model if settings.hold is None else replace(model, hold=settings.hold)
     prior: Any = None
+    unconfined: Any = None
 
     def seed(index: int) -> Array:
+        if settings.states is not None:
+            return settings.states(observed)
         if index % 3 == 2 or settings.method == "random":
             return _random(observed.X, model.n_components, rng)
         method = "kmeans" if settings.method in ("kmeans", "random") else settings.method
@@ -44,21 +54,34 @@ def first_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
     def climbed(parameters: Any, rows: Batch, passes: int, tol: float, summary: Summary | None = None) -> Climb:
         summary = summary or model.summarize(parameters, rows, n_threads=n_threads)
         tol *= geometry.scale
-        return climb(model, settings.readout, prior, parameters, summary, rows, passes, tol, n_threads, penalised=False)
+        own = prior if searching.hold is None else replace(prior, fixed=parameters)
+        return climb(searching, settings.readout, own, parameters, summary, rows, passes, tol, n_threads, penalised=False)
 
-    some = batch[: max(SOME_ROWS, len(batch) // 8)]
+    def named(parameters: Any) -> Any:
+        """Climb as if no chain were given, to see how states follow one another, and call them as the given chain does."""
+        assert settings.order is not None
+        free, tol = replace(model, hold=None), 1e-4 * geometry.scale
+        summary = free.summarize(parameters, some, n_threads=n_threads)
+        end = climb(
+            free, settings.readout, unconfined, parameters, summary, some, 10, tol, n_threads, penalised=False
+        )  # fmt: skip
+        statistics: Any = end.summary.statistics
+        return model.picked(end.parameters, settings.order(statistics.start, statistics.steps, rng))
+
+    some = batch if settings.whole else batch[: max(SOME_ROWS, len(batch) // 8)]
     ends: list[Climb] = []
     for index in range(n_seeds):
         responsibilities = seed(index)
         if prior is None:
-            prior = model.prior(geometry, observed, responsibilities)
+            prior = unconfined = model.prior(geometry, observed, responsibilities)
         parameters = model.readout(settings.readout, prior, _collected(model, geometry, batch, present, responsibilities), 1.0)
+        if settings.order is not None:
+            parameters = named(parameters)
         if settings.given is not None:
             parameters = settings.given(parameters)
-        if model.hold is not None:
-            prior = replace(prior, fixed=parameters)
+            prior = prior.confined(parameters)
         if not settings.polish:
-            return Start(prior, parameters, model.summarize(parameters, batch, n_threads=n_threads))
+            return Start(_held(model, prior, parameters), parameters, model.summarize(parameters, batch, n_threads=n_threads))
         ends.append(climbed(parameters, some, 10, 1e-4))
     ends = [climbed(end.parameters, some, 5, 1e-4, end.summary) for end in _best(ends, 6)]
     ends = _best(ends, 3)
@@ -70,7 +93,15 @@ def first_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
         emissions = model.family.refined(prior.emissions, best.parameters.emissions, weights / weights.sum(), geometry)
         prior = replace(prior, emissions=emissions)
     best = climbed(best.parameters, batch, 20, 1e-6, best.summary)
-    return Start(prior, best.parameters, best.summary)
+    if settings.given is None:
+        return Start(_held(model, prior, best.parameters), best.parameters, best.summary)
+    parameters = settings.given(best.parameters)
+    return Start(_held(model, prior, parameters), parameters, model.summarize(parameters, batch, n_threads=n_threads))
+
+
+def _held(model: HiddenMarkov, prior: ChainPrior, parameters: ChainParameters) -> ChainPrior:
+    """Return the prior with the parameters that are not to be learned, if there are some."""
+    return prior if model.hold is None else replace(prior, fixed=parameters)
 
 
 def _given_chain(
@@ -94,8 +125,7 @@ def _given_chain(
     shares, pseudo = shares * pseudo.weights[:, None], Batch(pseudo.X)  # chains know no weights of rows
     geometry, prior, parameters = found(joined([pseudo, observed]), np.vstack([shares, own]))
     prior = replace(prior, emissions=model.family.refined(prior.emissions, parameters.emissions, weights, geometry))
-    if model.hold is not None:
-        prior = replace(prior, fixed=parameters)
+    prior = _held(model, prior.confined(parameters), parameters)
     summary = model.summarize(parameters, batch, n_threads=n_threads)
     steps = settings.held * weights[:, None] * parameters.transitions
     emissions = model.family.collect(geometry, pseudo, shares)

@@ -101,6 +101,8 @@ class HiddenMarkov(Smoother):
         if isinstance(record, ChainPrior):
             if below_zero(record.start, record.steps, record.start - record.start_shift, record.steps - record.steps_shift):
                 return NO_PRIOR
+            if record.start.sum() <= 0.0 or record.steps.sum(axis=1).min() <= 0.0:  # nowhere to begin, or to go
+                return NO_PRIOR
             fixed = "" if record.fixed is None else self.problem(record.fixed, width)
             return fixed or self.family.problem(record.emissions, width)
         if isinstance(record, ChainParameters):
@@ -262,6 +264,14 @@ class HiddenMarkov(Smoother):
             rows = slice(at, at + STRETCH)
             carry = self.follow(parameters, batch[rows], carry, scores[rows], n_threads=n_threads)
         return scores
+
+    def last_states(self, parameters: ChainParameters, batch: Batch, n_threads: int | None = None) -> Array:
+        """States (K,) at the last row, given all rows of its sequence; in stretches, so that memory does not grow."""
+        carry: Carry | None = None
+        for at in range(0, len(batch), STRETCH):
+            carry = self.follow(parameters, batch[at : at + STRETCH], carry, n_threads=n_threads)
+        assert carry is not None
+        return carry.filters[int(batch.sequences[-1])]
 
     def posterior(self, parameters: ChainParameters, batch: Batch, n_threads: int | None = None) -> Array:
         """States (n, K) of every row, given all rows of its sequence."""

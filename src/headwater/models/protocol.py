@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -73,6 +73,10 @@ class StartSettings:
 
     `held` is how many rows a given start counts as, beside those of the warm-up: statistics of a few rows would not hold it.
     And how the E-steps on the way are taken, if not exactly.
+
+    Of chains: `hold` keeps what has to stay while seeds climb; `states` says the states of rows, where given components tell
+    them; `order` says which state of a seed is which of a given chain, from first states and passages; and `whole` asks for
+    samples of whole sequences, where given passages allow no others.
     """
 
     method: str = "kmeans"
@@ -81,6 +85,10 @@ class StartSettings:
     given: Given | None = None
     inference: Inference = EXACT
     held: float = 0.0
+    hold: Callable[[Any, Any, Any], Any] | None = None
+    states: Callable[[Batch], Array] | None = None
+    order: Callable[[Array, Array, np.random.Generator], Any] | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True)
