@@ -35,7 +35,7 @@ AGAIN = 1.0  # times that rows may be looked at again where something was forgot
 def advance(
     learner: Learner, state: State, batch: Batch, scores: Array = NO_SCORES, scores_start: bool = True
 ) -> tuple[State, Info]:
-    """Learn a chunk. Of the state that is given only the buffer is used again; if learning is broken off, it is as it was.
+    """Learn a chunk. The state that is given stays as it is.
 
     Rows are scored before they are learned if there is room for `scores`; those of the warm-up only if `scores_start` says so.
     """
@@ -226,29 +226,25 @@ def _heal_on_the_way(
 
 def _wait(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, int]:
     """Buffer rows until the warm-up is over; return how many were taken. Scores come from the last milestone."""
-    buffer = state.buffer or Buffer()
+    buffer = Buffer() if state.buffer is None else state.buffer.forked()
     state = replace(state, buffer=buffer)
-    at, before = 0, buffer.rows
+    at = 0
     end, over = rows_to_wait(learner, buffer, batch)
-    try:
-        while at < end:
-            stop = end
-            if scores.size:
-                stop = min(end, at + (1 << buffer.rows.bit_length()) - buffer.rows)
-                if buffer.rows >= UNKNOWN_ROWS and 2 * _tells(learner, buffer) >= UNKNOWN_ROWS:
-                    _score_waiting(learner, state, batch[at:stop], scores[at:stop])
-            buffer.append(batch[at:stop])
-            at = stop
-        if not over:
-            return state, end
-        start = stream_start(learner, buffer.batch(), state.key)
-        begun = rooted(learner, state.key, start)
-        if learner.model.chained:
-            begun = replace(begun, carry=learner.chain.follow(begun.parameters, buffer.batch(), None))
-        return opened(learner, begun, start.parameters, buffer.batch()), end
-    except BaseException:
-        buffer.cut(before)
-        raise
+    while at < end:
+        stop = end
+        if scores.size:
+            stop = min(end, at + (1 << buffer.rows.bit_length()) - buffer.rows)
+            if buffer.rows >= UNKNOWN_ROWS and 2 * _tells(learner, buffer) >= UNKNOWN_ROWS:
+                _score_waiting(learner, state, batch[at:stop], scores[at:stop])
+        buffer.append(batch[at:stop])
+        at = stop
+    if not over:
+        return state, end
+    start = stream_start(learner, buffer.batch(), state.key)
+    begun = rooted(learner, state.key, start)
+    if learner.model.chained:
+        begun = replace(begun, carry=learner.chain.follow(begun.parameters, buffer.batch(), None))
+    return opened(learner, begun, start.parameters, buffer.batch()), end
 
 
 def _score_waiting(learner: Learner, state: State, batch: Batch, scores: Array) -> None:

@@ -225,7 +225,7 @@ def _added(
     reservoirs: list[Any] = [state.reservoir for state in settled]
     common = min(state.progress.n_eff for state in settled)  # as if all had seen the same number of rows
     for (indices, _), state in zip(merged[1:], settled[1:], strict=True):
-        if learner.grows and len(state.statistics.count) != len(statistics[0].count):
+        if suited(learner, state).model.n_components != model.n_components:
             told, components = _renumbered(learner, state, first)
             statistics.append(told)
             matches.append(Match(indices, components, *np.full((3, len(components)), np.nan)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from headwater.chunk import COMPANIONS, Chunk, Chunks
 from headwater.estimators.describing import per_size
+from headwater.estimators.sharing import learning
 from headwater.history import History
 from headwater.state import Batch
 from headwater.statistics import Array
@@ -79,8 +79,10 @@ class Monitor:
         model : estimator
             The model, a chunk wiser.
         """
-        if isinstance(X, Chunks):
-            return self._learn_stream(X, companions)
+        with learning(self.model):  # who else learns waits, and rows are counted once
+            return self._learn_stream(X, companions) if isinstance(X, Chunks) else self._learn(X, companions)
+
+    def _learn(self, X: Any, companions: dict[str, Any]) -> Any:
         began, model, history = time.perf_counter(), self.model, self.history
         given = _given(model, X, companions)
         before = model._state.rows if model._has_state() else 0
@@ -96,13 +98,12 @@ class Monitor:
         return model
 
     def _learn_stream(self, X: Chunks, companions: dict[str, Any]) -> Any:
-        before, history = copy(self.model).__dict__, self.history
+        before, history = self.model.__dict__.copy(), self.history
         try:
             for chunk in X.whole_sequences() if self.model._takes_sequences else X:
                 self.learn(chunk, **companions)
         except BaseException:
-            self.model.__dict__.clear()
-            self.model.__dict__.update(before)
+            self.model.__dict__ = before
             self.history = history
             raise
         return self.model

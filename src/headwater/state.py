@@ -163,10 +163,21 @@ class Buffer:
         self._chunks: list[Batch] = []
         self._width = 0  # of sparse rows, if it is more than that of those that wait
 
+    def forked(self) -> Buffer:
+        """Return a buffer of the same rows, to which others may be added while somebody reads this one."""
+        other = Buffer()
+        other.__dict__.update(self.__dict__)
+        other._chunks = self._chunks.copy()
+        return other
+
     def append(self, batch: Batch) -> None:
-        """Add a copy of rows."""
+        """Add a copy of rows. Small chunks are joined, so that there are few of them."""
         labels = batch.labels.copy() if batch.labels.size else np.full(len(batch), -1)
-        self._chunks.append(Batch(batch.X.copy(), batch.row_weights.copy(), labels, batch.sequences.copy()))
+        chunks = [*self._chunks, Batch(batch.X.copy(), batch.row_weights.copy(), labels, batch.sequences.copy())]
+        while len(chunks) > 1 and len(chunks[-2]) <= len(chunks[-1]):
+            last = chunks.pop()
+            chunks[-1] = joined([chunks[-1], last])
+        self._chunks = chunks
         self.rows += len(batch)
         if batch.labels.size:
             self.named |= frozenset(labels[labels >= 0].tolist())
@@ -183,17 +194,6 @@ class Buffer:
         other.rows, other.named, other._width = self.rows, self.named, self._width
         other._chunks = [change(chunk) for chunk in self._chunks]
         return other
-
-    def cut(self, rows: int) -> None:
-        """Keep the first rows only."""
-        if rows:
-            kept = self.batch(rows)
-            self._chunks = [Batch(kept.X.copy(), kept.weights.copy(), kept.labels.copy(), kept.sequences.copy())]
-        else:
-            self._chunks = []
-        self.rows = rows
-        self.followed = None
-        self.named = frozenset(label for chunk in self._chunks for label in chunk.labels.tolist() if label >= 0)
 
     def batch(self, rows: int | None = None) -> Batch:
         """Return the first rows (all of them by default) as a batch."""

@@ -19,6 +19,7 @@ from headwater.distributed.running import Cluster
 from headwater.distributed.runs import LEAVE_OUT, REFUSE, Run, UnreadError
 from headwater.distributed.steps import Step
 from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.sharing import learning
 from headwater.estimators.stored_results import RESULTS as STORED
 from headwater.kernels.parallel import one_blas_thread
 from headwater.registry import learner_of
@@ -198,7 +199,10 @@ def give(model: Any, learned: Any) -> None:
     parameters = set(model._parameter_names())
     given = {name: value for name, value in vars(learned).items() if name not in parameters}
     learner = given.pop("_own_learner")
-    for name in (*STORED, "_race", "_rivals", "_own_learner", "_cache"):
-        model.__dict__.pop(name, None)
-    model.__dict__.update(given)
-    model._set(learned._state, learner)
+    with learning(model):
+        other = copy(model)
+        for name in (*STORED, "_race", "_rivals", "_own_learner", "_cache"):
+            other.__dict__.pop(name, None)
+        other.__dict__.update(given)
+        other._set(learned._state, learner)
+        model.__dict__ = other.__dict__

@@ -17,6 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headwater.chunk import Chunk, refuse_lost
 from headwater.estimators import racing
+from headwater.estimators.choosing import Choosing
+from headwater.estimators.keeping import Keeping
+from headwater.estimators.sharing import share, share_calls
 from headwater.estimators.streamed import take_streams
 from headwater.estimators.telling import Telling
 from headwater.learner import Learner, suited
@@ -77,7 +80,7 @@ class StreamingEstimator(Telling):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        take_streams(cls, StreamingEstimator)
+        _wrap(cls)
 
     # What a subclass says
 
@@ -505,7 +508,18 @@ class StreamingEstimator(Telling):
         return watch
 
 
-take_streams(StreamingEstimator, StreamingEstimator)
+def _wrap(kind: type) -> None:
+    """Make the methods of a class take streams, and safe on several threads; those of others are as their authors made them."""
+    own = kind.__module__.startswith("headwater.")
+    if own:
+        share(kind)
+    take_streams(kind, StreamingEstimator)
+    if own:
+        share_calls(kind)
+
+
+for _kind in (Choosing, Keeping, Telling, StreamingEstimator):
+    _wrap(_kind)
 
 
 def _outside() -> int:

@@ -347,9 +347,10 @@ class ChainStreams(ChainAnswers):
             assert state.buffer is not None
             rows = [state.buffer.batch()]
         number = sum(map(len, rows))
-        if cache.carry is None or cache.carry[0] is not parameters:
-            cache.carry = (parameters, 0, state.carry)
-        _, followed, carry = cache.carry
+        known = cache.carry
+        if known is None or known[0] is not parameters or known[1] > number:
+            known = (parameters, 0, state.carry)
+        _, followed, carry = known
         if followed < number:
             carry = self._model.follow(parameters, joined(rows)[followed:], carry)
             cache.carry = (parameters, number, carry)
@@ -366,9 +367,10 @@ class ChainStreams(ChainAnswers):
         if state.base is None:
             return milestone_parameters(learner, state)
         cache = self._cache
-        if cache.quick is None or cache.quick[0] is not state.statistics:
-            cache.quick = (state.statistics, report(learner, replace(state, waiting=(), carry=None)))
-        return cache.quick[1]
+        quick = cache.quick
+        if quick is None or quick[0] is not state.statistics:
+            quick = cache.quick = (state.statistics, report(learner, replace(state, waiting=(), carry=None)))
+        return quick[1]
 
     # The machinery
 

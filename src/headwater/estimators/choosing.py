@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -94,9 +94,10 @@ class Choosing(ABC):
         """The learner of what was learned. In the warm-up of a race it depends on the rows that wait."""
         if not self._waits:
             return self._own_learner
-        if self._cache.learner is None:
-            self._cache.learner = racing.provisional(self, self._state, self._own_learner.width, self._race)
-        return self._cache.learner
+        cache = self._cache
+        if cache.learner is None:
+            cache.learner = racing.provisional(self, self._state, self._own_learner.width, self._race)
+        return cast(Learner, cache.learner)
 
     @_learner.setter
     def _learner(self, learner: Learner) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numbers
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from headwater.estimators.choosing import Choosing
+from headwater.estimators.sharing import ROLE
 from headwater.learner import Learner
 from headwater.loop import milestone_parameters, report, settle
 from headwater.recovery import contested
@@ -55,12 +56,31 @@ class Keeping(Choosing, BaseEstimator):
     # The state
 
     def __copy__(self) -> Self:
-        """Return a copy that learns on its own: rows that wait for the end of a warm-up are not shared."""
+        """Return a copy that learns on its own."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
-        if self._has_state() and self._state.buffer is not None:
-            other._state = replace(self._state, buffer=self._state.buffer.changed(lambda rows: rows))
+        other.__dict__.pop(ROLE, None)
         return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        known: dict[str, Any] = super().__getstate__()
+        known.pop(ROLE, None)
+        return known
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by their names, as scikit-learn has it.
+
+        Parameters
+        ----------
+        **params
+            The parameters.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        return cast(Self, super().set_params(**params))
 
     @classmethod
     @cache
@@ -130,10 +150,11 @@ class Keeping(Choosing, BaseEstimator):
     def _reading(self) -> tuple[State, Any]:
         """Return the settled state and the parameters the user sees, made once per change of the state."""
         self._fitted_state()
-        if self._cache.settled is None:
+        cache = self._cache
+        if cache.settled is None:
             settled = contested(self._learner, settle(self._learner, self._state))
-            self._cache.settled = (settled, report(self._learner, settled))
-        return self._cache.settled
+            cache.settled = (settled, report(self._learner, settled))
+        return cache.settled
 
     def _seen_by(self, width: int) -> Any:
         """Parameters that the user sees, for rows of this width."""
@@ -145,6 +166,7 @@ class Keeping(Choosing, BaseEstimator):
         if state.base is None:
             return milestone_parameters(learner, state)
         cache, known = self._cache, state.parts or state.statistics
-        if cache.quick is None or cache.quick[0] is not known:
-            cache.quick = (known, report(learner, replace(state, pending=None)))
-        return cache.quick[1]
+        quick = cache.quick
+        if quick is None or quick[0] is not known:
+            quick = cache.quick = (known, report(learner, replace(state, pending=None)))
+        return quick[1]

@@ -19,6 +19,7 @@ from headwater.estimators.documents import DocumentReader
 from headwater.estimators.factors import FactorEstimator
 from headwater.estimators.health_counts import CountSigns
 from headwater.estimators.health_vitals import Vitals
+from headwater.estimators.sharing import remember
 from headwater.learner import Learner
 from headwater.loop import report, settle, widened
 from headwater.models.protocol import StartSettings
@@ -246,7 +247,8 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         """The column of each name; made once."""
         known = self.__dict__.get("_named_columns")
         if known is None or known[0] is not names:
-            known = self._named_columns = (names, {name: place for place, name in enumerate(() if names is None else names)})
+            known = (names, {name: place for place, name in enumerate(() if names is None else names)})
+            remember(self, "_named_columns", known)
         return known[1]
 
     def _aligned(self, rows: SparseRows) -> SparseRows:

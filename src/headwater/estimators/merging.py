@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headwater.estimators import racing
 from headwater.estimators.base import RESULTS, StreamingEstimator
+from headwater.estimators.sharing import view_of
 from headwater.learner import suited
 from headwater.matching import MergeReport, merge_any
 from headwater.state import State
@@ -84,6 +85,7 @@ def merge(models: Iterable[Estimator]) -> Estimator:
         if type(model) is not type(first):
             raise ValueError(f"models must be of one class, got {type(first).__name__} and {type(model).__name__}")
         check_is_fitted(model)
+    given = [view_of(model) for model in given]
     width = max(model.n_features_in_ for model in given)
     if all(model._grows for model in given):
         given = [model if model.n_features_in_ == width else model._widened(width) for model in given]

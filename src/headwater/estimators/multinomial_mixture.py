@@ -15,6 +15,7 @@ from headwater.estimators.description import Description, Value
 from headwater.estimators.documents import DocumentReader
 from headwater.estimators.given import given_probabilities, shaped
 from headwater.estimators.mixture import CONSTRAINTS
+from headwater.estimators.sharing import remember
 from headwater.families.multinomial import Multinomial
 from headwater.families.multinomial_rows import worth_thinning
 from headwater.learner import Learner
@@ -204,7 +205,8 @@ class MultinomialMixture(DocumentReader, CountMixture):
         """The column of each name; made once."""
         known = self.__dict__.get("_named_columns")
         if known is None or known[0] is not names:
-            known = self._named_columns = (names, {name: place for place, name in enumerate(names)})
+            known = (names, {name: place for place, name in enumerate(names)})
+            remember(self, "_named_columns", known)
         return known[1]
 
     def _described(self, width: int) -> Learner:

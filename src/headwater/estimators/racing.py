@@ -88,18 +88,15 @@ def learned(model: Any, batch: Batch, learner: Learner, scored: bool) -> Array:
     race, rivals = model.__dict__.get("_race") or planned(model, learner.width), model.__dict__.get("_rivals", ())
     scores = np.full(len(batch) if scored else 0, np.nan)
     if not race.rivals:
-        buffer = state.buffer or Buffer()
-        before, state = buffer.rows, replace(state, buffer=buffer)
+        buffer = Buffer() if state.buffer is None else state.buffer
+        state = replace(state, buffer=buffer)
         at, over = rows_to_wait(replace(learner, warm_up=race.warm_up + race.until), buffer, batch)
-        try:
-            told = scores[:at] if model.__dict__.get("_scores_start", True) else NO_SCORES
-            _wait(model, state, learner, batch[:at], told, race)
-            if over:
-                race, rivals = _begun(model, race, buffer.batch(), state.key, learner.width)
-                race, rivals = _run(model, race, rivals, batch[at:], scores[at:], learner.width)
-        except BaseException:
-            buffer.cut(before)
-            raise
+        told = scores[:at] if model.__dict__.get("_scores_start", True) else NO_SCORES
+        state = _wait(model, state, learner, batch[:at], told, race)
+        if over:
+            assert state.buffer is not None
+            race, rivals = _begun(model, race, state.buffer.batch(), state.key, learner.width)
+            race, rivals = _run(model, race, rivals, batch[at:], scores[at:], learner.width)
         if not over:
             model._race, model._rivals = race, ()
             model._set(state, learner)
@@ -215,17 +212,18 @@ def resume(model: Any, races: list[Race], rivals: list[Any], leader: int) -> Non
     follow(model, race, tuple(rivals))
 
 
-def _wait(model: Any, state: State, learner: Learner, batch: Batch, scores: Array, race: Race) -> None:
+def _wait(model: Any, state: State, learner: Learner, batch: Batch, scores: Array, race: Race) -> State:
     """Put rows into the buffer; if they are to be scored, by what is known at each power of two."""
-    assert state.buffer is not None
     at = 0
     while at < len(batch):
+        assert state.buffer is not None
         rows, stop, reader = state.buffer.rows, len(batch), learner
         if scores.size:
             stop = min(stop, at + (1 << rows.bit_length()) - rows)
             reader = provisional(model, state, learner.width, race) if rows else learner
-        advance(replace(reader, warm_up=2**62), state, batch[at:stop], scores[at:stop])
+        state, _ = advance(replace(reader, warm_up=2**62), state, batch[at:stop], scores[at:stop])
         at = stop
+    return state
 
 
 def _begun(model: Any, race: Race, batch: Batch, key: int, width: int) -> tuple[Race, tuple[Any, ...]]:

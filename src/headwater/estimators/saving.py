@@ -14,6 +14,7 @@ import numpy as np
 
 from headwater.estimators import racing
 from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.sharing import ROLE
 from headwater.estimators.stored_parameters import read_parameter, write_parameter
 from headwater.estimators.stored_results import AS_IT_IS, RESULTS, read_race
 from headwater.learner import Learner, suited
@@ -24,7 +25,7 @@ from headwater.storage.trees import Damaged, Reader, Writer
 
 MOST_UNSEEN = 10**6  # components of a model that is still in its warm-up
 # What scikit-learn's metadata routing was told is a matter of the pipeline: a file does not hold it.
-PRIVATE = {"_state", "_own_learner", "_parameters", "_cache", "_race", "_rivals", "_named_columns", "_metadata_request"}
+PRIVATE = {"_state", "_own_learner", "_parameters", "_cache", "_race", "_rivals", "_named_columns", "_metadata_request", ROLE}
 
 
 def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, answers: bool = True) -> tuple[Any, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from functools import wraps
 from inspect import signature
 from typing import Any
@@ -62,7 +61,7 @@ def _taking(method: Method, way: Callable[[Method, Any, Chunks, dict[str, Any]],
 
 def _learned(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
     """Learn one chunk after the other, with what belongs to their rows; if one is refused, the model is as it was."""
-    before = copy(model).__dict__
+    before = model.__dict__.copy()
     found: Any = None
     scores = []
     try:
@@ -70,8 +69,7 @@ def _learned(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> 
             found = method(model, **_belongings(method, model, chunk), **options)
             scores.append(found)
     except BaseException:
-        model.__dict__.clear()
-        model.__dict__.update(before)
+        model.__dict__ = before
         raise
     return found if found is model else np.concatenate(scores)
 
