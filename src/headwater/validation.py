@@ -17,6 +17,8 @@ from headwater.statistics import Array
 # Squares of larger values would overflow in the second moments of a long stream.
 LARGEST = 1e100
 HEAVIEST = 1e30
+# The inverse of a smaller weight may overflow.
+LIGHTEST = 1e-300
 # Sums of larger counts would leave the range of the digamma function.
 LARGEST_COUNT = 1e40
 
@@ -81,10 +83,13 @@ def _known_snapshots(array: Any, name: str) -> NDArray[np.complex128]:
 
 def complex_numbers(values: Any, name: str) -> Any:
     """Return an array of complex numbers; real ones are refused, since they are no snapshots of a narrow band."""
+    refuse_unreadable(values, name)
     try:
         array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
         if array.dtype.kind == "O":
             array = array.astype(np.complex128)
+    except OverflowError as error:
+        raise ValueError(f"{name} contains a whole number too large for float64: rescale it") from error
     except (ValueError, TypeError) as error:
         raise ValueError(f"{name} cannot be read as an array of complex numbers: {' '.join(str(error).split())}") from error
     if array.dtype.kind in "fiub":
@@ -115,6 +120,7 @@ def check_counts(X: Any, name: str = "X", owner: str = "this model") -> Array | 
     X = values_of(X)
     if isinstance(X, SparseRows):
         return X
+    refuse_unreadable(X, name)
     if hasattr(X, "sparse") and all(str(kind).startswith("Sparse") for kind in getattr(X, "dtypes", ("",))):
         X = X.sparse.to_coo()  # a pandas frame of sparse columns
     if not issparse(X):
@@ -265,7 +271,7 @@ def check_weights(sample_weight: Any, rows: int) -> Array:
     if sample_weight is None:
         return NO_WEIGHTS
     if isinstance(sample_weight, numbers.Real):
-        weights = np.full(rows, float(sample_weight))
+        weights = np.full(rows, float(numeric(sample_weight, "sample_weight")))
     else:
         weights = np.ascontiguousarray(numeric(sample_weight, "sample_weight"), dtype=np.float64)
     if weights.ndim != 1:
@@ -277,6 +283,11 @@ def check_weights(sample_weight: Any, rows: int) -> Array:
         raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")
     if weights.max() > HEAVIEST:
         raise ValueError(f"sample_weight must not be more than {HEAVIEST:g}, got {weights.max():g}: scale the weights down")
+    light = (weights > 0.0) & (weights < LIGHTEST)
+    if light.any():
+        raise ValueError(
+            f"sample_weight must be 0 or at least {LIGHTEST:g}, got {weights[light].min():g}: scale the weights up"
+        )
     if not np.any(weights > 0.0):
         raise ValueError("sample_weight must be positive for at least one row, got zeros only")
     return weights
@@ -309,7 +320,8 @@ def make_batch(rows: Any, weights: Array, labels: NDArray[np.int64]) -> Batch:
 def check_row(x: Any, names: Any, width: int | None) -> Array:
     """Return one row, an array or a mapping from column names to values, as a matrix with one row."""
     x = row_values(x, names, width)
-    row = x if isinstance(x, np.ndarray) and x.dtype == np.float64 else np.asarray(numeric(x, "the row"), dtype=np.float64)
+    plain = type(x) is np.ndarray and x.dtype == np.float64
+    row = x if plain else np.asarray(numeric(x, "the row"), dtype=np.float64)
     check_row_shape(row, width)
     row = np.ascontiguousarray(row).reshape(1, -1)
     check_finite(row, "the row")
@@ -336,8 +348,30 @@ def check_row_shape(row: Any, width: int | None) -> None:
         raise ValueError(f"the row has {row.size} features, but this model is expecting {width} features as input")
 
 
+def refuse_unreadable(values: Any, name: str) -> None:
+    """Refuse what looks like an array and cannot be read as one: masks would be lost, and so would columns of one name."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        number = int(np.ma.count_masked(values))
+        raise ValueError(
+            f"{name} is a masked array with {number} masked value{'s' * (number != 1)}, which would be taken for data: drop "
+            f"them, or fill them in with filled()"
+        )
+    kind = type(values)
+    if kind.__name__ == "LazyFrame" and kind.__module__.startswith("polars"):
+        raise TypeError(f"{name} is a polars LazyFrame, which holds no rows yet: pass {name}.collect()")
+    columns = getattr(values, "columns", None)
+    if columns is not None and hasattr(values, "to_numpy"):
+        names = list(columns)
+        twice = [column for column in dict.fromkeys(names) if names.count(column) > 1] if len(set(names)) < len(names) else []
+        if twice:
+            raise ValueError(
+                f"{name} must have columns of different names, got {one_line(twice[0])} {names.count(twice[0])} times"
+            )
+
+
 def numeric(values: Any, name: str) -> Any:
     """Return an array of real numbers, converting objects that are numbers and refusing text."""
+    refuse_unreadable(values, name)
     try:
         array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
     except (ValueError, TypeError) as error:
@@ -349,6 +383,8 @@ def numeric(values: Any, name: str) -> Any:
     if array.dtype.kind not in "fiub":
         try:
             array = array.astype(np.float64)
+        except OverflowError as error:
+            raise ValueError(f"{name} contains a whole number too large for float64: rescale it") from error
         except (ValueError, TypeError) as error:
             raise type(error)(f"{name} must hold numbers, got {array.dtype} with a value that is none: {error}") from error
     return array

@@ -14,6 +14,7 @@ from headwater.families.regression import Regression
 from headwater.models.mixture import MixtureParameters
 from headwater.state import Batch
 from headwater.statistics import Array
+from headwater.validation import refuse_unreadable
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,11 @@ def _precision_factor(family: Gaussian, width: int, precisions_init: Any) -> Arr
 
 def shaped(value: Any, shape: tuple[int, ...], name: str) -> Array:
     """Return an array of finite numbers of this shape, or refuse it."""
+    refuse_unreadable(value, f"The parameter '{name}'")
     try:
         array = np.asarray(value, dtype=float)
+    except OverflowError as error:
+        raise ValueError(f"The parameter '{name}' contains a whole number too large for float64") from error
     except (TypeError, ValueError) as error:
         raise ValueError(f"The parameter '{name}' should hold numbers: {error}") from error
     if array.shape != shape:

@@ -111,6 +111,9 @@ def _batches_of(item: Any, name: str, alone: bool = False) -> Iterator[Any]:
     elif hasattr(item, "__arrow_c_array__"):
         yield pa.record_batch(item)
     elif isinstance(item, np.ndarray) or (isinstance(item, Iterable) and not isinstance(item, str | bytes | dict)):
+        if np.ma.is_masked(item):
+            number = int(np.ma.count_masked(item))
+            raise StreamError(f"{name} is a masked array with {number} masked value{'s' * (number != 1)}: fill them in first")
         matrix = np.asarray(item)
         if matrix.dtype.kind not in "biufc":
             raise StreamError(f"{name} must hold numbers, got an array of {matrix.dtype}")
