@@ -225,3 +225,10 @@ def test_a_model_that_learned_a_mapping_can_be_saved(tmp_path, kind):
 def test_a_report_reads_texts():
     pytest.importorskip("jinja2")
     assert "river" in hw.report(MODELS["fixed"]().partial_fit(TEXTS), LATER)
+
+
+def test_models_that_learned_other_words_are_not_merged():
+    one, other = MODELS["open"]().partial_fit(TEXTS), MODELS["open"]().partial_fit(["a quite new text", *TEXTS])
+    with pytest.raises(ValueError, match=r"the same columns in the same order, got '.*' and 'a' in place 0") as caught:
+        hw.merge([one, other])
+    one_sentence(caught)

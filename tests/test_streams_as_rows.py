@@ -114,6 +114,10 @@ def test_a_stream_that_breaks_off_leaves_the_model_as_it_was(tmp_path):
     with pytest.raises(ValueError, match=r"rows\.csv"):
         model.partial_fit(hw.stream(path, chunk_rows=100))
     assert not hasattr(model, "n_features_in_") and not model._has_state()
+    waiting = hw.GaussianMixture(2, warm_up=1000, random_state=0).partial_fit(hw.stream(path, missing="drop"))
+    with pytest.raises(ValueError, match=r"rows\.csv"):  # rows that wait for the end of the warm-up are left alone, too
+        waiting.partial_fit(hw.stream(path, chunk_rows=100))
+    assert waiting.n_samples_seen_ == 300 and len(waiting._state.buffer.batch()) == 300
     model.partial_fit(hw.stream(path, chunk_rows=100, missing="drop"))
     rows = pa.table({"a": [0.0, 1.0], "b": [0.5, -1.0]}).to_pandas()
     scores, seen = model.score_samples(rows), model.n_samples_seen_
@@ -163,3 +167,35 @@ def test_warnings_of_a_fit_point_at_who_called_it():
 def test_the_base_of_all_models_takes_streams():
     for name in ("fit", "partial_fit", "update", "warm_start_from"):
         assert hasattr(getattr(StreamingEstimator, name), "__wrapped__")
+
+
+VISITS = ["home shop shop pay", "shop home", "pay pay home"] * 40
+OTHER_VISITS = ["cart home", "home cart cart"] * 40
+SEQUENTIAL = {
+    "markov": lambda: hw.MarkovMixture(2, n_symbols=3, warm_up=60, random_state=0),
+    "symbols": lambda: hw.CategoricalHMM(2, n_features=3, warm_up=60, random_state=0),
+}
+
+
+@pytest.mark.parametrize("kind", SEQUENTIAL)
+def test_symbols_that_are_numbered_in_another_way_are_refused(kind):
+    model = SEQUENTIAL[kind]().partial_fit(hw.stream(VISITS, format="sequences"))
+    (some,) = hw.stream(["home pay"], format="sequences", like=model)
+    expected = model.predict(**some)
+    np.testing.assert_array_equal(model.predict(hw.stream(["home pay"], format="sequences", like=model)), expected)
+    for name in ("predict", "score", "partial_fit", "update"):
+        with pytest.raises(ValueError, match=r"must be numbered as .* learned them, got 'cart' where it has 'home'"):
+            getattr(model, name)(hw.stream(OTHER_VISITS, format="sequences"))
+    assert np.array_equal(model.predict(**some), expected)
+    other = SEQUENTIAL[kind]().partial_fit(hw.stream(OTHER_VISITS, format="sequences"))
+    with pytest.raises(ValueError, match="models must have one numbering of their symbols"):
+        hw.merge([model, other])
+    assert SEQUENTIAL[kind]().fit(hw.stream(OTHER_VISITS, format="sequences")).schema_["symbols"] == ["cart", "home"]
+
+
+def test_sequences_of_texts_are_told_how_they_are_numbered():
+    for wrong in (["home pay", "pay"], [["home", "pay"], ["pay"]], "home pay", [[0, "pay"]]):
+        with pytest.raises(ValueError, match=r"must hold symbols as numbers 0, 1, ..., got the text .*format='sequences'"):
+            hw.MarkovMixture(2).partial_fit(wrong)
+    with pytest.raises(ValueError, match="must hold sequences of symbols, got a sparse matrix"):
+        hw.MarkovMixture(2).partial_fit(hw.stream(VISITS, format="text"))

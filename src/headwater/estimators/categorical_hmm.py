@@ -17,6 +17,7 @@ from headwater.estimators.description import Description, Value
 from headwater.estimators.health_counts import CountSigns
 from headwater.estimators.health_vitals import Vitals
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
+from headwater.estimators.sequences import check_merged_symbols, check_same_symbols
 from headwater.families.categorical import Categorical
 from headwater.statistics import Array
 
@@ -186,7 +187,13 @@ class CategoricalHMM(HiddenMarkovEstimator):
         return {**super().get_params(deep), "n_features": self._parameter("n_features")}
 
     def _checked(self, X: Any, anew: bool = False) -> Array:
+        if not anew:
+            check_same_symbols(X, self)
         return check_symbols(X, self._n_symbols(anew), type(self).__name__)
+
+    def _check_merge(self, other: Any) -> None:
+        super()._check_merge(other)
+        check_merged_symbols(self, other)
 
     def _checked_one(self, x: Any, names: Any, width: int | None) -> Array:
         if isinstance(x, Mapping):

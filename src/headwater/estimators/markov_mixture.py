@@ -23,7 +23,7 @@ from headwater.estimators.describing import (
 )
 from headwater.estimators.description import Description, Value
 from headwater.estimators.sequence_mixture import SequenceMixture
-from headwater.estimators.sequences import check_sequences, transition_counts
+from headwater.estimators.sequences import check_merged_symbols, check_same_symbols, check_sequences, transition_counts
 from headwater.families.multinomial import Multinomial
 from headwater.learner import Learner
 from headwater.state import SparseRows
@@ -224,6 +224,8 @@ weight_concentration_prior, n_threads, parts, reservoir
 
     def _counted(self, X: Any, lengths: Any, y: Any = None, anew: bool = False) -> SparseRows:
         """Return the counts of sequences, unless they are counts already."""
+        if not anew:
+            check_same_symbols(X, self)
         if isinstance(X, Chunk) and X.lengths is not None and lengths is None:
             X, lengths = X.X, X.lengths
         X = values_of(X)
@@ -249,6 +251,10 @@ weight_concentration_prior, n_threads, parts, reservoir
                 f"are to come than the first sequences have, say so by n_symbols"
             )
         return transition_counts(symbols, sizes, int(known))
+
+    def _check_merge(self, other: Any) -> None:
+        super()._check_merge(other)
+        check_merged_symbols(self, other)
 
     def _seen(self) -> str:
         return f"{self.n_samples_seen_:,} sequence{'s' if self.n_samples_seen_ != 1 else ''} of {self.n_symbols_} symbols"

@@ -96,7 +96,9 @@ def merge(models: Iterable[Estimator]) -> Estimator:
         names = named[0].feature_names_in_, model.feature_names_in_
         common = slice(min(map(len, names)) if first._grows else None)
         if not np.array_equal(names[0][common], names[1][common]):
-            raise ValueError(f"models must have the same columns, got {list(names[0])} and {list(names[1])}")
+            place = next((at for at, (one, two) in enumerate(zip(*names, strict=False)) if one != two), min(map(len, names)))
+            one, two = (repr(found[place]) if place < len(found) else "none" for found in names)
+            raise ValueError(f"models must have the same columns in the same order, got {one} and {two} in place {place}")
     merged, report = _merged_races(given) if all("_race" in model.__dict__ for model in given) else _merged(given)
     for name in RESULTS:
         merged.__dict__.pop(name, None)

@@ -7,11 +7,38 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
-from headwater.chunk import values_of
+from headwater.chunk import Chunk, values_of
 from headwater.state import SparseRows
 from headwater.validation import check_finite, numeric
+
+
+def check_same_symbols(X: Any, model: Any) -> None:
+    """Refuse a chunk of a stream that numbers its symbols in another way than the one that was learned."""
+    if not isinstance(X, Chunk) or not model._has_state():
+        return
+    wrong = _other_symbol(X.schema, getattr(model, "schema_", None))
+    if wrong is not None:
+        raise ValueError(
+            f"the symbols must be numbered as {type(model).__name__} learned them, got {wrong[0]!r:.40} where it has "
+            f"{wrong[1]!r:.40}: read them by like=, the model"
+        )
+
+
+def check_merged_symbols(model: Any, other: Any) -> None:
+    """Refuse to merge models whose symbols were numbered in different ways."""
+    wrong = _other_symbol(getattr(other, "schema_", None), getattr(model, "schema_", None))
+    if wrong is not None:
+        raise ValueError(
+            f"models must have one numbering of their symbols, got {wrong[1]!r:.40} and {wrong[0]!r:.40} in one place"
+        )
+
+
+def _other_symbol(found: Any, known: Any) -> tuple[str, str] | None:
+    """The first two symbols that differ and have the same number, if there are any."""
+    symbols = [(schema or {}).get("symbols") or () for schema in (found, known)]
+    return next(((one, other) for one, other in zip(*symbols, strict=False) if one != other), None)
 
 
 def check_sequences(X: Any, lengths: Any, name: str = "X") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -21,6 +48,8 @@ def check_sequences(X: Any, lengths: Any, name: str = "X") -> tuple[NDArray[np.i
     `lengths`, the symbols of all of them.
     """
     X = values_of(X)
+    if issparse(X):
+        raise ValueError(f"{name} must hold sequences of symbols, got a sparse matrix")
     if lengths is None:
         X = _listed(X)
         if isinstance(X, list):
@@ -28,7 +57,7 @@ def check_sequences(X: Any, lengths: Any, name: str = "X") -> tuple[NDArray[np.i
             if not parts:
                 raise ValueError(f"{name} has 0 sequence(s) while a minimum of 1 is required.")
             return np.concatenate(parts), np.array([len(part) for part in parts])
-    array = np.asarray(numeric(X, name))
+    array = np.asarray(_numbers(X, name))
     if lengths is None:
         if array.ndim == 0 or array.size == 0:
             raise ValueError(f"{name} has 0 sequence(s) (shape={array.shape}) while a minimum of 1 is required.")
@@ -60,7 +89,7 @@ def _listed(X: Any) -> Any:
 
 def _symbols(values: Any, name: str) -> NDArray[np.int64]:
     empty = hasattr(values, "__len__") and len(values) == 0
-    array: Any = np.empty(0) if empty else np.asarray(numeric(values, name))
+    array: Any = np.empty(0) if empty else np.asarray(_numbers(values, name))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -75,6 +104,20 @@ def _symbols(values: Any, name: str) -> NDArray[np.int64]:
         wrong = array.min() if array.min() < 0 else array.max()
         raise ValueError(f"{name} must hold whole numbers from 0 to 2**31 - 1, got {wrong}")
     return array.astype(np.int64)
+
+
+def _numbers(values: Any, name: str) -> Any:
+    try:
+        return numeric(values, name)
+    except ValueError:
+        found = [values] if isinstance(values, str) else np.asarray(values, dtype=object).ravel()
+        text = next((value for value in found if isinstance(value, str)), None)
+        if text is None:
+            raise
+        raise ValueError(
+            f"{name} must hold symbols as numbers 0, 1, ..., got the text {text!r:.40}: they are numbered by "
+            f"headwater.stream(..., format='sequences')"
+        ) from None
 
 
 def transition_counts(symbols: NDArray[np.int64], lengths: NDArray[np.int64], n_symbols: int) -> SparseRows:
