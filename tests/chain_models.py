@@ -45,3 +45,37 @@ class RowsInGaussianHMM(RowsIn, hw.GaussianHMM):
 
 class RowsInCategoricalHMM(RowsIn, hw.CategoricalHMM):
     """The model of symbols."""
+
+
+class WithStart:
+    """Keeps what was set by hand when it is cloned, as the laws do."""
+
+    def __sklearn_clone__(self):
+        other = type(self)(**self.get_params(deep=False))
+        other._given = dict(self._given)
+        return other
+
+
+class StartedGaussianHMM(WithStart, RowsInGaussianHMM):
+    """The model of rows, from a given start."""
+
+
+class StartedCategoricalHMM(WithStart, RowsInCategoricalHMM):
+    """The model of symbols, from a given start."""
+
+
+def started(model):
+    """Set what `init_params` leaves out by hand, with zeros among first states and passages."""
+    k = model.n_components
+    near = np.abs(np.subtract.outer(np.arange(k), np.arange(k))) < (2 if k > 2 else 1)
+    near[0, -1] |= k == 2
+    model.startprob_ = np.append(np.full(k - 1, 1.0 / (k - 1)), 0.0)
+    model.transmat_ = near / near.sum(axis=1, keepdims=True)
+    if "e" not in model.init_params and "e" in model._letters:
+        model.emissionprob_ = (
+            np.linspace(1.0, 2.0, 6 * k).reshape(k, 6) / np.linspace(1.0, 2.0, 6 * k).reshape(k, 6).sum(axis=1)[:, None]
+        )
+    if "m" not in model.init_params and "m" in model._letters:
+        model.means_ = np.outer(np.arange(k), [1.5, 1.0])
+        model.covars_ = np.tile(3.0 * np.eye(2), (k, 1, 1))
+    return model

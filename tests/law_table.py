@@ -164,6 +164,24 @@ CHAIN_ALGORITHMS = (
     "auto", hw.Auto(batch_size=40), "em", "vb", "online-em", hw.OnlineEM(batch_size=40), hw.SatoEM(batch_size=40),
     hw.BayesianOnlineEM(batch_size=40), hw.OnlineVB(batch_size=40), hw.OnlineVB(batch_size=1),
 )  # fmt: skip
+STARTED_CHAINS = [
+    chain_models.started(
+        chain_models.StartedGaussianHMM(3, kind, algorithm=algorithm, warm_up=120, lag=10, random_state=0, init_params=letters)
+    )
+    for letters in ("mc", "")
+    for kind, algorithm in (
+        *(("full", algorithm) for algorithm in CHAIN_ALGORITHMS),
+        *((kind, word) for kind in ("tied", "diag", "spherical") for word in ("online-em", hw.OnlineEM(batch_size=40))),
+    )
+] + [
+    chain_models.started(
+        chain_models.StartedCategoricalHMM(
+            2, n_features=6, algorithm=algorithm, warm_up=120, lag=10, random_state=0, init_params=letters
+        )
+    )
+    for letters in ("e", "")
+    for algorithm in CHAIN_ALGORITHMS
+]  # fmt: skip
 CHAIN_MODELS = [
     chain_models.RowsInGaussianHMM(3, kind, algorithm=algorithm, warm_up=120, lag=10, random_state=0)
     for kind, algorithm in (

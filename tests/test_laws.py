@@ -14,6 +14,7 @@ from law_table import (
     OFTEN_HEALING,
     REGRESSION_MODELS,
     SPECTRA_MODELS,
+    STARTED_CHAINS,
     TOPIC_MODELS,
     SparseFed,
     is_matching,
@@ -120,6 +121,18 @@ CHAIN_CASES = [
     for number, model in enumerate(CHAIN_MODELS)
     for law in chain_laws(model)
 ]
+
+
+STARTED_CASES = [
+    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (1, 37) else pytest.mark.slow)
+    for number, model in enumerate(STARTED_CHAINS)
+    for law in chain_laws(model)
+]
+
+
+@pytest.mark.parametrize(("model", "law"), STARTED_CASES)
+def test_law_of_chains_from_a_given_start(model, law):
+    law(clone(model), rows_for(model).copy())
 
 
 @pytest.mark.parametrize(("model", "law"), CASES)

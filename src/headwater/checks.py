@@ -425,7 +425,8 @@ def _batch(estimator: Any, rows: Array, weights: Array = NO_WEIGHTS) -> Batch:
 
 
 def _online(estimator: Any) -> bool:
-    return bool(estimator._make_learner(2).algorithm.online)
+    unset = type(estimator)(**estimator.get_params(deep=False))  # what is set by hand belongs to columns of some number
+    return bool(unset._make_learner(2).algorithm.online)
 
 
 def _fitted(estimator: Any, rows: Array, weights: Any = None, labels: Any = None) -> Any:
