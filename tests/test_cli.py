@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import re
@@ -6,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -372,7 +374,9 @@ def test_a_signal_leaves_no_half_file(number, code, there, tmp_path, monkeypatch
     os.mkfifo(tmp_path / "endless.csv")
     arguments = ["score", "m.hw", str(tmp_path / "endless.csv"), "-o", str(tmp_path / "s.csv"), "--format", "csv"]
     command = [sys.executable, "-m", "headwater", *arguments]
-    with subprocess.Popen(command) as running, open(tmp_path / "endless.csv", "w") as pipe:
+    # Whoever runs the tests in the background of a shell ignores Ctrl-C, and so would the command.
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command, preexec_fn=heard) as running, open(tmp_path / "endless.csv", "w") as pipe:
         pipe.write("a,b\n" + "1.0,2.0\n" * 200_000)
         pipe.flush()
         for _ in range(600):
@@ -394,3 +398,32 @@ def test_a_terminal_is_not_told_what_to_do_by_names(capsys):
     said = capsys.readouterr()
     assert "\x1b" not in said.out + said.err
     assert "[red]b" in said.out
+
+
+def test_a_full_disk_is_said_of_what_is_written(tmp_path, monkeypatch, capsys):
+    """Of a file, of standard output, and of the copy that some formats need; the data itself can be read."""
+    import gzip
+
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("there is no /dev/full")
+    np.save(tmp_path / "x.npy", np.ones((50, 2)))
+    (tmp_path / "x.npy.gz").write_bytes(gzip.compress((tmp_path / "x.npy").read_bytes()))
+    for form in ("csv", "jsonl", "parquet", "arrow"):
+        assert main(["convert", str(tmp_path / "x.npy"), "-o", str(full), "--output-format", form]) == 1
+        assert capsys.readouterr().err == "headwater: /dev/full cannot be written: No space left on device.\n"
+
+    def no_room(self, *anything):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.stdout, "flush", lambda: no_room(None), raising=False)
+        assert main(["convert", str(tmp_path / "x.npy")]) == 1
+    assert capsys.readouterr().err == "headwater: standard output cannot be written: No space left on device.\n"
+    handle = os.open(full, os.O_WRONLY)
+    monkeypatch.setattr("tempfile.mkstemp", lambda **options: (handle, str(tmp_path / "copy")))
+    assert main(["convert", str(tmp_path / "x.npy.gz"), "-o", str(tmp_path / "y.csv")]) == 1
+    assert capsys.readouterr().err == (
+        f"headwater: a copy of {tmp_path / 'x.npy.gz'}, {tmp_path / 'copy'}, cannot be written: No space left on device; "
+        f"TMPDIR can name another place.\n"
+    )

@@ -10,6 +10,8 @@ import headwater as hw
 from headwater.chunk import Chunk
 from headwater.cli import main, progress
 from headwater.cli.options import Talk
+from headwater.cli.settings import make_model
+from headwater.registry import MODELS
 from headwater.streams import gathering
 from headwater.streams.whole import whole_sequences
 
@@ -94,9 +96,10 @@ def test_the_same_command_writes_the_same_file(data, tmp_path, capsys):
 
 
 def test_raw_rows_may_be_left_out(data, tmp_path, capsys):
-    assert fitted(["gaussian", data, "-k", "2"], tmp_path, capsys).holds_rows_
-    assert not fitted(["gaussian", data, "-k", "2", "--no-raw-rows"], tmp_path, capsys).holds_rows_
-    assert main(["fit", "gaussian", str(data), "-k", "2", "--no-raw-rows", "-o", str(tmp_path / "m.hw")]) == 0
+    chain = ["hmm", data, "-k", "2", "--set", "warm_up=50"]  # rows of a chain wait for those after them
+    assert fitted(chain, tmp_path, capsys).holds_rows_
+    assert not fitted([*chain, "--no-raw-rows"], tmp_path, capsys).holds_rows_
+    assert main(["fit", *chain, "--no-raw-rows", "-o", str(tmp_path / "m.hw")]) == 0
     assert "raw row" not in capsys.readouterr().out
 
 
@@ -202,3 +205,62 @@ def test_progress_is_for_terminals(monkeypatch):
     with progress.progress(Talk(quiet=True), "learning", 1000) as watch:
         watch(500)
     assert sys.stderr.getvalue() == ""
+
+
+# How many components, and how many passes
+
+
+@pytest.mark.parametrize("word", MODELS)
+def test_the_number_of_components_is_found_if_none_is_given(word):
+    """By every model that can find it."""
+    made = make_model(MODELS[word], None, None, None, 0, ())
+    assert made.get_params().get("n_components", "auto") == "auto"
+    if "n_components" in made.get_params():
+        assert make_model(MODELS[word], "3", None, None, 0, ()).n_components == 3
+        assert make_model(MODELS[word], None, None, None, 0, ["n_components=3"]).n_components == 3
+
+
+def test_a_default_that_cannot_be_is_explained(data, capsys):
+    assert main(["fit", "gaussian", data, "--half-life", "100", "--set", "means_init=[[0,0],[1,1]]"]) != 0
+    assert main(["fit", "gaussian", data, "--set", "half_life=auto"]) == 2
+    assert "got 'auto' twice; -k gives the number of components" in capsys.readouterr().err
+
+
+def test_a_file_that_is_smaller_than_the_warm_up_is_learned_all_the_same(data, tmp_path, capsys):
+    assert main(["fit", "gaussian", data, "-o", str(tmp_path / "m.hw")]) == 0
+    out = capsys.readouterr().out
+    assert "2 components: 300 rows" in out and "not over" not in out and "raw row" not in out
+    learned = hw.load(tmp_path / "m.hw")
+    assert learned.n_components_ == 2 and not learned.holds_rows_
+    assert main(["inspect", str(tmp_path / "m.hw")]) == 0
+    assert "not over" not in capsys.readouterr().out
+    assert main(["fit", str(tmp_path / "m.hw"), data, "-o", str(tmp_path / "more.hw")]) == 0
+    assert hw.load(tmp_path / "more.hw").n_samples_seen_ == 600
+
+
+def chain_file(path, n):
+    rng = np.random.default_rng(3)
+    states = np.repeat(rng.integers(0, 3, n // 20 + 1), 20)[:n]
+    np.save(path, (6.0 * states + rng.normal(size=n))[:, None])
+    return str(path)
+
+
+def test_a_race_is_held_on_the_rows_there_are(tmp_path, capsys):
+    assert main(["fit", "hmm", chain_file(tmp_path / "c.npy", 300), "-k", "auto", "-o", str(tmp_path / "m.hw")]) == 0
+    out = capsys.readouterr().out
+    assert "3 states: 300 rows" in out and "3 won a race of 1, 2, 3" in out and "not over" not in out
+    assert main(["fit", "hmm", chain_file(tmp_path / "d.npy", 30), "-k", "auto"]) == 0
+    assert "not given: of 30 rows there are too few to compare several, so that it is 1." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("given", [["--set", "n_iter=1"], ["--algorithm", "em"]])
+def test_passes_go_on_until_the_model_converges(given, tmp_path, capsys):
+    passes = [] if "em" in given else ["--passes", "auto"]
+    learned = fitted(["hmm", chain_file(tmp_path / "c.npy", 400), "-k", "3", *given, *passes], tmp_path, capsys)
+    assert learned.converged_ and learned.n_iter_ > 1
+    assert learned.n_iter == (1 if "n_iter=1" in given else 10)
+
+
+def test_passes_that_were_asked_for_are_made(tmp_path, capsys):
+    path = chain_file(tmp_path / "c.npy", 400)
+    assert fitted(["hmm", path, "-k", "3", "--algorithm", "em", "--set", "n_iter=2"], tmp_path, capsys).n_iter_ <= 2

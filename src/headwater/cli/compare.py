@@ -32,7 +32,7 @@ Word = Annotated[
         autocompletion=lambda incomplete: [(word, one.about) for word, one in MODELS.items() if word.startswith(incomplete)],
     ),
 ]
-K = Annotated[str | None, typer.Option("-k", help="Number of components.", show_default=False)]
+K = Annotated[str | None, typer.Option("-k", help="Number of components, or auto, which finds it.", show_default="auto")]
 Algorithms = Annotated[
     str | None, typer.Option("--algorithms", help="Some of them, separated by commas.", show_default="all that are legal")
 ]

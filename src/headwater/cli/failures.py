@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -14,6 +15,7 @@ from headwater.cli.display import printable
 from headwater.cli.wording import for_the_command_line
 
 DATA, USAGE, INTERRUPTED = 1, 2, 130
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 # Exceptions whose messages are sentences for users; any other is a defect of ours, and says so.
 EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError, OverflowError, ArithmeticError, EOFError)
@@ -27,6 +29,8 @@ def sentence(error: BaseException) -> str:
         return "there is not enough memory for this"
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
+        if not where and error.errno in FULL:  # what is written to files has their names
+            where = "standard output cannot be written: "
         text = f"{where}{error.strerror}"
     else:
         text = " ".join(str(error).split()) or type(error).__name__

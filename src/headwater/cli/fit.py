@@ -48,7 +48,7 @@ Model = Annotated[
         autocompletion=lambda incomplete: [(word, one.about) for word, one in MODELS.items() if word.startswith(incomplete)],
     ),
 ]
-K = Annotated[str | None, typer.Option("-k", help="Number of components, or auto.", show_default=False)]
+K = Annotated[str | None, typer.Option("-k", help="Number of components, or auto, which finds it.", show_default="auto")]
 Algorithm = Annotated[
     str | None, typer.Option("--algorithm", help="How to learn; compare tells which is good.", show_default=False)
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from headwater.cli.stopping import parts_removed
 from headwater.registry import learner_of
 from headwater.streams.gathering import by_sequence, gathered
 from headwater.streams.whole import whole_sequences
+
+# Passes after which a model that does not converge is taken as it is.
+MOST_PASSES = 10_000
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,9 @@ def learn(model: Any, stream: Any, effort: Effort, talk: Talk, identity: Mapping
             every_seconds=effort.checkpoint_seconds,
             replaced=("start",) if identity.get("place") == identity.get("output") else (),
         )
-    return learn_stream(model, stream, passes, checkpoint, talk)
+    learned = learn_stream(model, stream, passes, checkpoint, talk)
+    learned._end_warm_up()
+    return learned
 
 
 def in_memory(model: Any, passes: int | str | None) -> bool:
@@ -82,9 +88,16 @@ def learn_at_once(model: Any, stream: Any, passes: int | str | None, talk: Talk)
     instead = "; --passes 1 learns from a stream" if algorithm.online else ""
     with progress(talk, "reading", stream.total_rows) as watch:
         together = by_sequence(gathered(_watched(model, stream, watch), instead=instead))
+    name = "max_iter" if "max_iter" in model.get_params() else "n_iter"
     if isinstance(passes, int):
-        name = "max_iter" if "max_iter" in model.get_params() else "n_iter"
         model.set_params(**{name: passes})
+    elif passes == "auto" or getattr(model, name) == signature(type(model)).parameters[name].default:
+        given = getattr(model, name)
+        model.set_params(**{name: MOST_PASSES})
+        try:
+            return model.fit(**together)
+        finally:
+            setattr(model, name, given)
     return model.fit(**together)
 
 

@@ -32,6 +32,9 @@ def merge(models: Models, talk: Talk, output: Output = None) -> None:
     import headwater
 
     check_output(output)
+    for place, path in enumerate(models):
+        if path.exists() and any(other.exists() and path.samefile(other) for other in models[:place]):
+            raise ValueError(f"models must be different models, got {path} twice: its rows would count twice")
     parts = [load_with_commands(path) for path in models]
     with warnings.catch_warnings():  # what they say is in the report
         warnings.simplefilter("ignore", UserWarning)

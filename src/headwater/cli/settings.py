@@ -64,6 +64,9 @@ def make_model(
             raise usage(f"{name} is given twice, by an option and by --set")
     own.setdefault("random_state", seed)
     known = list(signature(entry.kind).parameters)
+    chosen = "n_components" in own
+    if not chosen and "n_components" in known:
+        own["n_components"] = "auto"
     for name, value in asked.items():
         if value is not None and name not in known:
             raise usage(f"{entry.word} takes no {OPTIONS[name]}")
@@ -76,7 +79,7 @@ def make_model(
     try:
         learner_of(model)
     except (ValueError, TypeError) as error:
-        raise usage(str(error)) from None
+        raise usage(str(error) if chosen else f"{str(error).rstrip('.')}; -k gives the number of components") from None
     return model
 
 

@@ -138,6 +138,17 @@ class Choosing(ABC):
         elif race is not None:
             self._race, self._rivals = race, ()
 
+    def _end_warm_up(self) -> None:
+        """Learn the rows that wait for a warm-up to be over, since no more of them come; a race is held on those there are."""
+        if self._state.base is not None:
+            return
+        if self._waits:
+            assert self._state.buffer is not None
+            width = self._own_learner.width
+            self._race, self._rivals = racing.at_hand(self, self._state.buffer.batch(), self._state.key, width), ()
+            self._own_learner = racing.rival_of(self, self._race.leader)._make_learner(width)
+        racing.each_state(self, branch)
+
     def _branch(self) -> None:
         """Call all that was learned the base; a race that has not begun is over."""
         if self._waits:

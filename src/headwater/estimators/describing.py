@@ -295,8 +295,10 @@ def notes_of(model: Any, found: Description) -> tuple[str, ...]:
     race = getattr(model, "race_", None)
     if race is not None and race.rivals:
         others = ", ".join(str(one.n_components) for one in race.rivals)
-        verb = "won" if race.over else "leads"
-        notes.append(f"The number of components was not given: {race.leader} {verb} a race of {others}.")
+        how = f"{race.leader} {'won' if race.over else 'leads'} a race of {others}."
+        if len(race.rivals) == 1:
+            how = f"of {state.rows:,} rows there are too few to compare several, so that it is {race.leader}."
+        notes.append(f"The number of components was not given: {how}")
     growth = getattr(model, "growth_", None)
     if growth is not None:
         notes.append(f"The number of components was not given: the model {growth.sentence}")

@@ -9,6 +9,8 @@ from typing import Any
 
 import numba
 
+from headwater.kernels._cache import is_kept, keep_soundly
+
 # What each flag of LLVM buys, measured on softmax blocks (AVX2, Numba 0.68):
 # - reassoc vectorises sums: 6.5 against 1.0 G/s for a dot product, 0.46 against 0.20 G/s for
 #   max, exp, sum and divide over rows of 64 components.
@@ -24,6 +26,10 @@ FAST = {"contract", "nsz", "reassoc", "arcp"}
 EXACT = {"contract", "nsz"}
 
 COMPILING = "headwater is compiling its kernels for this machine: a few seconds, once; they are cached."
+COMPILING_ANEW = (
+    "headwater is compiling its kernels for this machine: a few seconds, at every start, since there is no directory to keep "
+    "them in; NUMBA_CACHE_DIR can name one."
+)
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -77,6 +83,7 @@ def _decorate(function: Callable[..., Any] | None, options: dict[str, Any]) -> A
             # Nowhere to cache (read-only installation, code typed at a prompt): slow at every
             # start, but better than a package that cannot be imported.
             dispatcher = numba.njit(**{**options, "cache": False})(function)
+        keep_soundly(dispatcher)
         _ours.append(dispatcher)
         return dispatcher
 
@@ -103,7 +110,7 @@ def _announce_compilation() -> None:
                 # Not unregistered: that would change the list which broadcast is walking, and
                 # skip somebody else's listener.
                 self.announced = True
-                logging.getLogger("headwater").warning(COMPILING)
+                logging.getLogger("headwater").warning(COMPILING if is_kept(dispatcher) else COMPILING_ANEW)
 
         def on_end(self, happening: Any) -> None:
             pass

@@ -322,11 +322,20 @@ def spooled(piece: File | Pipe) -> str:
         handle, path = tempfile.mkstemp(prefix="headwater-")
         _spools.add(path)
         weakref.finalize(piece, _remove_spool, path)
-        with os.fdopen(handle, "wb") as file, piece.open() as stream:
+        with os.fdopen(handle, "wb", buffering=0) as file, piece.open() as stream:
             while part := stream.read(HEAD):
-                file.write(part)
+                _write_all(file, part, f"a copy of {piece.name}, {path},")
         piece.spool.append(path)
     return piece.spool[0]
+
+
+def _write_all(file: Any, part: bytes, name: str) -> None:
+    rest = memoryview(part)
+    try:
+        while rest:
+            rest = rest[file.write(rest) :]
+    except OSError as error:
+        raise StreamError(f"{name} cannot be written: {error.strerror}; TMPDIR can name another place") from error
 
 
 _spools: set[str] = set()
