@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 
 import headwater as hw
 from headwater import growing
+from headwater.cli import main
 from headwater.growth import Growth, Step
 from headwater.healing import Purse
 from headwater.models.stages import Ground, Stage
@@ -119,9 +120,8 @@ def test_a_stream_grows_after_its_warm_up(options):
     assert abs(model.score(groups(500, 3, seed=9)) - auto().fit(groups(2000, 3, seed=8)).score(groups(500, 3, seed=9))) < 0.3
 
 
-@pytest.mark.parametrize("options", [{"reservoir": 0}, {"algorithm": "online-em"}])
-def test_without_kept_rows_only_the_warm_up_grows(options):
-    model = auto(**options).partial_fit(more_and_more())
+def test_without_kept_rows_only_the_warm_up_grows():
+    model = auto(reservoir=0).partial_fit(more_and_more())
     assert model.n_components_ == 2
     assert {step.rows for step in model.growth_.steps} == {120}
 
@@ -325,6 +325,28 @@ def test_a_branch_ends_the_waiting():
 
 
 # What is refused, and what stays as it was
+
+
+@pytest.mark.parametrize("algorithm", ["online-em", "soem", "boem", "online-vb", "quasi-bayes", "moment-matching"])
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "update", "warm_start_from"])
+def test_streams_that_would_not_grow_are_refused(algorithm, method):
+    model = auto(algorithm=algorithm)
+    with pytest.raises(
+        ValueError, match=f"n_components='auto' grows in a stream with algorithm='auto' alone.*{algorithm!r}"
+    ) as told:
+        getattr(model, method)(groups(240, 2))
+    assert "\n" not in str(told.value) and not model._has_state()
+    for kind in (hw.MultinomialMixture, hw.MarkovMixture) if algorithm != "moment-matching" else ():
+        with pytest.raises(ValueError, match="grows in a stream"):
+            kind("auto", algorithm=algorithm).partial_fit([[0, 1, 1], [1, 0, 0]])
+
+
+def test_a_command_that_would_not_grow_is_refused(tmp_path, capsys):
+    np.savetxt(tmp_path / "rows.csv", groups(60, 2), delimiter=",", header="a,b", comments="")
+    asked = ["fit", "gaussian", str(tmp_path / "rows.csv"), "-k", "auto", "--set", "algorithm=online-em"]
+    assert main([*asked, "-o", str(tmp_path / "model.hw")]) == 2
+    told = capsys.readouterr().err.strip()
+    assert "grows in a stream" in told and "\n" not in told
 
 
 def test_what_needs_a_number_is_refused():

@@ -35,7 +35,8 @@ class GaussianMixture(MixtureEstimator):
     ----------
     n_components : int or 'auto', default=1
         Number of components. With 'auto' it grows by splits that gain more than 2.5 standard errors, and more than 0.0005 nats
-        a row, on rows that did not propose them; of fewer than 1000 rows the least BIC decides (see `growth_`).
+        a row, on rows that did not propose them; of fewer than 1000 rows the least BIC decides (see `growth_`). Streams
+        grow with algorithm='auto' alone.
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
         Each component its own matrix, all the same matrix, each its own diagonal, each its own single variance.
     tol : float, default=1e-3

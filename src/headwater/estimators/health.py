@@ -19,8 +19,8 @@ class Finding:
     Attributes
     ----------
     kind : str
-        "dead", "duplicated", "collapsed", "starved", "flat", "lopsided", "unheard", "drift", "order", "unconverged",
-        "contest" or "forgetting".
+        "dead", "duplicated", "collapsed", "mixed", "starved", "flat", "lopsided", "unheard", "drift", "order",
+        "unconverged", "contest" or "forgetting".
     components : tuple of int
         The components that it is about; empty if it is about all of the model.
     sentence : str

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.estimators.health import Finding, Health
+from headwater.estimators.health_clusters import cluster_findings
 from headwater.estimators.health_stream import contest_findings, forgetting_findings, history_findings, reservoir_findings
 from headwater.estimators.health_vitals import Signs, Vitals, amount, counted, named, percent
 from headwater.kernels.parallel import one_blas_thread
@@ -64,7 +65,8 @@ def course_findings(model: Any, brief: bool = False) -> list[Finding]:
     state = model._reading()[0]
     if state.drift is not None:
         found += forgetting_findings(state, model._learner.warm_up_rows, unit)
-    return [*found, *kept, *contest_findings(state.healing, unit)]
+    clusters = cluster_findings(model, BRIEF_WORK if brief else np.inf)
+    return [*found, *clusters, *kept, *contest_findings(state.healing, unit)]
 
 
 def kept_findings(model: Any, brief: bool = False) -> list[Finding] | None:

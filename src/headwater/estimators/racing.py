@@ -46,6 +46,11 @@ def rival_of(model: Any, n_components: int, warm_up: int = 0) -> Any:
 def growing_learner(model: Any, width: int) -> Learner:
     """Return the learner of a model that grows: of one component, as long as nothing was learned."""
     learner = replace(rival_of(model, model._least_components)._make_learner(width), grows=True)
+    if learner.algorithm.online and learner.algorithm.word != AUTO:
+        raise ValueError(
+            f"n_components={AUTO!r} grows in a stream with algorithm={AUTO!r} alone: give n_components a number for algorithm "
+            f"{learner.algorithm.word!r}"
+        )
     if learner.adapts:
         raise ValueError(
             "half_life='auto' watches components that stay, so n_components or half_life must be a number, got 'auto' twice"
