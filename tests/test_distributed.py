@@ -1,5 +1,6 @@
 """headwater.distributed.fit: the result of `fit`, whoever does the work, in whatever order, and whatever goes wrong."""
 
+import asyncio
 import re
 import warnings
 from functools import wraps
@@ -14,13 +15,16 @@ import pytest
 from cluster_models import EXACT, KINDS, ONE_PASS, SIZES, assert_same, at_hand, delayed_at_random, model_of, on_cluster
 from dask.delayed import delayed
 from distributed import Client
+from distributed.client import FutureCancelledError
+from distributed.comm.core import CommClosedError
 from every_model import stream_of
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
 from headwater.checkpoints import Checkpoint
-from headwater.distributed import tasks
+from headwater.distributed import running, tasks, versions
+from headwater.distributed.clusters import connection_needed
 from headwater.distributed.messages import Message
 from headwater.distributed.parts import Part, sample
 from headwater.distributed.ways import way_of
@@ -509,6 +513,88 @@ def test_a_file_that_vanishes_between_exact_passes(clusters, tmp_path):
         found = fit(clusters, make(), str(tmp_path / "part*"), checkpoint=kept, passes=4)
     with pytest.warns(ConvergenceWarning):
         assert_same(found, fit(clusters, make(), str(tmp_path / "part*"), passes=4))
+
+
+# Workers that do not answer
+
+
+def fails_once():
+    """A question that one worker fails to answer, as when it dies."""
+    left = [True]
+
+    def question():
+        if left and left.pop():
+            raise CommClosedError("in <TCP (closed) Scheduler Broadcast>: Stream is closed")
+        return hw.__version__
+
+    return question
+
+
+def fails():
+    raise CommClosedError("in <TCP (closed) Scheduler Broadcast>: Stream is closed")
+
+
+async def is_stuck():
+    await asyncio.sleep(3600.0)
+
+
+@pytest.mark.parametrize("question", [fails_once(), fails, is_stuck], ids=["one", "none", "stuck"])
+def test_workers_that_do_not_answer_are_left_out(clusters, monkeypatch, question):
+    wanted = fit(clusters, model_of("gaussian", "auto"), small())
+    monkeypatch.setattr(hw.distributed.clusters, "ANSWER", 0.2)
+    ask = versions.answers
+    monkeypatch.setattr(versions, "answers", lambda client, _: ask(client, question))
+    assert_same(fit(clusters, model_of("gaussian", "auto"), small()), wanted)
+
+
+def test_what_is_forgotten_in_the_end_does_not_matter(clusters, monkeypatch):
+    monkeypatch.setattr(hw.distributed.clusters, "ANSWER", 0.2)
+    for question in (fails, is_stuck):
+        monkeypatch.setattr(tasks, "forget", question)
+        assert fit(clusters, model_of("gaussian", "auto"), small()).n_samples_seen_ == 80
+
+
+def test_workers_must_have_the_version_that_is_here(clusters, monkeypatch):
+    here = hw.__version__
+    with monkeypatch.context() as patch, pytest.raises(hw.distributed.ClusterError, match=f"{here}, as here, .* have 0.0.1"):
+        patch.setattr(versions, "answers", lambda client, question: {"a": here, "b": "0.0.1", "c": OSError("gone")})
+        fit(clusters, model_of("gaussian", "auto"), small())
+    for word in ("auto", "em"):  # of workers that joined later, it is the tasks that say so
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(hw.distributed.ClusterError, match=f"0.0.2, as the client, .* {here}"),
+        ):
+            patch.setattr(running, "version", lambda: "0.0.2")
+            fit(clusters, model_of("gaussian", word), small())
+    missing = ModuleNotFoundError("No module named 'headwater'")
+    with monkeypatch.context() as patch, pytest.raises(hw.distributed.ClusterError, match="workers cannot import headwater"):
+        patch.setattr(versions, "answers", lambda client, question: {"a": missing})
+        fit(clusters, model_of("gaussian", "auto"), small())
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [
+        ("scheduler-connection-lost", "the scheduler was lost: run this again"),
+        ("scheduler-restart", "the scheduler was restarted: run this again"),
+        ("lost dependencies", "was lost with one of them: put it there again"),
+        ("already forgotten", "was lost with one of them: put it there again"),
+        (None, "tasks were cancelled .unknown.: run this again"),
+    ],
+)
+def test_why_a_scheduler_gives_up_is_told(reason, sentence):
+    with pytest.raises(hw.distributed.ClusterError, match=sentence), connection_needed():
+        raise FutureCancelledError("key", reason)
+
+
+def test_data_that_was_lost_with_a_worker_is_told(clusters):
+    client = clusters(2)
+    futures = client.scatter([chunk.X for chunk in stream_of("gaussian", (40, 40))])
+    blocks = [dask.array.from_delayed(delayed(one), (40, 3), float) for one in futures]
+    data = dask.array.concatenate(blocks)
+    client.cancel(futures)
+    with pytest.raises(hw.distributed.ClusterError, match="put it there again"):
+        fit(clusters, model_of("gaussian", "auto"), data)
 
 
 # What makes no sense

@@ -10,18 +10,21 @@ import threading
 import time
 import warnings
 from contextlib import contextmanager
+from uuid import uuid4
 
+import dask
 import numpy as np
 import psutil
 import pyarrow as pa
 import pytest
 from cluster_models import assert_same
 from distributed import Client, LocalCluster
-from every_model import stream_of
+from every_model import KINDS, stream_of
 from pyarrow.parquet import ParquetWriter
 from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
+from headwater.distributed import running
 
 pytestmark = pytest.mark.slow
 
@@ -46,16 +49,24 @@ def scheduler(security=None):
         yield client
 
 
+def until(there):
+    """Wait for something that other processes do."""
+    end = time.monotonic() + 120
+    while not there():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 @contextmanager
-def workers(client, number, nanny=False, tls=()):
+def workers(client, number, nanny=False, options=()):
     """Worker processes, with somebody who replaces those that die, or without."""
     address = client.scheduler.address
-    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", *tls]
-    command += ["--nanny" if nanny else "--no-nanny", "--death-timeout", "60"]
-    there = len(client.nthreads())
-    running = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(number)]
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", *options]
+    command += ["--nanny" if nanny else "--no-nanny", "--death-timeout", "60", "--name"]
+    names = [uuid4().hex for _ in range(number)]  # a number would count those that are about to be missed
+    running = [subprocess.Popen([*command, name], stderr=subprocess.DEVNULL) for name in names]
     try:
-        client.wait_for_workers(there + number, timeout=60)
+        until(lambda: {*names} <= {one["name"] for one in client.scheduler_info(n_workers=-1)["workers"].values()})
         yield running
     finally:
         for process in running:
@@ -117,6 +128,115 @@ def test_a_worker_that_is_killed_changes_nothing(days, undisturbed, way, nanny):
     assert_same(found, undisturbed[way])
 
 
+@pytest.mark.parametrize(
+    ("kind", "word", "nanny"),
+    [("gaussian", "em", False), ("multinomial", "online-em", True), ("topics", "auto", False), ("chain", "em", True)],
+)
+@pytest.mark.filterwarnings("ignore:Best performing initialization did not converge")
+def test_a_worker_that_is_killed_at_any_moment_changes_nothing(tmp_path, kind, word, nanny):
+    """From the first question, what version it has, to the last answer."""
+    for number, chunk in enumerate(stream_of(kind, (2000,) * 6)):
+        np.save(tmp_path / f"{number}.npy", chunk.X.toarray() if hasattr(chunk.X, "toarray") else chunk.X)
+
+    def fit(client):
+        model = KINDS[kind][0]().set_params(algorithm=word)
+        return hw.distributed.fit(model, str(tmp_path / "*.npy"), client=client)
+
+    with scheduler() as client, workers(client, 1):
+        wanted = fit(client)
+    for seconds in (0.1, 0.8):
+        with scheduler() as client, workers(client, 2, nanny):
+            victim = next(iter(client.run(os.getpid).values()))
+            kill = threading.Timer(seconds, killed, [victim])
+            kill.start()
+            found = fit(client)
+            kill.join()
+        assert_same(found, wanted)
+
+
+DIES_WHEN_ASKED = """
+    import os, signal, sys
+
+    class Mortal:
+        def find_spec(self, name, path=None, target=None):
+            if name == "headwater":
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.meta_path.insert(0, Mortal())
+"""
+
+
+@pytest.mark.parametrize("others", [1, 0])
+def test_workers_that_die_when_they_are_asked_for_their_version(days, undisturbed, tmp_path, others):
+    (tmp_path / "mortal.py").write_text(textwrap.dedent(DIES_WHEN_ASKED))
+    mortal = ["--preload", str(tmp_path / "mortal.py")]
+    with scheduler() as client, workers(client, others), workers(client, 1, options=mortal) as (victim,):
+        late = []
+
+        def come():
+            victim.wait()
+            late.append(workers(client, 1))
+            late[0].__enter__()
+
+        coming = threading.Thread(target=come)
+        coming.start()
+        try:
+            found = learned("one pass", days, client)
+        finally:
+            coming.join()
+            late[0].__exit__(None, None, None)
+        assert victim.returncode == -signal.SIGKILL
+    assert_same(found, undisturbed["one pass"])
+
+
+@pytest.mark.parametrize("another", [True, False], ids=["another comes", "none comes"])
+def test_the_last_worker_dies_with_the_result(days, undisturbed, another, monkeypatch):
+    monkeypatch.setattr(running, "WAIT", 60.0 if another else 3.0)
+    monkeypatch.setattr(running, "LONELY", 1.0)
+    with dask.config.set({"distributed.comm.timeouts.connect": "2s"}), scheduler() as client, workers(client, 1) as (first,):
+        late = []
+
+        def watch(step):
+            if step.stage == "learning" and step.round == 2 and step.done == step.parts and first.poll() is None:
+                first.kill()
+                first.wait()
+                if another:
+                    late.append(workers(client, 1))
+                    late[0].__enter__()
+
+        try:
+            if another:
+                assert_same(learned("one pass", days, client, watch=watch), undisturbed["one pass"])
+            else:
+                with pytest.raises(hw.distributed.ClusterError, match="the cluster has had no workers for 3 seconds"):
+                    learned("one pass", days, client, watch=watch)
+        finally:
+            for context in late:
+                context.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["early", "late"])
+def test_a_worker_of_another_version_learns_nothing(days, tmp_path, early):
+    (tmp_path / "old.py").write_text("import headwater\n\nheadwater.__version__ = '0.0.1'\n")
+    old = ["--preload", str(tmp_path / "old.py")]
+    with scheduler() as client, workers(client, 1) as (first,):
+        late = []
+
+        def join(step):
+            if not late and (early or step.stage == "learning"):
+                late.append(workers(client, 1, options=old))
+                late[0].__enter__()
+                first.kill()
+
+        if early:
+            join(None)
+        try:
+            with pytest.raises(hw.distributed.ClusterError, match=f"must have headwater {hw.__version__}, .* 0.0.1"):
+                learned("one pass", days, client, watch=join)
+        finally:
+            late[0].__exit__(None, None, None)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_the_last_worker_dies_and_another_comes(days, undisturbed, way):
     with scheduler() as client, workers(client, 1) as (first,):
@@ -125,7 +245,7 @@ def test_the_last_worker_dies_and_another_comes(days, undisturbed, way):
         def act():
             first.kill()
             first.wait()
-            time.sleep(2.0)
+            until(lambda: not client.nthreads())
             context = workers(client, 1)
             context.__enter__()
             late.append(context)
@@ -200,7 +320,7 @@ def test_a_cluster_behind_certificates(days, undisturbed, certificate):
     cert, key = certificate
     security = hw.distributed.tls(cert, cert, key)
     tls = ["--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key]
-    with scheduler(security) as client, workers(client, 2, tls=tls):
+    with scheduler(security) as client, workers(client, 2, options=tls):
         address = client.scheduler.address
         assert address.startswith("tls://")
         with hw.distributed.connect(address, security=security) as connected:

@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext
 from multiprocessing import resource_tracker
@@ -18,8 +18,19 @@ from typing import Any
 from headwater.validation import one_line
 
 WAIT = 60.0  # seconds that a cluster may be without a single worker
+ANSWER = 5.0  # ... that workers are given to answer a question, which is no task
 SILENT = logging.CRITICAL + 1
 SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://", "inproc://")
+
+# Why a scheduler gives up tasks, in its words and in ours, and what to do about it.
+AGAIN = "run this again, and it goes on from the checkpoint if there is one"
+LOST_DATA = "data that was put on workers, and cannot be made again, was lost with one of them: put it there again"
+CANCELLED = {
+    "scheduler-connection-lost": f"the scheduler was lost: {AGAIN}",
+    "scheduler-restart": f"the scheduler was restarted: {AGAIN}",
+    "lost dependencies": LOST_DATA,
+    "already forgotten": LOST_DATA,
+}
 
 
 class ClusterError(ConnectionError):
@@ -37,15 +48,29 @@ def _library() -> Any:
 
 @contextmanager
 def connection_needed() -> Iterator[None]:
-    """Say in a sentence that the scheduler has gone, which ends all that it was asked for."""
+    """Say in a sentence why the scheduler does nothing more of what it was asked for."""
     from distributed.comm.core import CommClosedError
 
     try:
         yield
-    except (CancelledError, CommClosedError) as error:
-        raise ClusterError(
-            "the scheduler was lost: run this again, and it goes on from the checkpoint if there is one"
-        ) from error
+    except CommClosedError as error:  # of the scheduler: what workers fail to answer is left out
+        raise ClusterError(f"the scheduler was lost: {AGAIN}") from error
+    except CancelledError as error:
+        reason = getattr(error, "reason", "unknown")
+        raise ClusterError(CANCELLED.get(reason, f"tasks were cancelled ({reason}): {AGAIN}")) from error
+
+
+def answers(client: Any, question: Callable[[], Any]) -> dict[str, Any]:
+    """Return what workers answer, by their addresses: exceptions for those who fail to, and nothing if one is too slow.
+
+    A worker may die while it is asked, or be stuck, and neither ends a run.
+    """
+    try:
+        # Called in the client's loop, `run` is a coroutine, which can be given a time.
+        found: dict[str, Any] = client.sync(client.run, question, on_error="return", callback_timeout=ANSWER)
+    except TimeoutError:
+        return {}
+    return found
 
 
 @contextmanager

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from headwater.distributed import tasks
-from headwater.distributed.clusters import WAIT, ClusterError, connection_needed, opened
+from headwater.distributed.clusters import WAIT, ClusterError, answers, connection_needed, opened
 from headwater.distributed.identities import missing_before
 from headwater.distributed.messages import functions_of
 from headwater.distributed.planning import check_reading, planned
 from headwater.distributed.running import Cluster
 from headwater.distributed.runs import LEAVE_OUT, REFUSE, Run, UnreadError
 from headwater.distributed.steps import Step
+from headwater.distributed.versions import check_workers
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.sharing import learning
 from headwater.estimators.stored_results import RESULTS as STORED
@@ -137,7 +138,7 @@ def fit(
             raise
         with suppress(OSError):  # nothing is lost if the cluster goes now
             report = replace(report, workers=len(connected.nthreads()))
-            connected.run(tasks.forget)
+            answers(connected, tasks.forget)
     give(model, learned)
     model.distributed_report_ = report
     return model
@@ -178,20 +179,12 @@ def check_call(
 
 
 def _wait_for_workers(client: Any) -> None:
-    """See to it that there are workers, and that all of them have this very library."""
+    """See to it that there are workers, and that those who answer have this very library."""
     try:
         client.wait_for_workers(1, timeout=WAIT)
     except TimeoutError as error:
         raise ClusterError(f"the cluster has no workers, and none came within {WAIT:.0f} seconds") from error
-    try:
-        versions = set(client.run(tasks.version).values())
-    except Exception as error:  # Dask makes another kind of what a worker cannot even unpack
-        if not isinstance(error, ImportError) and "ModuleNotFoundError" not in str(error):
-            raise
-        raise ClusterError(f"the workers cannot import headwater: install it where they run ({error})") from error
-    here = tasks.version()
-    if versions != {here}:
-        raise ClusterError(f"workers must have headwater {here}, as here, and some have {', '.join(sorted(versions))}")
+    check_workers(client)
 
 
 def give(model: Any, learned: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from headwater.distributed.clusters import WAIT, ClusterError
 from headwater.distributed.messages import Message, Refusal
 from headwater.distributed.parts import Plan
 from headwater.distributed.steps import Step
+from headwater.distributed.versions import cannot_import, checked, no_import, version
 
 LOOK = 0.1  # seconds from one look at the tasks to the next
 LONELY = 5.0  # ... and at the workers
@@ -38,9 +40,13 @@ class Cluster:
 
     def plain(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return a task that is still to be run."""
+        return self._named(f"{function.__name__}-{uuid4()}", function, *given)
+
+    def _named(self, key: str, function: Callable[..., Any], *given: Any) -> Any:
+        """Return a task of this key, for workers that have the version that is here."""
         from dask.delayed import delayed
 
-        return delayed(function, pure=False)(*given)
+        return delayed(checked, pure=False)(version(), function, *given, dask_key_name=key)
 
     def task(self, function: Callable[..., Any], first: Any, *given: Any) -> Any:
         """Return a task that is still to be run, with what the functions among the parameters of the model are."""
@@ -61,22 +67,22 @@ class Cluster:
 
         run = uuid4().hex[:12]
 
-        def named(function: Callable[..., Any], name: str) -> Any:
-            return lambda *given: delayed(function, pure=False)(*given, dask_key_name=f"headwater-{name}-{run}")
+        def named(name: str, function: Callable[..., Any], *given: Any) -> Any:
+            return self._named(f"headwater-{name}-{run}", function, *given)
 
-        held = named(tasks.hold, "model")(model)
+        held = named("model", tasks.hold, model)
         way = delayed(plan.way, traverse=False, name=f"headwater-way-{run}")  # it may know all words: once is enough
         functions = dict(self.functions)
         leaves = [
-            named(task, f"{task.__name__}-{number}")(held, functions, plan.parts[number], plan.blocks[number], way, *options)
-            for number in numbers
+            named(f"{task.__name__}-{at}", task, held, functions, plan.parts[at], plan.blocks[at], way, *options)
+            for at in numbers
         ]
         level, height = list(leaves), 0
         while len(level) > 1:
             height += 1
             pairs = [level[at : at + 2] for at in range(0, len(level), 2)]
             level = [
-                named(tasks.added, f"added-{height}-{at}")(held, functions, *pair, kind) if len(pair) == 2 else pair[0]
+                named(f"added-{height}-{at}", tasks.added, held, functions, *pair, kind) if len(pair) == 2 else pair[0]
                 for at, pair in enumerate(pairs)
             ]
         names = [plan.parts[number].name for number in numbers]
@@ -125,18 +131,40 @@ class Cluster:
         from distributed import KilledWorker
 
         try:
-            return future.result()
+            return self._fetched(future)
         except KilledWorker as error:
             raise ClusterError(
                 f"{error.task} ended {error.allowed_failures + 1} workers one after the other, as when memory runs out: make "
                 f"parts smaller, or give workers more memory"
             ) from error
         except Exception as error:
-            if not failed or isinstance(error, CancelledError):
+            if cannot_import(error):
+                raise no_import(error) from error
+            if "deserialization of the task graph" in str(error):
+                raise ClusterError(
+                    f"the scheduler cannot read the tasks: it must have headwater {version()}, too, and what the data needs"
+                ) from error
+            if not failed or isinstance(error, CancelledError | ClusterError):
                 raise
             # What Dask was to make of it went wrong: parts that cannot be read are told of by the task itself.
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
             raise RuntimeError(f"{failed[0]} could not be made: {why}") from error
+
+    def _fetched(self, future: Any) -> Any:
+        """Return the result of a task, which is run again if the worker that holds it is lost, as long as there are others."""
+
+        async def fetch() -> Any:
+            return await future.result()  # in the client's loop, it is a coroutine
+
+        fetching = asyncio.run_coroutine_threadsafe(fetch(), self.client.loop.asyncio_loop)
+        alone = None
+        try:
+            while True:
+                with suppress(TimeoutError):
+                    return fetching.result(timeout=LONELY)
+                alone = self._lonely(alone)
+        finally:
+            fetching.cancel()
 
     def _lonely(self, since: float | None) -> float | None:
         """Give up when there has been no worker for a while."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -50,11 +49,6 @@ class Outline:
     width: int
     named: Any
     lengths: Any
-
-
-def version() -> str:
-    """Return the version of this library that a worker has."""
-    return str(import_module("headwater").__version__)
 
 
 def hold(data: bytes) -> bytes:
