@@ -32,6 +32,7 @@ WINDOW = 8  # batches that shares are counted over
 GROWN = 1.25  # times the rows since something was forgotten, after which a new expectation is found
 TICKS = 1024.0  # of the clock in a nat, so that rounding errors make no ranks
 TINY, LOWEST = 1e-300, -1e300
+FARTHEST = 1e120  # of a score whose square is a number
 SIDES = np.array([[1.0], [-1.0]])  # rows that score worse than expected, and better
 
 
@@ -115,7 +116,7 @@ def expecting(
     """
     finite = np.isfinite(scores)
     weights = weights[:, None] * responsibilities * ((places[:, None] >= drift.began) & finite[:, None])
-    scores = np.where(finite, scores, 0.0)
+    scores = np.where(finite, np.clip(scores, -FARTHEST, FARTHEST), 0.0)
     total = np.maximum(weights.sum(axis=0), TINY)
     kept = total**2 / np.maximum((weights**2).sum(axis=0), TINY)
     mean = scores @ weights / total

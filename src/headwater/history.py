@@ -18,6 +18,8 @@ MOST_WEIGHTS = 32  # components whose weights are kept
 LEAST_WINDOW = 1024  # scores of the first window
 LOWEST = 128  # scores of a window that are kept one by one; above, a score may stand for this part of all below it
 TOGETHER = 4096  # scores of a window after which those that lie close are put together
+FARTHEST = 1e250  # of a score, so that sums of them are numbers
+ROUNDING = 1e-12  # by which means of equal scores may fall, as a part of the largest
 FORMAT = 2
 
 
@@ -100,7 +102,7 @@ def together(scores: Array, rows: Array) -> tuple[Array, Array]:
     first = np.flatnonzero(np.diff(np.floor(groups), prepend=-1.0))
     whole = np.add.reduceat(rows, first)
     shares = rows / np.repeat(whole, np.diff(first, append=len(rows)))  # a sum of scores could overflow
-    return np.add.reduceat(scores * shares, first), whole
+    return np.maximum.accumulate(np.add.reduceat(scores * shares, first)), whole  # means of equal scores differ by rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +230,7 @@ class History:
         while after // every > MOST_POINTS:
             every *= 2
             points = thinned(points, every)
-        finite = np.isfinite(scores)
+        finite, scores = np.isfinite(scores), np.clip(scores, -FARTHEST, FARTHEST)
         numbers = np.concatenate([[0], np.cumsum(finite)])
         totals = np.concatenate([[0.0], np.cumsum(np.where(finite, scores, 0.0))])
         words = np.concatenate([[0.0], np.cumsum(np.zeros(len(scores)) if sizes is None else np.where(finite, sizes, 0.0))])
@@ -241,7 +243,7 @@ class History:
             total, scored, size, start = 0.0, 0, 0.0, stop
         total, scored = total + float(totals[-1] - totals[start]), scored + int(numbers[-1] - numbers[start])
         size += float(words[-1] - words[start])
-        usual = scores if ranked is None else ranked
+        usual = scores if ranked is None else np.where(np.isfinite(ranked), np.clip(ranked, -FARTHEST, FARTHEST), math.nan)
         old, now = _followed(self.before, self.now, usual[np.isfinite(usual)])
         return replace(
             self, points=tuple(made), every=every, seen=after, total=total, scored=scored, before=old, now=now, size=size
@@ -250,6 +252,7 @@ class History:
     def with_weights(self, shares: Array, effective_rows: float, seconds: float) -> History:
         """Return the history with what is known at its last point; weights of another number of components are forgotten."""
         components, points = self.components, self.points
+        shares = shares if np.isfinite(shares).all() else shares[:0]
         if components and len(shares) and _number(components, len(shares)) != len(components):
             components, points = (), tuple(replace(point, weights=()) for point in points)
         if not components and len(shares):
@@ -400,12 +403,12 @@ def _window(found: Any) -> Window:
     )  # fmt: skip
     if len(window.scores) != len(window.rows) or np.any(window.rows < 1.0) or window.rows.sum() != window.scored:
         raise ValueError(f"a window of {window.scored} scores must keep some that stand for as many rows")
-    alone = window.scored % TOGETHER  # the last, which are not put together yet
-    if np.any(np.diff(window.scores[: len(window.scores) - alone]) < 0.0) or np.any(
-        window.rows[len(window.rows) - alone :] != 1.0
-    ):
+    cut = len(window.scores) - window.scored % TOGETHER  # the last are not put together yet
+    kept, alone = np.split(window.scores, [max(cut, 0)])
+    allowed = ROUNDING * float(np.abs(kept).max(initial=0.0))
+    if cut < 0 or np.any(np.diff(kept) < -allowed) or np.any(window.rows[cut:] != 1.0):
         raise ValueError("scores of a window that were put together must rise")
-    return window
+    return replace(window, scores=np.append(np.maximum.accumulate(kept), alone))
 
 
 def _read(found: Any) -> History:

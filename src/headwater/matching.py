@@ -242,7 +242,8 @@ def _added(
                 return model.permuted(model.brought(prior, own, rest), order)
 
             renamed = relabelled(state.reservoir, np.argsort(components))
-            statistics[-1] = told_at(learner, state, first.parameters, prior, moved, renamed)
+            told = told_at(learner, state, first.parameters, prior, moved, renamed)
+            statistics[-1] = statistics[-1] if model.problem(told, learner.width) else told
             reservoirs[len(matches)] = renamed
         if state.average is not None:
             averages.append(model.permuted(model.brought(prior, state.base.prior, state.average), components))

@@ -30,7 +30,23 @@ def combined(learner: Learner, settled: list[State]) -> tuple[State, tuple[int, 
     settled = at_one_reference(learner, alike(settled))
     learner = suited(learner, settled[0])
     merged, repaired = grown(learner, settled[0], reduce(add, map(since_base, settled)))
+    if merged is not settled[0] and learner.model.problem(merged.statistics, learner.width):
+        merged = averaged_states(learner, merged, settled)
     return gathered_healing(learner, merged, settled), repaired
+
+
+def averaged_states(learner: Learner, merged: State, settled: Sequence[State]) -> State:
+    """Return a merged state with the mean of the statistics of all, which is sound where their sum is not.
+
+    Bases of streams that heal are estimates, so that what was learned since may be less than nothing.
+    """
+    known: list[Any] = [state.statistics for state in settled]
+    weights = [state.progress.n_eff for state in settled]
+    parts = [one.scaled(weight / sum(weights)) for one, weight in zip(known, weights, strict=True)]
+    statistics: Any = reduce(add, parts).writable()
+    statistics.from_base[...] = cast(Any, merged.statistics).from_base
+    merged = replace(merged, statistics=statistics)
+    return merged if learner.holds(merged) else refreshed(learner, merged)
 
 
 def gathered_healing(learner: Learner, merged: State, settled: Sequence[State], shared: bool = True) -> State:

@@ -288,8 +288,7 @@ def _like(reservoir: Reservoir, X: Any) -> Reservoir:
 
 def _completed(batch: Batch) -> Batch:
     """The rows, which nobody else holds, with weights and labels of their own."""
-    labels = batch.labels if batch.labels.size else np.full(len(batch), -1)
-    return Batch(batch.X, batch.row_weights, labels)
+    return Batch(batch.X, batch.row_weights, batch.row_labels)
 
 
 def _piled(reservoir: Reservoir, keys: Keys, places: NDArray[np.int64], clock: Array | float, batch: Batch) -> Reservoir:

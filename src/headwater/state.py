@@ -135,11 +135,24 @@ class Batch:
         """Weight of every row, ones if none were given."""
         return self.weights if self.weights.size else np.ones(len(self.X))
 
+    @property
+    def row_labels(self) -> NDArray[np.int64]:
+        """Label of every row, -1 if none were given."""
+        return self.labels if self.labels.size else np.full(len(self.X), -1)
+
 
 def joined(batches: Sequence[Batch]) -> Batch:
-    """Return the rows of several batches, which have the same columns, as one."""
-    X, weights, labels, sequences = zip(*((one.X, one.weights, one.labels, one.sequences) for one in batches), strict=True)
-    return Batch(_joined(list(X)), np.concatenate(weights), np.concatenate(labels), np.concatenate(sequences))
+    """Return the rows of several batches, which have the same columns, as one.
+
+    Where some have weights or labels and others not, rows without weigh 1, or have the label -1.
+    """
+    weighted, labelled = any(one.weights.size for one in batches), any(one.labels.size for one in batches)
+    return Batch(
+        _joined([one.X for one in batches]),
+        np.concatenate([one.row_weights for one in batches]) if weighted else NO_WEIGHTS,
+        np.concatenate([one.row_labels for one in batches]) if labelled else NO_LABELS,
+        np.concatenate([one.sequences for one in batches]),
+    )
 
 
 def appended(batches: tuple[Batch, ...], batch: Batch) -> tuple[Batch, ...]:
@@ -172,7 +185,7 @@ class Buffer:
 
     def append(self, batch: Batch) -> None:
         """Add a copy of rows. Small chunks are joined, so that there are few of them."""
-        labels = batch.labels.copy() if batch.labels.size else np.full(len(batch), -1)
+        labels = batch.row_labels.copy()
         chunks = [*self._chunks, Batch(batch.X.copy(), batch.row_weights.copy(), labels, batch.sequences.copy())]
         while len(chunks) > 1 and len(chunks[-2]) <= len(chunks[-1]):
             last = chunks.pop()

@@ -13,6 +13,12 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+# Limits of what is learned from. Squares of larger values would overflow in the second moments of a long stream.
+LARGEST = 1e100
+HEAVIEST, LIGHTEST = 1e30, 1e-300  # weight of a row, but for those that count nothing; inverses of smaller ones overflow
+LEAST_COUNT = 1e-250  # but for 0; shares of a sum of smaller ones are no numbers
+LARGEST_COUNT = 1e40  # sums of larger counts would leave the range of the digamma function
+
 
 @dataclass(frozen=True)
 class Statistics:

@@ -12,15 +12,7 @@ from scipy.sparse import csr_array, issparse
 
 from headwater.chunk import values_of
 from headwater.state import NO_LABELS, NO_WEIGHTS, Batch, SparseRows
-from headwater.statistics import Array
-
-# Squares of larger values would overflow in the second moments of a long stream.
-LARGEST = 1e100
-HEAVIEST = 1e30
-# The inverse of a smaller weight may overflow.
-LIGHTEST = 1e-300
-# Sums of larger counts would leave the range of the digamma function.
-LARGEST_COUNT = 1e40
+from headwater.statistics import HEAVIEST, LARGEST, LARGEST_COUNT, LEAST_COUNT, LIGHTEST, Array
 
 
 def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
@@ -153,21 +145,33 @@ def check_counts(X: Any, name: str = "X", owner: str = "this model") -> Array | 
         np.ascontiguousarray(indptr, dtype=np.int64),
         int(shape[1]),
     )
-    wrong = np.flatnonzero(~((found.data >= 0.0) & (found.data <= LARGEST_COUNT)))
+    wrong = np.flatnonzero(~_sound_counts(found.data))
     if len(wrong):
         row = int(np.searchsorted(found.indptr, wrong[0], side="right")) - 1
         _check_count_values(found[row : row + 1].copy().data, name, owner, row)
     return found
 
 
+def _sound_counts(rows: Array) -> NDArray[np.bool_]:
+    """Which numbers are 0, or counts that are neither too small nor too large."""
+    return np.asarray((rows == 0.0) | ((rows >= LEAST_COUNT) & (rows <= LARGEST_COUNT)))
+
+
 def _check_count_values(rows: Array, name: str, owner: str, row: int | None = None) -> None:
     """Refuse values that are no counts; of one row by its number."""
-    if rows.size == 0 or (rows.min() >= 0.0 and rows.max() <= LARGEST_COUNT):
+    sound = _sound_counts(rows)
+    if sound.all():
         return
     check_finite(rows, name, row)
-    where = int(np.argwhere((rows < 0.0) | (rows > LARGEST_COUNT))[0][0]) if row is None else row
+    where = int(np.argwhere(~sound)[0][0]) if row is None else row
     if rows.min() < 0.0:
+        where = int(np.argwhere(rows < 0.0)[0][0]) if row is None else row
         raise ValueError(f"Negative values in data passed to {owner}: {name} must hold counts (first in row {where})")
+    if rows.max() <= LARGEST_COUNT:
+        raise ValueError(
+            f"{name} contains a count of {rows[~sound].flat[0]:.3g} (first in row {where}), but none below {LEAST_COUNT:g} "
+            f"other than 0 is sound"
+        )
     raise ValueError(
         f"{name} contains a count of {rows.max():.3g} (first in row {where}), but no more than {LARGEST_COUNT:g} is sound"
     )

@@ -44,6 +44,8 @@ def entry_of(word: str) -> Any:
 
 def fingerprint(path: Path) -> str:
     """Return what tells one file from another."""
+    if not path.is_file():  # a pipe would be waited for
+        raise OSError(f"{path} is no regular file, and should be a model file")
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

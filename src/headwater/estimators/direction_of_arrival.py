@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from scipy.special import ndtri
 from sklearn.base import DensityMixin
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.algorithms import Algorithm, Auto, resolve
@@ -19,6 +19,7 @@ from headwater.estimators.description import Description, Value
 from headwater.estimators.health_signs import ArrivalSigns
 from headwater.estimators.health_vitals import Vitals
 from headwater.estimators.mixture import CONSTRAINTS
+from headwater.estimators.parameters import check_parameters
 from headwater.learner import Learner, belief
 from headwater.models.arrival import Arrival, ArrivalParameters, ArrivalStatistics
 from headwater.models.steering import Complex, GivenSensors, LinearSensors, Sensors, powers
@@ -185,8 +186,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         return tags
 
     def _described(self, width: int) -> Learner:
-        parameters = {name: getattr(self, name) for name in self._parameter_names()}
-        validate_parameter_constraints(self._parameter_constraints, parameters, type(self).__name__)
+        check_parameters(self)
         sensors: Sensors = LinearSensors(width, float(self.spacing))
         angles = check_angles(self.angles)
         if self.steering is not None:

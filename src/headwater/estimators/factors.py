@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.mixture import CONSTRAINTS
+from headwater.estimators.parameters import check_parameters
 from headwater.learner import belief
 from headwater.models.latent_factors import LatentFactors
 from headwater.state import Batch
@@ -38,8 +38,7 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
     _least_components = 2
 
     def _check_parameters(self) -> None:
-        parameters = {name: getattr(self, name) for name in self._parameter_names()}
-        validate_parameter_constraints(self._parameter_constraints, parameters, type(self).__name__)
+        check_parameters(self)
 
     @property
     def _n_labels(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.algorithms import AutoOnlineEM, BayesianOnlineEM, OnlineEM, OnlineVB, SatoEM, resolve
 from headwater.estimators.chain_streams import ChainStreams
@@ -27,6 +27,7 @@ from headwater.estimators.following import Follower
 from headwater.estimators.health_counts import ChainSigns
 from headwater.estimators.health_vitals import Vitals
 from headwater.estimators.mixture import CONSTRAINTS
+from headwater.estimators.parameters import check_parameters
 from headwater.learner import Learner, belief
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
@@ -107,7 +108,7 @@ class HiddenMarkovEstimator(ChainStreams):
                 f"algorithm says how the model learns, such as 'auto' or 'em': to decode by {self.algorithm!r}, say "
                 f"decoder={self.algorithm!r}"
             )
-        validate_parameter_constraints(self._parameter_constraints, parameters, type(self).__name__)
+        check_parameters(self)
         for name in ("params", "init_params"):
             unknown = set(parameters[name]) - set(self._letters)
             if unknown:

@@ -214,6 +214,8 @@ weight_concentration_prior, n_threads, parts, reservoir
     def _described(self, width: int) -> Learner:
         self._check_parameters()
         size = _symbols_of(width)
+        if size * (size + 1) != width or self.n_symbols not in (None, size):
+            raise ValueError(f"width must be that of first symbols and steps of {self.n_symbols or size} symbols, got {width}")
         prior = None
         if self.startprob_prior is not None or self.transmat_prior is not None:
             start, steps = (np.nan if one is None else float(one) for one in (self.startprob_prior, self.transmat_prior))

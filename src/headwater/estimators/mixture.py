@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.algorithms import Algorithm, Auto, resolve
 from headwater.bases import chosen
 from headwater.estimators.base import RESULTS, StreamingEstimator
 from headwater.estimators.describing import Limits, dirichlet_interval
+from headwater.estimators.parameters import check_parameters
 from headwater.learner import LEAST_KEPT, Learner, belief, suited
 from headwater.models.mixture import Mixture
 from headwater.models.protocol import StartSettings
@@ -70,8 +71,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     _splits: ClassVar[bool] = True
 
     def _check_parameters(self) -> None:
-        parameters = {name: getattr(self, name) for name in self._parameter_names()}
-        validate_parameter_constraints(self._parameter_constraints, parameters, type(self).__name__)
+        check_parameters(self)
 
     def _learner_of(self, family: Any, width: int, name: str, given: Any, polish: bool, modal: bool = True) -> Learner:
         """The learner of a mixture of this family; `modal` says whether the components' prior has a mode."""

@@ -23,7 +23,7 @@ from headwater.storage import container
 from headwater.storage.states import StateReader, holds_rows, rows_held, without_rows, write_state
 from headwater.storage.trees import Damaged, Reader, Writer
 
-MOST_UNSEEN = 10**6  # components of a model that is still in its warm-up
+MOST_UNSEEN = 10**4  # components of a model that is still in its warm-up, beside those that it has numbers for
 # What scikit-learn's metadata routing was told is a matter of the pipeline: a file does not hold it.
 PRIVATE = {"_state", "_own_learner", "_parameters", "_cache", "_race", "_rivals", "_named_columns", "_metadata_request", ROLE}
 
@@ -137,9 +137,11 @@ def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[
 
 
 def _read_state(reader: Reader, model: StreamingEstimator, learner: Learner, tree: Any, path: str) -> State:
-    state = StateReader(reader, learner).state(tree, path)
+    states = StateReader(reader, learner)
+    state = states.state(tree, path)
     for batch in rows_held(state):
         model._check_stored(batch.X, learner.width)
+    states.check_scores(state, path)
     return state
 
 

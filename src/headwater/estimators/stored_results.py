@@ -27,9 +27,12 @@ def _names(reader: Reader, tree: Any, path: str) -> Any:
     return np.array([reader.expect(one, str, path) for one in reader.items(tree, path)], dtype=object)
 
 
-def _plain(reader: Reader, tree: Any, path: str) -> Any:
-    """What JSON knows, as it is; those who use it check it."""
-    return reader.expect(tree, dict, path)
+def _schema(reader: Reader, tree: Any, path: str) -> Any:
+    """What JSON knows, as it is; those who read rows by it check it, and all others use the names of symbols alone."""
+    schema, symbols = reader.expect(tree, dict, path), tree.get("symbols")
+    if symbols is not None and not (type(symbols) is list and all(type(one) is str for one in symbols)):
+        raise Damaged(f"{path}/symbols must be a list of names, got {symbols!r:.40}")
+    return schema
 
 
 def _history(reader: Reader, tree: Any, path: str) -> History:
@@ -83,8 +86,12 @@ def _merge_report(reader: Reader, tree: Any, path: str) -> MergeReport:
     matches = []
     for one in reader.items(parts["matches"], path):
         match = reader.parts(one, "Match", {part.name for part in fields(Match) if part.compare}, path)
-        numbers = [_vector(reader, match[name], path) for name in ("divergence", "margin", "contrast")]
-        matches.append(Match(wholes(match["models"]), _vector(reader, match["components"], path, np.int64), *numbers))
+        components = _vector(reader, match["components"], path, np.int64)
+        if sorted(components.tolist()) != list(range(len(components))):
+            raise Damaged(f"{path} has a match that is no order of components")
+        names, shape = ("divergence", "margin", "contrast"), (len(components),)
+        numbers = [reader.array(match[name], path, np.float64, shape, infinite=True) for name in names]
+        matches.append(Match(wholes(match["models"]), components, *numbers))
     held = frozenset(reader.expect(one, str, path) for one in reader.items(parts["held"], path))
     models, rows, reference = (reader.whole(parts[name], path) for name in ("models", "rows", "reference"))
     repaired, replayed = wholes(parts["repaired"]), wholes(parts["replayed"])
@@ -99,7 +106,7 @@ RESULTS: dict[str, Read] = {
     "lower_bound_": _real,
     "lower_bounds_": lambda reader, tree, path: [_real(reader, one, path) for one in reader.items(tree, path)],
     "merge_report_": _merge_report,
-    "schema_": _plain,
+    "schema_": _schema,
     "history_": _history,
     "distributed_report_": _distributed_report,
     "_open": _opened,

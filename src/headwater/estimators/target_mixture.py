@@ -14,8 +14,8 @@ from headwater.chunk import refuse_lost
 from headwater.estimators.mixture import MixtureEstimator
 from headwater.learner import Learner
 from headwater.state import Batch
-from headwater.statistics import Array
-from headwater.validation import LARGEST, check_row, check_rows, check_target, check_width
+from headwater.statistics import LARGEST, Array
+from headwater.validation import check_row, check_rows, check_target, check_width
 
 
 @dataclass(frozen=True)

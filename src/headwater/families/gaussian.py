@@ -218,7 +218,7 @@ class Gaussian:
         width = len(origin)
         scale = np.zeros((width, width) if self.kind.matrix else width)
         shift = float(self.kind.mode_shift(self.n_components, width))
-        return GaussianPrior(origin, np.zeros(width), 0.0, shift, scale, self.reg_covar)
+        return GaussianPrior(origin, np.zeros(width), 0.0, shift, scale, float(self.reg_covar))
 
     def blank_prior(self, width: int) -> GaussianPrior:
         """A prior of the right shape."""

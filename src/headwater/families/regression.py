@@ -144,7 +144,8 @@ class Regression:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, GaussianStatistics):
             return soundness.gaussian_statistics(record, tied=False)
-        problem = soundness.regression_prior(record) if isinstance(record, RegressionPrior) else ""
+        prior = isinstance(record, RegressionPrior)
+        problem = soundness.regression_prior(record) if prior else soundness.regression_parameters(record)
         return problem or ("" if self.gate is None else self.gate.problem(record.gate, width - 1))
 
     def geometry(self, batch: Batch) -> Geometry:

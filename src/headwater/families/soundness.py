@@ -6,14 +6,22 @@ import numpy as np
 
 from headwater.families.gaussian_records import GaussianParameters, GaussianPrior, GaussianStatistics, MomentStatistics
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
-from headwater.families.regression_records import RegressionPrior
+from headwater.families.regression_records import RegressionParameters, RegressionPrior
 from headwater.families.table import Table
-from headwater.statistics import Array
+from headwater.statistics import HEAVIEST, LARGEST, Array
 
 TOLERANCE = 1e-8  # of what rounding may have made negative
+ROUNDING = 1e-10  # and of counts a row
+SLACK = 1e-6  # and of sums that are one
+MOST_SHARE = 1.01
+LEAST_SUM = 1e-300  # of probabilities, or what a readout puts in their place
+MOST_COUNTS = 4.0  # a row
+MOST_ROWS = 1e60  # that a stream may weigh
+MOST_WORDS = 1e60  # of a row
 
 NEGATIVE = "has negative counts"
 INDEFINITE = "has a scatter that is not positive definite"
+TOO_MANY = "counts more than there are rows"
 NO_PRIOR = "is no prior"
 NO_PARAMETERS = "is no density"
 
@@ -26,8 +34,8 @@ def below_zero(*arrays: Array) -> bool:
 def no_shares(*arrays: Array) -> bool:
     """Whether some of these, along the last axis, are no probabilities: negative, all zero, or more than one in all."""
     sums = [array.sum(axis=-1) for array in arrays]
-    beyond = [total.max() > 1.0 + TOLERANCE or total.min() <= 0.0 for total in sums]
-    return any(beyond) or any(array.min() < 0.0 for array in arrays)
+    unlikely = [total.max() > 1.0 + TOLERANCE or total.min() < LEAST_SUM for total in sums]
+    return any(unlikely) or any(array.min() < 0.0 for array in arrays)
 
 
 def no_logs(*arrays: Array) -> bool:
@@ -45,48 +53,79 @@ def indefinite(matrices: Array, sizes: Array) -> bool:
     return False
 
 
+def unlikely_counts(*arrays: Array) -> str:
+    """What is wrong with counts a row: they are not negative, and not many in all; one, but for what was mended."""
+    if any(array.size and array.min() < -ROUNDING for array in arrays):
+        return NEGATIVE
+    return TOO_MANY if any(not array.sum() <= MOST_COUNTS for array in arrays) else ""
+
+
+def beyond(most: float, *values: Array | float) -> bool:
+    """Whether some number is larger than this in size, or NaN."""
+    return any(np.size(value) and not np.abs(value).max() <= most for value in values)
+
+
 def gaussian_statistics(record: GaussianStatistics, tied: bool) -> str:
     """Counts are not negative, and neither are variances; a belief whose masses have drifted apart is another matter."""
     if isinstance(record, MomentStatistics):
         return ""
-    if below_zero(record.count):
-        return NEGATIVE
-    held = record.count > 1e-300
-    count, first = record.count[held], record.first[held]
-    means = first / count[:, None]
+    problem = unlikely_counts(record.count)
+    if problem:
+        return problem
+    first, second = record.first, record.second
+    means = first / np.maximum(record.count, TOLERANCE)[:, None]  # what has no rows has only rounding errors
     if tied:
-        return INDEFINITE if indefinite(record.second - first.T @ means, np.abs(record.second).max()) else ""
-    second = record.second[held]
+        return INDEFINITE if indefinite(second - first.T @ means, np.abs(second).max()) else ""
+    # What moves between components leaves rounding errors, which are a part of the largest.
+    largest = np.abs(second).max(axis=0)
     if second.ndim == 3:
-        scatter = second - first[:, :, None] * means[:, None, :]
-        return INDEFINITE if len(count) and indefinite(scatter, np.abs(second).max(axis=(1, 2))) else ""
-    return INDEFINITE if np.any(second - first * means < -TOLERANCE * np.abs(second)) else ""
+        return INDEFINITE if indefinite(second - first[:, :, None] * means[:, None, :], largest.max()) else ""
+    return INDEFINITE if np.any(second - first * means < -TOLERANCE * largest) else ""
 
 
 def gaussian_prior(record: GaussianPrior) -> str:
-    """Rows' worth of belief are not negative, and neither are variances."""
+    """Rows' worth of belief are not negative, and neither are variances; none is more than a prior can say."""
     scale = record.scale
     unsound = indefinite(scale, np.abs(scale).max()) if scale.ndim == 2 else below_zero(scale)
     unsound = unsound or record.mean_precision < 0.0 or record.floor < 0.0 or bool(np.any(record.units <= 0.0))
-    return NO_PRIOR if unsound else ""
+    unsound = unsound or beyond(HEAVIEST, record.mean_precision, record.dof) or beyond(LARGEST**2, record.floor)
+    return NO_PRIOR if unsound or beyond(LARGEST, record.origin) else ""
 
 
 def gaussian_parameters(record: GaussianParameters, matrix: bool) -> str:
-    """Factors of precisions have a positive diagonal, tails a positive stretch."""
+    """Factors of precisions have a positive diagonal, tails a positive stretch, and means lie among rows."""
     diagonal = np.diagonal(record.factor, axis1=-2, axis2=-1) if matrix else record.factor
-    unsound = np.any(diagonal <= 0.0) or below_zero(record.power, record.stretch) or np.any(record.units <= 0.0)
-    return NO_PARAMETERS if unsound else ""
+    unsound = bool(np.any(diagonal <= 0.0)) or below_zero(record.power, record.stretch) or bool(np.any(record.units <= 0.0))
+    unsound = unsound or beyond(MOST_ROWS, record.power, record.offset) or beyond(LARGEST, record.origin)
+    means = record.means * record.units if record.units.size else record.means
+    if unsound or beyond(4.0 * LARGEST, means):
+        return NO_PARAMETERS
+    factor = record.factor if matrix and record.factor.ndim == 3 else record.factor[None] if matrix else None
+    shift = record.factor * record.means if factor is None else (factor @ record.means[:, :, None])[..., 0]
+    size = np.abs(shift) if factor is None else (np.abs(factor) @ np.abs(record.means)[:, :, None])[..., 0]
+    return NO_PARAMETERS if np.any(np.abs(record.shift - shift) > SLACK * size) else ""
 
 
 def regression_prior(record: RegressionPrior) -> str:
     """Precisions and scales are not negative."""
-    return NO_PRIOR if below_zero(record.precision) or record.scale < 0.0 or record.floor < 0.0 else ""
+    unsound = below_zero(record.precision) or record.scale < 0.0 or record.floor < 0.0
+    unsound = unsound or beyond(HEAVIEST, record.dof) or beyond(LARGEST, record.origin) or beyond(LARGEST**2, record.floor)
+    return NO_PRIOR if unsound else ""
+
+
+def regression_parameters(record: RegressionParameters) -> str:
+    """Noise is positive, and so are tails."""
+    unsound = bool(np.any(record.factor[:, -1, -1] <= 0.0)) or below_zero(record.power)
+    unsound = unsound or beyond(MOST_ROWS, record.power, record.offset)
+    return NO_PARAMETERS if unsound or beyond(LARGEST, record.origin) else ""
 
 
 def multinomial_statistics(record: MultinomialStatistics) -> str:
     """Counts are not negative; what an average is made of may be."""
     rows = [record.table.stored()[1] * record.table.factor] if isinstance(record.table, Table) else []
-    return NEGATIVE if below_zero(record.count, record.length, *rows) else ""
+    if below_zero(record.length, *rows):
+        return NEGATIVE
+    return TOO_MANY if beyond(MOST_WORDS, record.length, *rows) else unlikely_counts(record.count)
 
 
 def multinomial_prior(record: MultinomialPrior, width: int) -> str:
@@ -94,9 +133,12 @@ def multinomial_prior(record: MultinomialPrior, width: int) -> str:
     sizes = record.sizes
     whole = np.array_equal(sizes, np.round(sizes)) and sizes.min() > 0.0 and sizes.sum() == width
     positive = record.beta.min() > 0.0 and record.totals.min() > 0.0 and not below_zero(record.shift, record.shift_totals)
-    return "" if whole and positive and np.all(record.shift <= record.beta) else NO_PRIOR
+    sound = whole and positive and np.all(record.shift <= record.beta) and not beyond(MOST_WORDS, record.beta, record.totals)
+    return "" if sound else NO_PRIOR
 
 
 def multinomial_parameters(record: MultinomialParameters) -> str:
     """Counts that they are read out of are not negative."""
+    if not np.isfinite(record.norm).all() or beyond(MOST_WORDS, record.norm):
+        return NO_PARAMETERS
     return NEGATIVE if below_zero(record.table.stored()[1] * record.table.factor) else ""

@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from headwater.families.soundness import INDEFINITE, NEGATIVE, NO_PARAMETERS, below_zero, indefinite
+from headwater.families.soundness import (
+    INDEFINITE,
+    MOST_SHARE,
+    NEGATIVE,
+    NO_PARAMETERS,
+    TOO_MANY,
+    below_zero,
+    beyond,
+    indefinite,
+)
 from headwater.kernels.arrival import SILENCE, estep, gather_moments, split_power, sweep_linear
 from headwater.kernels.parallel import run_slabs
 from headwater.models.mixture import averaged_share
@@ -22,9 +31,10 @@ from headwater.models.protocol import EXACT, NO_SCORES, Inference, Sampler, Star
 from headwater.models.start import climb
 from headwater.models.steering import Complex, LinearSensors, Sensors
 from headwater.state import Batch, Summary
-from headwater.statistics import Array, Statistics
+from headwater.statistics import LARGEST, Array, Statistics
 
 START_PASSES, START_TOL = 60, 1e-6
+MOST_POWER = 4.0 * LARGEST**2  # of a sensor
 NO_MOMENTS, NO_SOURCES = np.empty((0, 0, 0)), np.empty((0, 2))
 
 
@@ -104,10 +114,15 @@ class Arrival:
     def problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, ArrivalParameters):
-            return NO_PARAMETERS if record.power < 0.0 or record.noise < 0.0 else ""
+            unsound = record.power < 0.0 or record.noise < SILENCE or beyond(MOST_POWER, record.power, record.noise)
+            return NO_PARAMETERS if unsound else ""
         if isinstance(record, ArrivalStatistics):
             if below_zero(record.count, record.heard, record.information, np.diagonal(record.real)):
                 return NEGATIVE
+            if beyond(MOST_SHARE, record.count, record.heard):
+                return TOO_MANY
+            if beyond(MOST_POWER, record.real, record.imag):
+                return "has more power than any row"
             both = np.block([[record.real, -record.imag], [record.imag, record.real]])
             return INDEFINITE if indefinite(both, np.abs(both).max()) else ""
         return ""

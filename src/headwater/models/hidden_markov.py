@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.families.soundness import NEGATIVE, NO_PARAMETERS, NO_PRIOR, below_zero, no_shares
+from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, below_zero, beyond, no_shares, unlikely_counts
 from headwater.kernels.chains import best_path, draw_path, smooth
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.chain_records import (
@@ -29,9 +29,10 @@ from headwater.models.chain_start import first_chain
 from headwater.models.mixture import averaged_share
 from headwater.models.protocol import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
 from headwater.state import Batch, Summary
-from headwater.statistics import Array
+from headwater.statistics import HEAVIEST, Array
 
 STRETCH = 2**16  # rows that are scored at once
+LONGEST = 1e12  # logarithm of what is left of old statistics, in size
 
 
 @dataclass(frozen=True)
@@ -97,18 +98,25 @@ class HiddenMarkov(Smoother):
     def problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, Carry):
-            return NO_PARAMETERS if no_shares(*record.filters.values()) else ""
+            if no_shares(*record.filters.values()) or beyond(
+                LONGEST, record.left, *(left for _, _, left in record.apart.values())
+            ):
+                return NO_PARAMETERS
+            rows = [row for given, mean, _ in record.apart.values() for row in (*given, mean)]
+            return next(filter(None, (self.problem(self._unflat(row, width), width) for row in rows)), "")
         if isinstance(record, ChainPrior):
             if below_zero(record.start, record.steps, record.start - record.start_shift, record.steps - record.steps_shift):
                 return NO_PRIOR
             if record.start.sum() <= 0.0 or record.steps.sum(axis=1).min() <= 0.0:  # nowhere to begin, or to go
+                return NO_PRIOR
+            if beyond(HEAVIEST, record.start, record.steps):
                 return NO_PRIOR
             fixed = "" if record.fixed is None else self.problem(record.fixed, width)
             return fixed or self.family.problem(record.emissions, width)
         if isinstance(record, ChainParameters):
             unsound = no_shares(record.start, record.transitions)
             return NO_PARAMETERS if unsound else self.family.problem(record.emissions, width)
-        return NEGATIVE if below_zero(record.start, record.steps) else self.family.problem(record.emissions, width)
+        return unlikely_counts(record.start, record.steps) or self.family.problem(record.emissions, width)
 
     def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> ChainPrior:
         """The user's prior, completed in the scale of rows that were seeded with these responsibilities."""

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from headwater.families.protocol import Family, Projected
-from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, no_logs
+from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, beyond, no_logs
 from headwater.kernels.mixture import READOUTS, draw_components, weights_readout
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.protocol import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
 from headwater.models.start import tournament
 from headwater.state import Batch, Summary
-from headwater.statistics import Array, Statistics
+from headwater.statistics import HEAVIEST, Array, Statistics
 
 NO_SHARES: Array = np.empty((0, 0))
 
@@ -104,7 +104,8 @@ class Mixture:
     def problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, MixturePrior):
-            return self.family.problem(record.components, width) if record.concentration.min() > 0.0 else NO_PRIOR
+            unsound = record.concentration.min() <= 0.0 or beyond(HEAVIEST, record.concentration)
+            return NO_PRIOR if unsound else self.family.problem(record.components, width)
         if isinstance(record, MixtureParameters):
             return NO_PARAMETERS if no_logs(record.log_weights) else self.family.problem(record.components, width)
         return self.family.problem(record, width)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, zeta
 
-from headwater.families.soundness import NEGATIVE, NO_PARAMETERS, NO_PRIOR, below_zero
+from headwater.families.soundness import MOST_SHARE, NEGATIVE, NO_PARAMETERS, NO_PRIOR, TOO_MANY, below_zero, beyond
 from headwater.kernels.parallel import MOST_SLABS, run_tasks
 from headwater.kernels.spectra import (
     draw_weights_gibbs,
@@ -30,13 +30,15 @@ from headwater.kernels.spectra import (
 from headwater.models.latent_factors import LatentFactors, content_streams
 from headwater.models.protocol import Inference, Sampler, StartSettings
 from headwater.state import Batch
-from headwater.statistics import Array, Statistics
+from headwater.statistics import HEAVIEST, Array, Statistics
 
 NO_ROW: Array = np.empty(0)
 NO_TABLE: Array = np.empty((0, 0))
 SLAB_WORK = 2**18  # products of a weight and a power that are worth a thread
 QUIETEST = 1e-12  # of a spectrum, as a part of its mean: 120 dB below
 SILENCE = 1e-140  # no row is quieter than that, and has power
+MOST_POWER = 1e150  # of a bin
+MOST_LOGS = 1e3  # the logarithm of a power, in size
 INFORMED = 0.0  # a sharpness that lets every row decide on its proposals
 # Weights of a row that nothing is learned from, and the draws that its score is the mean of.
 READING = Inference("simulated", "metropolis", burn_in=4, n_samples=64, kappa=INFORMED)
@@ -127,12 +129,19 @@ class Spectra(LatentFactors):
     def problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, SpectraPrior):
-            return NO_PRIOR if below_zero(record.rows, record.spectrum) or record.scale[0] <= 0.0 else ""
+            unsound = below_zero(record.rows, record.spectrum) or record.scale[0] < SILENCE or beyond(HEAVIEST, record.rows)
+            unsound = unsound or beyond(MOST_SHARE, record.spectrum / width) or beyond(MOST_POWER, record.scale)
+            return NO_PRIOR if unsound or beyond(MOST_LOGS * width, record.level) else ""
         if isinstance(record, SpectraStatistics):
-            parts = (record.parts, record.up, record.down, record.lively, record.accepted)
-            return NEGATIVE if below_zero(*parts) else ""
-        unsound = below_zero(record.powers) or record.scales.min() <= 0.0 or np.min(record.shape) <= 0.0
-        return NO_PARAMETERS if unsound else ""
+            parts = (record.parts, record.up, record.down, record.lively, record.accepted, record.moments[1])
+            if below_zero(*parts):
+                return NEGATIVE
+            if beyond(MOST_SHARE, record.lively, record.accepted) or beyond(MOST_LOGS**2, record.moments):
+                return TOO_MANY
+            return "has more power than any row" if beyond(MOST_POWER, record.parts, record.up, record.down) else ""
+        unsound = below_zero(record.powers) or record.scales.min() < SILENCE or beyond(MOST_POWER, record.scales, record.powers)
+        shape = float(record.shape[0])
+        return NO_PARAMETERS if unsound or not SHAPES[0] <= shape <= SHAPES[1] else ""
 
     def first(self, batch: Batch, rng: np.random.Generator) -> tuple[SpectraPrior, SpectraParameters]:
         """Spectra that are half those of rows, half the mean spectrum."""

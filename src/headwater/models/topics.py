@@ -15,7 +15,7 @@ from headwater.families.multinomial import ONE_GROUP, Multinomial
 from headwater.families.multinomial_belief import contrast, separation
 from headwater.families.multinomial_geometry import Geometry
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
-from headwater.families.soundness import NEGATIVE, NO_PRIOR, below_zero
+from headwater.families.soundness import MOST_SHARE, MOST_WORDS, NEGATIVE, NO_PRIOR, TOO_MANY, below_zero, beyond
 from headwater.families.table import Table, Words
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.multinomial import group_sums
@@ -27,7 +27,7 @@ from headwater.models.latent_factors import LatentFactors, content_streams
 from headwater.models.protocol import Inference, Sampler, StartSettings
 from headwater.models.seeding import seed_assignments
 from headwater.state import Batch, SparseRows, sparse_rows
-from headwater.statistics import Array
+from headwater.statistics import HEAVIEST, Array
 
 Result = TypeVar("Result")
 
@@ -36,6 +36,7 @@ EMPTY_TABLE: Array = np.empty((0, 0))
 SLAB_WORK = 2**14  # draws of a token that are worth a thread
 SLAB_CELLS = 2**24  # of the tables of all slabs
 CHEAP = 2**22  # products of an E-step of a start that may be taken in two ways
+LEAST_PRIOR = 1e-100  # of a proportion
 SEEDS = 8  # of k-means, of which the best is taken
 INNER_ITERATIONS, INNER_TOL = 100, 1e-3
 DRAWN = Inference("simulated", "gibbs", burn_in=10, n_samples=5)
@@ -150,8 +151,10 @@ class Topics(LatentFactors):
     def problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, TopicStatistics):
+            if beyond(MOST_SHARE, record.accepted) or beyond(MOST_WORDS, record.tables):
+                return TOO_MANY
             return NEGATIVE if below_zero(record.tables, record.accepted) else self.family.problem(record, width)
-        if record.proportions.min() <= 0.0:
+        if record.proportions.min() < LEAST_PRIOR or beyond(HEAVIEST, record.proportions):
             return NO_PRIOR
         return self.family.problem(record.words, width)
 

@@ -58,6 +58,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         raise IsADirectoryError(f"{path} is a directory, and should be a model file")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
+    if not path.is_file():  # a pipe would be waited for, and a device may have no end
+        raise OSError(f"{path} is no regular file, and should be a model file")
     return _unpacked(path, str(path))
 
 

@@ -15,6 +15,7 @@ from headwater.growth import Growth, Step
 from headwater.healing import Healing
 from headwater.learner import Learner, refreshed
 from headwater.loop import settle
+from headwater.models.mixture import Mixture
 from headwater.models.protocol import Chained
 from headwater.recovery import contested, plain
 from headwater.reservoir import Reservoir
@@ -29,15 +30,23 @@ from headwater.state import (
     SparseRows,
     State,
     Summary,
+    arrays_of,
     fingerprint,
 )
+from headwater.statistics import HEAVIEST as HEAVIEST_ROW
+from headwater.statistics import LIGHTEST as LIGHTEST_ROW
 from headwater.statistics import Statistics
 from headwater.storage.reservoirs import read_reservoir
 from headwater.storage.trees import LARGEST, Damaged, Reader, Writer
 
 LONGEST_NAME = 64
 HEAVIEST = 1e60  # a stream
+LIGHTEST = 1e-300
 LONGEST_CLOCK = 1e12  # in nats
+SCORED = 256  # kept rows that are scored to see whether parameters are any
+FARTHEST = 1e235  # of a score
+SLACK = 1e-6  # for rounding, of what sums up to one
+ESTIMATED = 1.0  # for what is an estimate, as a part of all that is known
 
 
 def rows_held(state: State) -> Iterator[Batch]:
@@ -75,6 +84,12 @@ def write_state(writer: Writer, learner: Learner, state: State, path: str) -> di
     tree["waiting"] = [_write_rows(writer, batch, f"{path}/waiting/{at}") for at, batch in enumerate(state.waiting)]
     tree["parts"] = [write_state(writer, learner, part, f"{path}/parts/{at}") for at, part in enumerate(state.parts)]
     return tree
+
+
+def _less(progress: Progress, base: Progress) -> bool:
+    """Whether a stream has come less far than its base, by more than rounding explains."""
+    pairs = ((progress.weight_seen, base.weight_seen), (progress.folds, base.folds))
+    return any(now < (1.0 - SLACK) * before for now, before in pairs)
 
 
 def _write_rows(writer: Writer, batch: Batch, path: str) -> Any:
@@ -115,14 +130,18 @@ class StateReader:
         if record["buffer"] is not None:
             raise Damaged(f"{path} is in a warm-up that is over")
         base = self._base(record["base"], f"{path}/base")
-        if min(progress.mass, progress.n_eff, base.progress.mass, base.progress.n_eff) <= 0.0:
+        if min(progress.mass, progress.n_eff, base.progress.mass, base.progress.n_eff) < LIGHTEST:
             raise Damaged(f"{path} has learned nothing, and yet has a base")
+        if progress.rows_seen < base.progress.rows_seen or _less(progress, base.progress):
+            raise Damaged(f"{path} has learned less than its base")
         statistics = self.statistics(record["statistics"], f"{path}/statistics")
         average = self._maybe(self.statistics, record["average"], f"{path}/average")
         if (average is None) != (base.average is None):
             raise Damaged(f"{path} has an average, or its base has one, and the other not")
         pending = self._maybe(self._summary, record["pending"], f"{path}/pending")
-        state = refreshed(self.learner, State(key, base=base, statistics=statistics, average=average, progress=progress))
+        state = State(key, base=base, statistics=statistics, average=average, progress=progress)
+        self._check_belief(state, path)
+        state = refreshed(self.learner, state)
         if record["parameters"] is not None:
             state = replace(state, parameters=self._parameters(record["parameters"], state, f"{path}/parameters"))
         reported = record["reported"]
@@ -149,6 +168,35 @@ class StateReader:
         )
         return self._sampled(state, record, path)
 
+    def _check_belief(self, state: State, path: str) -> None:
+        """See to it that a state and its base fit together, and that whatever is read out of them is sound."""
+        learner, base = self.learner, state.base
+        assert base is not None
+        beliefs = [
+            ("statistics", state.statistics, learner.count(state.progress)),
+            ("average", state.average, learner.average_count(state.progress)),
+            ("base/statistics", base.statistics, learner.count(base.progress)),
+            ("base/average", base.average, learner.average_count(base.progress)),
+        ]
+        assert state.statistics is not None
+        # The base of a stream that heals, or did, is told by the rows that it keeps.
+        estimated = learner.algorithm.heals and isinstance(self.model, Mixture)
+        slack = state.statistics.scaled(ESTIMATED if estimated else SLACK)
+        self._sound(base.statistics + slack, f"{path}/base/statistics")
+        if base.average is not None:
+            self._sound(base.average, f"{path}/base/average")
+        for one in (base.statistics, base.average):
+            if one is not None and abs(float(one.from_base[0]) - 1.0) > SLACK:
+                raise Damaged(f"{path}/base has from_base {float(one.from_base[0]):g}, and should have 1")
+        if learner.algorithm.readout != "match_moments" and not estimated:
+            _, rest = state.statistics.since(base.statistics)
+            self._sound(rest + slack, f"what {path} has learned since its base")
+        names = sorted({learner.algorithm.readout, learner.algorithm.report})
+        for place, statistics, count in beliefs:
+            for name in names if statistics is not None else ():
+                parameters = self.model.readout(name, base.prior, statistics, count)
+                self._sound(parameters, f"what is read out of {path}/{place}")
+
     def _sampled(self, state: State, record: dict[str, Any], path: str) -> State:
         """The state with its reservoir, which can hold no rows that have not come."""
         tree = record["reservoir"]
@@ -157,6 +205,14 @@ class StateReader:
         if record["healing"] is not None:
             state = replace(state, healing=self._healing(record["healing"], state, path))
         return state if record["drift"] is None else replace(state, drift=self._drift(record["drift"], state, f"{path}/drift"))
+
+    def check_scores(self, state: State, path: str) -> None:
+        """See to it that rows that are kept, which were checked before, score numbers that sum up to numbers."""
+        if state.base is None or state.reservoir is None or not len(state.reservoir):
+            return
+        scores = self.model.log_likelihood(state.parameters, state.reservoir.batch[:SCORED], 1)
+        if not (np.abs(scores) <= FARTHEST).all():
+            raise Damaged(f"{path}/parameters score rows that are kept by no number, or by one beyond {FARTHEST:g}")
 
     def _healing(self, tree: Any, state: State, path: str) -> Healing:
         """What a stream knows of healing: it has begun, and heals at some rows to come."""
@@ -174,7 +230,8 @@ class StateReader:
         if state.healing is None or not self.learner.adapts:
             raise Damaged(f"{path} is that of a stream that tunes its forgetting, which this one does not")
         rows = [found.last, found.found, *found.began.tolist()]
-        weights = (found.memory, found.deviation, found.slack, found.sums, found.since, found.shares)
+        positive = found.deviation, found.slack, found.sums
+        weights = found.memory, found.since, found.shares
         if (
             min(rows) < 0
             or max(rows) > state.rows
@@ -183,7 +240,7 @@ class StateReader:
             or found.present < 0.0
         ):
             raise Damaged(f"{path} is of rows that have not come, or less than nothing")
-        if min(float(one.min()) for one in weights) < 0.0 or max(float(one.max()) for one in weights) > HEAVIEST:
+        if min(float(one.min()) for one in positive + weights) < 0.0 or max(float(one.max()) for one in weights) > HEAVIEST:
             raise Damaged(f"{path} is negative, or more than any stream can hold")
         return found
 
@@ -210,6 +267,9 @@ class StateReader:
         problem = self.model.problem(record, self.width)
         if problem:
             raise Damaged(f"{path} {problem}")
+        for array in arrays_of(record, dense=False):
+            if array.dtype.kind == "f" and not (np.isfinite(array) | np.isneginf(array)).all():  # logarithms of zero
+                raise Damaged(f"{path} holds NaN or infinity")
 
     def _maybe(self, read: Any, tree: Any, path: str) -> Any:
         return None if tree is None else read(tree, path)
@@ -228,11 +288,11 @@ class StateReader:
         lineage = self.reader.expect(parts["lineage"], str, f"{path}/lineage")
         if any(len(name) > LONGEST_NAME for name in (*names, lineage)):
             raise Damaged(f"{path} has a name that is too long")
-        statistics = self.statistics(parts["statistics"], f"{path}/statistics")
+        statistics = self.differences(parts["statistics"], f"{path}/statistics")
         prior = self.reader.read(parts["prior"], self.prior, f"{path}/prior")
         self._sound(prior, f"{path}/prior")
         progress = self._progress(parts["progress"], f"{path}/progress")
-        average = self._maybe(self.statistics, parts["average"], f"{path}/average")
+        average = self._maybe(self.differences, parts["average"], f"{path}/average")
         growth = self._maybe(self._growth, parts["growth"], f"{path}/growth")
         return Base(prior, statistics, average, progress, lineage, tuple(names), growth)
 
@@ -259,20 +319,26 @@ class StateReader:
         statistics: Statistics = self.reader.read(tree, like, path)
         return statistics
 
-    def statistics(self, tree: Any, path: str) -> Statistics:
-        """Return statistics that rows could have made."""
+    def statistics(self, tree: Any, path: str, size: float = 1.0) -> Statistics:
+        """Return statistics that rows could have made: means, or totals of rows that weigh `size`."""
         statistics = self.differences(tree, path)
-        self._sound(statistics, path)
+        means = statistics if size == 1.0 else statistics.scaled(1.0 / size)
+        self._sound(means, path)
+        if not -SLACK <= float(means.from_base[0]) <= 1.0 + SLACK:
+            raise Damaged(f"{path}/from_base is {float(means.from_base[0]):g}, and should lie between 0 and 1")
         return statistics
 
+    def summary(self, parts: dict[str, Any], path: str, least: int = 1) -> Summary:
+        """Return the summary of at least so many rows."""
+        rows = self.reader.whole(parts["rows"], f"{path}/rows", least)
+        size = self.reader.number(parts["size"], f"{path}/size", LIGHTEST if least else 0.0)
+        if size > HEAVIEST:
+            raise Damaged(f"{path}/size is {size:g}, which is more than any stream can hold")
+        score = self.reader.number(parts["score"], f"{path}/score", finite=False)
+        return Summary(self.statistics(parts["statistics"], f"{path}/statistics", max(size, LIGHTEST)), rows, size, score)
+
     def _summary(self, tree: Any, path: str) -> Summary:
-        parts = self.reader.parts(tree, "Summary", {part.name for part in fields(Summary)}, path)
-        return Summary(
-            self.statistics(parts["statistics"], f"{path}/statistics"),
-            self.reader.whole(parts["rows"], f"{path}/rows", 1),
-            self.reader.number(parts["size"], f"{path}/size", 1e-300),
-            self.reader.number(parts["score"], f"{path}/score", finite=False),
-        )
+        return self.summary(self.reader.parts(tree, "Summary", {part.name for part in fields(Summary)}, path), path)
 
     def _parameters(self, tree: Any, state: State, path: str) -> Any:
         """Parameters like those of one of the readouts there are."""
@@ -309,8 +375,14 @@ class StateReader:
         weights = companions("weights", np.float64, NO_WEIGHTS)
         labels = companions("labels", np.int64, NO_LABELS)
         sequences = companions("sequences", np.int64, NO_SEQUENCES)
-        if rows < least or (weights.size and weights.min() <= 0.0) or bool(sequences.size) != self.model.chained:
+        if rows < least or bool(sequences.size) != self.model.chained:
             raise Damaged(f"{path} holds rows that no stream has")
+        if weights.size and not (weights.min() >= LIGHTEST_ROW and weights.max() <= HEAVIEST_ROW):
+            raise Damaged(
+                f"{path} holds rows that no stream has: weights must lie between {LIGHTEST_ROW:g} and {HEAVIEST_ROW:g}"
+            )
+        if sequences.size and not -LARGEST <= sequences.min() <= sequences.max() < LARGEST:
+            raise Damaged(f"{path}/sequences name sequences by numbers that are too large")
         if labels.size and (labels.min() < -1 or labels.max() >= self.model.n_components):
             raise Damaged(f"{path}/labels name components that are not there")
         return Batch(X, weights, labels, sequences)

@@ -74,12 +74,7 @@ def from_bytes(data: bytes, learner: Learner, kind: type[Sum]) -> Sum:
 
 
 def _summary(states: StateReader, parts: Mapping[str, Any]) -> Summary:
-    return Summary(
-        states.statistics(parts["statistics"], "sum/statistics"),
-        states.reader.whole(parts["rows"], "sum/rows", 0),
-        states.reader.number(parts["size"], "sum/size", 0.0),
-        states.reader.number(parts["score"], "sum/score", finite=False),
-    )
+    return states.summary(dict(parts), "sum", least=0)
 
 
 def _delta(states: StateReader, parts: Mapping[str, Any]) -> Delta:

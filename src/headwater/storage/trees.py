@@ -112,7 +112,10 @@ class Reader:
         if isinstance(like, float):
             return self.number(tree, path)
         if isinstance(like, np.ndarray):
-            return self.array(tree, path, like.dtype, like.shape, zero_logs=parameters)
+            array = self.array(tree, path, like.dtype, like.shape, zero_logs=parameters)
+            if parameters and like.dtype.kind in "iu" and not np.array_equal(array, like):  # kernels take them for places
+                raise Damaged(f"{path} holds other whole numbers than it should")
+            return array
         if isinstance(like, Table | Blend):
             return self.table(tree, like.shape, path)
         if is_dataclass(like):
@@ -147,10 +150,9 @@ class Reader:
         if type(tree) is int and abs(tree) < LARGEST:
             tree = float(tree)
         number = float(self.expect(tree, float, path))
-        if not math.isfinite(number) or number < least:
-            raise Damaged(
-                f"{path} is {number:g}, and should be a number{f' of at least {least:g}' if least > -math.inf else ''}"
-            )
+        if not abs(number) <= (HUGE if finite else math.inf) or math.isnan(number) or number < least:
+            wanted = f" of at least {least:g}" if least > -math.inf else ""
+            raise Damaged(f"{path} is {number:g}, and should be a number{wanted}, and no more than {HUGE:g}")
         return number
 
     def items(self, tree: Any, path: str) -> list[Any]:
@@ -167,9 +169,19 @@ class Reader:
         return dict(record)
 
     def array(
-        self, tree: Any, path: str, dtype: Any, shape: tuple[int | None, ...], zero_logs: bool = False, missing: bool = False
+        self,
+        tree: Any,
+        path: str,
+        dtype: Any,
+        shape: tuple[int | None, ...],
+        zero_logs: bool = False,
+        missing: bool = False,
+        infinite: bool = False,
     ) -> NDArray[Any]:
-        """Return an array of this type and shape, in which None is any number; some of it may be -inf, or missing."""
+        """Return an array of this type and shape, in which None is any number.
+
+        Some of it may be -inf if there are logarithms of zero, NaN if some is missing, and anything if it may be infinite.
+        """
         record = self.expect(tree, dict, path)
         name, dtype = record.get("array"), np.dtype(dtype)
         if not isinstance(name, str) or name not in self.arrays:
@@ -184,7 +196,7 @@ class Reader:
         ):
             wanted = tuple("any" if size is None else size for size in shape)
             raise Damaged(f"{path} has the shape {array.shape}, and should have {wanted}")
-        if dtype.kind in "fc":
+        if dtype.kind in "fc" and not infinite:
             sound = np.abs(array) <= HUGE
             sound = sound | np.isnan(array) if missing else sound | np.isneginf(array) if zero_logs else sound
             if not sound.all():

@@ -1,0 +1,52 @@
+"""The check of an estimator's parameters: each has one of its types, and none is so large or small that learning overflows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import validate_parameter_constraints
+
+from headwater.statistics import HEAVIEST, LARGEST
+
+# The least and the most in size, but for zero: what a prior is worth is a weight of rows, and variances are squares of them.
+WORTH = (1e-100, HEAVIEST)
+VARIANCE = (0.0, LARGEST**2)
+LIMITS = {
+    **dict.fromkeys(("covariance_prior", "noise_variance_prior", "reg_covar", "reg_noise", "min_covar"), VARIANCE),
+    **dict.fromkeys(
+        (
+            "weight_concentration_prior", "probability_concentration_prior", "startprob_prior", "transmat_prior",
+            "emissionprob_prior", "doc_topic_prior", "topic_word_prior", "component_prior", "mean_precision_prior",
+            "degrees_of_freedom_prior", "coef_precision_prior",
+        ),
+        WORTH,
+    ),
+    "weight_scale": (1e-100, LARGEST),
+}  # fmt: skip
+FLAGS = ("boolean", "verbose")  # constraints of parameters that may be True
+
+
+def check_parameters(estimator: Any) -> None:
+    """Refuse parameters of the wrong type or size in one sentence."""
+    owner, constraints = type(estimator).__name__, estimator._parameter_constraints
+    parameters = {name: getattr(estimator, name) for name in estimator._parameter_names()}
+    validate_parameter_constraints(constraints, parameters, owner)
+    for name, value in parameters.items():
+        if isinstance(value, bool | np.bool_) and not any(flag in constraints.get(name, FLAGS) for flag in FLAGS):
+            raise ValueError(f"The {name!r} parameter of {owner} must not be a boolean, got {value!r}")
+        if name in LIMITS and value is not None and not isinstance(value, str):
+            _check_size(name, value, owner)
+
+
+def _check_size(name: str, value: Any, owner: str) -> None:
+    try:
+        sizes = np.abs(np.asarray(value, dtype=np.float64))
+    except (TypeError, ValueError):
+        return  # whoever reads the array says what is wrong with it
+    least, most = LIMITS[name]
+    wrong = sizes[(sizes > most) | ((sizes > 0.0) & (sizes < least))]
+    if wrong.size:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must lie between {least:g} and {most:g} in size, got {wrong.flat[0]:g}"
+        )

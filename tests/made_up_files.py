@@ -1,0 +1,189 @@
+"""Model files that somebody made up who knows how to make a digest: small models of every kind, and changes to their files."""
+
+import copy
+import json
+import tempfile
+import warnings
+from pathlib import Path
+
+import every_model
+import numpy as np
+
+import headwater as hw
+from headwater.estimators import saving
+from headwater.estimators.distributed_report import DistributedReport, Round
+from headwater.state import fingerprint
+from headwater.storage import container
+from headwater.storage.trees import Damaged
+
+SIZES = (100, 60)
+
+
+def learned(kind, options, sizes=SIZES, monitor=False):
+    """A model of a kind of `every_model`, with other options, after some chunks."""
+    model = every_model.KINDS[kind][0]().set_params(**options)
+    learn = hw.Monitor(model).learn if monitor else model.partial_fit
+    for chunk in every_model.stream_of(kind, sizes):
+        learn(**chunk)
+    return model
+
+
+def reported():
+    model = learned("gaussian", {})
+    rounds = (Round("learning", 3, 200, -3.5, 100, 200, 100, 50), Round("pass", 3, 200, np.nan, 1, 2, 3, 4))
+    model.distributed_report_ = DistributedReport(3, rounds, ("part 2 could not be read",))
+    return model
+
+
+SITUATIONS = {
+    **{kind: (kind, lambda kind=kind: learned(kind, {})) for kind in every_model.KINDS},
+    **{f"{kind} warm-up": (kind, lambda kind=kind: learned(kind, {"warm_up": 500})) for kind in every_model.KINDS},
+    "tied": ("gaussian", lambda: learned("gaussian", {"covariance_type": "tied"})),
+    "spherical": ("gaussian", lambda: learned("gaussian", {"covariance_type": "spherical", "scale_columns": True})),
+    "matched": ("gaussian", lambda: learned("gaussian", {"algorithm": "moment-matching"})),
+    "averaged": ("gaussian", lambda: learned("gaussian", {"algorithm": "online-em", "parts": 2})),
+    "drift": ("gaussian", lambda: learned("gaussian", {"half_life": "auto", "algorithm": hw.Auto(batch_size=40)}, (100, 150))),
+    "growth": ("gaussian", lambda: learned("gaussian", {"n_components": "auto"}, (100, 60))),
+    "history": ("gaussian", lambda: learned("gaussian", {}, (100, 200), monitor=True)),
+    "report": ("gaussian", reported),
+    "merged": ("gaussian", lambda: hw.merge([learned("gaussian", {}, sizes) for sizes in (SIZES, (90, 80))])),
+    "gated": ("regression", lambda: learned("regression", {"gating": "input"})),
+    "words": ("multinomial", lambda: learned("multinomial", {"algorithm": "online-em"})),
+    "steps": ("chain", lambda: learned("chain", {"algorithm": "online-em"})),
+    "race": ("chain", lambda: learned("chain", {"n_components": "auto", "warm_up": 120, "lag": 10}, (420,))),
+}  # fmt: skip
+
+
+def file_of(situation):
+    """Header and arrays of the file of a model."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # parts that lie far apart
+        model = SITUATIONS[situation][1]()
+    position = {"passes": 0, "rows": 160, "complete": False}
+    record = {"checkpoint": {"identity": {"a": 1}, "position": position}}
+    header, arrays = container.from_bytes(container.to_bytes(*saving.packed(model, extra=record)))
+    return {name: value for name, value in header.items() if name != "format"}, arrays
+
+
+# What is put in place of an array, of one of its numbers, or of a value of the header.
+FLOATS = (np.nan, np.inf, -np.inf, -1.0, 0.0, 1e9, 1e150, 1e249, 1e300, 1e-320, -1e150)
+WHOLES = (-1, 0, 1000, 10**6, 2**31 - 1, -(2**31))
+VALUES = (
+    None, True, -1, 0, 1, 7, 10**6, 10**9, 2**62, 2**70, 0.5, -1e300, 1e150, 1e-320, "", "x", "mode", [], [1], {},
+    {"float": "nan"}, {"float": "-inf"}, {"kind": "State"}, {"object": "Harmonic"}, {"list": [1.0]}, "auto", "gone",
+)  # fmt: skip
+SHAPES = (
+    lambda array: array[:0] if array.ndim else array,
+    lambda array: array.ravel(),
+    lambda array: array[..., None],
+    lambda array: np.concatenate([array, array]) if array.ndim else array,
+    lambda array: array[..., :-1] if array.ndim else array,
+    lambda array: array.astype(np.float32),
+    lambda array: np.nan_to_num(array).clip(-1e9, 1e9).astype(np.int64),
+)
+
+
+def changed_array(array, rng):
+    """An array with a number, all of them, its scale, its order or its shape changed."""
+    numbers = WHOLES if array.dtype.kind in "iu" else FLOATS
+    number, way = numbers[rng.integers(len(numbers))], rng.integers(6)
+    if way == 5:
+        return np.ascontiguousarray(SHAPES[rng.integers(len(SHAPES))](array))
+    with np.errstate(all="ignore"):
+        if way == 0 and array.size:
+            array = array.copy()
+            array.flat[rng.integers(array.size)] = np.array(number).astype(array.dtype)
+            return array
+        if way == 1:
+            return np.full_like(array, np.array(number).astype(array.dtype))
+        if way == 2:
+            return rng.permutation(array.ravel()).reshape(array.shape)
+        if way == 3:
+            return -array if array.dtype.kind == "f" else array[::-1].copy()
+        factor = (2.0, 0.5, 1e12, 1e100, 1e-100)[rng.integers(5)]
+        return (array * factor).astype(array.dtype)
+
+
+def places_of(tree):
+    """Every place of a header, of long lists only some."""
+    for key in tree if isinstance(tree, dict) else sorted({*range(min(3, len(tree))), len(tree) - 1} - {-1}):
+        yield tree, key
+        if isinstance(tree[key], dict | list):
+            yield from places_of(tree[key])
+
+
+def made_up(header, arrays, number, seed):
+    """Yield files: each array is changed once, if there are so many, and as many values of the header as arrays."""
+    rng = np.random.default_rng(seed)
+    names = sorted(arrays)  # safetensors returns them in any order
+    order = [names[at] for at in rng.permutation(len(names))]
+    for at in range(number):
+        changed, held = copy.deepcopy(header), dict(arrays)
+        if at % 2:
+            places = list(places_of(changed))
+            node, key = places[rng.integers(len(places))]
+            value = VALUES[rng.integers(len(VALUES))]
+            if value == "gone" and isinstance(node, dict):
+                del node[key]
+            else:
+                node[key] = copy.deepcopy(value)
+        else:
+            name = order[at // 2 % len(order)]
+            held[name] = changed_array(held[name], rng)
+        try:
+            yield container.to_bytes(changed, held)
+        except (ValueError, TypeError, AttributeError):  # a header that JSON does not know
+            continue
+
+
+def probed(model, kind):
+    """Read all there is to read, and see to it that what is answered is finite."""
+    (chunk,) = every_model.stream_of(kind, (7,), 11)
+    given = {name: value for name, value in dict(**chunk).items() if name != "X"}
+    answers = {name: getattr(model, name) for name in model._answers}
+    answers["score"] = (
+        model.score(chunk.X, **given) if kind in ("chain", "symbols", "topics") else model.score_samples(chunk.X, **given)
+    )
+    for name, value in answers.items():
+        assert np.isfinite(value).all(), name
+    json.dumps(model.describe().to_dict(), allow_nan=False)
+    for told in (model, model.health_, *(getattr(model, name, None) for name in ("growth_", "race_", "merge_report_"))):
+        assert str(told)
+    if hasattr(model, "history_"):
+        json.dumps(model.history_.to_dict(), allow_nan=False)
+
+
+def refused_or_sound(data, kind):
+    """Return whether a file is refused in one sentence; if not, its model answers, learns, merges and can be saved again."""
+    try:
+        model = saving.from_bytes(data)
+    except Damaged as error:
+        assert "\n" not in str(error)
+        return True
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = saving.from_bytes(saving.to_bytes(model))
+        assert fingerprint(again._state, size=16) == fingerprint(model._state, size=16)
+        try:
+            probed(model, kind)
+        except ValueError as error:
+            assert "the columns " in str(error) or "every row is missing" in str(error), (
+                error
+            )  # it learned from others, or none
+            return False
+        try:
+            model.partial_fit(**every_model.stream_of(kind, (90,), 7)[0])
+        except ValueError as error:
+            assert "all rows at once" in str(error) or "must" in str(error), error
+        probed(model, kind)
+        with tempfile.TemporaryDirectory() as folder:
+            for raw_rows in (True, False):
+                model.save(Path(folder) / "a.hw", raw_rows=raw_rows)
+                hw.load(Path(folder) / "a.hw")
+        try:
+            both = hw.merge([saving.from_bytes(data), learned(kind, {})])
+        except ValueError as error:
+            assert str(error).startswith("models must"), error
+        else:
+            saving.from_bytes(saving.to_bytes(both))
+    return False
