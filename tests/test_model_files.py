@@ -405,7 +405,7 @@ def hostile(data, number, seed):
             if rng.random() < 0.6:
                 damage(header, rng)
                 return
-            name = list(arrays)[int(rng.integers(len(arrays)))]
+            name = sorted(arrays)[int(rng.integers(len(arrays)))]  # safetensors returns them in any order
             array = arrays[name]
             if array.size and rng.random() < 0.7:
                 values = (
