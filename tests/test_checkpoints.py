@@ -1,5 +1,6 @@
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import headwater as hw
 from headwater.checkpoints import Checkpoint, Position
 from headwater.cli import main
+from headwater.monitors import Monitor
 
 SERVER = Path(__file__).parent / "kill_server.py"
 
@@ -83,7 +85,7 @@ def test_the_same_command_does_not_learn_twice(tmp_path, capsys):
     other = ["fit", model, str(tmp_path / "a.npy"), "-o", model, "--checkpoint", str(tmp_path / "c")]
     assert main(other) == 1
     said = capsys.readouterr().err
-    assert "belongs to another run" in said and said.count("\n") == 1
+    assert "b.npy was learned by the checkpoint" in said and "not among the data now" in said and said.count("\n") == 1
 
 
 def test_checkpoints_need_a_stream_that_can_be_read_again(tmp_path, capsys):
@@ -127,3 +129,90 @@ def test_every_kind_survives_many_kills(name, tmp_path):
     kills, got_on = killed_again_and_again(common, tmp_path, "512", rounds=10, seed=1)
     print(f"{name}: {kills} kills, {got_on} of them after a new checkpoint")
     assert kills >= got_on >= 10
+
+
+# What the command line does with them
+
+
+def days(folder, *names):
+    for place, name in enumerate(names):
+        rows = np.random.default_rng(place).normal(size=(700, 2)) + 5.0 * (np.arange(700) % 2)[:, None]
+        (folder / name).write_text("a,b\n" + "".join(f"{one:.5f},{other:.5f}\n" for one, other in rows))
+
+
+def fit_days(folder, capsys, *more, code=0):
+    capsys.readouterr()
+    command = ["fit", "gaussian", str(folder / "*.csv"), "-k", "2", "--set", "warm_up=200", "--chunk-rows", "100", "--json"]
+    assert main([*command, "--checkpoint", str(folder / "c.ckpt"), *more]) == code
+    return capsys.readouterr()
+
+
+def test_a_new_file_is_learned_as_what_follows(tmp_path, capsys):
+    days(tmp_path, "b.csv", "d.csv", "a.csv")
+    third = (tmp_path / "a.csv").read_text()
+    (tmp_path / "a.csv").unlink()
+    first = json.loads(fit_days(tmp_path, capsys).out)
+    (tmp_path / "a.csv").write_text(third)  # though its name comes first
+    said = fit_days(tmp_path, capsys, "-o", str(tmp_path / "m.hw"), code=1)
+    assert "of which output was null" in said.err
+    said = fit_days(tmp_path, capsys)
+    assert "note: going on with 1 new file." in said.err and first["rows"] == 1400
+    learned = json.loads(said.out)
+    whole = [str(tmp_path / name) for name in ("b.csv", "d.csv", "a.csv")]
+    assert main(["fit", "gaussian", *whole, "-k", "2", "--set", "warm_up=200", "--chunk-rows", "100", "--json"]) == 0
+    wanted = json.loads(capsys.readouterr().out)
+    assert learned["rows"] == wanted["rows"] == 2100 and learned["components"] == wanted["components"]
+    assert "all of this was learned before" in fit_days(tmp_path, capsys).err
+
+
+def test_a_file_that_has_changed_is_refused_by_its_name(tmp_path, capsys):
+    days(tmp_path, "a.csv", "b.csv")
+    fit_days(tmp_path, capsys)
+    (tmp_path / "a.csv").touch()
+    assert "all of this was learned before" in fit_days(tmp_path, capsys).err  # the same values
+    text = (tmp_path / "b.csv").read_text()
+    (tmp_path / "b.csv").write_text(text + "1,2\n")
+    size = len(text)
+    assert fit_days(tmp_path, capsys, code=1).err == (
+        f"headwater: {tmp_path / 'b.csv'} has changed since the checkpoint {tmp_path / 'c.ckpt'} learned it, {size:,} bytes "
+        f"then and {size + 4:,} now: remove the checkpoint to begin anew, or choose another name for one.\n"
+    )
+    (tmp_path / "b.csv").unlink()
+    assert f"{tmp_path / 'b.csv'} was learned by the checkpoint" in fit_days(tmp_path, capsys, code=1).err
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_ctrl_c_writes_the_checkpoint_and_the_same_command_goes_on(new, tmp_path, capsys, monkeypatch):
+    days(tmp_path, "a.csv", "b.csv")
+    learn, chunks = Monitor.learn, []
+
+    def interrupted(self, chunk):
+        chunks.append(chunk.start)
+        if len(chunks) == 5:
+            signal.raise_signal(signal.SIGINT)
+        return learn(self, chunk)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Monitor, "learn", interrupted)
+        said = fit_days(tmp_path, capsys, code=130)
+    assert chunks == [0, 100, 200, 300, 400]
+    assert said.err == (
+        f"headwater: note: {tmp_path / 'c.ckpt'} is written, from which the same command goes on.\nheadwater: interrupted.\n"
+    )
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if new:
+        days(tmp_path, "a.csv", "b.csv", "c.csv")
+    rows = json.loads(fit_days(tmp_path, capsys).out)
+    names = ["a.csv", "b.csv", *(["c.csv"] if new else [])]
+    whole = [str(tmp_path / name) for name in names]
+    assert main(["fit", "gaussian", *whole, "-k", "2", "--set", "warm_up=200", "--chunk-rows", "100", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["components"] == rows["components"]
+
+
+def test_a_checkpoint_with_other_records_of_files_is_refused(tmp_path):
+    from headwater.cli.continuing import continued
+
+    days(tmp_path, "a.csv")
+    for stages in (None, [[]], [["a"]], [[["a", 1]]], 3):
+        with pytest.raises(ValueError, match="it does not say what was read"):
+            continued(hw.stream(tmp_path / "a.csv"), stages, tmp_path / "c")

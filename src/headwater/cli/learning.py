@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any
 
 from headwater.checkpoints import Checkpoint, Position
 from headwater.chunk import Chunk
+from headwater.cli.continuing import continued, records_of
 from headwater.cli.failures import tell, usage
 from headwater.cli.models import check_companions
 from headwater.cli.options import Talk
 from headwater.cli.progress import Watch, progress, share_read
-from headwater.cli.stopping import parts_removed
+from headwater.cli.stopping import parts_removed, stopped_later
 from headwater.registry import learner_of
 from headwater.streams.gathering import by_sequence, gathered
 from headwater.streams.whole import whole_sequences
@@ -50,7 +52,7 @@ def learn(model: Any, stream: Any, effort: Effort, talk: Talk, identity: Mapping
             raise usage("--checkpoint cannot keep sequences that chunks cut in two: write one sequence a line")
         checkpoint = Checkpoint(
             effort.checkpoint,
-            {**identity, "data": stream.fingerprint()},
+            {**identity, "data": stream.ways()},
             every_rows=effort.checkpoint_rows,
             every_seconds=effort.checkpoint_seconds,
             replaced=("start",) if identity.get("place") == identity.get("output") else (),
@@ -111,42 +113,74 @@ def _watched(model: Any, stream: Any, watch: Watch) -> Iterator[Chunk]:
 
 def learn_stream(model: Any, stream: Any, passes: int, checkpoint: Checkpoint | None, talk: Talk) -> Any:
     """Return a model that has read the stream so many times, going on from a checkpoint if there is one."""
-    from headwater.monitors import Monitor
-
-    position = Position()
-    found = None if checkpoint is None else checkpoint.resume()
-    if found is not None:
-        model, position = found
-        if position.complete:
-            tell("note: the checkpoint says that all of this was learned before")
-            return model
     if passes > 1 and stream.once:
         raise usage("--passes needs data that can be read again, and standard input cannot")
-    monitor = Monitor(model)
-    while position.passes < passes:
-        title = "learning" if passes == 1 else f"pass {position.passes + 1} of {passes}"
-        with progress(talk, title, stream.total_rows, position.rows) as watch:
-            for chunk in whole_sequences(model, stream.chunks(start_row=position.rows)):
-                if not chunk.start:
-                    check_companions(model, chunk)
-                monitor.learn(chunk)
-                position = replace(position, rows=stream.position(chunk))
-                perplexity = monitor.history.late_perplexity if type(model)._measure else None
-                watch(position.rows, monitor.history.late_score, share_read(stream), perplexity)
-                # The last chunk may be short; a stream goes on only from where whole ones end.
-                if checkpoint is not None and position.rows % stream.chunk_rows == 0 and checkpoint.due(position):
-                    with parts_removed(checkpoint.path):
-                        checkpoint.write(timeless(model), position)
-        if not model._has_state():
-            raise ValueError("there is nothing to learn: the data has no rows")
-        position = Position(position.passes + 1)
-        if position.passes < passes:
-            _close_sequences(model)
-    timeless(model)
-    if checkpoint is not None:
+    if checkpoint is None:
+        return timeless(_learn_stage(model, stream, Position(), passes, None, {}, talk)[0])
+    found, position, done = checkpoint.resume(), Position(), 0
+    files, records = [stream.files], []
+    if found is None:
+        records = [records_of(stream.files)]
+    else:
+        model, position = found
+        records = checkpoint.more.get("stages", [])
+        files, new = continued(stream, records, checkpoint.path)
+        if position.complete and not new:
+            tell("note: the checkpoint says that all of this was learned before")
+            return model
+        done = len(files) if position.complete else len(files) - 1
+        if new:
+            tell(f"note: going on with {len(new):,} new file{'s' if len(new) > 1 else ''}")
+            files, records = [*files, new], [*records, records_of(new)]
+        if position.complete:
+            position = Position()
+    first = stream if found is None else stream.of(files[0], anew=True)  # how all are read is found out there
+    for place in range(done, len(files)):
+        more = {"stages": records[: place + 1]}
+        stage = first if place == 0 else first.of(files[place], model)
+        model, position = _learn_stage(model, stage, position, passes, checkpoint, more, talk)
         with parts_removed(checkpoint.path):
-            checkpoint.write(model, replace(position, complete=True))
+            checkpoint.write(timeless(model), replace(position, complete=True), more)
+        position = Position()
     return model
+
+
+def _learn_stage(
+    model: Any, stream: Any, position: Position, passes: int, checkpoint: Checkpoint | None, more: Mapping[str, Any], talk: Talk
+) -> tuple[Any, Position]:
+    """Return a model that has read some files so many times, and where it is then."""
+    from headwater.monitors import Monitor
+
+    def keep() -> None:
+        assert checkpoint is not None
+        with parts_removed(checkpoint.path):
+            checkpoint.write(timeless(model), position, more)
+
+    monitor = Monitor(model)
+    with stopped_later() if checkpoint is not None else nullcontext() as stop:
+        while position.passes < passes:
+            title = "learning" if passes == 1 else f"pass {position.passes + 1} of {passes}"
+            with progress(talk, title, stream.total_rows, position.rows) as watch:
+                for chunk in whole_sequences(model, stream.chunks(start_row=position.rows)):
+                    if not chunk.start:
+                        check_companions(model, chunk)
+                    monitor.learn(chunk)
+                    position = replace(position, rows=stream.position(chunk))
+                    watch(position.rows, monitor.history.late_score, share_read(stream))
+                    # The last chunk may be short; a stream goes on only from where whole ones end.
+                    if checkpoint is not None and position.rows % stream.chunk_rows == 0:
+                        stopped = stop if stop is not None and stop.asked else None
+                        if stopped is not None or checkpoint.due(position):
+                            keep()
+                        if stopped is not None:
+                            tell(f"note: {checkpoint.path} is written, from which the same command goes on")
+                            stopped.now()
+            if not model._has_state():
+                raise ValueError("there is nothing to learn: the data has no rows")
+            position = Position(position.passes + 1)
+            if position.passes < passes:
+                _close_sequences(model)
+    return model, position
 
 
 def _close_sequences(model: Any) -> None:

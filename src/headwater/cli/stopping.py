@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
@@ -52,6 +53,54 @@ def stop_at_once() -> None:
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup, or in the background
             signal.signal(number, _stop)
+
+
+class Stop:
+    """A signal that came while it was not to stop the process at once."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self.before: dict[int, Any] = {}
+
+    @property
+    def asked(self) -> bool:
+        """Whether one came."""
+        return self.number is not None
+
+    def note(self, number: int, frame: Any) -> None:
+        """Take note of a signal; the next one is heard at once."""
+        self.number = number
+        self.restore()
+
+    def restore(self) -> None:
+        """Let signals do what they did before."""
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+        self.before = {}
+
+    def now(self) -> None:
+        """Let the signal that came do what it does."""
+        self.restore()
+        if self.number is not None:
+            signal.raise_signal(self.number)
+
+
+@contextmanager
+def stopped_later() -> Iterator[Stop | None]:
+    """Yield what tells of the first signal, which does not stop the process by itself: what was done is kept before."""
+    if threading.current_thread() is not threading.main_thread():  # signals are for the main thread alone
+        yield None
+        return
+    stop = Stop()
+    for number in SIGNALS:
+        handler = signal.getsignal(number)
+        if handler not in (signal.SIG_IGN, None) and (number == signal.SIGINT or handler is _stop):
+            stop.before[number] = handler
+            signal.signal(number, stop.note)
+    try:
+        yield stop
+    finally:
+        stop.restore()
 
 
 def finish_in_any_case() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -39,6 +39,7 @@ class Stream(Chunks):
         self._formats: dict[int, Format] = {}
         self._begun = False
         self._marks = False
+        self._parts: list[Stream] = []  # of which each reads some of the files
         self._meter = Meter()
 
     # What is known of it
@@ -137,18 +138,41 @@ class Stream(Chunks):
     @property
     def rows_left_out(self) -> int:
         """Rows that were left out so far in the pass that began last, since they lack a value (`missing="drop"`)."""
-        return self._meter.rows_left_out
+        return self._meter.rows_left_out + sum(part.rows_left_out for part in self._parts)
 
     @property
     def once(self) -> bool:
         """Whether there is only one pass: of standard input and of generators."""
         return any(piece.once for piece in self._pieces)
 
+    @property
+    def files(self) -> list[Piece]:
+        """What is read, in this order: each has a name, and a size and a time of change if it is a file."""
+        return list(self._pieces)
+
+    def of(self, files: Sequence[Piece], learned: Any = None, anew: bool = False) -> Stream:
+        """Return the stream of some of the files, read as all of these are, or as the first of them says (`anew`).
+
+        `learned` is a model that knows more words than the first files have.
+        """
+        found = Stream(list(files), self._options, self._like, self._prefetch)
+        if not anew:
+            recipe = self._recipe
+            if recipe.remembers and learned is not None:
+                recipe = recipe_like(schema_of(learned), replace(self._options, columns=None))
+            found.__dict__["_recipe"] = recipe
+        self._parts.append(found)
+        return found
+
     def fingerprint(self) -> dict[str, Any]:
         """Return what must be the same for a pass to be the same: names, sizes and times of files, and the options."""
         pieces = [[piece.name, piece.size, piece.changed] for piece in self._pieces]
+        return {"sources": pieces, **self.ways()}
+
+    def ways(self) -> dict[str, Any]:
+        """Return what must be the same for files to be read in the same way."""
         said = {name: _digest(value) for name, value in self._options.said().items()}
-        return {"sources": pieces, "options": said, "like": None if self._like is None else _digest(dict(self._like))}
+        return {"options": said, "like": None if self._like is None else _digest(dict(self._like))}
 
     def describe(self) -> str:
         """Return one line about it."""

@@ -1,0 +1,60 @@
+"""Data that a checkpoint has learned, and files that have come since: they are learned as what follows in the stream."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+Record = list[Any]  # name, size, time of change, digest
+
+
+def records_of(files: Sequence[Any], known: Sequence[Record] = ()) -> list[Record]:
+    """Return what tells each file from another; those whose size and time are known are not read for it."""
+    digests = {(name, size, changed): digest for name, size, changed, digest in known}
+    return [
+        [one.name, one.size, one.changed, digests.get((one.name, one.size, one.changed)) or _digest(one.name)] for one in files
+    ]
+
+
+def _digest(name: str) -> str | None:
+    path = Path(name)
+    if not path.is_file():  # elsewhere: its size and time have to do
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def continued(stream: Any, stages: Any, path: Path) -> tuple[list[list[Any]], list[Any]]:
+    """Return the files of each stage that a checkpoint speaks of, and those that are new; or refuse one that has changed."""
+    if not _sound(stages):
+        raise ValueError(f"the checkpoint {path} is damaged: it does not say what was read; remove it to begin anew")
+    left: dict[str, list[Any]] = {}
+    for one in stream.files:
+        left.setdefault(one.name, []).append(one)
+    again = "remove the checkpoint to begin anew, or choose another name for one"
+    found = []
+    for stage in stages:
+        files = [_taken(left, record, path, again) for record in stage]
+        for record, (_, size, changed, digest) in zip(records_of(files, stage), stage, strict=True):
+            if record[1] != size or (record[2] != changed and (digest is None or record[3] != digest)):
+                sizes = "with other values" if record[1] == size else f"{size:,} bytes then and {record[1]:,} now"
+                raise ValueError(f"{record[0]} has changed since the checkpoint {path} learned it, {sizes}: {again}")
+        found.append(files)
+    return found, [one for one in stream.files if any(one is other for other in left[one.name])]
+
+
+def _taken(left: dict[str, list[Any]], record: Record, path: Path, again: str) -> Any:
+    if not left.get(record[0]):
+        raise ValueError(f"{record[0]} was learned by the checkpoint {path}, and is not among the data now: {again}")
+    return left[record[0]].pop(0)
+
+
+def _sound(stages: Any) -> bool:
+    return isinstance(stages, list) and all(
+        isinstance(stage, list)
+        and stage
+        and all(isinstance(one, list) and len(one) == 4 and isinstance(one[0], str) for one in stage)
+        for stage in stages
+    )
