@@ -128,7 +128,7 @@ def test_standard_input_is_learned(monkeypatch, capsys):
 def test_standard_input_is_read_once(monkeypatch, capsys, tmp_path):
     for asked in (["--passes", "2", "--algorithm", "online-em"], ["--checkpoint", str(tmp_path / "c")]):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a,b\n1,2\n3,4\n")))
-        assert main(["fit", "gaussian", "-", "--format", "csv", *asked]) == 2
+        assert main(["fit", "gaussian", "-", "--format", "csv", "-k", "2", *asked]) == 2
         assert "standard input cannot" in capsys.readouterr().err
 
 
