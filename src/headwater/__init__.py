@@ -1,7 +1,8 @@
 """headwater: learn the hidden sources of a stream, in one pass, in bounded memory, with results that merge."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
 
 if TYPE_CHECKING:
     from headwater import distributed
@@ -120,13 +121,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     if name == "distributed":  # a room of its own, which needs Dask only when it is used
-        return import_module("headwater.distributed")
+        return _import_module("headwater.distributed")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'headwater' has no attribute {name!r}")
-    return getattr(import_module(_HOME_OF[name]), name)
+    return getattr(_import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import os
 import sys
+import time
 import warnings
 from collections.abc import Mapping
 from copy import copy
@@ -197,15 +198,10 @@ class StreamingEstimator(Telling):
             state = self._resumed(learner)
             resume = None if state is None else (state, getattr(self, "lower_bound_", -np.inf))
         race, learner = self._chosen(batch, learner, key, resume is not None)
-        state, end = learn(
-            learner,
-            batch,
-            key,
-            *self._patience(len(batch)),
-            self.n_init,
-            resume,
-            self._watch(),
-        )
+        watch = self._watch()
+        state, end = learn(learner, batch, key, *self._patience(len(batch)), self.n_init, resume, watch)
+        if watch is not None:
+            watch.end(end)
         self._note_columns(X, reset=resume is None or not self._grows)
         self.n_features_in_ = learner.width - self._target_columns
         self._note_new_columns(X)
@@ -492,20 +488,46 @@ class StreamingEstimator(Telling):
             raise ValueError("labels name components, so n_components must be a number, got 'auto'")
         return make_batch(rows, weights, check_labels(labels, len(rows), self._n_labels)), learner
 
-    def _watch(self) -> Any:
-        verbose = self.verbose
-        if not verbose:
-            return None
-        interval = self.verbose_interval
-        last = [-np.inf]
+    def _watch(self) -> Watch | None:
+        return Watch(int(self.verbose), int(self.verbose_interval)) if self.verbose else None
 
-        def watch(number: int, value: float) -> None:
-            if number % interval == 0:
-                gain = f"\t gain {value - last[0]:.5f}" if verbose > 1 and np.isfinite(last[0]) else ""
-                print(f"  pass {number}\t objective {value:.5f}{gain}")
-            last[0] = value
 
-        return watch
+class Watch:
+    """What `verbose` prints of a fit: where each start begins, the passes at intervals and the last one, and how it ended.
+
+    Of 2 and more it prints what each pass gained, too, and the seconds.
+    """
+
+    def __init__(self, verbose: int, interval: int) -> None:
+        self._more, self._interval = verbose > 1, interval
+        self._starts, self._last, self._line = 0, -np.inf, ""
+        self._began = time.perf_counter()
+
+    def __call__(self, number: int, value: float) -> None:
+        """Take note of a pass."""
+        if number == 1:
+            self._rest()
+            print(f"Initialization {self._starts}")
+            self._starts, self._last = self._starts + 1, -np.inf
+        gain = f"\t gain {value - self._last:.5f}" if self._more and np.isfinite(self._last) else ""
+        self._line, self._last = f"  pass {number}\t objective {value:.5f}{gain}", value
+        if number % self._interval == 0:
+            self._rest()
+
+    def end(self, end: Climb) -> None:
+        """Say how it ended; of a stream that was learned in one pass, what it scored."""
+        if not self._starts and end.trace:
+            self(1, end.trace[-1])
+        self._rest()
+        seconds = f"\t time {time.perf_counter() - self._began:.2f} s" if self._more else ""
+        number = f"{len(end.trace)} pass{'es' * (len(end.trace) != 1)}"
+        print(f"Initialization {'converged' if end.converged else 'did not converge'} after {number}.{seconds}")
+
+    def _rest(self) -> None:
+        """Print the last pass, if it was not."""
+        if self._line:
+            print(self._line)
+        self._line = ""
 
 
 def _wrap(kind: type) -> None:

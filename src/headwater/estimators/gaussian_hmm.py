@@ -14,7 +14,7 @@ from headwater.algorithms import Algorithm
 from headwater.estimators.chains import check_chain_rows, check_numbers, precision_factor
 from headwater.estimators.describing import Gaussians, Limits, column_names, gaussian_components, gaussian_oddities
 from headwater.estimators.description import Description, Value
-from headwater.estimators.health_gaussian import GaussianSigns
+from headwater.estimators.health_gaussian import GaussianSigns, constant_columns
 from headwater.estimators.health_vitals import Vitals
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.estimators.intervals import mean_intervals
@@ -358,10 +358,11 @@ class GaussianHMM(HiddenMarkovEstimator):
 
         def signs(rows: Array) -> GaussianSigns:
             names, parameters = column_names(self, width), self._reading()[1].emissions
-            covariances = family.covariances(parameters)
+            covariances, (prior, statistics, _) = family.covariances(parameters), self._belief()
             return GaussianSigns(
                 rows, family.means(parameters), covariances, family.kind.matrix, names, each,
                 0.0 if self._learned_with("scale_columns") else family.reg_covar, "min_covar", "state",
+                constant_columns(statistics.emissions, prior.emissions, family.kind.matrix),
             )  # fmt: skip
 
         return self._chain_vitals(signs, each * (1.0 + 10.0 * width / k))

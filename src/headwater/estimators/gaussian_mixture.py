@@ -13,7 +13,7 @@ from headwater.algorithms import Algorithm
 from headwater.estimators.describing import Limits, column_names, gaussian_components, gaussian_oddities
 from headwater.estimators.description import Description, Value
 from headwater.estimators.given import given_parameters, shaped
-from headwater.estimators.health_gaussian import GaussianSigns
+from headwater.estimators.health_gaussian import GaussianSigns, constant_columns
 from headwater.estimators.health_vitals import PRUNE, Vitals
 from headwater.estimators.intervals import CredibleIntervals, credible_intervals, mean_intervals
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
@@ -326,8 +326,11 @@ class GaussianMixture(MixtureEstimator):
         floor = family.reg_covar if self._modal and not self._learned_with("scale_columns") else 0.0
 
         def signs() -> GaussianSigns:
-            names = column_names(self, width)
-            return GaussianSigns(rows, self.means_, self.covariances_, family.kind.matrix, names, each, floor)
+            names, (prior, statistics, _) = column_names(self, width), self._proper_belief()
+            constant = constant_columns(statistics, prior.components, family.kind.matrix)
+            return GaussianSigns(
+                rows, self.means_, self.covariances_, family.kind.matrix, names, each, floor, constant=constant
+            )
 
         return Vitals(rows, signs=signs, work=k * each * (k + 10 * width), remedy=PRUNE)
 

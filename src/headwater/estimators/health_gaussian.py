@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.estimators.health import Finding
 from headwater.estimators.health_vitals import Food, named
+from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics
 from headwater.statistics import Array
 
 THIN = 1e-6  # variance of a component, as a part of that of most rows in its column: a thousandth of their deviation
@@ -18,6 +19,8 @@ MOST = 0.6  # weight of the components that say how much a column varies: those 
 COARSE = 0.1  # of the usual variance: a floor as high as that lies not only under thin components
 TELLING = 0.3  # part of a direction that a column has to have to be named
 TINY = 1e-300
+ROUNDING = 1e-12  # of the size of a value: what varies less does not vary
+MOST_NAMED = 6  # columns that a sentence names
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class GaussianSigns:
     floor: float = 0.0
     floor_name: str = "reg_covar"
     word: str = "component"
+    constant: tuple[int, ...] = ()  # columns that have one value in all rows
 
     @property
     def variances(self) -> Array:
@@ -71,7 +75,10 @@ class GaussianSigns:
         return np.where(np.isfinite(found), np.maximum(found, 0.0), np.inf), np.zeros((k, k))
 
     def worn(self, alive: NDArray[np.bool_]) -> list[Finding]:
-        """Components that are thin in some direction; if all are, it is the columns that say nothing."""
+        """Components that are thin in some direction; if all are, it is the columns that say nothing. So are constant ones."""
+        if self.constant:
+            kept = np.setdiff1d(np.arange(self.means.shape[1]), self.constant)
+            return [self._flat(alive), *(self._without(kept).worn(alive) if len(kept) else [])]
         usual, variances = np.maximum(self._usual(), TINY), self.variances
         if not self.matrix:
             ratios, lowest = (variances / usual).min(axis=1), variances.min(axis=1)
@@ -90,6 +97,29 @@ class GaussianSigns:
                 ratios[which], telling[which] = values[0], [columns] * (k if shared else 1)
                 lowest[which] = values[0] / max(float(((thinnest / units) ** 2).sum()), TINY)  # in the units of the columns
         return self._told(alive, ratios, lowest, telling)
+
+    def _without(self, kept: NDArray[np.int64]) -> GaussianSigns:
+        """The same of some of the columns."""
+        covariances = self.covariances
+        if self.matrix:
+            covariances = covariances[..., kept[:, None], kept]
+        elif covariances.ndim == 2:
+            covariances = covariances[:, kept]
+        names = [self.names[at] for at in kept]
+        return replace(self, means=self.means[:, kept], covariances=covariances, names=names, constant=())
+
+    def _flat(self, alive: NDArray[np.bool_]) -> Finding:
+        where, several = [str(self.names[at]) for at in self.constant], len(self.constant) > 1
+        have, say, them = ("have", "say", "them") if several else ("has", "says", "it")
+        if len(where) > MOST_NAMED:
+            where = [*where[:MOST_NAMED], f"{len(where) - MOST_NAMED} more"]
+        by = f"{self.floor_name} ({self.floor:g})" if self.floor else "the prior"
+        sentence = (
+            f"Column{'s' * several} {_listed(where)} {have} one value in all rows and {say} nothing: scores there are decided "
+            f"by {by}, so leave {them} out."
+        )
+        which = tuple(int(k) for k in np.flatnonzero(alive))
+        return Finding("flat", which, sentence, self.floor > 0.0, {"columns": float(len(self.constant))})
 
     def _told(
         self, alive: NDArray[np.bool_], ratios: Array, lowest: Array, columns: Sequence[tuple[int, ...]]
@@ -135,6 +165,16 @@ class GaussianSigns:
         weights = weights / weights.sum() if weights.sum() > 0.0 else np.full(len(weights), 1.0 / len(weights))
         squares = self.variances + (self.means - _quantile(self.means, weights, 0.5)) ** 2
         return _quantile(squares, weights, MOST)
+
+
+def constant_columns(statistics: GaussianStatistics, prior: GaussianPrior, matrix: bool) -> tuple[int, ...]:
+    """Return the columns that have had one value in all rows, by their moments about the origin of the prior."""
+    count = max(float(statistics.count.sum()), TINY)
+    mean = statistics.first.sum(axis=0) / count
+    second = np.diagonal(statistics.second, axis1=-2, axis2=-1) if matrix else statistics.second
+    spread = second.reshape(-1, len(mean)).sum(axis=0) / count - mean**2
+    size = np.abs(prior.origin) / (prior.units if prior.units.size else 1.0) + np.abs(mean)
+    return tuple(int(at) for at in np.flatnonzero(spread <= (ROUNDING * size) ** 2))
 
 
 def _quantile(values: Array, weights: Array, level: float) -> Array:

@@ -14,13 +14,13 @@ from headwater.algorithms import Algorithm
 from headwater.estimators.describing import Limits, column_names, heaviest, hidden, interval_of
 from headwater.estimators.description import Component, Description, Value
 from headwater.estimators.given import GivenCoefficients, given_weights, shaped
-from headwater.estimators.health_gaussian import GaussianSigns
+from headwater.estimators.health_gaussian import GaussianSigns, constant_columns
 from headwater.estimators.health_signs import LineSigns
 from headwater.estimators.health_vitals import PRUNE, Vitals
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.target_mixture import TargetMixture
 from headwater.families.gaussian import Gaussian
-from headwater.families.regression import Regression
+from headwater.families.regression import Regression, input_totals
 from headwater.families.regression_belief import moments
 from headwater.families.regression_records import RegressionBelief
 from headwater.learner import Learner
@@ -421,8 +421,10 @@ class RegressionMixture(TargetMixture):
             if parameters.gate is not None and family.gate is not None:
                 floor = family.gate.reg_covar if self._modal else 0.0
                 names, matrix = column_names(self, width - 1), family.gate.kind.matrix
+                constant = constant_columns(input_totals(statistics), prior.components.gate, matrix)
                 gate = GaussianSigns(
-                    rows, parameters.gate.means, family.gate.covariances(parameters.gate), matrix, names, each, floor
+                    rows, parameters.gate.means, family.gate.covariances(parameters.gate), matrix, names, each, floor,
+                    constant=constant,
                 )  # fmt: skip
             return LineSigns(
                 rows, parameters.coef, self.noise_variance_, total / max(float(rows.sum()), 1e-300),

@@ -46,7 +46,8 @@ def transitions(model: Any, component: int | None = None, ax: Axes | None = None
     axes, found = axes_of(ax), described(model)
     matrix = next((one for one in found.matrices if component is None or one.component == component), None)
     if matrix is None:
-        raise ValueError(f"the model must have a transition matrix of component {component!r}, got none")
+        which = "" if component is None else f" of component {component!r}"
+        raise ValueError(f"the model must have a transition matrix{which}, got none")
     values = np.array(matrix.values)
     axes.imshow(values, vmin=0.0, vmax=1.0, cmap=cmap)
     names, places = [shortened(name, 16) for name in matrix.names], range(len(matrix.names))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.plotting.shared import axes_of, colors_of, covariances_of, draw_rows
+from headwater.plotting.shared import axes_of, colors_of, covariances_of, draw_rows, gaussians_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,10 +61,11 @@ def ellipses(
     >>> len(ax.patches), ax.get_xlabel()
     (4, 'column 0')
     """
+    columns = (int(columns[0]), int(columns[1]))
+    model = gaussians_of(model, columns)
     axes = axes_of(ax)
     from matplotlib.patches import Ellipse
 
-    columns = (int(columns[0]), int(columns[1]))
     weights, means = np.asarray(model.weights_), np.asarray(model.means_)
     covariances = covariances_of(model, columns)
     chosen = np.arange(len(weights)) if components is None else np.asarray(components, dtype=int)
@@ -142,8 +143,9 @@ def density(
     >>> ax.get_ylabel()
     'column 2'
     """
-    axes = axes_of(ax)
     columns = (int(columns[0]), int(columns[1]))
+    model = gaussians_of(model, columns)
+    axes = axes_of(ax)
     weights, means = np.asarray(model.weights_), np.asarray(model.means_)
     pair, parts = means[:, columns], covariances_of(model, columns)
     spread = 3.0 * np.sqrt(np.diagonal(parts, axis1=1, axis2=2))

@@ -64,6 +64,38 @@ def draw_rows(axes: Axes, X: Any, columns: tuple[int, int]) -> None:
     )
 
 
+def need(model: Any, what: str, *names: str) -> Any:
+    """Return a model that has what a picture is drawn of, by these attributes, or refuse it."""
+    lacks = [name for name in names if not hasattr(model, name)]
+    if lacks:
+        raise ValueError(f"{type(model).__name__} has no {what} to draw: it lacks {', '.join(lacks)}")
+    return model
+
+
+def gaussians_of(model: Any, columns: tuple[int, int]) -> Any:
+    """Return what has weights, means and covariances of Gaussians over the columns, of which two are drawn."""
+    found = model._gaussians() if hasattr(model, "_gaussians") else model
+    if found is None:
+        raise ValueError(f"{type(model).__name__} has no Gaussians over the columns to draw")
+    width = np.shape(need(found, "Gaussians", "weights_", "means_", "covariances_", "covariance_type").means_)[1]
+    if not all(0 <= column < width for column in columns):
+        raise ValueError(f"columns must be two of the {width} columns that the model has, got {columns}")
+    return found
+
+
+def trace_of(given: Any) -> Any:
+    """How a stream went: a mapping, a frame or a history; or what a monitor, or the model that one watched, has of it."""
+    if isinstance(given, Mapping) or hasattr(given, "columns"):
+        return given
+    found = getattr(given, "history_", getattr(given, "history", given))
+    if not hasattr(found, "rows"):
+        raise ValueError(
+            f"trace must be a mapping or a History of how a stream went, got {type(given).__name__}: learn it with "
+            f"headwater.Monitor(model).learn(...), which leaves model.history_"
+        )
+    return found
+
+
 def column_of(trace: Any, name: str) -> Array:
     """A column of a trace: of a mapping, or of a history."""
     if not isinstance(trace, Mapping) and not hasattr(trace, "columns"):

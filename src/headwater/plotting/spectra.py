@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.plotting.shared import axes_of, bare, colors_of
+from headwater.plotting.shared import axes_of, bare, colors_of, need
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +40,7 @@ def spectra(model: Any, ax: Axes | None = None, *, color: Any = None) -> Axes:
     >>> len(ax.lines), ax.get_ylabel()
     (2, 'power, dB')
     """
+    need(model, "spectra", "components_")
     axes, table = axes_of(ax), np.atleast_2d(np.asarray(model.components_, dtype=float))
     decibels = _decibels(table)
     for k, (curve, shade) in enumerate(zip(decibels, colors_of(color, len(table)), strict=True)):
@@ -74,6 +75,8 @@ def spectrogram(X: Any, ax: Axes | None = None, *, cmap: Any = "magma") -> Axes:
     >>> ax.get_xlabel(), ax.images[0].get_array().shape
     ('frame', (8, 30))
     """
+    if hasattr(X, "describe") and hasattr(X, "partial_fit"):
+        raise ValueError(f"X must hold frames of power, got {type(X).__name__}: draw a model's spectra with spectra(model)")
     axes, powers = axes_of(ax), np.atleast_2d(np.asarray(X, dtype=float))
     axes.imshow(_decibels(powers).T, origin="lower", aspect="auto", cmap=cmap, interpolation="nearest")
     axes.set_xlabel("frame")

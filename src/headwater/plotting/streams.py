@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.plotting.shared import against_rows, axes_of, colors_of, column_of
+from headwater.plotting.shared import against_rows, axes_of, colors_of, column_of, trace_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +17,7 @@ def scores(trace: Any, ax: Axes | None = None, *, label: str | None = None, colo
 
     Parameters
     ----------
-    trace : mapping or History
+    trace : mapping, History, Monitor or model that a Monitor watched
         `rows`, how many rows had been learned, and `scores`, the mean log-density per row at that moment: on rows held
         out, or of the next rows before they were learned. A data frame with these columns will do.
     ax : matplotlib axes, optional
@@ -47,6 +47,7 @@ def scores(trace: Any, ax: Axes | None = None, *, label: str | None = None, colo
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('rows learned', 'score, nats per row')
     """
+    trace = trace_of(trace)
     axes = axes_of(ax)
     rows, values = column_of(trace, "rows"), column_of(trace, "scores")
     if rows.shape != values.shape or rows.ndim != 1:
@@ -60,7 +61,7 @@ def weights(trace: Any, ax: Axes | None = None, *, color: Any = None) -> Axes:
 
     Parameters
     ----------
-    trace : mapping or History
+    trace : mapping, History, Monitor or model that a Monitor watched
         `rows`, how many rows had been learned, and `weights` of shape (moments, n_components) at those moments; moments at
         which they are NaN are left out.
     ax : matplotlib axes, optional
@@ -80,6 +81,7 @@ def weights(trace: Any, ax: Axes | None = None, *, color: Any = None) -> Axes:
     >>> len(ax.collections), ax.get_ylabel()
     (2, 'weight')
     """
+    trace = trace_of(trace)
     axes = axes_of(ax)
     rows, table = column_of(trace, "rows"), column_of(trace, "weights")
     if table.ndim != 2 or rows.shape != table.shape[:1]:
