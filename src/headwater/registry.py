@@ -99,13 +99,13 @@ def takes_symbols(kind: type[Any]) -> bool:
 def learner_of(model: Any, **changed: Any) -> Any:
     """Return what the parameters of a model describe, whatever the data will be, or refuse them.
 
-    Lists of numbers belong to the columns of the data, which nobody knows yet: they are left out.
+    Lists of numbers, and the number of symbols, belong to the columns of the data, which nobody knows yet: they are left out.
     """
     defaults = {name: one.default for name, one in signature(type(model)).parameters.items()}
     given = {
         name: value
         for name, value in model.get_params(deep=False).items()
-        if not isinstance(value, (list, tuple, dict)) and not hasattr(value, "shape")
+        if not isinstance(value, (list, tuple, dict)) and not hasattr(value, "shape") and name != "n_symbols"
     }
     if "_given" in vars(model):  # what was set by hand, which belongs to columns, too
         given.pop("init_params", None)
