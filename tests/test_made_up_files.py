@@ -280,6 +280,8 @@ def test_parameters_beyond_all_limits_are_refused(kind):
         with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__} must lie between"):
             model.partial_fit(**FED[kind](ties(80, 4)))
         assert not hasattr(model, "n_features_in_")
+    with pytest.raises(ValueError, match=r"'warm_up' parameter of .* must be less than 2\*\*63 in size, got 1000"):
+        blank(kind, "auto", warm_up=10**400).partial_fit(**FED[kind](ties(80, 4)))
     with pytest.raises(ValueError, match=r"'warm_up' parameter of .* must not be a boolean, got True"):
         blank(kind, "auto", warm_up=True).partial_fit(**FED[kind](ties(80, 4)))
 

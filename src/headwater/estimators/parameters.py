@@ -35,6 +35,8 @@ def check_parameters(estimator: Any) -> None:
     for name, value in parameters.items():
         if isinstance(value, bool | np.bool_) and not any(flag in constraints.get(name, FLAGS) for flag in FLAGS):
             raise ValueError(f"The {name!r} parameter of {owner} must not be a boolean, got {value!r}")
+        if isinstance(value, int) and abs(value) >= 2**63:
+            raise ValueError(f"The {name!r} parameter of {owner} must be less than 2**63 in size, got {str(value)[:20]}...")
         if name in LIMITS and value is not None and not isinstance(value, str):
             _check_size(name, value, owner)
 

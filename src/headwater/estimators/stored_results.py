@@ -56,13 +56,16 @@ def _given(reader: Reader, tree: Any, path: str) -> dict[str, Any]:
     }
 
 
+MOST_OPENED = 2**53  # sequences, which are counted up
+
+
 def _opened(reader: Reader, tree: Any, path: str) -> dict[Any, int]:
     found: dict[Any, int] = {}
     for pair in reader.items(tree, path):
         key, number = reader.items(pair, path) if isinstance(pair, list) and len(pair) == 2 else (b"", 0)
         if not (key is None or type(key) in (str, int)):
             raise Damaged(f"{path} has a key that is no name and no number")
-        found[key] = reader.whole(number, path)
+        found[key] = reader.whole(number, path, 0, MOST_OPENED)
     return found
 
 

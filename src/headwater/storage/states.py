@@ -41,6 +41,7 @@ from headwater.storage.trees import LARGEST, Damaged, Reader, Writer
 
 LONGEST_NAME = 64
 HEAVIEST = 1e60  # a stream
+MOST_ROWS = 2**53  # of a stream: all whole numbers up to it are floats
 LIGHTEST = 1e-300
 LONGEST_CLOCK = 1e12  # in nats
 SCORED = 256  # kept rows that are scored to see whether parameters are any
@@ -277,7 +278,7 @@ class StateReader:
     def _progress(self, tree: Any, path: str) -> Progress:
         progress = self.reader.read(tree, Progress(), path)
         weights = progress.weight_seen, progress.folds, progress.mass, progress.n_eff
-        if progress.rows_seen < 0 or min(weights) < 0.0 or max(weights) > HEAVIEST:
+        if not 0 <= progress.rows_seen <= MOST_ROWS or min(weights) < 0.0 or max(weights) > HEAVIEST:
             raise Damaged(f"{path} is negative, or more than any stream can hold")
         return progress
 
