@@ -59,7 +59,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 
 def kernel_exact(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile a small helper whose roundings must stay as written, inlined into its callers.
+    """Compile a small helper whose roundings must stay as written.
 
     Parameters
     ----------
@@ -68,13 +68,15 @@ def kernel_exact(function: Callable[..., Any] | None = None, **options: Any) -> 
     **options
         Further options of ``numba.njit``, which override ours.
     """
-    # forceinline is LLVM's: a call left standing in a loop would keep it from vectorising.
-    return _decorate(function, {"fastmath": EXACT, "forceinline": True, **options})
+    return _decorate(function, {"fastmath": EXACT, **options})
 
 
 def _decorate(function: Callable[..., Any] | None, options: dict[str, Any]) -> Any:
     # error_model="numpy": a check for division by zero is a branch, and costs 4x in a loop.
-    options = {"cache": True, "nogil": True, "error_model": "numpy", **options}
+    # forceinline (LLVM's, not Numba's): a call left standing in a loop would keep it from vectorising. And a helper that is
+    # not inlined is a symbol that several compiled kernels define, each optimised on its own: which of them runs would depend
+    # on what was compiled or loaded before, and with it the order of sums, so a first run would differ from a second.
+    options = {"cache": True, "nogil": True, "error_model": "numpy", "forceinline": True, **options}
 
     def compile_lazily(function: Callable[..., Any]) -> Any:
         try:

@@ -27,13 +27,14 @@ def read_start(code, prior, shift, totals, start):
         start[j] = max((prior[j] - shift[j]) + totals[j], TINY) if code == MODE else prior[j] + totals[j]
         if prior[j] == 0.0:
             start[j] = 0.0
+    for j in range(n_states):
         total += start[j]
     for j in range(n_states):
         if start[j] > 0.0:
             start[j] = math.exp(digamma(start[j]) - digamma(total)) if code == EXPECT_LOG else start[j] / total
 
 
-@kernel(forceinline=True)
+@kernel
 def read_transitions(code, prior, shift, totals, transitions):
     """Probabilities of the passages from the totals, or exp E[log]; 0 where the prior is."""
     n_states, at = transitions.shape[0], transitions.shape[0]
@@ -46,7 +47,8 @@ def read_transitions(code, prior, shift, totals, transitions):
             if prior[i, j] == 0.0:
                 value = 0.0
             transitions[i, j] = value
-            total += value
+        for j in range(n_states):
+            total += transitions[i, j]
         at += n_states
         if code == EXPECT_LOG:
             level = digamma(total)
@@ -62,7 +64,7 @@ def read_transitions(code, prior, shift, totals, transitions):
 # Arrays are handed on one by one: to take them out of a tuple counts references, which costs more than all else.
 
 
-@kernel(forceinline=True)
+@kernel
 def look_ahead(known, now, start, transitions, chances, back):
     """Where the chain may be at the next row, and where it was before if it is there."""
     n_states = now.size
@@ -84,7 +86,7 @@ def look_ahead(known, now, start, transitions, chances, back):
                 back[i, j] /= chances[j]
 
 
-@kernel(forceinline=True)
+@kernel
 def weigh(after, k, given, weights, scale):
     """after[k] = scale * sum_l weights[l, k] * given[l], up to four rows at a time: a row of a product of matrices."""
     n_states, size = given.shape
@@ -112,7 +114,7 @@ def weigh(after, k, given, weights, scale):
         i += 4
 
 
-@kernel(forceinline=True)
+@kernel
 def filter_missing(chances, now):
     """Let time pass; the score of a row that is missing is 0."""
     total = 0.0
@@ -123,7 +125,7 @@ def filter_missing(chances, now):
     return 0.0
 
 
-@kernel(forceinline=True)
+@kernel
 def filter_logs(chances, logs, densities, now):
     """Filter one row by its log-densities; return its score."""
     n_states = now.size
@@ -139,13 +141,14 @@ def filter_logs(chances, logs, densities, now):
     return peak + total if total < 0.0 else -np.inf
 
 
-@kernel(forceinline=True)
+@kernel
 def filter_densities(chances, densities, logs, now):
     """Filter one row by its densities; return its score."""
     n_states = now.size
     total = 0.0
     for j in range(n_states):
         now[j] = chances[j] * densities[j]
+    for j in range(n_states):
         total += now[j]
     if total >= LEAST:
         inverse = 1.0 / total
@@ -157,7 +160,7 @@ def filter_densities(chances, densities, logs, now):
     return filter_logs(chances, logs, densities, now)
 
 
-@kernel(forceinline=True)
+@kernel
 def carry_on(known, step, given, after, back):
     """Carry the statistics to the next row, and add where the chain began, or from where to where it went."""
     n_states, size = given.shape
@@ -172,7 +175,7 @@ def carry_on(known, step, given, after, back):
             after[k, k] += step
 
 
-@kernel(forceinline=True)
+@kernel
 def gather(now, given, mean, average, gain, n_eff, totals):
     """mean = filter @ given, the running average moved towards it, and totals = n_eff * mean."""
     n_states, size = given.shape

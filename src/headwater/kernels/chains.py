@@ -28,6 +28,7 @@ def condition(chances, densities, logs, after):
     total = 0.0
     for j in range(n_states):
         after[j] = chances[j] * densities[j]
+    for j in range(n_states):
         total += after[j]
     if total >= LEAST:
         inverse = 1.0 / total
@@ -39,12 +40,14 @@ def condition(chances, densities, logs, after):
     peak, everywhere = -np.inf, 0.0
     for j in range(n_states):
         after[j] = math.log(chances[j]) + logs[j] if chances[j] > 0.0 else -np.inf
+    for j in range(n_states):
         peak = max(peak, after[j])
         everywhere += chances[j]
     possible = peak > LOWEST
     total = 0.0
     for j in range(n_states):
         after[j] = math.exp(after[j] - peak) if possible else chances[j] / everywhere
+    for j in range(n_states):
         total += after[j]
     for j in range(n_states):
         after[j] /= total
@@ -63,11 +66,12 @@ def run_filter(shares, logs, edges, known, filters, start, transitions, ahead, s
     for s in range(edges.size - 1):
         begin = edges[s]
         for j in range(n_states):
-            ahead[begin, j] = start[j]
+            chance = start[j]
             if known[s]:
-                ahead[begin, j] = 0.0
+                chance = 0.0
                 for i in range(n_states):
-                    ahead[begin, j] += filters[s, i] * into[j, i]
+                    chance += filters[s, i] * into[j, i]
+            ahead[begin, j] = chance
         totals[begin] = condition(ahead[begin], shares[begin], logs[begin] if logs.shape[0] else logs.ravel(), now)
         if math.isnan(totals[begin]):
             return begin
@@ -128,6 +132,7 @@ def smooth(shares, ahead, edges, known, filters, counted, transitions, first, st
                     share, back = shares[t - 1, i], 0.0
                     for j in range(n_states):
                         back += transitions[i, j] * ratio[j]
+                    for j in range(n_states):
                         steps[i, j] += share * ratio[j]
                     shares[t - 1, i] = share * back
             else:

@@ -104,9 +104,10 @@ def estep_full(
                     mass += log_joint[k, b]
                 count[k] += mass
                 for i in range(width):
-                    moment = 0.0
                     for b in range(rows):
                         column[b] = log_joint[k, b] * block[i, b]
+                    moment = 0.0
+                    for b in range(rows):
                         moment += column[b]
                     first[k, i] += moment
                     add_products(column, block, rows, i, second[k])
@@ -150,8 +151,9 @@ def estep_tied(
                 mass = 0.0
                 for b in range(rows):
                     mass += log_joint[k, b]
-                    row_mass[b] += log_joint[k, b]
                 count[k] += mass
+                for b in range(rows):
+                    row_mass[b] += log_joint[k, b]
                 for i in range(width):
                     moment = 0.0
                     for b in range(rows):

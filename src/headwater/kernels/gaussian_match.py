@@ -282,6 +282,7 @@ def match_diag(
             if columns == 1:
                 for j in range(width):
                     distance[k, j] = min(apart[k, j] ** 2 / rate[k, j], FARTHEST)
+                for j in range(width):
                     tail += (shape[k, j] + 0.5) * log(1.0 + stretch[k, j] * distance[k, j])
             else:
                 for j in range(width):
@@ -299,12 +300,14 @@ def match_diag(
             forget_diag(keep, prior, concentration, alpha, kappa, shape, mean, scale)
             for k in range(n_components):
                 for group in range(groups):
-                    rate[k, group], total = 0.0, 0.0
+                    here, total = 0.0, 0.0
                     for j in range(group * columns, (group + 1) * columns):
-                        rate[k, group] += scale[k, j]
                         apart[k, j] = X[row, j] - origin[j] - mean[k, j]
+                    for j in range(group * columns, (group + 1) * columns):
+                        here += scale[k, j]
                         total += apart[k, j] ** 2
-                    distance[k, group] = min(total / rate[k, group], FARTHEST)
+                    rate[k, group] = here
+                    distance[k, group] = min(total / here, FARTHEST)
         project_dirichlet(p, weight, weight_projection, alpha, newton)
         for k in range(n_components):
             if keep == 1.0 and p[k] * weight <= NEGLIGIBLE * kappa[k, 0]:
@@ -347,10 +350,11 @@ def gamma_constant(k, columns, kappa, shape, scale, rate, stretch):
         for j in range(scale.shape[1]):
             rate[k, j] = scale[k, j]
             stretch[k, j] = kappa[k, j] / (kappa[k, j] + 1.0)
+        for j in range(scale.shape[1]):
             total += log(squared_gamma_ratio(shape[k, j]) * stretch[k, j] / rate[k, j])
         return 0.5 * (total - scale.shape[1] * LOG_PI)
-    rate[k, 0] = 0.0
     for j in range(columns):
-        rate[k, 0] += scale[k, j]
+        total += scale[k, j]
+    rate[k, 0] = total
     stretch[k, 0] = kappa[k, 0] / (kappa[k, 0] + 1.0)
     return log_gamma_ratio(shape[k, 0], 0.5 * columns) + 0.5 * columns * (log(stretch[k, 0] / rate[k, 0]) - LOG_PI)

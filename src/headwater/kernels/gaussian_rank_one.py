@@ -92,8 +92,9 @@ def drift(scale, factor, pivots, log_det, apart, turned, solved):
     width = turned.size
     determinant = log_det
     for i in range(width):
-        solved[i] = 0.0
         determinant += math.log(pivots[i])
+    for i in range(width):
+        solved[i] = 0.0
     for i in range(width):
         along = pivots[i] * turned[i]
         for j in range(i + 1):

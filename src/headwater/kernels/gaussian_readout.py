@@ -182,8 +182,11 @@ def readout_diag(k, code, prior, mean_count, dof_count, first, second, means, fa
         raw += variance
         variance = max(variance, noise)
         pooled += variance / width
-        factor[k, j] = 1.0 / math.sqrt(variance)
         log_det += math.log(variance)
+    for j in range(width):
+        value = second[k, j] + scale0[j] + kappa0 * prior_mean[j] * prior_mean[j]
+        variance = (value - kappa * means[k, j] * means[k, j]) * scale + lift
+        factor[k, j] = 1.0 / math.sqrt(max(variance, ROUNDING * value * scale, TINY))
     if spherical:
         lifted = int(raw <= 0.0)
         if code == PREDICTIVE:

@@ -58,6 +58,7 @@ def responsibilities_row(log_joint, label):
     total = 0.0
     for k in range(n_components):
         log_joint[k] = exp(log_joint[k] - peak)
+    for k in range(n_components):
         total += log_joint[k]
     inverse = 1.0 / total
     for k in range(n_components):

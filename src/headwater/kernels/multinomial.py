@@ -72,6 +72,7 @@ def clamped_softmax(joint, label, shares):
     total = 0.0
     for k in range(n_components):
         shares[k] = exp(joint[k] - peak)
+    for k in range(n_components):
         total += shares[k]
     inverse = 1.0 / total
     for k in range(n_components):

@@ -216,8 +216,9 @@ def nearest_dirichlet(p, weight, total, alpha, wanted, grown):
             here = alpha[k] + grown[k]
             step = (wanted[k] - digamma_rise(alpha[k], grown[k]) + rise + z * moved) / trigamma(here)
             grown[k] += max(step, -0.5 * here)
-            more += grown[k]
             largest = max(largest, abs(step) / here)
+        for k in range(n_components):
+            more += grown[k]
         if largest * total < 1e-10 * weight:
             break
     for k in range(n_components):

@@ -121,9 +121,10 @@ def estep_regression(
                     mass += log_joint[k, b]
                 count[k] += mass
                 for i in range(width):
-                    moment = 0.0
                     for b in range(rows):
                         column[b] = log_joint[k, b] * block[i, b]
+                    moment = 0.0
+                    for b in range(rows):
                         moment += column[b]
                     first[k, i] += moment
                     add_products(column, block, rows, i, second[k])

@@ -96,9 +96,10 @@ def sweep_regression(
                         y += gate_factor[k, i, j] * row[j]
                     distance += y * y
                 inputs[k] = tail(distance, shares[k] + gate_offset[k], gate_power[k], gate_stretch[k])
-            residual[k] = row[width - 1]
+            left = row[width - 1]
             for j in range(size):
-                residual[k] -= coef[k, j] * phi[j]
+                left -= coef[k, j] * phi[j]
+            residual[k] = left
             reach[k] = whiten_row(units[k], pivots[k], phi, turned[k])
             if not reach[k] < HUGE:  # nor if it overflowed to NaN
                 reach[k] = HUGE

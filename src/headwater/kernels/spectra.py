@@ -101,10 +101,13 @@ def add_draws(theta, kept, pull, inverse, draws, factor, rao_blackwell, pulled, 
             for f in range(bins):
                 wiener[k, f] += factor * theta[k, f] * theta[k, f] * max(pulled[f] + shared[f], 0.0)
         if moments.size:
+            mean, square = 0.0, 0.0
             for j in range(draws):
                 log_h = math.log(kept[j, k])
-                moments[0, k] += factor * log_h
-                moments[1, k] += factor * log_h * log_h
+                mean += log_h
+                square += log_h * log_h
+            moments[0, k] += factor * mean
+            moments[1, k] += factor * square
 
 
 @kernel
@@ -404,6 +407,7 @@ def marginal_scores(Y, start, stop, theta, shape, scale, draws, key, streams, sc
                 largest = value
             else:
                 total += math.exp(value - largest)
-        scores[i] = constant + largest + math.log(total / draws)
+        value = constant + largest + math.log(total / draws)
         for k in range(n_components):
-            scores[i] -= math.log(factor[k, k])
+            value -= math.log(factor[k, k])
+        scores[i] = value

@@ -63,9 +63,9 @@ def mean_field_documents(
             gather_rows(rows, every, ratios, 0, size, sums)
             change = 0.0
             for k in range(n_topics):
-                value = alpha[k] + spread[k] * sums[k]
-                change += abs(value - gamma[k])
-                gamma[k] = value
+                change += abs(alpha[k] + spread[k] * sums[k] - gamma[k])
+            for k in range(n_topics):
+                gamma[k] = alpha[k] + spread[k] * sums[k]
             done = change <= tol * length
         shift = digamma(total_alpha + length)
         likelihood = length * (peak - shift)
@@ -74,6 +74,7 @@ def mean_field_documents(
         bound = likelihood + constant - math.lgamma(total_alpha + length)
         for k in range(n_topics):
             bound += (alpha[k] - gamma[k]) * (logs[k] - shift) + math.lgamma(gamma[k])
+        for k in range(n_topics):
             means[k] = gamma[k] - alpha[k]
         score += row_weight * bound
         if scores.size:
@@ -116,6 +117,7 @@ def collapsed_documents(indptr, local, data, start, stop, topics, alpha, burn_in
                 word, total = local[j], 1e-300
                 for k in range(n_topics):
                     shares[k] = topics[word, k] * (held[k] + alpha[k])
+                for k in range(n_topics):
                     total += shares[k]
                 step += 1.0
                 keep = (1.0 - (10.0 + step) ** -0.9) ** data[j]

@@ -1,0 +1,66 @@
+"""Rules that kernels keep so that the same rows give the same bits, wherever their arrays lie and whatever was compiled before."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import headwater
+from headwater.kernels import _jit
+
+FILES = sorted((Path(headwater.__file__).parent / "kernels").glob("*.py"))
+
+# Loops whose sums LLVM does not reorder: of whole numbers, of draws that follow one another, or written down at every step.
+IN_ORDER = {
+    "gather_moments", "draw_components", "draw_parts", "walk", "draw_about", "gather_words", "place_words", "tokens_of",
+    "gibbs_documents",
+}  # fmt: skip
+
+
+def innermost_loops(tree):
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef) and any("kernel" in ast.unparse(one) for one in function.decorator_list):
+            for loop in ast.walk(function):
+                inner = [one for one in ast.walk(loop) if isinstance(one, ast.For | ast.While) and one is not loop]
+                if isinstance(loop, ast.For) and not inner:
+                    yield function.name, loop
+
+
+def sums_and_stores(loop):
+    """Names that a loop sums into, and elements that it writes to; an element that is the same at every turn is a sum, too."""
+    changing = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+    changing |= {
+        target.id
+        for one in ast.walk(loop)
+        if isinstance(one, ast.Assign)
+        for target in one.targets
+        if isinstance(target, ast.Name)
+    }
+    sums, stores = [], []
+    for one in ast.walk(loop):
+        if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name):
+            sums.append(one.target.id)
+        for target in one.targets if isinstance(one, ast.Assign) else [one.target] if isinstance(one, ast.AugAssign) else []:
+            if isinstance(target, ast.Subscript):
+                stores.append(ast.unparse(target))
+                if isinstance(one, ast.AugAssign) and not changing & {
+                    part.id for part in ast.walk(target) if isinstance(part, ast.Name)
+                }:
+                    sums.append(ast.unparse(target))
+    return sums, stores
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_no_loop_sums_and_writes_at_once(file):
+    """LLVM lets such a loop run in vectors only if the arrays lie far enough apart; otherwise it sums in another order."""
+    for name, loop in innermost_loops(ast.parse(file.read_text())):
+        if name not in IN_ORDER:
+            sums, stores = sums_and_stores(loop)
+            assert not (sums and stores), f"{file.name}:{loop.lineno} ({name}) sums into {sums} and writes to {stores}"
+
+
+def test_every_kernel_is_inlined_into_its_callers():
+    """A copy that stands alone would be shared, and which of several copies runs depends on what was compiled or loaded first."""
+    assert len(_jit._ours) > 50
+    for dispatcher in _jit._ours:
+        assert dispatcher.targetoptions["forceinline"], dispatcher.__name__
