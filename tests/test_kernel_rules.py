@@ -1,4 +1,4 @@
-"""Rules that kernels keep so that the same rows give the same bits, wherever their arrays lie and whatever was compiled before."""
+"""Rules of kernels: the same rows give the same bits, wherever their arrays lie and whatever was compiled before."""
 
 import ast
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_no_loop_sums_and_writes_at_once(file):
 
 
 def test_every_kernel_is_inlined_into_its_callers():
-    """A copy that stands alone would be shared, and which of several copies runs depends on what was compiled or loaded first."""
+    """Of a helper that stands alone there would be several copies, and which one runs depends on what was loaded first."""
     assert len(_jit._ours) > 50
     for dispatcher in _jit._ours:
         assert dispatcher.targetoptions["forceinline"], dispatcher.__name__
