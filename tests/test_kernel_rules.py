@@ -1,6 +1,7 @@
 """Rules of kernels: the same rows give the same bits, wherever their arrays lie and whatever was compiled before."""
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,8 @@ def test_no_loop_sums_and_writes_at_once(file):
 
 def test_every_kernel_is_inlined_into_its_callers():
     """Of a helper that stands alone there would be several copies, and which one runs depends on what was loaded first."""
+    for file in FILES:
+        import_module(f"headwater.kernels.{file.stem}")
     assert len(_jit._ours) > 50
     for dispatcher in _jit._ours:
         assert dispatcher.targetoptions["forceinline"], dispatcher.__name__
