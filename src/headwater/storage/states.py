@@ -176,8 +176,6 @@ class StateReader:
         beliefs = [
             ("statistics", state.statistics, learner.count(state.progress)),
             ("average", state.average, learner.average_count(state.progress)),
-            ("base/statistics", base.statistics, learner.count(base.progress)),
-            ("base/average", base.average, learner.average_count(base.progress)),
         ]
         assert state.statistics is not None
         # The base of a stream that heals, or did, is told by the rows that it keeps.
@@ -192,6 +190,11 @@ class StateReader:
         if learner.algorithm.readout != "match_moments" and not estimated:
             _, rest = state.statistics.since(base.statistics)
             self._sound(rest + slack, f"what {path} has learned since its base")
+        if not estimated:
+            beliefs += [
+                ("base/statistics", base.statistics, learner.count(base.progress)),
+                ("base/average", base.average, learner.average_count(base.progress)),
+            ]
         names = sorted({learner.algorithm.readout, learner.algorithm.report})
         for place, statistics, count in beliefs:
             for name in names if statistics is not None else ():
