@@ -9,6 +9,7 @@ from contextlib import suppress
 import chain_models
 import numpy as np
 import pytest
+from every_model import KINDS
 from safetensors.numpy import load as load_arrays
 from scipy.sparse import csr_array
 
@@ -166,6 +167,43 @@ def test_merged_models_and_open_sequences():
     again = saving.from_bytes(saving.to_bytes(chain))
     assert again.open_sequences_ == ["a", "b"]
     np.testing.assert_array_equal(again.next_state_proba("a"), chain.next_state_proba("a"))
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "multinomial", "markov", "regression", "topics", "spectra", "chain", "arrival"])
+def test_merged_models_of_one_component_are_read_again(kind):
+    rng = np.random.default_rng(0)
+    parts = [KINDS[kind][0]() for _ in range(2)]
+    for part in parts:
+        if "n_components" in part.get_params():
+            part.set_params(n_components=1)
+        part.partial_fit(**KINDS[kind][1](150, rng))
+    merged = hw.merge(parts)
+    assert np.isinf(merged.merge_report_.matches[0].margin).all()  # there is no other to match
+    again = saving.from_bytes(saving.to_bytes(merged))
+    assert_same_report(again.merge_report_, merged.merge_report_)
+
+
+def test_merged_models_that_grew_to_different_numbers_are_read_again():
+    rng = np.random.default_rng(0)
+    parts = [
+        hw.GaussianMixture("auto", warm_up=100, random_state=0).partial_fit(rng.normal(size=(400, 1)) + shift)
+        for shift in (0.0, 20.0 * (np.arange(400) % 2)[:, None])
+    ]
+    assert [part.n_components_ for part in parts] == [1, 2]
+    merged = hw.merge(parts)
+    assert np.isnan(merged.merge_report_.matches[0].divergence).all()
+    again = saving.from_bytes(saving.to_bytes(merged))
+    assert_same_report(again.merge_report_, merged.merge_report_)
+    X = rng.normal(size=(50, 1))
+    np.testing.assert_array_equal(again.partial_fit(X).score_samples(X), merged.partial_fit(X).score_samples(X))
+
+
+def assert_same_report(one, other):
+    assert (str(one), one.held, len(one.matches)) == (str(other), other.held, len(other.matches))
+    for match, expected in zip(one.matches, other.matches, strict=True):
+        assert match.models == expected.models
+        for name in ("components", "divergence", "margin", "contrast"):
+            np.testing.assert_array_equal(getattr(match, name), getattr(expected, name))
 
 
 def steering(angles):

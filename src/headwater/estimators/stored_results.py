@@ -90,10 +90,13 @@ def _merge_report(reader: Reader, tree: Any, path: str) -> MergeReport:
     for one in reader.items(parts["matches"], path):
         match = reader.parts(one, "Match", {part.name for part in fields(Match) if part.compare}, path)
         components = _vector(reader, match["components"], path, np.int64)
-        if sorted(components.tolist()) != list(range(len(components))):
-            raise Damaged(f"{path} has a match that is no order of components")
         names, shape = ("divergence", "margin", "contrast"), (len(components),)
         numbers = [reader.array(match[name], path, np.float64, shape, infinite=True) for name in names]
+        if not components.size or components.min() < 0:
+            raise Damaged(f"{path} has a match of components that are not there")
+        renumbered = np.isnan(numbers[0]).all()  # models that grew to another number: one may answer for several, or for none
+        if not renumbered and sorted(components.tolist()) != list(range(len(components))):
+            raise Damaged(f"{path} has a match that is no order of components")
         matches.append(Match(wholes(match["models"]), components, *numbers))
     held = frozenset(reader.expect(one, str, path) for one in reader.items(parts["held"], path))
     models, rows, reference = (reader.whole(parts[name], path) for name in ("models", "rows", "reference"))
