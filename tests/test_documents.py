@@ -184,7 +184,7 @@ def test_words_and_counts_are_not_mixed(kind):
     words = MODELS[kind]().partial_fit(TEXTS)
     before = content(words)
     width = words.n_features_in_
-    for rows in (np.ones((3, width)), csr_array(np.ones((3, width))), np.ones((3, width)).tolist(), [["a", "b"]], []):
+    for rows in (np.ones((3, width)), csr_array(np.ones((3, width))), np.ones((3, width)).tolist()):
         for name in ("partial_fit", "score_samples"):
             with pytest.raises(ValueError, match="must hold documents, or counts whose columns have names") as caught:
                 getattr(words, name)(rows)
@@ -232,3 +232,23 @@ def test_models_that_learned_other_words_are_not_merged():
     with pytest.raises(ValueError, match=r"the same columns in the same order, got '.*' and 'a' in place 0") as caught:
         hw.merge([one, other])
     one_sentence(caught)
+
+
+@pytest.mark.parametrize("make", [hw.LatentDirichletAllocation, hw.MultinomialMixture])
+def test_lists_of_words_and_no_documents_are_told_what_is_wanted(make):
+    learned = make(2, warm_up=20, random_state=0).partial_fit(TEXTS)
+    before = content(learned)
+    for ask in (make(2).partial_fit, make(2).fit, learned.partial_fit, learned.update, learned.score_samples):
+        for words in ([["river", "boat"], ["market"]], [("river", "boat"), ("market", "bank")]):
+            with pytest.raises(ValueError, match=r"document 0 is a (list|tuple) of words: join them, ' '\.join\(words\)$"):
+                ask(words)
+        for none in ([], np.array([], dtype=object), pd.Series([], dtype=object)):
+            with pytest.raises(ValueError, match=r"^X has 0 sample\(s\)"):
+                ask(none)
+        with pytest.raises(ValueError, match=r"but document 1 is .* \(DataFrame\)$") as caught:
+            ask(["a river", pd.DataFrame({"a": [1, 2]})])
+        one_sentence(caught)
+    assert content(learned) == before
+    with pytest.raises(ValueError, match=r"^X must hold numbers, got") as caught:
+        make(2).partial_fit(pd.DataFrame({"text": ["a long\ntext " * 100]}, dtype=object))
+    assert len(str(caught.value)) < 220

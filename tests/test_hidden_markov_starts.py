@@ -627,3 +627,35 @@ def test_lengths_may_come_second_or_by_name_but_once():
     for ask in (model.fit, model.score):
         with pytest.raises(ValueError, match="twice"):
             ask(ROWS, LENGTHS, LENGTHS)
+
+
+@pytest.mark.parametrize("make", [hw.GaussianHMM, hw.CategoricalHMM])
+def test_what_a_model_has_can_be_listed_whatever_its_number_of_states(make):
+    model = make("auto", warm_up=20, random_state=0)
+    assert "partial_fit" in dir(model)
+    model.partial_fit(np.random.default_rng(0).integers(3, size=(60, 1)))
+    assert "transmat_" in dir(model)
+
+
+@pytest.mark.parametrize("number", ["auto", "two", None, 2.5])
+def test_parameters_are_set_by_hand_for_a_number_of_states(number):
+    with pytest.raises(ValueError, match=r"^n_components must be a number where parameters are set by hand, got .*[o5e]"):
+        hw.GaussianHMM(number).startprob_ = [0.5, 0.5]
+
+
+@pytest.mark.parametrize("make", [hw.GaussianHMM, hw.CategoricalHMM])
+def test_negative_probabilities_are_called_so(make):
+    with pytest.raises(ValueError, match=r"^startprob_ must hold probabilities, which are not negative, got -1$"):
+        make(3).startprob_ = [-1.0, 1.0, 1.0]
+    with pytest.raises(ValueError, match=r"^transmat_ must hold probabilities that sum to 1, got sums \[1\.5, 1\.0\]$"):
+        make(2).transmat_ = [[1.0, 0.5], [0.5, 0.5]]
+
+
+def test_lengths_and_keys_that_make_no_sense_are_refused_in_one_line():
+    rows = np.zeros((200, 1))
+    with pytest.raises(ValueError, match=r"^lengths must be whole numbers of at least 1, got array") as caught:
+        hw.GaussianHMM(2).fit(rows, np.zeros(200, dtype=int))
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match=r"^key must be a string or a whole number") as caught:
+        hw.GaussianHMM(2).fit(rows).next_state_proba(np.zeros((3, 3)))
+    assert "\n" not in str(caught.value)

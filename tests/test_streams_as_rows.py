@@ -199,3 +199,50 @@ def test_sequences_of_texts_are_told_how_they_are_numbered():
             hw.MarkovMixture(2).partial_fit(wrong)
     with pytest.raises(ValueError, match="must hold sequences of symbols, got a sparse matrix"):
         hw.MarkovMixture(2).partial_fit(hw.stream(VISITS, format="text"))
+
+
+def test_what_belongs_to_rows_comes_with_the_stream_and_not_beside_it():
+    rng = np.random.default_rng(0)
+    table = pa.table({"a": rng.normal(size=300), "b": rng.normal(size=300), "c": rng.random(300) + 0.5})
+    rows = {"columns": ["a", "b"], "chunk_rows": 100}
+    model = hw.GaussianMixture(2, warm_up=60, random_state=0).partial_fit(hw.stream(table, **rows))
+    for size in (100, 300):  # as many as a chunk has, which each chunk would take for its own, or as many as all have
+        for name, values, by in (("sample_weight", np.ones(size), "weight"), ("labels", np.zeros(size, int), "label")):
+            with pytest.raises(ValueError, match=rf"^{name} must come with the rows of the stream, .* {by}= names"):
+                model.partial_fit(hw.stream(table, **rows), **{name: values})
+        with pytest.raises(ValueError, match=r"^lengths must come with .* key= names, since GaussianHMM\.partial_fit takes"):
+            hw.GaussianHMM(2).partial_fit(hw.stream(table, **rows), [size])
+    assert model.n_samples_seen_ == 300
+    chain = hw.GaussianHMM(2, random_state=0).partial_fit(hw.stream(table, **rows), key="sensor")
+    assert (chain.open_sequences_, chain.n_samples_seen_) == (["sensor"], 300)
+    lines = hw.RegressionMixture(2, random_state=0).fit(hw.stream(table, **rows), table["c"].to_numpy())
+    with pytest.raises(ValueError, match=r"^y must come with .* target= names, since RegressionMixture\.score_samples"):
+        lines.score_samples(hw.stream(table, **rows), table["c"].to_numpy())
+
+
+def test_what_belongs_to_rows_is_given_once():
+    rng = np.random.default_rng(0)
+    table = pa.table({"a": rng.normal(size=300), "w": rng.random(300) + 0.5, "k": np.arange(300) // 100})
+    with pytest.raises(ValueError, match=r"^sample_weight must be given once, got it twice: by the stream and beside it"):
+        hw.GaussianMixture(2).fit(hw.stream(table, columns=["a"], weight="w"), sample_weight=np.ones(300))
+    with pytest.raises(ValueError, match=r"^y must be given once, got it twice"):
+        hw.RegressionMixture(2).fit(hw.stream(table, columns=["a"], target="w"), np.ones(300))
+    with pytest.raises(ValueError, match=r"^key must be given once, got it twice"):
+        hw.GaussianHMM(2).partial_fit(hw.stream(table, columns=["a"], key="k"), key="sensor")
+
+
+@pytest.mark.parametrize("kind", ["multinomial", "topics", "spectra"])
+def test_rows_that_are_refused_are_found_in_the_stream(kind):
+    X = np.array(chunk_of(kind).X.todense() if hasattr(chunk_of(kind).X, "todense") else chunk_of(kind).X)
+    model = KINDS[kind][0]().partial_fit(X)
+    wrong = X.copy()
+    wrong[250, 0] = -1.0
+    for name in ("partial_fit", "update", "score_samples"):
+        place = r"^chunk from row 192 of the stream on: Negative values .* \(first in row 58\)"
+        with pytest.raises(ValueError, match=place):
+            getattr(model, name)(hw.stream(wrong, chunk_rows=96))
+        with pytest.raises(ValueError, match=place):
+            for chunk in hw.stream(wrong, chunk_rows=96):
+                getattr(model, name)(**given_to(model, name, chunk))
+    with pytest.raises(ValueError, match=r"^Negative values .* \(first in row 250\)"):
+        model.fit(hw.stream(wrong, chunk_rows=96))

@@ -390,7 +390,10 @@ def numeric(values: Any, name: str) -> Any:
         except OverflowError as error:
             raise ValueError(f"{name} contains a whole number too large for float64: rescale it") from error
         except (ValueError, TypeError) as error:
-            raise type(error)(f"{name} must hold numbers, got {array.dtype} with a value that is none: {error}") from error
+            reason = " ".join(str(error).split())  # it quotes the value, which may be a long text
+            raise type(error)(
+                f"{name} must hold numbers, got {array.dtype} with a value that is none: {reason:.120}"
+            ) from error
     return array
 
 
@@ -414,6 +417,6 @@ def check_finite(array: Array, name: str, row: int | None = None) -> None:
     )
 
 
-def one_line(value: Any) -> str:
-    """What a value looks like, in one line however it is printed."""
-    return " ".join(repr(value).split())
+def one_line(value: Any, most: int | None = None) -> str:
+    """What a value looks like, in one line however it is printed, and in so many characters at most."""
+    return " ".join(repr(value).split())[:most]

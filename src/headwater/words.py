@@ -115,11 +115,23 @@ def documents_of(X: Any, name: str = "X") -> list[str] | None:
     if isinstance(X, str | bytes):
         raise ValueError(f"{name} must be a list of documents, got one {type(X).__name__}, {X[:40]!r}: put it into a list")
     items = _listed(X)
-    if items is None or not any(isinstance(item, str) for item in items):
+    if items is None:
+        return None
+    if not items:
+        raise ValueError(f"{name} has 0 sample(s) (shape=(0,)) while a minimum of 1 is required.")
+    if not any(isinstance(item, str) for item in items):
+        for at, item in enumerate(items):
+            if isinstance(item, list | tuple) and any(isinstance(word, str) for word in item):
+                raise ValueError(
+                    f"{name} must hold documents, each of them a text, but document {at} is a {type(item).__name__} of words: "
+                    f"join them, ' '.join(words)"
+                )
         return None
     for at, item in enumerate(items):
         if not isinstance(item, str):
-            kind = "bytes, which have to be decoded" if isinstance(item, bytes) else f"{item!r:.40} ({type(item).__name__})"
+            kind = "bytes, which have to be decoded"
+            if not isinstance(item, bytes):
+                kind = f"{' '.join(repr(item).split()):.40} ({type(item).__name__})"
             raise ValueError(f"{name} must hold documents alone, each of them a text, but document {at} is {kind}")
         try:
             item.encode()

@@ -240,7 +240,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     @emissionprob_.setter
     def emissionprob_(self, value: Any) -> None:
-        self._give("emissionprob_", check_probabilities(value, (self._number, -1), "emissionprob_"))
+        self._give("emissionprob_", check_probabilities(value, (self._given_number(), -1), "emissionprob_"))
 
     def next_distribution(self, key: Any = None, X: Any = None) -> Array:
         """Return the probability of each symbol at the next row of a sequence.

@@ -20,7 +20,7 @@ from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.models.chain_records import ChainParameters
 from headwater.state import Batch
 from headwater.statistics import Array
-from headwater.validation import check_finite, numeric
+from headwater.validation import check_finite, numeric, one_line
 
 UNLIKELY = 1e-6  # probability that an impossible passage counts as where states of a seed are put in order
 ORDERS = 64  # that this begins with, over the number of states
@@ -105,7 +105,7 @@ def check_lengths(lengths: Any, rows: int) -> NDArray[np.int64]:
     whole = array.astype(np.float64)
     check_finite(whole, "lengths")
     if np.any(whole != np.round(whole)) or whole.min() < 1.0:
-        raise ValueError(f"lengths must be whole numbers of at least 1, got {lengths!r:.80}")
+        raise ValueError(f"lengths must be whole numbers of at least 1, got {one_line(lengths, 80)}")
     if whole.sum() != rows:
         raise ValueError(f"lengths must add up to the {rows} rows of X, got {int(whole.sum())}")
     return whole.astype(np.int64)
@@ -124,7 +124,7 @@ def check_key(key: Any, name: str = "key") -> Any:
         return key if key is None else str(key)
     if isinstance(key, np.integer | int) and not isinstance(key, bool):
         return int(key)
-    raise ValueError(f"{name} must be a string or a whole number that names a sequence, got {key!r:.80}")
+    raise ValueError(f"{name} must be a string or a whole number that names a sequence, got {one_line(key, 80)}")
 
 
 def check_keys(key: Any, rows: int) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int64]]:
@@ -134,7 +134,7 @@ def check_keys(key: Any, rows: int) -> tuple[list[Any], NDArray[np.int64], NDArr
     try:
         array = np.asarray(key.to_numpy() if hasattr(key, "to_numpy") else list(key))
     except TypeError as error:
-        raise ValueError(f"key must name a sequence, or one for each row, got {key!r:.80}") from error
+        raise ValueError(f"key must name a sequence, or one for each row, got {one_line(key, 80)}") from error
     if array.shape != (rows,):
         raise ValueError(f"key must name one sequence for each of the {rows} rows of X, got shape {array.shape}")
     mixed = isinstance(key, list | tuple) and len(set(map(type, key))) > 1  # NumPy would make strings of numbers
@@ -149,7 +149,9 @@ def check_keys(key: Any, rows: int) -> tuple[list[Any], NDArray[np.int64], NDArr
 def check_probabilities(value: Any, shape: tuple[int, ...], name: str) -> Array:
     """Return probabilities of this shape, whose last axis sums to one."""
     array = check_numbers(value, shape, name)
-    if array.min() < 0.0 or not np.allclose(array.sum(axis=-1), 1.0):
+    if array.min() < 0.0:
+        raise ValueError(f"{name} must hold probabilities, which are not negative, got {array.min():g}")
+    if not np.allclose(array.sum(axis=-1), 1.0):
         raise ValueError(
             f"{name} must hold probabilities that sum to 1, got sums {np.atleast_1d(array.sum(axis=-1))[:5].tolist()}"
         )

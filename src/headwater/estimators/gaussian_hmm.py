@@ -248,7 +248,7 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     @means_.setter
     def means_(self, value: Any) -> None:
-        self._give("means_", check_numbers(value, (self._number, -1), "means_"))
+        self._give("means_", check_numbers(value, (self._given_number(), -1), "means_"))
 
     @property
     def covars_(self) -> Array:
@@ -264,14 +264,14 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     @covars_.setter
     def covars_(self, value: Any) -> None:
-        self._give("covars_", _compact(value, self._number, self.covariance_type))
+        self._give("covars_", _compact(value, self._given_number(), self.covariance_type))
 
     def _matrices(self, covariance: Array, width: int) -> Array:
         """One matrix for each state, whatever the kind."""
         if self.covariance_type == "full":
             return np.array(covariance)
         if self.covariance_type == "tied":
-            return np.tile(covariance, (self.n_components_ if self._has_state() else self._number, 1, 1))
+            return np.tile(covariance, (self.n_components_ if self._has_state() else self._given_number(), 1, 1))
         return (covariance[:, None, None] if covariance.ndim == 1 else covariance[:, :, None]) * np.eye(width)
 
     def next_distribution(self, key: Any = None, X: Any = None) -> tuple[Array, Array]:

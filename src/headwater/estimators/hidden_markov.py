@@ -34,7 +34,7 @@ from headwater.models.hidden_markov import HiddenMarkov
 from headwater.models.protocol import StartSettings
 from headwater.state import State, arrays_of
 from headwater.statistics import Array
-from headwater.validation import check_finite, numeric
+from headwater.validation import check_finite, numeric, one_line
 
 SHARED = ("n_components", "random_state", "verbose", "half_life", "warm_up", "n_threads", "tol", "algorithm")
 
@@ -208,7 +208,7 @@ class HiddenMarkovEstimator(ChainStreams):
 
     @startprob_.setter
     def startprob_(self, value: Any) -> None:
-        self._give("startprob_", check_probabilities(value, (self._number,), "startprob_"))
+        self._give("startprob_", check_probabilities(value, (self._given_number(),), "startprob_"))
 
     @property
     def transmat_(self) -> Array:
@@ -218,7 +218,7 @@ class HiddenMarkovEstimator(ChainStreams):
 
     @transmat_.setter
     def transmat_(self, value: Any) -> None:
-        self._give("transmat_", check_probabilities(value, (self._number, self._number), "transmat_"))
+        self._give("transmat_", check_probabilities(value, (self._given_number(), self._given_number()), "transmat_"))
 
     @property
     def monitor_(self) -> Monitor:
@@ -266,11 +266,12 @@ class HiddenMarkovEstimator(ChainStreams):
 
     # Parameters that are set by hand
 
-    @property
-    def _number(self) -> int:
+    def _given_number(self) -> int:
         """Number of components of what is set by hand."""
-        if self._auto:
-            raise ValueError("n_components must be a number where parameters are set by hand, got 'auto'")
+        if not isinstance(self.n_components, numbers.Integral):
+            raise ValueError(
+                f"n_components must be a number where parameters are set by hand, got {one_line(self.n_components)}"
+            )
         return int(self.n_components)
 
     @abstractmethod

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.chunk import Chunk, Chunks, by_sequence
+from headwater.chunk import COMPANIONS, Chunk, Chunks, by_sequence
 
 # What learns a chunk after the other.
 LEARN = ("partial_fit", "update")
@@ -29,6 +29,9 @@ AT_ONCE = (
     "fit", "fit_predict", "fit_transform", "warm_start_from", "score_steps", "decode", "filter", "sample", "perplexity",
     "divergence", "next_state_proba", "next_distribution",
 )  # fmt: skip
+
+# How a stream is told which column is what belongs to the rows.
+NAMED_BY = {"y": "target", "sample_weight": "weight", "labels": "label", "lengths": "key", "key": "key"}
 
 Method = Callable[..., Any]
 
@@ -52,21 +55,35 @@ def _taking(method: Method, way: Callable[[Method, Any, Chunks, dict[str, Any]],
     def taking(self: Any, *arguments: Any, **options: Any) -> Any:
         X = arguments[0] if arguments else options.get("X")
         if not isinstance(X, Chunks):
-            return method(self, *arguments, **options)
+            return _placed(X, method, self, *arguments, **options)
         given = taken.bind_partial(self, *arguments, **options).arguments
         return way(method, self, X, {name: value for name, value in list(given.items())[2:] if value is not None})
 
     return taking
 
 
+def _placed(chunk: Any, method: Method, /, *arguments: Any, **options: Any) -> Any:
+    """Call a method; what it says of rows of a chunk that is not the first begins with where that chunk lies."""
+    if not isinstance(chunk, Chunk) or chunk.start == 0:
+        return method(*arguments, **options)
+    try:
+        return method(*arguments, **options)
+    except (ValueError, TypeError) as error:
+        place = f"chunk from row {chunk.start} of the stream on: "
+        if type(error) not in (ValueError, TypeError) or str(error).startswith(place):
+            raise
+        raise type(error)(f"{place}{error}") from error
+
+
 def _learned(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
     """Learn one chunk after the other, with what belongs to their rows; if one is refused, the model is as it was."""
+    _refuse_beside(method, model, options)
     before = model.__dict__.copy()
     found: Any = None
     scores = []
     try:
         for chunk in X.whole_sequences() if model._takes_sequences else X:
-            found = method(model, **_belongings(method, model, chunk), **options)
+            found = _placed(chunk, method, model, **_joined(_belongings(method, model, chunk), options))
             scores.append(found)
     except BaseException:
         model.__dict__ = before
@@ -78,8 +95,9 @@ def _answered(method: Method, model: Any, X: Chunks, options: dict[str, Any]) ->
     """Put the answers of all chunks under one another; rows that hang together are asked at once."""
     if model._chained:
         return _at_once(method, model, X, options)
+    _refuse_beside(method, model, options)
     chunks = X.whole_sequences() if model._takes_sequences else X
-    found = [method(model, **_asked(method, model, chunk), **options) for chunk in chunks]
+    found = [_placed(chunk, method, model, **_joined(_asked(method, model, chunk), options)) for chunk in chunks]
     if isinstance(found[0], tuple):
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
     return np.concatenate(found, axis=ROWS_AT.get(method.__name__, 0))
@@ -95,7 +113,7 @@ def _summed(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> A
 def _at_once(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
     chunk = X.at_once()
     if method.__name__.startswith(("fit", "warm_start")):
-        return method(model, **_belongings(method, model, by_sequence(chunk)), **options)
+        return method(model, **_joined(_belongings(method, model, by_sequence(chunk)), options))
     if model._takes_sequences:
         chunk = by_sequence(chunk)
     elif model._chained and chunk.key is not None:
@@ -103,7 +121,25 @@ def _at_once(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> 
             f"the rows of the stream have keys, and {type(model).__name__}.{method.__name__} takes sequences one after "
             f"the other: pass on their rows with lengths"
         )
-    return method(model, **_asked(method, model, chunk), **options)
+    return method(model, **_joined(_asked(method, model, chunk), options))
+
+
+def _refuse_beside(method: Method, model: Any, options: dict[str, Any]) -> None:
+    """Refuse what belongs to all rows of a stream where each chunk would get it; the one key of all rows is none of it."""
+    for name, value in options.items():
+        if name in COMPANIONS and not (name == "key" and (isinstance(value, str) or np.ndim(value) == 0)):
+            raise ValueError(
+                f"{name} must come with the rows of the stream, from a column that {NAMED_BY[name]}= names, since "
+                f"{type(model).__name__}.{method.__name__} takes one chunk after the other, got it beside the stream"
+            )
+
+
+def _joined(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """What the stream has and what was given beside it, none of it twice."""
+    for name in given:
+        if name in options:
+            raise ValueError(f"{name} must be given once, got it twice: by the stream and beside it")
+    return {**given, **options}
 
 
 def _belongings(method: Method, model: Any, chunk: Chunk) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from headwater.streams.sentences import StreamError
+from headwater.validation import one_line
 
 ANY = "any"  # a format that holds one kind of rows or another
 COUNTS = re.compile(rb"\s*\d+\s*\n\s*\d+\s*\n\s*\d+\s*\n\s*\d+ \d+ \d+\s")
@@ -62,7 +63,7 @@ def find_format(name: str) -> Format:
     for one in FORMATS:
         if one.name == name:
             return one
-    raise ValueError(f"format must be one of {', '.join(repr(one.name) for one in FORMATS)}, got {name!r:.80}")
+    raise ValueError(f"format must be one of {', '.join(repr(one.name) for one in FORMATS)}, got {one_line(name, 80)}")
 
 
 def suffix_format(name: str) -> Format | None:

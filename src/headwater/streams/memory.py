@@ -16,6 +16,7 @@ from headwater.streams.pieces import Held, Meter
 from headwater.streams.sentences import NoRows, StreamError, reading
 from headwater.streams.sparse import SparseHead, SparseRows, check_width, row_bytes
 from headwater.streams.tables import Head
+from headwater.validation import one_line
 
 JUMPS = False
 ROWS = 65536  # of a record batch that is made of a frame
@@ -121,4 +122,4 @@ def _batches_of(item: Any, name: str, alone: bool = False) -> Iterator[Any]:
             raise StreamError(f"{name} must hold matrices, got an array of shape {matrix.shape}")
         yield matrix if matrix.ndim == 2 else matrix[None, :] if alone else matrix[:, None]
     else:
-        raise StreamError(f"{name} must hold tables or matrices, got {item!r:.80}")
+        raise StreamError(f"{name} must hold tables or matrices, got {one_line(item, 80)}")

@@ -9,6 +9,7 @@ from typing import Any
 from headwater.streams.options import Options
 from headwater.streams.pieces import Held, Meter
 from headwater.streams.sentences import NoRows, StreamError, reading
+from headwater.validation import one_line
 
 JUMPS = False
 SAMPLE, STEP = 10_000, 1024
@@ -51,5 +52,5 @@ def _text(item: Any, name: str) -> str:
     if isinstance(item, str):
         return item
     if item is None or isinstance(item, bytes) or not isinstance(item, Iterable):
-        raise StreamError(f"{name} must hold texts, got {item!r:.80}")
+        raise StreamError(f"{name} must hold texts, got {one_line(item, 80)}")
     return " ".join(str(symbol) for symbol in item)

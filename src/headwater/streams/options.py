@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from headwater.streams.sentences import reading
+from headwater.validation import one_line
 
 CATEGORIES = ("refuse", "one-hot", "drop")
 MISSING = ("refuse", "drop", "keep", "blank", "zero")
@@ -73,26 +74,26 @@ def make_options(**given: Any) -> Options:
     if given["width"] is not None:
         given["width"] = _whole("width", given["width"], 1)
     if given["delimiter"] is not None and (not isinstance(given["delimiter"], str) or len(given["delimiter"]) != 1):
-        raise ValueError(f"delimiter must be one character, got {given['delimiter']!r:.80}")
+        raise ValueError(f"delimiter must be one character, got {one_line(given['delimiter'], 80)}")
     if given["decimal"] not in (None, ".", ","):
-        raise ValueError(f"decimal must be '.' or ',', got {given['decimal']!r:.80}")
+        raise ValueError(f"decimal must be '.' or ',', got {one_line(given['decimal'], 80)}")
     for name in ("format", "array"):
         if given[name] is not None and not isinstance(given[name], str):
-            raise ValueError(f"{name} must be a word, got {given[name]!r:.80}")
+            raise ValueError(f"{name} must be a word, got {one_line(given[name], 80)}")
     if given["header"] not in (None, True, False):
-        raise ValueError(f"header must be True, False or None, which looks for itself, got {given['header']!r:.80}")
+        raise ValueError(f"header must be True, False or None, which looks for itself, got {one_line(given['header'], 80)}")
     given["lowercase"] = bool(given["lowercase"])
     return Options(**given)
 
 
 def _choose(name: str, value: Any, words: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in words:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, got {value!r:.80}")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, got {one_line(value, 80)}")
 
 
 def _whole(name: str, value: Any, least: int) -> int:
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r:.80}")
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {one_line(value, 80)}")
     return int(value)
 
 
@@ -102,7 +103,7 @@ def _names(name: str, value: Any) -> tuple[str | int, ...]:
         found = tuple(int(one) if isinstance(one, numbers.Integral) else one for one in listed)
         if all(isinstance(one, str | int) and not isinstance(one, bool) for one in found):
             return found
-    raise ValueError(f"{name} must name columns, or give their places from 0, got {value!r:.80}")
+    raise ValueError(f"{name} must name columns, or give their places from 0, got {one_line(value, 80)}")
 
 
 def _words(name: str, value: Any) -> list[str]:
@@ -110,7 +111,7 @@ def _words(name: str, value: Any) -> list[str]:
         with reading(str(value)), open(value, encoding="utf8") as file:
             value = file.read().split()
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ValueError(f"{name} must be a list of words, or a file of them, got {value!r:.80}")
+        raise ValueError(f"{name} must be a list of words, or a file of them, got {one_line(value, 80)}")
     words = [str(word) for word in value]
     if len(set(words)) != len(words):
         seen: set[str] = set()

@@ -10,6 +10,7 @@ from headwater.streams import documents, sequences, sparse, tables
 from headwater.streams.columns import MOST_LEVELS
 from headwater.streams.companions import ROLES, Companions, refuse_roles
 from headwater.streams.options import MISSING, Options
+from headwater.validation import one_line
 from headwater.words import MOST_WORDS, Tokens
 
 MOST_COLUMNS = 1_000_000
@@ -21,7 +22,7 @@ def schema_of(like: Any) -> Mapping[str, Any]:
     if found is None:
         raise ValueError(f"like must be a model that learned from a stream, but {type(like).__name__} has no schema_")
     if not isinstance(found, Mapping):
-        raise ValueError(f"like must have a schema, got {found!r:.80}")
+        raise ValueError(f"like must have a schema, got {one_line(found, 80)}")
     kind = found.get("kind")
     check_field(isinstance(kind, str) and kind in KINDS, "kind", kind)
     words = getattr(like, "feature_names_in_", None)

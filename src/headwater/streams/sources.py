@@ -14,6 +14,7 @@ from typing import Any
 from headwater.streams.formats import suffix_format
 from headwater.streams.pieces import STANDARD_INPUT, File, Held, Pipe, piped, standard_input, uncompressed
 from headwater.streams.sentences import StreamError, reading, told
+from headwater.validation import one_line
 
 ADDRESS = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 WILD = re.compile(r"[*?\[]")
@@ -81,7 +82,9 @@ def _held(source: Any) -> Held:
     if isinstance(source, Iterator):
         return Held(name, source, once=True)
     if isinstance(source, Mapping) or not isinstance(source, Iterable) or isinstance(source, bytes):
-        raise TypeError(f"a stream is made of names of files, tables, arrays or an iterable of them, got {source!r:.80}")
+        raise TypeError(
+            f"a stream is made of names of files, tables, arrays or an iterable of them, got {one_line(source, 80)}"
+        )
     return Held(name, source)
 
 
