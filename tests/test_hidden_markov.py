@@ -647,6 +647,28 @@ def test_models_of_different_priors_or_held_values_are_not_merged():
     np.testing.assert_allclose(hw.merge([held(0.8), held(0.8).partial_fit(X[:50])]).transmat_[0], [0.8, 0.2])
 
 
+@pytest.mark.parametrize("rows", [60, 400], ids=["warm-up", "stream"])
+@pytest.mark.parametrize("params", ["mc", "stc", "stm", "t", ""])
+def test_models_of_other_rows_with_the_same_held_values_are_merged(params, rows):
+    rng = np.random.default_rng(0)
+    given = {"s": [0.7, 0.3], "t": [[0.9, 0.1], [0.2, 0.8]], "m": [[0.0], [5.0]], "c": [[1.0], [2.0]]}
+    names = {"s": "startprob_", "t": "transmat_", "m": "means_", "c": "covars_"}
+
+    def learned():
+        model = hw.GaussianHMM(2, params=params, init_params=params, warm_up=100, random_state=0)
+        for letter in set("stmc") - set(params):
+            setattr(model, names[letter], given[letter])
+        states = np.cumsum(rng.random(rows) > 0.85) % 2
+        return model.partial_fit(rng.normal(size=(rows, 1)) + 5.0 * states[:, None])
+
+    one, other = learned(), learned()
+    for merged in (hw.merge([one, other]), hw.merge([other, one])):
+        assert merged.n_samples_seen_ == 2 * rows
+        for letter in set("stmc") - set(params):
+            found = getattr(merged, names[letter])
+            np.testing.assert_allclose(found[:, 0] if letter == "c" else found, given[letter], rtol=1e-9, atol=1e-12)
+
+
 def test_a_stream_that_begins_with_missing_rows_waits_for_others():
     X, _ = a_stream(2000, width=1, apart=4.0)
     model = hw.GaussianHMM(2, random_state=0, warm_up=50).partial_fit(np.full((49, 1), np.nan))

@@ -32,7 +32,7 @@ from headwater.learner import Learner, belief
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
 from headwater.models.protocol import StartSettings
-from headwater.state import State, arrays_of
+from headwater.state import State
 from headwater.statistics import Array
 from headwater.validation import check_finite, numeric, one_line
 
@@ -258,11 +258,14 @@ class HiddenMarkovEstimator(ChainStreams):
     def _check_merge(self, other: Any) -> None:
         if self.n_components_ == other.n_components_ and not all(map(np.array_equal, self._impossible(), other._impossible())):
             raise ValueError("models must allow the same first states and passages, got some that are 0 in one model alone")
-        if set(self._learned_with("params")) == set(self._letters) == set(other._learned_with("params")):
-            return
-        arrays = [list(arrays_of(one._belief()[0].fixed)) for one in (self, other)]
-        if len(arrays[0]) != len(arrays[1]) or not all(map(np.array_equal, *arrays)):
-            raise ValueError("models must have the same values of what params leaves out, got different ones")
+        params = set(self._learned_with("params"))
+        if params != set(other._learned_with("params")):
+            return  # which is refused with all parameters that must agree
+        for letter, name in self._names.items():
+            held = getattr(self, name), getattr(other, name)
+            # Values are kept relative to an origin of each model, so that they agree up to rounding.
+            if letter not in params and (held[0].shape != held[1].shape or not np.allclose(*held, rtol=1e-9, atol=1e-12)):
+                raise ValueError(f"models must have the same values of what params leaves out, got different ones of {name}")
 
     # Parameters that are set by hand
 
