@@ -238,3 +238,15 @@ def test_what_breaks_off_leaves_rows_as_they_waited(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(topics(500))
     assert model.n_samples_seen_ == 50
+
+
+@pytest.mark.parametrize("kind", [hw.CategoricalHMM, hw.GaussianHMM])
+def test_a_stream_goes_on_when_the_race_is_over(kind):
+    rows = np.random.default_rng(0).integers(3, size=(600, 1))
+    model = kind("auto", warm_up=60, lag=5, random_state=0)
+    for chunk in np.split(rows, 20):
+        model.partial_fit(chunk)
+    assert model.race_.over and model.n_samples_seen_ == 600
+    assert model.get_params().get("n_features") is None  # what was learned is no parameter
+    model.partial_fit(rows).update(rows[:30])
+    assert model.n_samples_seen_ == 1230

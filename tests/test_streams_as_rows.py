@@ -218,6 +218,8 @@ def test_what_belongs_to_rows_comes_with_the_stream_and_not_beside_it():
     lines = hw.RegressionMixture(2, random_state=0).fit(hw.stream(table, **rows), table["c"].to_numpy())
     with pytest.raises(ValueError, match=r"^y must come with .* target= names, since RegressionMixture\.score_samples"):
         lines.score_samples(hw.stream(table, **rows), table["c"].to_numpy())
+    with pytest.raises(ValueError, match=r"^sample_weight must come with the rows of the stream"):
+        hw.Monitor(model).learn(hw.stream(table, **rows), sample_weight=np.ones(100))
 
 
 def test_what_belongs_to_rows_is_given_once():
@@ -246,3 +248,24 @@ def test_rows_that_are_refused_are_found_in_the_stream(kind):
                 getattr(model, name)(**given_to(model, name, chunk))
     with pytest.raises(ValueError, match=r"^Negative values .* \(first in row 250\)"):
         model.fit(hw.stream(wrong, chunk_rows=96))
+
+
+def test_a_column_of_symbols_without_key_is_one_sequence_or_refused():
+    column = pa.table({"page": np.random.default_rng(0).integers(3, size=300), "visit": np.arange(300) // 10})
+    model = hw.MarkovMixture(2, warm_up=20, random_state=0).partial_fit(hw.stream(column, key="visit", chunk_rows=64))
+    assert model.n_samples_seen_ == 30
+    assert model.predict(hw.stream(column, columns=["page"])).shape == (1,)
+    for learn in (model.partial_fit, model.update, model.predict, hw.Monitor(model).learn):  # not one sequence for each chunk
+        with pytest.raises(ValueError, match="one column of symbols and no key, so that all rows are one sequence"):
+            learn(hw.stream(column, columns=["page"], chunk_rows=64))
+    assert model.n_samples_seen_ == 30
+
+
+def test_several_sequences_are_not_taken_for_one():
+    model = SEQUENTIAL["symbols"]().partial_fit(hw.stream(VISITS, format="sequences"))
+    one = hw.stream(["home shop"], format="sequences", like=model)
+    assert (model.filter(one).shape, model.next_state_proba(X=one).shape) == ((2, 2), (2,))
+    several = hw.stream(["home shop", "shop"], format="sequences", like=model)
+    for name in ("filter", "next_state_proba", "next_distribution"):
+        with pytest.raises(ValueError, match=rf"CategoricalHMM\.{name} takes the rows of one sequence, got a stream of 2"):
+            getattr(model, name)(X=several)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from headwater.chunk import COMPANIONS, Chunk, Chunks
 from headwater.estimators.describing import per_size
 from headwater.estimators.sharing import learning
+from headwater.estimators.streamed import refuse_beside
 from headwater.history import History
 from headwater.state import Batch
 from headwater.statistics import Array
@@ -98,6 +99,7 @@ class Monitor:
         return model
 
     def _learn_stream(self, X: Chunks, companions: dict[str, Any]) -> Any:
+        refuse_beside(self.model, "partial_fit", companions)
         before, history = self.model.__dict__.copy(), self.history
         try:
             for chunk in X.whole_sequences() if self.model._takes_sequences else X:

@@ -267,7 +267,7 @@ def _run(
     for rival in rivals:
         for name in rival._parameter_names():
             if name not in ("n_components", "warm_up"):
-                setattr(rival, name, getattr(model, name))
+                setattr(rival, name, model._parameter(name))
     at = 0
     while at < len(batch):
         racing = race.until > 0

@@ -77,7 +77,7 @@ def _placed(chunk: Any, method: Method, /, *arguments: Any, **options: Any) -> A
 
 def _learned(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
     """Learn one chunk after the other, with what belongs to their rows; if one is refused, the model is as it was."""
-    _refuse_beside(method, model, options)
+    refuse_beside(model, method.__name__, options)
     before = model.__dict__.copy()
     found: Any = None
     scores = []
@@ -95,7 +95,7 @@ def _answered(method: Method, model: Any, X: Chunks, options: dict[str, Any]) ->
     """Put the answers of all chunks under one another; rows that hang together are asked at once."""
     if model._chained:
         return _at_once(method, model, X, options)
-    _refuse_beside(method, model, options)
+    refuse_beside(model, method.__name__, options)
     chunks = X.whole_sequences() if model._takes_sequences else X
     found = [_placed(chunk, method, model, **_joined(_asked(method, model, chunk), options)) for chunk in chunks]
     if isinstance(found[0], tuple):
@@ -121,16 +121,20 @@ def _at_once(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> 
             f"the rows of the stream have keys, and {type(model).__name__}.{method.__name__} takes sequences one after "
             f"the other: pass on their rows with lengths"
         )
+    elif chunk.lengths is not None and len(chunk.lengths) > 1 and "lengths" not in _companions(method, model):
+        raise ValueError(
+            f"{type(model).__name__}.{method.__name__} takes the rows of one sequence, got a stream of {len(chunk.lengths)}"
+        )
     return method(model, **_joined(_asked(method, model, chunk), options))
 
 
-def _refuse_beside(method: Method, model: Any, options: dict[str, Any]) -> None:
+def refuse_beside(model: Any, method: str, options: dict[str, Any]) -> None:
     """Refuse what belongs to all rows of a stream where each chunk would get it; the one key of all rows is none of it."""
     for name, value in options.items():
         if name in COMPANIONS and not (name == "key" and (isinstance(value, str) or np.ndim(value) == 0)):
             raise ValueError(
                 f"{name} must come with the rows of the stream, from a column that {NAMED_BY[name]}= names, since "
-                f"{type(model).__name__}.{method.__name__} takes one chunk after the other, got it beside the stream"
+                f"{type(model).__name__}.{method} takes one chunk after the other, got it beside the stream"
             )
 
 

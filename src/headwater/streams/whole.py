@@ -23,6 +23,11 @@ def complete_sequences(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     ended: set[Any] = set()
     for chunk in chunks:
         if chunk.key is None:
+            if chunk.start and chunk.lengths is None and chunk.shape[1:] in ((), (1,)):
+                raise ValueError(
+                    "the stream has one column of symbols and no key, so that all rows are one sequence, which does not fit in "
+                    "a chunk: name the column that tells sequences apart by key=, or raise chunk_rows"
+                )
             yield chunk
             continue
         key = np.asarray(chunk.key)
