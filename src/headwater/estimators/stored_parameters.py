@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -49,10 +50,15 @@ def write_parameter(writer: Writer, value: Any, name: str) -> Any:
 def read_parameter(reader: Reader, tree: Any, name: str, functions: Mapping[str, Any]) -> Any:
     """Return a parameter; the estimator checks whether it makes sense."""
     if tree is None or isinstance(tree, bool | str | int | float):
+        if isinstance(tree, int) and abs(tree) >= 2**63:
+            raise Damaged(f"{name} is {str(tree)[:20]}..., and should be less than 2**63 in size")
         return tree
     record = reader.expect(tree, dict, name)
     if set(record) == {"float"}:
-        return reader.number(record, name, finite=False)
+        number = reader.number(record, name, finite=False)
+        if math.isnan(number):
+            raise Damaged(f"{name} is NaN, and should be a number")
+        return number
     if set(record) == {"tuple"} or set(record) == {"list"}:
         ((kind, items),) = record.items()
         values = [read_parameter(reader, one, name, functions) for one in reader.items(items, name)]

@@ -14,6 +14,7 @@ TOLERANCE = 1e-8  # of what rounding may have made negative
 ROUNDING = 1e-10  # and of counts a row
 SLACK = 1e-6  # and of sums that are one
 MOST_SHARE = 1.01
+MOST_DRIFTED = 1e6  # masses a row
 LEAST_SUM = 1e-300  # of probabilities, or what a readout puts in their place
 MOST_COUNTS = 4.0  # a row
 MOST_ROWS = 1e60  # that a stream may weigh
@@ -68,7 +69,7 @@ def beyond(most: float, *values: Array | float) -> bool:
 def gaussian_statistics(record: GaussianStatistics, tied: bool) -> str:
     """Counts are not negative, and neither are variances; a belief whose masses have drifted apart is another matter."""
     if isinstance(record, MomentStatistics):
-        return ""
+        return TOO_MANY if beyond(MOST_DRIFTED, record.count, record.mean_count, record.dof_count) else ""
     problem = unlikely_counts(record.count)
     if problem:
         return problem
@@ -125,6 +126,8 @@ def multinomial_statistics(record: MultinomialStatistics) -> str:
     rows = [record.table.stored()[1] * record.table.factor] if isinstance(record.table, Table) else []
     if below_zero(record.length, *rows):
         return NEGATIVE
+    if np.any(record.length > MOST_WORDS * np.maximum(record.count, 0.0) + 1e-100):  # words of no rows
+        return TOO_MANY
     return TOO_MANY if beyond(MOST_WORDS, record.length, *rows) else unlikely_counts(record.count)
 
 

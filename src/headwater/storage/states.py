@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ LIGHTEST = 1e-300
 LONGEST_CLOCK = 1e12  # in nats
 SCORED = 256  # kept rows that are scored to see whether parameters are any
 FARTHEST = 1e235  # of a score
+LEAST_COUNTS = 0.1  # a row; one, but for what was mended
 SLACK = 1e-6  # for rounding, of what sums up to one
 ESTIMATED = 1.0  # for what is an estimate, as a part of all that is known
 
@@ -140,6 +141,8 @@ class StateReader:
         if (average is None) != (base.average is None):
             raise Damaged(f"{path} has an average, or its base has one, and the other not")
         pending = self._maybe(self._summary, record["pending"], f"{path}/pending")
+        if pending is not None:
+            self._check_counts(pending.statistics, pending.size, f"{path}/pending")
         state = State(key, base=base, statistics=statistics, average=average, progress=progress)
         self._check_belief(state, path)
         state = refreshed(self.learner, state)
@@ -178,6 +181,7 @@ class StateReader:
             ("average", state.average, learner.average_count(state.progress)),
         ]
         assert state.statistics is not None
+        self._check_counts(state.statistics, 1.0, f"{path}/statistics")
         # The base of a stream that heals, or did, is told by the rows that it keeps.
         estimated = learner.algorithm.heals and isinstance(self.model, Mixture)
         slack = state.statistics.scaled(ESTIMATED if estimated else SLACK)
@@ -201,12 +205,20 @@ class StateReader:
                 parameters = self.model.readout(name, base.prior, statistics, count)
                 self._sound(parameters, f"what is read out of {path}/{place}")
 
+    def _check_counts(self, statistics: Statistics, size: float, path: str) -> None:
+        """See to it that the components of a mixture share rows that weigh `size`."""
+        counts = isinstance(self.model, Mixture) and self.learner.algorithm.readout != "match_moments"
+        if counts and not float(cast(Any, statistics).count.sum()) > LEAST_COUNTS * size:
+            raise Damaged(f"{path} counts less than there are rows")
+
     def _sampled(self, state: State, record: dict[str, Any], path: str) -> State:
         """The state with its reservoir, which can hold no rows that have not come."""
         tree = record["reservoir"]
         if tree is not None:
             state = replace(state, reservoir=self.reservoir(tree, f"{path}/reservoir", state.rows))
         if record["healing"] is not None:
+            if state.pending is not None and not abs(state.pending.score) <= FARTHEST:
+                raise Damaged(f"{path}/pending/score is {state.pending.score:g}, and should be no more than {FARTHEST:g}")
             state = replace(state, healing=self._healing(record["healing"], state, path))
         return state if record["drift"] is None else replace(state, drift=self._drift(record["drift"], state, f"{path}/drift"))
 
