@@ -346,7 +346,7 @@ class StateReader:
 
     def summary(self, parts: dict[str, Any], path: str, least: int = 1) -> Summary:
         """Return the summary of at least so many rows."""
-        rows = self.reader.whole(parts["rows"], f"{path}/rows", least)
+        rows = self.reader.whole(parts["rows"], f"{path}/rows", least, MOST_ROWS)
         size = self.reader.number(parts["size"], f"{path}/size", LIGHTEST if least else 0.0)
         if size > HEAVIEST:
             raise Damaged(f"{path}/size is {size:g}, which is more than any stream can hold")
