@@ -98,6 +98,13 @@ def test_exact_passes_are_those_of_fit(clusters, kind, word):
     assert_equal_to_rounding(found, wanted)
 
 
+@pytest.mark.parametrize("word", ["em", "auto"])
+def test_passes_that_are_auto_go_on_until_they_converge(clusters, word):
+    data, given = on_cluster("gaussian")
+    found = fit(clusters, model_of("gaussian", word, max_iter=1, tol=1e-7), data, passes="auto", **given)
+    assert found.converged_ and found.n_iter_ > found.max_iter == 1
+
+
 def test_exact_passes_take_weights(clusters):
     rows = np.concatenate([chunk.X for chunk in stream_of("gaussian", SIZES)])
     weights = np.random.default_rng(1).integers(0, 3, size=len(rows)).astype(float)

@@ -33,6 +33,7 @@ SAMPLED = 32  # parts that a sample is taken from, at most
 PLACES = 8  # that it is taken from, where files can be gone into
 STARTS = 2  # that compete, each on rows of its own, judged on others
 COUNTED = 0.1  # what rows of the sample count: they come again
+MOST_PASSES = 10_000  # of passes="auto", which convergence ends
 
 REFUSE, LEAVE_OUT = "refuse", "leave out"
 
@@ -109,6 +110,8 @@ class Run:
         """Return how many times parts are streamed, and how many exact passes follow at most."""
         algorithm, passes = learner.algorithm, self.passes
         most = int(self.own.max_iter) if passes is None or isinstance(passes, str) else int(passes)
+        if passes == "auto" and (algorithm.finish or not algorithm.online):
+            most = MOST_PASSES
         if not algorithm.online:
             return 0, most
         if passes is None:
