@@ -248,3 +248,20 @@ def test_rows_that_are_left_out_are_counted_or_marked(tmp_path):
     assert [key for chunk in chunks for key in chunk.key.tolist()] == ["u", "", "", "", "v"]
     array = np.array([[1.0, 2.0], [np.nan, 1.0]])
     assert np.isnan(next(iter(hw.stream(array, missing="drop").marked())).X).tolist() == [[False] * 2, [True] * 2]
+
+
+def test_rows_keep_their_numbers_after_files_that_are_left_out_as_a_whole(tmp_path):
+    texts = ("a,b\n1,2\n3,4\n", "a,b\n,2\n,4\n", "a,b\n5,6\n7,8\n")
+    files = [written(tmp_path / f"{number}.csv", text) for number, text in enumerate(texts)]
+    numbers = [0, 1, 4, 5]
+    for rows in (1, 2, 3, 100):
+        stream = hw.stream(files, missing="drop", chunk_rows=rows)
+        assert [number for chunk in stream for number in chunk.row_numbers] == numbers
+        assert [number for chunk in stream.chunks(start_row=rows) for number in chunk.row_numbers] == numbers[rows:]
+        assert stream.rows_left_out == 2
+
+
+def test_comments_and_empty_lines_between_sequences_are_not_rows_that_lack_a_value(tmp_path):
+    stream = hw.stream(written(tmp_path / "s.seq", "a b\n\n# a comment\nb a\n% another\n"))
+    chunks = list(stream)
+    assert [length for chunk in chunks for length in chunk.lengths] == [2, 2] and stream.rows_left_out == 0

@@ -264,11 +264,10 @@ class Stream(Chunks):
         recipe, size = self._recipe, self.chunk_rows
         make = recipe.maker()
         if not self._options.shuffle:
-            begin, dropped = 0 if recipe.remembers else start, False
+            begin = 0 if recipe.remembers else start
             for group in grouped(first_rows(self._blocks(begin, meter), rows), size, hurry):
                 chunk = make(group, begin)
-                dropped = dropped or any(block.numbers is not None for block in group)
-                if dropped:
+                if meter.rows_left_out:  # also those of whole blocks, which are in no group
                     chunk = replace(chunk, places=np.concatenate([block.places for block in group]))
                 meter.left_out = getattr(make, "left_out", 0)
                 begin = self.position(chunk)
@@ -320,7 +319,8 @@ class Stream(Chunks):
             block = Block(rows, piece.name, read[0], before=before)
             read[0] += len(block)
             whole = self._recipe.filtered(block)
-            meter.rows_left_out += len(block) - len(whole)
+            if whole.numbers is not None:  # comments and empty lines between sequences are no rows
+                meter.rows_left_out += len(block) - len(whole)
             yield whole
             if isinstance(piece, Pipe) and piece.pauses():
                 yield Block([], piece.name, read[0], before=before, pause=True)
