@@ -58,7 +58,11 @@ def file_of(situation):
     """Header and arrays of the file of a model."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # parts that lie far apart
-        model = SITUATIONS[situation][1]()
+        return packed(SITUATIONS[situation][1]())
+
+
+def packed(model):
+    """Header and arrays of the file of a model, as a checkpoint writes it."""
     position = {"passes": 0, "rows": 160, "complete": False}
     record = {"checkpoint": {"identity": {"a": 1}, "position": position}}
     header, arrays = container.from_bytes(container.to_bytes(*saving.packed(model, extra=record)))

@@ -104,7 +104,8 @@ def test_digamma_at_its_edges():
     assert fastmath.digamma(1.0) == pytest.approx(-0.5772156649015329, rel=1e-14)
     assert fastmath.digamma(0.0) == -math.inf
     assert fastmath.digamma(1e-300) == pytest.approx(-1e300, rel=1e-15)
-    assert fastmath.digamma(1e49) == pytest.approx(math.log(1e49), rel=1e-15)
+    for x in (1e29, 2e30, 1e49, 1e52, 1e62, 1e100, 1e149):
+        assert fastmath.digamma(x) == pytest.approx(math.log(x), rel=1e-15)
 
 
 def test_a_caller_that_reassociates_breaks_nothing():
@@ -167,3 +168,14 @@ def test_gamma_ratios_keep_their_digits_far_out():
         assert fastmath.log_gamma_ratio(x, 1.0) == pytest.approx(np.log(x), rel=1e-14)
         assert fastmath.log_gamma_ratio(x, 5.0) == pytest.approx(np.log(x + np.arange(5.0)).sum(), rel=1e-14)
         assert fastmath.squared_gamma_ratio(x) * fastmath.squared_gamma_ratio(x + 0.5) == pytest.approx(x * x, rel=1e-13)
+
+
+def test_gamma_ratios_of_huge_numbers_are_numbers():
+    """Far up log Gamma is x (log x - 1)."""
+    for x in np.geomspace(1e15, 1e120, 50):
+        for rise in x * np.array([1e-12, 1e-3, 0.05, 0.07, 1.0]):
+            if rise < 1e50:
+                share = rise / x
+                wanted = rise * (np.log(x) - 1.0) + x * (1.0 + share) * np.log1p(share)
+                assert fastmath.log_gamma_ratio(x, rise) == pytest.approx(wanted, rel=1e-13)
+        assert fastmath.log_gamma_ratio(0.1, min(x, 1e49)) == pytest.approx(special.gammaln(min(x, 1e49)), rel=1e-13)

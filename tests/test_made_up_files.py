@@ -17,6 +17,7 @@ from headwater.checkpoints import Checkpoint, Position
 from headwater.estimators import saving
 from headwater.estimators.parameters import LIMITS
 from headwater.history import TOGETHER, History, together
+from headwater.schedules import Decay
 from headwater.state import Batch, joined
 from headwater.storage import container
 from headwater.storage.trees import Damaged
@@ -262,6 +263,43 @@ def test_files_that_would_answer_by_no_numbers_are_refused(situation):
         saving.from_bytes(remade(header, arrays, name, np.full_like(arrays[name], number)))
 
 
+# What would be refused only when it has been learned from, merged and saved again.
+
+
+def test_averages_whose_counts_disagree_are_refused():
+    header, arrays = made_up_files.packed(made_up_files.learned("symbols", {"algorithm": hw.OnlineEM(batch_size=1)}))
+    for place in ("average", "statistics"):
+        name = f"state/{place}/emissions/count"
+        with pytest.raises(Damaged, match="lengths that are not those of its counts"):
+            saving.from_bytes(remade(header, arrays, name, np.ones_like(arrays[name])))
+
+
+@pytest.mark.parametrize("kind", ["topics", "multinomial", "markov"])
+def test_tables_whose_counts_are_not_their_lengths_are_refused(kind):
+    """Tables of averages, too, which are held in two parts."""
+    algorithm = hw.SimulatedEM(batch_size=20) if kind == "topics" else hw.OnlineEM(batch_size=20)
+    header, arrays = made_up_files.packed(made_up_files.learned(kind, {"algorithm": algorithm}, (100, 60, 60)))
+    for place in ("average", "statistics"):
+        table = header["state"][place]["table"]
+        for part in [table["table"], table["rest"]] if table["kind"] == "Blend" else [table]:
+            kept = part["factor"]
+            for factor in (2.0 * kept, 1e150):
+                part["factor"] = factor
+                with pytest.raises(Damaged, match=r"lengths that are not|counts more than|negative counts"):
+                    saving.from_bytes(container.to_bytes(header, arrays))
+            part["factor"] = kept
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "multinomial", "regression"])
+def test_parts_that_have_not_learned_all_rows_are_refused(kind):
+    """Rows that are kept would lie outside of the stream."""
+    header, arrays = made_up_files.packed(made_up_files.learned(kind, {"parts": 2}))
+    assert header["state"]["reservoir"] is not None
+    header["state"]["parts"][1]["pending"] = None
+    with pytest.raises(Damaged, match="state has 160 rows, and its parts have"):
+        saving.from_bytes(container.to_bytes(header, arrays))
+
+
 @pytest.mark.parametrize("number", [True, 10**6, 10**9])
 def test_files_with_more_components_than_anybody_could_start_are_refused(number):
     header, arrays = made_up_files.file_of("spectra warm-up")
@@ -284,6 +322,44 @@ def test_parameters_beyond_all_limits_are_refused(kind):
         blank(kind, "auto", warm_up=10**400).partial_fit(**FED[kind](ties(80, 4)))
     with pytest.raises(ValueError, match=r"'warm_up' parameter of .* must not be a boolean, got True"):
         blank(kind, "auto", warm_up=True).partial_fit(**FED[kind](ties(80, 4)))
+
+
+NUMBERS = {
+    "offset": (hw.SatoEM, hw.OnlineEM, hw.OnlineVB, hw.SimulatedEM, hw.CollapsedVB, Decay),
+    "scale": (Decay,),
+    **dict.fromkeys("abc", (hw.Harmonic,)),
+    "kappa": (hw.ForgettingFactor, hw.SimulatedEM),
+    "t0": (hw.ForgettingFactor,),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_algorithms_beyond_all_limits_are_refused(name):
+    for kind in NUMBERS[name]:
+        for number in (1e300, 10**400, -1.0, np.nan, np.inf, 1e-300, True, "x"):
+            with pytest.raises(ValueError, match=f"^{name} must be a number of .*, between 1e-20 and 1e.20 in size, got"):
+                kind(**{name: number})
+
+
+def test_steps_of_no_size_are_refused():
+    with pytest.raises(ValueError, match="b or c must be more than 0, got 0 for both"):
+        hw.Harmonic(1.0, 0.0, 0.0)
+    with pytest.raises(ValueError, match="half_life must be a number of more than 0, got 0"):
+        hw.ForgettingFactor(half_life=0)
+    with pytest.raises(ValueError, match=r"batch_size must be less than 2\*\*63, got"):
+        hw.SatoEM(batch_size=2**63)
+    for kind, name in ((hw.SimulatedEM, "burn_in"), (hw.SimulatedEM, "n_samples"), (hw.CollapsedVB, "burn_in")):
+        with pytest.raises(ValueError, match=f"{name} must be an integer of at least [01], and at most 1000000, got 1000001"):
+            kind(**{name: 10**6 + 1})
+
+
+@pytest.mark.parametrize(("name", "algorithm"), [("offset", hw.OnlineEM()), ("c", hw.SatoEM(rate=hw.Harmonic(1.0, 1.0, 9.0)))])
+def test_files_with_numbers_of_algorithms_beyond_all_limits_are_refused(name, algorithm):
+    header, arrays = made_up_files.packed(made_up_files.learned("gaussian", {"algorithm": algorithm}))
+    tree = header["parameters"]["algorithm"]
+    (tree if name in tree else tree["rate"])[name] = 1e300
+    with pytest.raises(Damaged, match=f"{name} must be a number of at least 0, between 1e-20 and 1e.20 in size, got 1e.300"):
+        saving.from_bytes(container.to_bytes(header, arrays))
 
 
 def test_weights_beyond_all_limits_are_refused():

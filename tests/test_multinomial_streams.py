@@ -30,6 +30,7 @@ from sklearn.utils import estimator_checks
 import headwater as hw
 from headwater import folding
 from headwater.checks import EXPECTED_FAILURES, SPARSE_FAILURES, check_estimator
+from headwater.estimators import saving
 from headwater.families import multinomial as family_file
 from headwater.state import arrays_of
 from headwater.validation import LARGEST_COUNT
@@ -406,3 +407,19 @@ def test_a_wide_dense_row_waits_as_what_is_in_it():
     model.learn_one(row)
     model.partial_fit(np.tile(row, (20, 1)))
     assert sum(array.nbytes for array in arrays_of(model._state.buffer)) < 5000
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e30])
+@pytest.mark.parametrize("algorithm", ["quasi-bayes", "online-vb", "boem", "online-em", "auto", "em", "vb"])
+def test_huge_counts_of_heavy_rows_are_learned(algorithm, weight):
+    """Their belief is that of other rows with as many counts in the same proportions, and the file can be loaded."""
+    X = np.repeat([[8.0, 1.0, 1.0], [1.0, 1.0, 8.0]], 100, axis=0)[np.random.default_rng(0).permutation(200)]
+    for size in (1e32, 1e39):
+        model = hw.MultinomialMixture(2, algorithm=algorithm, warm_up=60, random_state=0)
+        learn = model.fit if algorithm in ("em", "vb") else model.partial_fit
+        learn(X * size, sample_weight=np.full(200, weight))
+        again = saving.from_bytes(saving.to_bytes(model))
+        assert np.isfinite(again.score_samples(X * size)).all()
+        order = np.argsort(again.probabilities_[:, 0])
+        assert again.probabilities_[order] == pytest.approx(np.array([[0.1, 0.1, 0.8], [0.8, 0.1, 0.1]]), abs=1e-6)
+        assert again.weights_ == pytest.approx(0.5, abs=0.05)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 from headwater.models.protocol import Inference, Model
-from headwater.schedules import Decay, Equal, Schedule
+from headwater.schedules import Decay, Equal, Schedule, check_decay, check_number
 
 BatchSize = int | Literal["auto"]
+MOST_DRAWS = 10**6  # of one row
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,14 @@ class Algorithm:
         size = getattr(self, "batch_size", "auto")
         if size != "auto" and (isinstance(size, bool) or not isinstance(size, Integral) or size < 1):
             raise ValueError(f"batch_size must be 'auto' or an integer of at least 1, got {size!r}")
-        offset = getattr(self, "offset", 0.0)
-        if offset != "auto" and (not isinstance(offset, int | float) or not 0.0 <= offset < math.inf):
-            raise ValueError(f"offset must be a number of at least 0, got {offset!r}")
-        decay = getattr(self, "decay", 0.6)
-        if decay is not None and (not isinstance(decay, int | float) or not 0.0 < decay <= 1.0):
-            raise ValueError(f"decay must be greater than 0 and at most 1, got {decay!r}")
+        if isinstance(size, Integral) and int(size) >= 2**63:
+            raise ValueError(f"batch_size must be less than 2**63, got {size}")
+        offset = getattr(self, "offset", "auto")
+        if not isinstance(offset, str) or offset != "auto":
+            check_number("offset", offset)
+        decay = getattr(self, "decay", None)
+        if decay is not None:
+            check_decay(decay)
         rate = getattr(self, "rate", None)
         if rate is not None and not callable(rate):
             raise ValueError(f"rate must be a schedule, such as Harmonic(a, b, c), got {rate!r}")
@@ -203,9 +205,9 @@ class OnlineVB(Algorithm):
         return Equal() if self.decay is None else Decay(self.decay, self.offset)
 
 
-def _check_whole(value: Any, name: str, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+def _check_draws(value: Any, name: str, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= MOST_DRAWS:
+        raise ValueError(f"{name} must be an integer of at least {least}, and at most {MOST_DRAWS}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -248,14 +250,14 @@ class SimulatedEM(Algorithm):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.burn_in is not None:
-            _check_whole(self.burn_in, "burn_in", 0)
+            _check_draws(self.burn_in, "burn_in", 0)
         if self.n_samples is not None:
-            _check_whole(self.n_samples, "n_samples", 1)
+            _check_draws(self.n_samples, "n_samples", 1)
         for name in ("rao_blackwell", "average"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        if self.kappa is not None and (not isinstance(self.kappa, Real) or not 0.0 < self.kappa < math.inf):
-            raise ValueError(f"kappa must be a positive number, or None, got {self.kappa!r}")
+        if self.kappa is not None:
+            check_number("kappa", self.kappa, zero=False)
 
     @property
     def counts_rows(self) -> bool:
@@ -330,7 +332,7 @@ class CollapsedVB(Algorithm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_whole(self.burn_in, "burn_in", 0)
+        _check_draws(self.burn_in, "burn_in", 0)
 
     @property
     def counts_rows(self) -> bool:

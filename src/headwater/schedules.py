@@ -8,12 +8,43 @@ filled, or whose rows carry weights, takes part of a step: 1 - (1 - step)^(size 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from numbers import Real
+from typing import Any, Protocol
 
 import numpy as np
 
 from headwater.state import Progress
 from headwater.statistics import Array
+
+# Numbers of a schedule, but for 0: with others a step is so short that the weight it stands on overflows.
+SMALLEST, LARGEST = 1e-20, 1e20
+
+
+def _number(value: Any) -> float:
+    """The value, or NaN if it is no number that a float can hold."""
+    try:
+        return float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+    except OverflowError:
+        return np.nan
+
+
+def check_number(name: str, value: Any, zero: bool = True) -> None:
+    """Refuse what is no number that a schedule can have: it is between the limits, or 0 if that is allowed."""
+    number = _number(value)
+    if not (SMALLEST <= number <= LARGEST or (zero and number == 0.0)):
+        least = "at least 0" if zero else "more than 0"
+        raise ValueError(f"{name} must be a number of {least}, between {SMALLEST:g} and {LARGEST:g} in size, got {value!r}")
+
+
+def check_decay(value: Any) -> None:
+    """Refuse what is no exponent of a step size."""
+    if not 0.0 < _number(value) <= 1.0:
+        raise ValueError(f"decay must be greater than 0 and at most 1, got {value!r}")
+
+
+def _check_half_life(value: Any) -> None:
+    if not _number(value) > 0.0:
+        raise ValueError(f"half_life must be a number of more than 0, got {value!r}")
 
 
 class Schedule(Protocol):
@@ -27,6 +58,10 @@ class Equal:
     """Every row counts the same: step m / (n + m). With a half-life (in rows) older rows fade."""
 
     half_life: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.half_life is not None:
+            _check_half_life(self.half_life)
 
     def __call__(self, progress: Progress, sizes: Array, batch_size: float) -> Array:
         if self.half_life is None:
@@ -42,6 +77,11 @@ class Decay:
     decay: float = 0.6
     offset: float = 2.0
     scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_decay(self.decay)
+        check_number("offset", self.offset)
+        check_number("scale", self.scale, zero=False)
 
     def __call__(self, progress: Progress, sizes: Array, batch_size: float) -> Array:
         return partial(self.scale * (fold_times(progress, sizes, batch_size) + self.offset) ** -self.decay, sizes, batch_size)
@@ -60,6 +100,13 @@ class Harmonic:
     b: float = 1.0
     c: float = 0.0
 
+    def __post_init__(self) -> None:
+        check_number("a", self.a, zero=False)
+        for name in ("b", "c"):
+            check_number(name, getattr(self, name))
+        if self.b == self.c == 0.0:
+            raise ValueError("b or c must be more than 0, got 0 for both")
+
     def __call__(self, progress: Progress, sizes: Array, batch_size: float) -> Array:
         return partial(self.a / (self.b * fold_times(progress, sizes, batch_size) + self.c), sizes, batch_size)
 
@@ -74,6 +121,12 @@ class ForgettingFactor:
     kappa: float = 0.7
     t0: float = 5000.0
     half_life: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("kappa", "t0"):
+            check_number(name, getattr(self, name))
+        if self.half_life is not None:
+            _check_half_life(self.half_life)
 
     def factors(self, times: Array) -> Array:
         """Return zeta at the given fold times."""
@@ -93,6 +146,11 @@ class HalfLife:
 
     schedule: Schedule
     half_life: float
+
+    def __post_init__(self) -> None:
+        if not callable(self.schedule):
+            raise ValueError(f"schedule must be a schedule, such as Harmonic(a, b, c), got {self.schedule!r}")
+        _check_half_life(self.half_life)
 
     def __call__(self, progress: Progress, sizes: Array, batch_size: float) -> Array:
         return np.maximum(self.schedule(progress, sizes, batch_size), 1.0 - np.exp2(-sizes / self.half_life))

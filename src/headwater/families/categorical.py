@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headwater.families.multinomial import EMPTY, EMPTY_TABLE, ONE_GROUP, Multinomial
 from headwater.families.multinomial_records import MultinomialPrior, norms
-from headwater.families.soundness import NO_PARAMETERS, SLACK, no_logs, unlikely_counts
+from headwater.families.soundness import NO_PARAMETERS, OTHER_LENGTHS, SLACK, no_logs, unlikely_counts
 from headwater.kernels.chain_sweep import sweep_symbols
 from headwater.kernels.chains import add_symbols
 from headwater.kernels.mixture import LOWEST, READOUTS
@@ -77,8 +77,9 @@ class Categorical(Multinomial):
     def problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, CategoricalStatistics):
-            apart = np.abs(record.table.sum(axis=0) - record.length[0]).max() > SLACK
-            return "has lengths that are not those of its counts" if apart else unlikely_counts(record.count, record.table)
+            sums = record.table.sum(axis=0)  # of one symbol a row
+            apart = max(np.abs(sums - record.length[0]).max(), np.abs(sums - record.count).max()) > SLACK
+            return OTHER_LENGTHS if apart else unlikely_counts(record.count, record.table)
         if isinstance(record, CategoricalParameters):
             return NO_PARAMETERS if no_logs(record.logs.T) else ""
         return super().problem(record, self.n_symbols)

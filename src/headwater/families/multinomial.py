@@ -169,7 +169,7 @@ class Multinomial:
         if isinstance(record, MultinomialPrior):
             return soundness.multinomial_prior(record, width)
         if isinstance(record, MultinomialStatistics):
-            return soundness.multinomial_statistics(record)
+            return soundness.multinomial_statistics(record, self.groups)
         return soundness.multinomial_parameters(record)
 
     def geometry(self, batch: Batch) -> Geometry:

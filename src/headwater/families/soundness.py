@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwater.families.gaussian_records import GaussianParameters, GaussianPrior, GaussianStatistics, MomentStatistics
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
 from headwater.families.regression_records import RegressionParameters, RegressionPrior
 from headwater.families.table import Table
+from headwater.kernels.multinomial import group_sums
 from headwater.statistics import HEAVIEST, LARGEST, Array
 
 TOLERANCE = 1e-8  # of what rounding may have made negative
@@ -19,10 +21,12 @@ LEAST_SUM = 1e-300  # of probabilities, or what a readout puts in their place
 MOST_COUNTS = 4.0  # a row
 MOST_ROWS = 1e60  # that a stream may weigh
 MOST_WORDS = 1e60  # of a row
+MOST_BELIEF = 1e120  # words of all rows
 
 NEGATIVE = "has negative counts"
 INDEFINITE = "has a scatter that is not positive definite"
 TOO_MANY = "counts more than there are rows"
+OTHER_LENGTHS = "has lengths that are not those of its counts"
 NO_PRIOR = "is no prior"
 NO_PARAMETERS = "is no density"
 
@@ -121,14 +125,21 @@ def regression_parameters(record: RegressionParameters) -> str:
     return NO_PARAMETERS if unsound or beyond(LARGEST, record.origin) else ""
 
 
-def multinomial_statistics(record: MultinomialStatistics) -> str:
-    """Counts are not negative; what an average is made of may be."""
-    rows = [record.table.stored()[1] * record.table.factor] if isinstance(record.table, Table) else []
-    if below_zero(record.length, *rows):
+def multinomial_statistics(record: MultinomialStatistics, groups: NDArray[np.int32]) -> str:
+    """Counts are not negative, and lengths are their sums; what an average is made of may be negative."""
+    parts = [record.table] if isinstance(record.table, Table) else [record.table.table, record.table.rest]
+    if any(beyond(MOST_WORDS, part.stored()[1] * part.factor) for part in parts):
+        return TOO_MANY
+    words, rows = record.table.held()
+    if below_zero(record.length, rows):
         return NEGATIVE
     if np.any(record.length > MOST_WORDS * np.maximum(record.count, 0.0) + 1e-100):  # words of no rows
         return TOO_MANY
-    return TOO_MANY if beyond(MOST_WORDS, record.length, *rows) else unlikely_counts(record.count)
+    sums = np.zeros_like(record.length)
+    group_sums(words, rows, groups, sums)
+    if np.abs(sums - record.length).max() > SLACK * max(np.abs(rows).max(initial=0.0), float(np.abs(record.length).max())):
+        return OTHER_LENGTHS
+    return TOO_MANY if beyond(MOST_WORDS, record.length) else unlikely_counts(record.count)
 
 
 def multinomial_prior(record: MultinomialPrior, width: int) -> str:
@@ -142,6 +153,6 @@ def multinomial_prior(record: MultinomialPrior, width: int) -> str:
 
 def multinomial_parameters(record: MultinomialParameters) -> str:
     """Counts that they are read out of are not negative."""
-    if not np.isfinite(record.norm).all() or beyond(MOST_WORDS, record.norm):
+    if not np.isfinite(record.norm).all() or beyond(MOST_BELIEF, record.norm):
         return NO_PARAMETERS
     return NEGATIVE if below_zero(record.table.stored()[1] * record.table.factor) else ""

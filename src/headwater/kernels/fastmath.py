@@ -34,6 +34,7 @@ ONE_MINUS_SQRT_HALF = np.uint64(0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
 TWO_52 = np.uint64(0x4330000000000000)
 TWO_52_PLUS_BIAS = 4503599627371519.0
 INFINITY = np.inf
+FAR = 1e30  # beyond it, what is added to a number is lost, and powers would overflow
 
 
 @intrinsic
@@ -101,12 +102,14 @@ def log(x):
 
 @kernel_exact
 def digamma(x):
-    """Derivative of log Gamma for 0 < x < 1e50, to 1e-14 relative, 2e-15 absolute about its root."""
+    """Derivative of log Gamma for 0 < x < 1e150, to 1e-14 relative, 2e-15 absolute about its root."""
     # psi(x) = psi(x + 6) - sum of 1 / (x + i) for i < 6. The sum is P'/P with
     # P = x (x + 1) ... (x + 5) = u (u + 4) (u + 6) and u = x (x + 5): one division, not six.
-    u = x * (x + 5.0)
+    # Beyond FAR the sum is lost beside the logarithm, and sixth powers would overflow.
+    near = FAR if x > FAR else x
+    u = near * (near + 5.0)
     product = u * (u * (u + 10.0) + 24.0)
-    derivative = (2.0 * x + 5.0) * (u * (3.0 * u + 20.0) + 24.0)
+    derivative = (2.0 * near + 5.0) * (u * (3.0 * u + 20.0) + 24.0)
     # psi(y) = log(y) - 1/(2y) - w tail(w), w = 1/y^2 <= 1/36: the asymptotic series, refitted.
     y = x + 6.0
     inverse = 1.0 / y
@@ -130,19 +133,21 @@ def stirling(x):
 
 @kernel_exact
 def log_gamma_ratio(x, rise):
-    """log Gamma(x + rise) - log Gamma(x) for x > 0 and rise > 0, to its own precision however large x is."""
+    """log Gamma(x + rise) - log Gamma(x) for 0 < x < 1e150 and 0 < rise < 1e50, to its own precision however large x is."""
     middle = x + 0.5 * (rise - 1.0)
     if middle >= 16.0 * rise + 10.0:
         # The asymptotic series about the middle has even powers only; its coefficients are Bernoulli polynomials at 1/2 + t.
-        t = 0.5 * rise
+        # Far up it is the same function of t / middle times t: scaled down, ninth powers do not overflow.
+        scale = FAR / middle if middle > FAR else 1.0
+        t = 0.5 * rise * scale
         u = t * t
-        inverse = 1.0 / middle
+        inverse = 1.0 / (middle * scale)
         w = inverse * inverse
         third = t * (u - 0.25) / 3.0
         fifth = t * (u * (u - 5.0 / 6.0) + 7.0 / 48.0) / 10.0
         seventh = t * (u * (u * (u - 1.75) + 49.0 / 48.0) - 31.0 / 192.0) / 21.0
         ninth = t * (u * (u * (u * (u - 3.0) + 3.675) - 1.9375) + 381.0 / 1280.0) / 36.0
-        return rise * log(middle) - w * (third + w * (fifth + w * (seventh + w * ninth)))
+        return rise * log(middle) - w * (third + w * (fifth + w * (seventh + w * ninth))) / scale
     # Stirling's series six steps up, where it holds, and the product of the six steps as in digamma.
     low, high = x * (x + 5.0), (x + rise) * (x + rise + 5.0)
     steps = (low / high) * ((low + 4.0) / (high + 4.0)) * ((low + 6.0) / (high + 6.0))

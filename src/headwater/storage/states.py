@@ -170,7 +170,19 @@ class StateReader:
             carry=carry,
             waiting=tuple(self._rows(one, f"{path}/waiting/{at}") for at, one in enumerate(waiting)),
         )
+        self._check_parts(state, path)
         return self._sampled(state, record, path)
+
+    def _check_parts(self, state: State, path: str) -> None:
+        """See to it that parts stand on one base, and have learned all rows that came since."""
+        if not state.parts:
+            return
+        bases = [part.base.progress.rows_seen for part in state.parts if part.base is not None]
+        if len(bases) < len(state.parts) or len(set(bases)) > 1:
+            raise Damaged(f"{path}/parts stand on different bases, or on none")
+        rows = bases[0] + sum(part.rows - bases[0] for part in state.parts)
+        if state.rows != rows:
+            raise Damaged(f"{path} has {state.rows} rows, and its parts have {rows}")
 
     def _check_belief(self, state: State, path: str) -> None:
         """See to it that a state and its base fit together, and that whatever is read out of them is sound."""
