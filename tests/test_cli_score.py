@@ -282,3 +282,44 @@ def test_rows_that_are_left_out_are_said_by_every_command(place, monkeypatch, ca
         ]
         == 1
     )
+
+
+@pytest.mark.parametrize("name", ["row", "score", "cluster", "odd", "rank", "p0"])
+def test_kept_columns_do_not_take_the_place_of_answers(name, place, tmp_path, capsys):
+    data, output = tmp_path / "d.csv", tmp_path / "out.csv"
+    data.write_text(f"a,b,{name}\n1,2,x\n")
+    asked = ["--threshold", "-5", "--probabilities", "--keep", name, "-o", str(output)]
+    if name == "rank":
+        asked = ["--rank", "--against", "data", *asked]
+    assert main(["score", str(place / "m.hw"), str(data), *asked]) == 2 and not output.exists()
+    assert f"--keep {name} has a name that score gives to what it says" in capsys.readouterr().err
+
+
+def test_kept_columns_may_have_the_names_of_answers_that_are_not_asked_for(place, tmp_path, capsys):
+    (tmp_path / "d.csv").write_text("a,b,odd,rank\n1,2,x,y\n")
+    assert main(["score", str(place / "m.hw"), str(tmp_path / "d.csv"), "--keep", "odd,rank"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "row,odd,rank,score,cluster"
+
+
+def test_rows_that_are_drawn_keep_their_columns(tmp_path, capsys):
+    names = ["component", "state"]
+    lines = [",".join(names), *(f"{one:.6f},{other:.6f}" for one, other in ROWS)]
+    (tmp_path / "d.csv").write_text("\n".join(lines) + "\n")
+    drawn = []
+    for number in (0, 1):
+        asked = ["--columns", "component,state"] if number == 0 else ["--columns", "component", "--target", "state"]
+        model, kind = str(tmp_path / f"{number}.hw"), ("gaussian", "regression")[number]
+        assert main(["fit", kind, str(tmp_path / "d.csv"), "-k", "2", "-q", "-o", model, *asked]) == 0
+        capsys.readouterr()
+        assert main(["sample", model, *([str(tmp_path / "d.csv")] if number else [])]) == 0
+        drawn.append(read(capsys.readouterr().out))
+    assert [*drawn[0]] == ["component", "state", "component_"] and set(drawn[0]["component_"]) <= {"0", "1"}
+    assert not set(drawn[0]["component"]) <= {"0", "1"}
+    assert [*drawn[1]] == ["component", "target", "component_"]
+    np.testing.assert_allclose(np.array(drawn[1]["component"], float), ROWS[:, 0], atol=1e-6)
+
+
+def test_a_word_that_is_called_like_the_target_is_converted_beside_it(tmp_path, capsys):
+    (tmp_path / "d.csv").write_text("body,y\ny y z,5\nz,6\n")
+    assert main(["convert", str(tmp_path / "d.csv"), "--text", "body", "--target", "y"]) == 0
+    assert read(capsys.readouterr().out) == {"y": ["2", "0"], "z": ["1", "1"], "y_": ["5", "6"]}

@@ -27,6 +27,15 @@ def test_json_that_is_nested_too_deep_is_refused(tmp_path, nested):
         rows_of(written(tmp_path / "d.jsonl", nested + "\n"))
 
 
+@pytest.mark.parametrize("wrong", ['{"a": x}', '{"a": "x"}', '{"a": [1]}'])
+def test_a_json_line_that_cannot_be_read_is_told_by_its_place_in_the_file(tmp_path, monkeypatch, wrong):
+    monkeypatch.setattr(lines, "HEAD", 64)
+    monkeypatch.setattr(json_lines, "HEAD", 64)
+    path = written(tmp_path / "w.jsonl", '{"a": 1}\n' * 50 + wrong + "\n" + '{"a": 2}\n' * 10)
+    with pytest.raises(StreamError, match=r"w\.jsonl cannot be read: JSON parse error: .* in row 50$"):
+        rows_of(path)
+
+
 def test_brackets_in_texts_are_no_nesting(tmp_path):
     objects = [json.dumps({"x": 1.5, "note": '[{"' * 2000}), json.dumps({"x": 2.5, "note": "]}" * 2000, "many": [[]] * 2000})]
     assert rows_of(written(tmp_path / "t.jsonl", "\n".join(objects)), columns=["x"]).ravel().tolist() == [1.5, 2.5]

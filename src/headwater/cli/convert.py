@@ -15,7 +15,7 @@ from headwater.cli.failures import usage
 from headwater.cli.models import load
 from headwater.cli.options import Data, Output, Reading, Talk
 from headwater.cli.progress import progress, share_read, tell_left_out
-from headwater.cli.tables import format_of, in_parts, named_symbols, table_writer
+from headwater.cli.tables import format_of, in_parts, named_symbols, table_writer, with_added
 from headwater.cli.writing import atomically, check_output
 from headwater.registry import word_of
 
@@ -99,7 +99,7 @@ def _columns(chunk: Any, reading: Reading) -> dict[str, Any]:
     belonging = {"y": reading.target, "sample_weight": reading.weight, "labels": reading.label, "key": reading.key}
     for name, called in belonging.items():
         if getattr(chunk, name) is not None:
-            columns[called or name] = getattr(chunk, name)
+            columns = with_added(columns, {called or name: getattr(chunk, name)})
     return columns
 
 

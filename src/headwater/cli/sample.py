@@ -11,7 +11,7 @@ from headwater.cli.command import command
 from headwater.cli.failures import usage
 from headwater.cli.models import load
 from headwater.cli.options import ModelFile, Output, Reading, Seed, Talk
-from headwater.cli.tables import format_of, in_parts, named_symbols, table_writer
+from headwater.cli.tables import format_of, in_parts, named_symbols, table_writer, with_added
 from headwater.cli.writing import check_output
 from headwater.registry import word_of
 
@@ -42,7 +42,11 @@ def sample(
     output_format: Format = None,
     seed: Seed = 0,
 ) -> None:
-    """Draw rows from a model."""
+    """Draw rows from a model.
+
+    With each row comes where it was drawn from: its component, state or weights. Where a column of the model has that name,
+    what is added gets an underscore, component_.
+    """
     check_output(output)
     form = "jsonl" if talk.json and output is None and output_format is None else format_of(output, output_format)
     learned = load(model)
@@ -61,7 +65,7 @@ def sample(
                 raise usage(f"{word_of(learned)} draws a target for inputs: name data that has them")
             for chunk in reading.stream(data, like=learned):
                 drawn = learned.sample(chunk["X"])
-                write({**_named(learned, chunk.X), "target": drawn[0], "component": drawn[1]})
+                write(with_added(_named(learned, chunk.X), {"target": drawn[0], "component": drawn[1]}))
             return
         if data:
             raise usage(f"{word_of(learned)} draws rows without any data: leave it out")
@@ -82,8 +86,8 @@ def _columns(model: Any, rows: Any, sources: Any) -> dict[str, Any]:
     columns = _named(model, rows)
     if np.ndim(sources) == 1:
         called = "source" if np.iscomplexobj(sources) else model.describe(values=1, components=1).component
-        return {**columns, **in_parts({called: sources})}
-    return {**columns, **{f"weight{place}": values for place, values in enumerate(np.asarray(sources).T)}}
+        return with_added(columns, in_parts({called: sources}))
+    return with_added(columns, {f"weight{place}": values for place, values in enumerate(np.asarray(sources).T)})
 
 
 def _named(model: Any, rows: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,9 @@ def write_scores(
                 raise ValueError("rows can be ranked only with the target, whose density is the score")
             said = _said(answers, asked, reference, threshold, type(model)._measure)
             is_odd = None if threshold is None else _spread(said["odd"], whole, empty=False)
-            columns = {**_place(chunk, answers, rows, whole), **chunk.kept}
+            columns = _place(chunk, answers, rows, whole)
+            _refuse_taken(chunk.kept, [*columns, *said])
+            columns |= chunk.kept
             columns |= {name: _spread(values, whole) for name, values in said.items()}
             if is_odd is not None:
                 odd += int(is_odd.sum())
@@ -154,6 +156,12 @@ def _place(chunk: Chunk, answers: Answers, before: int, whole: Any) -> dict[str,
     if whole is None and len(answers) != len(chunk):
         return {"sequence": before + np.arange(len(answers))}
     return {"row": chunk.row_numbers}
+
+
+def _refuse_taken(kept: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Refuse columns of the data that have the names of columns that are written."""
+    if taken := [name for name in kept if name in names]:
+        raise usage(f"--keep {','.join(taken)} has a name that score gives to what it says: rename the column, or leave it out")
 
 
 def _said(answers: Answers, asked: Asked, reference: Reference | None, threshold: float | None, measure: str) -> dict[str, Any]:

@@ -50,6 +50,16 @@ def in_parts(columns: Mapping[str, Any]) -> dict[str, Any]:
     return parted
 
 
+def with_added(columns: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns with others after them, whose names get an underscore for as long as they are taken."""
+    found = dict(columns)
+    for name, values in added.items():
+        while name in found:
+            name += "_"
+        found[name] = values
+    return found
+
+
 def named_symbols(schema: Mapping[str, Any] | None, symbols: Any) -> Any:
     """Return symbols by their names, if a schema has names for them."""
     import numpy as np

@@ -54,9 +54,17 @@ def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -
             except StreamError:
                 raise
             except ValueError as error:
-                raise StreamError(f"{piece.name} cannot be read after row {row}: {told(error)}") from error
+                raise StreamError(_sentence(piece.name, told(error), row)) from error
             row += table.num_rows
             yield from table.select(wanted).to_batches()
+
+
+def _sentence(name: str, said: str, before: int) -> str:
+    """Return what is wrong with a file, whose row pyarrow counts from the first one of a block."""
+    numbered = re.fullmatch(r"(.* in row )(\d+)", said)
+    if numbered is None:
+        return f"{name} cannot be read after row {before}: {said}"
+    return f"{name} cannot be read: {numbered[1]}{before + int(numbered[2])}"
 
 
 def _converted(found: bytes, types: dict[str, Any], name: str) -> Any:
