@@ -235,6 +235,15 @@ def test_groups_that_no_model_has_are_refused(number):
         saving.from_bytes(remade(header, arrays, name, array))
 
 
+def test_rows_that_are_kept_for_nothing_are_refused():
+    """Learning would ask when the stream heals next."""
+    header, arrays = made_up_files.file_of("gaussian")
+    assert header["state"]["reservoir"] is not None
+    header = {**header, "state": {**header["state"], "healing": None}}
+    with pytest.raises(Damaged, match="does not say how it heals"):
+        saving.from_bytes(container.to_bytes(header, arrays))
+
+
 def test_widths_that_no_number_of_symbols_makes_are_refused():
     """A kernel would read beyond its groups."""
     header, arrays = made_up_files.file_of("markov warm-up")

@@ -123,8 +123,8 @@ def documents_of(X: Any, name: str = "X") -> list[str] | None:
         for at, item in enumerate(items):
             if isinstance(item, list | tuple) and any(isinstance(word, str) for word in item):
                 raise ValueError(
-                    f"{name} must hold documents, each of them a text, but document {at} is a {type(item).__name__} of words: "
-                    f"join them, ' '.join(words)"
+                    f"{name} must hold rows of numbers, or documents, each of them a text, but document {at} is a "
+                    f"{type(item).__name__} of words: join them, ' '.join(words)"
                 )
         return None
     for at, item in enumerate(items):

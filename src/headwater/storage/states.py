@@ -228,6 +228,8 @@ class StateReader:
         tree = record["reservoir"]
         if tree is not None:
             state = replace(state, reservoir=self.reservoir(tree, f"{path}/reservoir", state.rows))
+            if record["healing"] is None:
+                raise Damaged(f"{path} keeps rows, as streams that heal themselves do, but does not say how it heals")
         if record["healing"] is not None:
             if state.pending is not None and not abs(state.pending.score) <= FARTHEST:
                 raise Damaged(f"{path}/pending/score is {state.pending.score:g}, and should be no more than {FARTHEST:g}")
