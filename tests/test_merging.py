@@ -16,7 +16,9 @@ from sklearn.exceptions import NotFittedError
 import headwater as hw
 from headwater import loop
 from headwater.checks import applicable_laws
+from headwater.estimators import saving
 from headwater.families.gaussian import Gaussian
+from headwater.families.gaussian_belief import inverses, log_determinants
 from headwater.families.gaussian_records import GaussianPrior, MomentStatistics
 from headwater.matching import Match, MergeReport, _assigned
 from headwater.models.mixture import Mixture, MixturePrior
@@ -1226,3 +1228,51 @@ def test_laws_hold_in_parts(model, law, small_blocks):
     rng = np.random.default_rng(7)
     rows = rng.normal(size=(400, 2)) * [1.0, 3.0] + 4.0 * rng.integers(3, size=(400, 1)) + 100.0
     law(clone(model), rows)
+
+
+# Rows of very different size leave matrices that are singular but for rounding
+
+
+def mixed_sizes(n, rng):
+    return (np.where(rng.random((n, 1)) < 0.01, 1e100, 1.0) * rng.normal(size=(n, 4))).clip(-1e100, 1e100)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_variational_bayes_takes_rows_of_very_different_size(covariance_type, seed):
+    X = mixed_sizes(400, np.random.default_rng(seed))
+    model = hw.GaussianMixture(2, covariance_type=covariance_type, algorithm="vb", warm_up=60, random_state=0)
+    with np.errstate(all="ignore"):
+        model.fit(X)
+    assert all(np.isfinite(getattr(model, name)).all() for name in model._answers)
+    assert np.isfinite(model.lower_bound_)
+
+
+@pytest.mark.filterwarnings("ignore:.*lies far apart:UserWarning")
+@pytest.mark.parametrize("algorithm", ["soem", "online-em", "quasi-bayes"])
+@pytest.mark.parametrize("gating", ["fixed", "input"])
+def test_regressions_of_very_different_rows_are_merged(algorithm, gating):
+    """Origins differ as much as rows, and what is brought from one to another loses its digits."""
+    options = {"gating": gating, "algorithm": algorithm, "warm_up": 60, "random_state": 0}
+    with np.errstate(all="ignore"):
+        for seed in (0, 1):
+            rng = np.random.default_rng(seed)
+            rows = [mixed_sizes(400, rng) for _ in range(2)]
+            parts = [hw.RegressionMixture(2, **options).partial_fit(X[:, :-1], X[:, -1]) for X in rows]
+            again = saving.from_bytes(saving.to_bytes(hw.merge(parts)))
+            assert again.n_samples_seen_ == 800
+            assert np.isfinite(again.coef_).all() and np.isfinite(again.predict(rows[0][:, :-1])).all()
+
+
+def test_inverses_of_indefinite_matrices_are_those_of_definite_ones_near_them():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(3, 5, 5))
+    sound = root @ np.swapaxes(root, 1, 2)
+    assert np.array_equal(inverses(sound), np.linalg.inv(sound))
+    assert np.array_equal(log_determinants(sound), np.linalg.slogdet(sound)[1])
+    line = 1e50 * rng.normal(size=5)
+    matrices = np.concatenate([sound, [np.outer(line, line), -np.eye(5), np.zeros((5, 5))]])
+    found = inverses(matrices)
+    assert np.array_equal(found[:3], np.linalg.inv(sound))
+    assert np.isfinite(found).all() and np.isfinite(log_determinants(matrices)).all()
+    assert np.array_equal(inverses(sound[0]), np.linalg.inv(sound[0]))

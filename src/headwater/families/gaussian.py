@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.families import soundness
-from headwater.families.gaussian_belief import belief, columns_readout, contrast, divergence, log_prior, separation, valid
+from headwater.families.gaussian_belief import (
+    belief,
+    columns_readout,
+    contrast,
+    divergence,
+    inverses,
+    log_prior,
+    separation,
+    valid,
+)
 from headwater.families.gaussian_geometry import Geometry, within_spread
 from headwater.families.gaussian_records import (
     GaussianBelief,
@@ -54,6 +63,7 @@ class Covariance:
     mode_shift: Callable[[int, int], float]
 
 
+ROUNDED = 1e-13  # of a sum, beside what cancels in it
 COVARIANCES = {
     "full": Covariance(
         estep_kernels.estep_full, readout_kernels.refresh_full, sweep_kernels.sweep_full, None,
@@ -160,7 +170,19 @@ class Gaussian:
             cross = np.tril(cross.sum(axis=0) if self.covariance_type == "tied" else cross)
         else:
             cross = 2.0 * first * shift + mass * shift**2
-        return replace(statistics, first=first + mass * shift, second=statistics.second + cross)
+        second = self._above_rounding(statistics.second + cross, statistics.second)
+        return replace(statistics, first=first + mass * shift, second=second)
+
+    def _above_rounding(self, second: Array, before: Array) -> Array:
+        """Second moments about another origin, of which none is less than what rounding takes of those that there were.
+
+        A component far from its origin says nothing of its variance about one that is near: it would have any sign.
+        """
+        if not self.kind.matrix:
+            return np.where(before > 0.0, np.maximum(second, ROUNDED * before), second)  # a difference may be negative
+        now, then = (np.diagonal(one, axis1=-2, axis2=-1) for one in (second, before))
+        raised = np.where(then > 0.0, np.maximum(ROUNDED * then - now, 0.0), 0.0)
+        return second + raised[..., None] * np.eye(second.shape[-1]) if raised.any() else second
 
     def permuted(self, statistics: GaussianStatistics, order: Any) -> GaussianStatistics:
         """Return statistics with the components in another order."""
@@ -269,9 +291,9 @@ class Gaussian:
             return prior
         factor = parameters.factor
         if self.covariance_type == "tied":
-            covariance = np.linalg.inv(factor.T @ factor)
+            covariance = inverses(factor.T @ factor)
         elif self.kind.matrix:
-            covariance = np.linalg.inv(np.einsum("k,kij,kil->jl", weights, factor, factor))
+            covariance = inverses(np.einsum("k,kij,kil->jl", weights, factor, factor))
         else:
             covariance = 1.0 / (weights @ factor**2)
         return replace(prior, scale=self._scale(covariance, geometry.spread))

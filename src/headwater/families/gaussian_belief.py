@@ -15,6 +15,40 @@ from headwater.families.gaussian_records import (
 )
 from headwater.statistics import Array
 
+LEAST = 1e-13  # eigenvalue, beside the variances, of a matrix that rounding has left indefinite
+
+
+def inverses(matrices: Array) -> Array:
+    """Inverses of covariances or precisions (..., D, D), of which rounding may have left some indefinite, or singular."""
+    unsound = _unsound(np.linalg.slogdet(matrices)[0], matrices)
+    found = np.linalg.inv(np.where(unsound[..., None, None], np.eye(matrices.shape[-1]), matrices))
+    if unsound.any():
+        units, values, vectors = _made_definite(matrices[unsound])
+        found[unsound] = (vectors / values[:, None]) @ np.swapaxes(vectors, 1, 2) / units[:, :, None] / units[:, None]
+    return np.asarray(found)
+
+
+def log_determinants(matrices: Array) -> Array:
+    """Logarithms of their determinants (...,)."""
+    signs, found = np.linalg.slogdet(matrices)
+    unsound, found = _unsound(signs, matrices), np.array(found)
+    if unsound.any():
+        units, values, _ = _made_definite(matrices[unsound])
+        found[unsound] = np.log(values).sum(axis=1) + 2.0 * np.log(units).sum(axis=1)
+    return found
+
+
+def _unsound(signs: Array, matrices: Array) -> NDArray[np.bool_]:
+    return np.asarray(~(signs > 0.0) & np.isfinite(matrices).all(axis=(-2, -1)))
+
+
+def _made_definite(matrices: Array) -> tuple[Array, Array, Array]:
+    """Units of the columns (N, D), and eigenvalues, none too small, and eigenvectors of matrices (N, D, D) in these."""
+    variances = np.abs(np.diagonal(matrices, axis1=-2, axis2=-1))
+    units = np.sqrt(np.where(variances > 0.0, variances, 1.0))
+    values, vectors = np.linalg.eigh(matrices / units[:, :, None] / units[:, None])
+    return units, np.maximum(values, LEAST), vectors
+
 
 def belief(covariance_type: str, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianBelief:
     """Return prior plus totals: the belief that the readouts summarise."""
@@ -97,9 +131,9 @@ def contrast(covariance_type: str, known: GaussianBelief, other: GaussianBelief)
                 np.where(possible[:, None, None], known_scale / dof[:, None, None], np.eye(width))
                 for known_scale, dof in ((known.scale, known.dof), (other.scale, other.dof))
             )
-            inverse, inverses = np.linalg.inv(one), np.linalg.inv(two)
-            shapes = np.einsum("kij,kji->k", inverse, two) + np.einsum("kij,kji->k", inverses, one) - 2.0 * width
-            apart = np.einsum("ki,kij,kj->k", gap, inverse + inverses, gap)
+            mine, theirs = inverses(one), inverses(two)
+            shapes = np.einsum("kij,kji->k", mine, two) + np.einsum("kij,kji->k", theirs, one) - 2.0 * width
+            apart = np.einsum("ki,kij,kj->k", gap, mine + theirs, gap)
         else:
             one, two = (
                 np.broadcast_to(belief.scale.reshape(k, -1) / belief.dof.reshape(k, -1), (k, width))
@@ -119,11 +153,11 @@ def _separation(covariance_type: str, known: GaussianBelief, other: GaussianBeli
             np.where(np.reshape(good, (k, 1, 1)), one.scale, np.eye(width))
             for one, good in ((known, possible.any(axis=1)), (other, possible.any(axis=0)))
         )
-        mine, theirs = np.linalg.inv(scale), np.linalg.inv(scales)
+        mine, theirs = inverses(scale), inverses(scales)
         nu, nus = known.dof[:, None], other.dof
         along = nu * np.einsum("abi,aij,abj->ab", gap, mine, gap), nus * np.einsum("abi,bij,abj->ab", gap, theirs, gap)
         trace = nu * np.einsum("aij,bij->ab", mine, scales) + nus * np.einsum("bij,aij->ab", theirs, scale)
-        log_dets = np.linalg.slogdet(scale)[1], np.linalg.slogdet(scales)[1]
+        log_dets = log_determinants(scale), log_determinants(scales)
         logs = [
             digamma(0.5 * (one.dof[:, None] - np.arange(width))).sum(axis=1) - log_det
             for one, log_det in zip((known, other), log_dets, strict=True)
@@ -187,7 +221,7 @@ def divergence(covariance_type: str, prior: GaussianPrior, totals: GaussianStati
         shared = covariance_type == "tied"
         scale = after.scale[None] if shared else after.scale
         dof = after.dof[:1] if shared else after.dof
-        precision = dof[:, None, None] * np.linalg.inv(scale)
+        precision = dof[:, None, None] * inverses(scale)
         per_mean = np.broadcast_to(precision, (k, width, width))
         total += 0.5 * prior.mean_precision * np.einsum("ki,kij,kj->", centred, per_mean, centred)
         total += sum(_wishart_divergence(nu, v, prior.dof, prior.scale, width) for nu, v in zip(dof, scale, strict=True))
@@ -219,11 +253,15 @@ def _gamma_divergence(shape: Array, rate: Array, shape0: float, rate0: Array) ->
 def _wishart_divergence(dof: float, scale: Array, dof0: float, scale0: Array, width: int) -> float:
     """KL between Wisharts whose `scale` matrices are the inverses of the usual ones."""
     expected_log = digamma(0.5 * (dof - np.arange(width))).sum()
-    log_ratio = np.linalg.slogdet(scale)[1] - np.linalg.slogdet(scale0)[1]
+    log_ratio = float(log_determinants(scale) - log_determinants(scale0))
+    if np.linalg.slogdet(scale)[0] > 0.0:
+        trace = np.trace(np.linalg.solve(scale, scale0))
+    else:
+        trace = np.trace(inverses(scale) @ scale0)
     return float(
         0.5 * (dof - dof0) * expected_log
         - multigammaln(0.5 * dof, width)
         + multigammaln(0.5 * dof0, width)
         + 0.5 * dof0 * log_ratio
-        + 0.5 * dof * (np.trace(np.linalg.solve(scale, scale0)) - width)
+        + 0.5 * dof * (trace - width)
     )
