@@ -2,9 +2,8 @@
 
 import copy
 import json
-import tempfile
 import warnings
-from pathlib import Path
+from functools import cache
 
 import every_model
 import numpy as np
@@ -28,6 +27,12 @@ def learned(kind, options, sizes=SIZES, monitor=False):
     return model
 
 
+@cache
+def counterpart(kind):
+    """A model of a kind that others are merged with."""
+    return learned(kind, {})
+
+
 def reported():
     model = learned("gaussian", {})
     rounds = (Round("learning", 3, 200, -3.5, 100, 200, 100, 50), Round("pass", 3, 200, np.nan, 1, 2, 3, 4))
@@ -36,7 +41,7 @@ def reported():
 
 
 SITUATIONS = {
-    **{kind: (kind, lambda kind=kind: learned(kind, {})) for kind in every_model.KINDS},
+    **{kind: (kind, lambda kind=kind: counterpart(kind)) for kind in every_model.KINDS},
     **{f"{kind} warm-up": (kind, lambda kind=kind: learned(kind, {"warm_up": 500})) for kind in every_model.KINDS},
     "tied": ("gaussian", lambda: learned("gaussian", {"covariance_type": "tied"})),
     "spherical": ("gaussian", lambda: learned("gaussian", {"covariance_type": "spherical", "scale_columns": True})),
@@ -54,11 +59,17 @@ SITUATIONS = {
 }  # fmt: skip
 
 
-def file_of(situation):
-    """Header and arrays of the file of a model."""
+@cache
+def _file_of(situation):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # parts that lie far apart
         return packed(SITUATIONS[situation][1]())
+
+
+def file_of(situation):
+    """Header and arrays of the file of a model, which is made once; the header may be changed."""
+    header, arrays = _file_of(situation)
+    return copy.deepcopy(header), dict(arrays)
 
 
 def packed(model):
@@ -180,12 +191,10 @@ def refused_or_sound(data, kind):
         except ValueError as error:
             assert "all rows at once" in str(error) or "must" in str(error), error
         probed(model, kind)
-        with tempfile.TemporaryDirectory() as folder:
-            for raw_rows in (True, False):
-                model.save(Path(folder) / "a.hw", raw_rows=raw_rows)
-                hw.load(Path(folder) / "a.hw")
+        for raw_rows in (True, False):
+            saving.from_bytes(container.to_bytes(*saving.packed(model, raw_rows=raw_rows)))
         try:
-            both = hw.merge([saving.from_bytes(data), learned(kind, {})])
+            both = hw.merge([saving.from_bytes(data), counterpart(kind)])
         except ValueError as error:
             assert str(error).startswith("models must"), error
         else:

@@ -175,14 +175,17 @@ def test_whatever_was_saved_by_any_algorithm_can_be_loaded(kind, algorithm):
 
 # What was made up is refused, or is sound
 
+FEW = 4  # changes to each file; there are many of them where tests may take long
+
 
 @pytest.mark.parametrize("situation", made_up_files.SITUATIONS)
 def test_made_up_files_are_refused_or_sound(situation):
     header, arrays = made_up_files.file_of(situation)
     kind = made_up_files.SITUATIONS[situation][0]
     assert not made_up_files.refused_or_sound(container.to_bytes(header, arrays), kind)
-    refused = [made_up_files.refused_or_sound(data, kind) for data in made_up_files.made_up(header, arrays, 16, 0)]
-    assert sum(refused) >= 4
+    seed = 500 + list(made_up_files.SITUATIONS).index(situation)  # so that all together are changed in every way
+    refused = [made_up_files.refused_or_sound(data, kind) for data in made_up_files.made_up(header, arrays, FEW, seed)]
+    assert any(refused)
 
 
 @pytest.mark.slow
