@@ -99,6 +99,7 @@ DATA = {
     "sorted": lambda n, width: np.sort(np.round(3.0 * RNG.normal(size=(n, width))), axis=0),
     "zero": lambda n, width: np.zeros((n, width)),
     "collinear": lambda n, width: RNG.normal(size=(n, 1)) * np.arange(1.0, width + 1.0),
+    "outliers": lambda n, width: np.where(RNG.random((n, 1)) < 0.01, 1e99, 1.0) * RNG.normal(size=(n, width)).clip(-5, 5),
 }
 FED = {
     hw.GaussianMixture: lambda X: {"X": X},
