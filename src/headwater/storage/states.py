@@ -228,7 +228,7 @@ class StateReader:
         tree = record["reservoir"]
         if tree is not None:
             state = replace(state, reservoir=self.reservoir(tree, f"{path}/reservoir", state.rows))
-            if record["healing"] is None:
+            if state.base is not None and record["healing"] is None:
                 raise Damaged(f"{path} keeps rows, as streams that heal themselves do, but does not say how it heals")
         if record["healing"] is not None:
             if state.pending is not None and not abs(state.pending.score) <= FARTHEST:
