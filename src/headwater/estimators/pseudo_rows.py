@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from headwater.families.gaussian import Gaussian
+from headwater.families.multinomial_geometry import row_lengths
 from headwater.families.regression import Regression
 from headwater.families.regression_records import RegressionParameters
-from headwater.state import Batch, SparseRows
+from headwater.state import Batch
 from headwater.statistics import Array
 
 TELLING_ROWS = 3  # for each component, fewer than which tell nothing of the inputs where its regression holds
@@ -43,13 +44,7 @@ def _sigma_points(means: Array, roots: Array) -> tuple[Array, Array]:
 
 def count_rows(probabilities: Array, batch: Batch) -> tuple[Array, Array]:
     """One row for each component: the counts that a row of the usual length is expected to have."""
-    X = batch.X
-    if isinstance(X, SparseRows):
-        held = X.copy()
-        lengths = np.bincount(np.repeat(np.arange(len(X)), np.diff(held.indptr)), held.data, minlength=len(X))
-    else:
-        lengths = X.sum(axis=1)
-    usual = float(batch.row_weights @ lengths) / batch.size
+    usual = float(batch.row_weights @ row_lengths(batch.X)) / batch.size
     return probabilities * max(usual, 1.0), np.eye(len(probabilities))
 
 
