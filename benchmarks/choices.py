@@ -16,7 +16,7 @@ from benchmarks.registry import benchmark
 from benchmarks.scale import Scale
 from benchmarks.timing import timed
 from headwater import GaussianMixture, MultinomialMixture
-from headwater.estimators.racing import COMPONENTS
+from headwater.estimators.race_stream import COMPONENTS
 
 LARGEST = 16  # number of components that the peer tries; we try more
 

@@ -17,14 +17,14 @@ from time import perf_counter, process_time
 from typing import Any
 
 import headwater as hw
-from headwater.delta import Delta
+from headwater.core.delta import Delta
 from headwater.distributed import tasks
 from headwater.distributed.messages import Message
 from headwater.distributed.parts import Part, Plan, Way, chunks
-from headwater.distributed.running import Cluster
-from headwater.distributed.steps import Step
-from headwater.distributed.ways import way_of
-from headwater.estimators.saving import to_bytes
+from headwater.distributed.progress import Step
+from headwater.distributed.read_options import way_of
+from headwater.distributed.task_graph import Cluster
+from headwater.estimators.model_file import to_bytes
 
 LONG, FEW = 2**17, 16  # rows of files, between which lies what rows cost
 

@@ -9,11 +9,11 @@ import numpy as np
 from scipy import sparse
 
 import headwater as hw
-from headwater.delta import Delta
+from headwater.core.delta import Delta
 from headwater.distributed import tasks
 from headwater.distributed.parts import Part, Way
-from headwater.estimators.saving import from_bytes, to_bytes
-from headwater.storage import sums
+from headwater.estimators.model_file import from_bytes, to_bytes
+from headwater.io.files import messages
 
 WORDS, COMPONENTS = 100_000, 100
 LENGTH, EXPONENT = 100, 1.05
@@ -47,7 +47,7 @@ def tables(seed: int, quick: bool) -> Iterator[dict[str, Any]]:
                 tasks.learn(data, {}, Part(at, f"part {at}"), (documents(number, words, rng), None, None), Way("arrays"))
                 for at in range(PARTS)
             ]
-            delta = sums.from_bytes(level[0].data, learner, Delta)
+            delta = messages.from_bytes(level[0].data, learner, Delta)
             heights = [mean(level)]
             while len(level) > 1:
                 level = [tasks.added(data, {}, level[at], level[at + 1], Delta) for at in range(0, len(level), 2)]

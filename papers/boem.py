@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers import boem_data as data
 from papers import boem_learners as learners
 from papers import boem_printed as printed

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 
 MEAN_LENGTH = 5000
 FEWEST_WORDS = 100

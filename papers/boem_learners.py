@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
-from headwater.schedules import Decay
-from headwater.statistics import Array
+from headwater.core.schedules import Decay
+from headwater.core.statistics import Array
 from papers.boem_data import MEAN_LENGTH
 
 KAPPA, T0 = 0.7, 5000.0  # the paper's, for Sato's online EM

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers import boem_learners as learners
 from papers.boem_data import Truth, uniform_start
 

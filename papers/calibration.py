@@ -17,7 +17,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 import headwater as hw
-from headwater.cli.contenders import legal_algorithms
+from headwater.cli.support.contenders import legal_algorithms
 from papers.calibration_gibbs import observe_exact
 from papers.calibration_mending import observe_mended
 from papers.calibration_page import render, sentences

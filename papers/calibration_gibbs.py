@@ -10,7 +10,7 @@ from itertools import permutations
 
 import numpy as np
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers.calibration_ranks import PROBABILITIES, Observed, Way, ambiguity, gathered, placed
 from papers.calibration_subjects import Drawn, Gaussians, wishart_factors
 

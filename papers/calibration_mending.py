@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers.calibration_ranks import LEVELS, Observed, Way, ambiguity, gathered, matched, placed, quantiles
 from papers.calibration_subjects import Drawn, Gaussians
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.algorithms import ALGORITHMS
+from headwater.core.algorithms import ALGORITHMS
 from papers.calibration_pictures import QUANTITIES, draw_ambiguity, draw_coverage, draw_ranks
 from papers.calibration_ranks import AMBIGUITY, NOMINAL
 from papers.calibration_results import NAME, PARTS, Figures, Results, Scale

@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import chisquare
 from sklearn.exceptions import ConvergenceWarning
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers.calibration_subjects import Drawn, Subject
 
 # The interval of no width is the median; the ends of all are the quantiles at 0.05, 0.1, ..., 0.95: twenty bins of one size.

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 import headwater as hw
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 
 
 @dataclass(frozen=True)

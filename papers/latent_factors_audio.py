@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import headwater as hw
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers.latent_factors_results import Figures, Scale, coded
 
 RECORDING = "Vibe Ace"

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 import headwater as hw
-from headwater.algorithms import AutoSimulatedEM
-from headwater.statistics import Array
+from headwater.core.algorithms import AutoSimulatedEM
+from headwater.core.statistics import Array
 from papers.latent_factors_results import Figures, Scale
 
 CORPORA = {"newsgroups20": "20 Newsgroups", "ap": "Associated Press"}

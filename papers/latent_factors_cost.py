@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from headwater.core.contracts import Inference
+from headwater.core.state import Batch, SparseRows
+from headwater.core.statistics import Array
 from headwater.kernels._jit import kernel
 from headwater.kernels.topics import gibbs_documents
-from headwater.models.protocol import Inference
 from headwater.models.topics import EMPTY_TABLE, Topics
-from headwater.state import Batch, SparseRows
-from headwater.statistics import Array
 from papers.latent_factors_results import Figures, Scale
 
 NUMBERS = (16, 50, 100, 200, 500, 1000, 2000)

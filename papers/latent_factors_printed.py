@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from headwater.models.protocol import Inference
+from headwater.core.contracts import Inference
+from headwater.core.state import Batch, sparse_rows
+from headwater.core.statistics import Array
 from headwater.models.topics import Topics
-from headwater.state import Batch, sparse_rows
-from headwater.statistics import Array
 from papers.latent_factors_results import Figures, Scale
 
 COUNTS = np.array([12.0, 9.0, 6.0, 3.0])  # tokens of each word

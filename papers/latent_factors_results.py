@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers.boem_results import Results as Stored
 
 NAME = "latent_factors"

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 import headwater as hw
-from headwater.algorithms import Algorithm
-from headwater.statistics import Array
+from headwater.core.algorithms import Algorithm
+from headwater.core.statistics import Array
 from papers.latent_factors_results import Figures, Scale, coded
 
 SIDE = 32

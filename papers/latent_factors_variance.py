@@ -15,7 +15,7 @@ from scipy.special import gammaln
 from scipy.stats import norm
 
 import headwater as hw
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers.latent_factors_results import Figures, Scale
 
 NUMBERS: tuple[int | None, ...] = (1, 2, 5, 20, None)  # None: an exact E-step

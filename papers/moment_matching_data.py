@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 
 LEAST_WEIGHT = 0.3  # of an equal share
 TEST_SHARE = 0.1

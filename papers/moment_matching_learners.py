@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as Peer
 
 import headwater as hw
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers.moment_matching_data import Split, Truth
 
 DMM_PARTS = 5

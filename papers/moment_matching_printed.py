@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers.moment_matching_data import Truth, mixture_score
 
 OFFSETS = (0.0, 10.0, 100.0)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import headwater as hw
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers.online_em_results import Figures, Scale
 
 SENSORS, MISSING, WAIT = 8, 0.4, 20

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers.online_em_batch import bound, quartiles
 from papers.online_em_normals import (
     APART,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers.online_em_normals import (
     BAD,
     FAR,

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 import headwater as hw
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers.online_em_results import Figures, Scale
 
 WEIGHTS = np.array([0.49, 0.49, 0.02])

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import headwater as hw
+from headwater.core.statistics import Array
 from headwater.kernels._jit import kernel
-from headwater.statistics import Array
 from papers.online_em_results import Figures, Scale
 
 TRANSITIONS = np.array([[0.9, 0.07, 0.03], [0.05, 0.85, 0.1], [0.1, 0.1, 0.8]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers import online_em_array as array
 from papers import online_em_averaging as averaging
 from papers import online_em_batch as batch

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 
 import headwater as hw
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers.online_em_results import Figures, Scale
 
 DECAYS = (0.6, 0.7, 0.8, 0.9, 1.0)

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
+from headwater.core.statistics import Array
 from headwater.kernels._jit import kernel
-from headwater.statistics import Array
 from papers.online_em_normals import START, TRUTH, WAIT, drawn, first_share, fold, loss, online_em, readout
 from papers.online_em_results import Figures, Scale
 

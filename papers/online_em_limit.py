@@ -13,7 +13,7 @@ from scipy.stats import gamma, laplace, norm
 from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 from papers.online_em_normals import START, library, ordered, parameters
 from papers.online_em_results import Figures, Scale
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import headwater as hw
+from headwater.core.statistics import Array
 from headwater.kernels._jit import kernel
-from headwater.statistics import Array
 
 NAMES = ("weight", "first mean", "second mean", "variance")
 TRUTH = np.array([0.3, 0.0, 2.0, 1.0])  # 92 % of the information about the slowest direction is missing

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import headwater as hw
+from headwater.core.statistics import Array
 from headwater.kernels._jit import kernel
-from headwater.statistics import Array
 from papers.online_em_results import Figures, Scale
 
 TOURS = 10  # of the recursion over the sequence

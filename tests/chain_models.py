@@ -3,7 +3,7 @@
 import numpy as np
 
 import headwater as hw
-from headwater.validation import check_weights
+from headwater.core.validation import check_weights
 
 
 def a_stream(rows, seed=0, n_states=2, width=2, apart=3.0, stay=0.9):

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import headwater as hw
-from headwater.chunk import Chunk
+from headwater.core.chunk import Chunk
 
 NAMES = ("length", "weight", "age")
 

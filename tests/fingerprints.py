@@ -30,7 +30,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
-from headwater.state import arrays_of
+from headwater.core.state import arrays_of
 
 TABLE = Path(__file__).parent / "data" / "fingerprints.json"
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn")

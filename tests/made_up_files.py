@@ -9,11 +9,11 @@ import every_model
 import numpy as np
 
 import headwater as hw
-from headwater.estimators import saving
-from headwater.estimators.distributed_report import DistributedReport, Round
-from headwater.state import fingerprint
-from headwater.storage import container
-from headwater.storage.trees import Damaged
+from headwater.core.state import fingerprint
+from headwater.diagnostics.distributed_report import DistributedReport, Round
+from headwater.estimators import model_file
+from headwater.io.files import container
+from headwater.io.files.records import Damaged
 
 SIZES = (100, 60)
 
@@ -76,7 +76,7 @@ def packed(model):
     """Header and arrays of the file of a model, as a checkpoint writes it."""
     position = {"passes": 0, "rows": 160, "complete": False}
     record = {"checkpoint": {"identity": {"a": 1}, "position": position}}
-    header, arrays = container.from_bytes(container.to_bytes(*saving.packed(model, extra=record)))
+    header, arrays = container.from_bytes(container.to_bytes(*model_file.packed(model, extra=record)))
     return {name: value for name, value in header.items() if name != "format"}, arrays
 
 
@@ -171,13 +171,13 @@ def probed(model, kind):
 def refused_or_sound(data, kind):
     """Return whether a file is refused in one sentence; if not, its model answers, learns, merges and can be saved again."""
     try:
-        model = saving.from_bytes(data)
+        model = model_file.from_bytes(data)
     except Damaged as error:
         assert "\n" not in str(error)
         return True
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        again = saving.from_bytes(saving.to_bytes(model))
+        again = model_file.from_bytes(model_file.to_bytes(model))
         assert fingerprint(again._state, size=16) == fingerprint(model._state, size=16)
         try:
             probed(model, kind)
@@ -192,11 +192,11 @@ def refused_or_sound(data, kind):
             assert "all rows at once" in str(error) or "must" in str(error), error
         probed(model, kind)
         for raw_rows in (True, False):
-            saving.from_bytes(container.to_bytes(*saving.packed(model, raw_rows=raw_rows)))
+            model_file.from_bytes(container.to_bytes(*model_file.packed(model, raw_rows=raw_rows)))
         try:
-            both = hw.merge([saving.from_bytes(data), counterpart(kind)])
+            both = hw.merge([model_file.from_bytes(data), counterpart(kind)])
         except ValueError as error:
             assert str(error).startswith("models must"), error
         else:
-            saving.from_bytes(saving.to_bytes(both))
+            model_file.from_bytes(model_file.to_bytes(both))
     return False

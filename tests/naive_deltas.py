@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headwater.state import Progress
+from headwater.core.state import Progress
 
 
 def dense(statistics):

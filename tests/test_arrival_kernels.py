@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from headwater.core.state import Batch
 from headwater.models.arrival import Arrival, ArrivalParameters, ArrivalStatistics
 from headwater.models.steering import GivenSensors, LinearSensors
-from headwater.state import Batch
 
 M = 6
 PLACES = np.array([0.0, 1.0, 2.5, 3.1, 4.8, 7.0])

@@ -10,17 +10,17 @@ import pytest
 from scipy.special import logsumexp
 
 import headwater.models.chain_smoothing as chain_smoothing
-from headwater.algorithms import BayesianOnlineEM, OnlineEM, OnlineVB, SatoEM
+from headwater.core.algorithms import BayesianOnlineEM, OnlineEM, OnlineVB, SatoEM
+from headwater.core.learner import Learner
+from headwater.core.loop import advance
+from headwater.core.state import Batch, State, arrays_of
 from headwater.families.categorical import Categorical
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior
 from headwater.kernels.chains import best_path, condition, run_filter, smooth
 from headwater.kernels.mixture import TINY
-from headwater.learner import Learner
-from headwater.loop import advance
 from headwater.models.chain_records import Carry, ChainParameters, ChainPrior, ChainStatistics
 from headwater.models.hidden_markov import HiddenMarkov
-from headwater.state import Batch, State, arrays_of
 
 K, D, V = 3, 2, 4
 KINDS = (*naive.KINDS, None)  # None: symbols

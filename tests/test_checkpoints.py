@@ -210,7 +210,7 @@ def test_ctrl_c_writes_the_checkpoint_and_the_same_command_goes_on(new, tmp_path
 
 
 def test_a_checkpoint_with_other_records_of_files_is_refused(tmp_path):
-    from headwater.cli.continuing import continued
+    from headwater.cli.support.continued_data import continued
 
     days(tmp_path, "a.csv")
     for stages in (None, [[]], [["a"]], [[["a", 1]]], 3):

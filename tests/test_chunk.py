@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import headwater as hw
-from headwater.chunk import Chunk
+from headwater.core.chunk import Chunk
 
 RNG = np.random.default_rng(0)
 SCHEMA = {"kind": "table"}

@@ -15,12 +15,13 @@ import pytest
 
 import headwater as hw
 from headwater import datasets, registry
-from headwater.cli import main, stopping, tables, writing
+from headwater.cli import main
 from headwater.cli.app import app
-from headwater.cli.command import EXAMPLES
-from headwater.cli.describing import print_description
+from headwater.cli.support import output_files, signals, tables
+from headwater.cli.support.command import EXAMPLES
+from headwater.cli.support.description_text import print_description
 from headwater.estimators.base import StreamingEstimator
-from headwater.streams import pieces
+from headwater.io import pieces
 
 COMMANDS = ("fit", "score", "inspect", "sample", "merge", "compare", "report", "convert", "demo", "version")
 
@@ -340,17 +341,17 @@ def test_what_is_half_written_goes_when_the_process_is_stopped(there, tmp_path, 
     spool = tmp_path / "spool"
     spool.write_text("copied")
     monkeypatch.setattr(pieces, "_spools", {str(spool)})
-    before = [signal.getsignal(number) for number in stopping.SIGNALS]
+    before = [signal.getsignal(number) for number in signals.SIGNALS]
     try:
-        with writing.atomically(tmp_path / "[s].csv") as place, stopping.parts_removed(tmp_path / "[m].hw"):
+        with output_files.atomically(tmp_path / "[s].csv") as place, signals.parts_removed(tmp_path / "[m].hw"):
             place.write_text("half")
             (tmp_path / ".[m].hw.abc.part").write_text("half")
             (tmp_path / ".m.hw.abc.part").write_text("of somebody else")
-            stopping._stop(signal.SIGTERM, None)
+            signals._stop(signal.SIGTERM, None)
             assert [path.name for path in tmp_path.iterdir()] == [".m.hw.abc.part"] and ended == [143]
             place.write_text("whole")
     finally:
-        for number, handler in zip(stopping.SIGNALS, before, strict=True):
+        for number, handler in zip(signals.SIGNALS, before, strict=True):
             signal.signal(number, handler)
     assert (tmp_path / "[s].csv").read_text() == "whole"
 
@@ -390,8 +391,8 @@ def test_a_signal_leaves_no_half_file(number, code, there, tmp_path, monkeypatch
 
 
 def test_a_terminal_is_not_told_what_to_do_by_names(capsys):
-    from headwater.cli.display import print_table
-    from headwater.cli.failures import tell
+    from headwater.cli.support.display import print_table
+    from headwater.cli.support.failures import tell
 
     print_table("t", ["a\x1b[31m"], [["[red]b\x07"]])
     tell("it has \x1b[2J")

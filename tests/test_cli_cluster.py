@@ -9,14 +9,15 @@ import pytest
 
 import headwater as hw
 import headwater.distributed
-from headwater.cli import main, progress
-from headwater.cli.options import Talk
-from headwater.cli.provenance import remember, this_command
+from headwater.cli import main
+from headwater.cli.support import progress
+from headwater.cli.support.options import Talk
+from headwater.cli.support.provenance import remember, this_command
+from headwater.diagnostics.distributed_report import DistributedReport, Round
 from headwater.distributed import clusters
+from headwater.distributed.job import UnreadError
 from headwater.distributed.messages import Unread
-from headwater.distributed.runs import UnreadError
-from headwater.distributed.steps import Step
-from headwater.estimators.distributed_report import DistributedReport, Round
+from headwater.distributed.progress import Step
 
 
 def rows(number, seed=0):
@@ -215,7 +216,7 @@ def test_a_fit_without_a_cluster_loads_nothing_of_dask():
     loaded = {
         line.rpartition("|")[2].strip() for line in subprocess.run(ask, capture_output=True, text=True).stderr.splitlines()
     }
-    assert "headwater.cli.learning" in loaded and not {"dask", "distributed", "headwater.distributed"} & loaded
+    assert "headwater.cli.support.stream_fit" in loaded and not {"dask", "distributed", "headwater.distributed"} & loaded
 
 
 def test_workers_read_the_files(tmp_path, capsys):

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import headwater as hw
-from headwater.cli import main, reference
-from headwater.cli.contenders import Contest, Split, contend, legal_algorithms
-from headwater.cli.options import Reading
-from headwater.estimators.following import Follower
+from headwater.cli import main
+from headwater.cli.support import score_reference
+from headwater.cli.support.contenders import Contest, Split, contend, legal_algorithms
+from headwater.cli.support.options import Reading
+from headwater.estimators.open_sequences import Follower
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(300, 2)) + 6.0 * RNG.integers(2, size=(300, 1))
@@ -93,7 +94,7 @@ def test_sequences_are_odd_by_the_score_of_a_symbol(tmp_path, capsys):
 
 
 def test_what_has_no_words_has_no_rank():
-    found = reference.Reference(np.array([-2.0, -1.0]), np.ones(2), "data").ranks(np.array([-1.5, np.nan]))
+    found = score_reference.Reference(np.array([-2.0, -1.0]), np.ones(2), "data").ranks(np.array([-1.5, np.nan]))
     np.testing.assert_array_equal(found, [0.5, np.nan])
 
 
@@ -189,9 +190,9 @@ def test_sequences_and_snapshots_are_converted(tmp_path, capsys):
 
 
 def test_a_sample_of_many_scores_is_even(monkeypatch):
-    monkeypatch.setattr(reference, "KEPT", 500)
+    monkeypatch.setattr(score_reference, "KEPT", 500)
     scores = np.random.default_rng(0).permutation(20_000).astype(float)
-    found = reference.collected(np.array_split(scores, 37), "data")
+    found = score_reference.collected(np.array_split(scores, 37), "data")
     assert len(found.scores) == 500 and len(set(found.scores)) == 500
     for rate in (0.1, 0.5, 0.9):  # standard errors of a share of 500
         assert abs(found.threshold(rate) / 20_000 - rate) < 4.0 * np.sqrt(rate * (1.0 - rate) / 500)

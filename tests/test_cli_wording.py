@@ -3,8 +3,8 @@ import inspect
 import pytest
 
 import headwater as hw
-from headwater.cli.options import Reading
-from headwater.cli.wording import OPTIONS, READ, for_the_command_line
+from headwater.cli.support.advice import OPTIONS, READ, for_the_command_line
+from headwater.cli.support.options import Reading
 
 SENTENCES = {
     "use categories='one-hot', or exclude=": "use --categories one-hot, or --exclude",

@@ -9,14 +9,14 @@ import pytest
 from scipy.sparse import csr_array
 
 import headwater as hw
-from headwater.delta import Delta
+from headwater.core.delta import Delta
+from headwater.core.loop import combine, learned, settle
+from headwater.core.merge import grown
+from headwater.core.state import Summary, arrays_of
 from headwater.families.table import Table
-from headwater.loop import combine, learned, settle
-from headwater.merging import grown
-from headwater.state import Summary, arrays_of
-from headwater.storage import container
-from headwater.storage.sums import from_bytes, to_bytes
-from headwater.storage.trees import Damaged, Writer
+from headwater.io.files import container
+from headwater.io.files.messages import from_bytes, to_bytes
+from headwater.io.files.records import Damaged, Writer
 
 WIDTH, K = 2000, 3
 

@@ -23,13 +23,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
 from headwater.checkpoints import Checkpoint
-from headwater.distributed import running, tasks, versions
+from headwater.distributed import task_graph, tasks, versions
 from headwater.distributed.clusters import connection_needed
 from headwater.distributed.messages import Message
 from headwater.distributed.parts import Part, sample
-from headwater.distributed.ways import way_of
-from headwater.estimators.saving import read, save, to_bytes
-from headwater.storage import container
+from headwater.distributed.read_options import way_of
+from headwater.estimators.model_file import read, save, to_bytes
+from headwater.io.files import container
 
 SLOW = pytest.mark.slow
 RESULTS = ("n_iter_", "converged_", "n_samples_seen_", "n_features_in_")
@@ -571,7 +571,7 @@ def test_workers_must_have_the_version_that_is_here(clusters, monkeypatch):
             monkeypatch.context() as patch,
             pytest.raises(hw.distributed.ClusterError, match=f"0.0.2, as the client, .* {here}"),
         ):
-            patch.setattr(running, "version", lambda: "0.0.2")
+            patch.setattr(task_graph, "version", lambda: "0.0.2")
             fit(clusters, model_of("gaussian", word), small())
     missing = ModuleNotFoundError("No module named 'headwater'")
     with monkeypatch.context() as patch, pytest.raises(hw.distributed.ClusterError, match="workers cannot import headwater"):

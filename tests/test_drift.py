@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import headwater as hw
-from headwater.drift import CLIP, Drift, expecting, folded, judged, noted
-from headwater.estimators.saving import from_bytes, to_bytes
+from headwater.core.state import Progress, Summary, arrays_of
+from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.families.gaussian import Gaussian
 from headwater.models.mixture import Mixture
-from headwater.state import Progress, Summary, arrays_of
-from headwater.watching import forgetting
+from headwater.policies.drift import CLIP, Drift, expecting, folded, judged, noted
+from headwater.policies.drift_monitor import forgetting
 
 DIRECTORY = os.environ.get("HEADWATER_DATA", "")
 CENTRES = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0], [6.0, 6.0]])

@@ -4,9 +4,9 @@ import naive
 import numpy as np
 import pytest
 
+from headwater.core.state import Batch
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianParameters, GaussianStatistics
-from headwater.state import Batch
 
 K = 3
 # Around the blocks of 128 (full, tied) and 256 (diag) rows, and from two slabs on.

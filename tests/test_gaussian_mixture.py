@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 
 import headwater as hw
 from headwater.checks import EXPECTED_FAILURES, check_estimator
+from headwater.core.loop import UNKNOWN_ROWS
 from headwater.estimators.base import StreamingEstimator
-from headwater.loop import UNKNOWN_ROWS
 
 KINDS = ("full", "tied", "diag", "spherical")
 WORDS = ("auto", "em", "soem", "boem", "online-em", "vb", "online-vb", "quasi-bayes")

@@ -9,12 +9,12 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 import headwater as hw
-from headwater import growing
 from headwater.cli import main
-from headwater.growth import Growth, Step
-from headwater.healing import Purse
-from headwater.models.stages import Ground, Stage
-from headwater.state import Batch, arrays_of
+from headwater.core.state import Batch, arrays_of
+from headwater.policies import growth_search
+from headwater.policies.growth import Growth, Step
+from headwater.policies.growth_stages import Ground, Stage
+from headwater.policies.refinement import Purse
 
 
 def groups(n, k, seed=0, apart=8.0):
@@ -140,13 +140,13 @@ def test_components_that_stay_keep_their_place():
 def test_a_split_has_to_be_sure_and_worth_something():
     few = Ground(Batch(groups(100, 1)), None, "mode", "kmeans")
     judged = Ground(Batch(groups(100, 1)), Batch(groups(100, 1)), "mode", "kmeans")
-    verdict = growing.Verdict
-    assert growing.accepted(judged, verdict(0.01, 2.6), 5)
-    assert not growing.accepted(judged, verdict(0.01, 2.4), 5)
-    assert not growing.accepted(judged, verdict(1e-4, 9.0), 5)
+    verdict = growth_search.Verdict
+    assert growth_search.accepted(judged, verdict(0.01, 2.6), 5)
+    assert not growth_search.accepted(judged, verdict(0.01, 2.4), 5)
+    assert not growth_search.accepted(judged, verdict(1e-4, 9.0), 5)
     price = 2.5 * np.log(100.0) / 100.0
-    assert growing.accepted(few, verdict(1.01 * price, 0.0), 5)
-    assert not growing.accepted(few, verdict(0.99 * price, 0.0), 5)
+    assert growth_search.accepted(few, verdict(1.01 * price, 0.0), 5)
+    assert not growth_search.accepted(few, verdict(0.99 * price, 0.0), 5)
 
 
 def test_components_of_no_use_fall():
@@ -160,7 +160,7 @@ def test_components_of_no_use_fall():
     shares = np.concatenate([shares * (propose.X[:, :1] > 4.0), shares * (propose.X[:, :1] <= 4.0)], axis=1)
     statistics = model.collect(geometry, propose, shares).mean
     reached = Stage(model, model.prior(geometry, propose, shares), Stage.first(model, ground).reached)
-    stage, steps = growing.grown(ground, reached.climbed(ground, 4, statistics), rng, Purse(np.inf))
+    stage, steps = growth_search.grown(ground, reached.climbed(ground, 4, statistics), rng, Purse(np.inf))
     assert width == 2
     assert stage.k == 2
     assert [step.after for step in steps if step.accepted] == [3, 2]
@@ -240,7 +240,7 @@ def test_what_breaks_off_leaves_rows_as_they_waited(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("headwater.grown_states.grown", broken)
+        patched.setattr("headwater.policies.growth_states.grown", broken)
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(groups(500, 2))
     assert model.n_samples_seen_ == 50

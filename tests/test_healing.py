@@ -7,15 +7,16 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import headwater as hw
-from headwater import healing, learner, recovery
+from headwater.core import learner
+from headwater.core.contracts import StartSettings
+from headwater.core.state import Batch
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
 from headwater.families.recombining import near, supported
-from headwater.models.kept_rows import Kept, climbed, corrected
 from headwater.models.mixture import Mixture
-from headwater.models.moves import Fall, Move, Split, View, exchanged, falls, split
-from headwater.models.protocol import StartSettings
-from headwater.state import Batch
+from headwater.policies import refinement, refinement_states
+from headwater.policies.control_variate import Kept, climbed, corrected
+from headwater.policies.split_merge import Fall, Move, Split, View, exchanged, falls, split
 
 CENTRES = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0], [6.0, 6.0]])
 
@@ -216,12 +217,12 @@ def test_verdicts_are_paired_and_weighted():
     before = rng.normal(size=400)
     after = before + 0.1 + 0.5 * rng.normal(size=400)
     weights = rng.integers(1, 3, size=400).astype(float)
-    verdict = healing.judged(after, before, weights)
+    verdict = refinement.judged(after, before, weights)
     difference = after - before
     mean = np.average(difference, weights=weights)
     assert verdict.gain == pytest.approx(mean)
     assert verdict.z == pytest.approx(mean / (np.sqrt((weights**2 * (difference - mean) ** 2).sum()) / weights.sum()))
-    assert healing.judged(np.full(3, np.nan), np.zeros(3), np.ones(3)).z == -np.inf
+    assert refinement.judged(np.full(3, np.nan), np.zeros(3), np.ones(3)).z == -np.inf
 
 
 def streamed(rows, chunk=1000, **parameters):
@@ -275,7 +276,7 @@ def test_reading_on_the_way_changes_no_answer():
 def test_one_row_calls_never_wait(monkeypatch):
     rows = drawn(3500, 15)[0]
     model = streamed(rows, warm_up=500)
-    monkeypatch.setattr(recovery, "healed", lambda *_: pytest.fail("a one-row call has healed"))
+    monkeypatch.setattr(refinement_states, "healed", lambda *_: pytest.fail("a one-row call has healed"))
     model.score_one(rows[0])
     model.learn_one(rows[0])
     model.predict_one(rows[0])
@@ -296,11 +297,11 @@ def test_without_a_reservoir_no_row_is_kept(tmp_path):
 def test_healing_costs_what_it_may():
     model = streamed(drawn(30_000, 17)[0], reservoir=1000, warm_up=300)
     spent, state = model._state.healing.spent, model._state
-    assert 0.0 < spent <= healing.OFTEN * 1000 + healing.SHARE * (state.rows - 1000) + 12.0 * 1000
+    assert 0.0 < spent <= refinement.OFTEN * 1000 + refinement.SHARE * (state.rows - 1000) + 12.0 * 1000
 
 
 def test_surprise_is_more_than_chance():
-    known = healing.Healing(rows=1000, expected=-3.0, deviation=1.0)
+    known = refinement.Healing(rows=1000, expected=-3.0, deviation=1.0)
     assert known.after(-3.01 * 500, 500.0).surprise == 0.0
     assert known.after(-3.5 * 20, 20.0).surprise == 0.0  # too few rows to tell
     assert known.after(-3.5 * 500, 500.0).surprise == pytest.approx(0.5)
@@ -380,7 +381,7 @@ def test_a_contest_that_found_nothing_is_not_repeated(monkeypatch):
     model = streamed(rows, 1000, reservoir=2000, warm_up=500)
     known = model._state.healing
     assert known.content and not known.surprise
-    monkeypatch.setattr(healing, "_round", lambda *_: pytest.fail("a contest was held again"))
+    monkeypatch.setattr(refinement, "_round", lambda *_: pytest.fail("a contest was held again"))
     model.means_  # noqa: B018
     later = replace(model._state.healing, expected=known.expected + 5.0).after(0.0, 0.0)
     patched = replace(model._state, healing=replace(later, score=-100.0 * 2000, weight=2000.0))

@@ -11,18 +11,18 @@ from sklearn.exceptions import NotFittedError
 
 import headwater as hw
 from headwater.cli import main
-from headwater.estimators.health import in_brief
-from headwater.estimators.health_checks import BRIEF_WORK, component_findings, health_of
-from headwater.estimators.health_counts import ChainSigns, CountSigns
-from headwater.estimators.health_gaussian import GaussianSigns
-from headwater.estimators.health_signs import LineSigns, SpectrumSigns
-from headwater.estimators.health_stream import contest_findings, history_findings, reservoir_findings
-from headwater.estimators.health_vitals import Vitals, named
-from headwater.healing import Healing
-from headwater.history import History, Point
+from headwater.core.state import Batch, fingerprint
+from headwater.diagnostics.health import in_brief
+from headwater.diagnostics.health_checks import BRIEF_WORK, component_findings, health_of
+from headwater.diagnostics.health_counts import ChainSigns, CountSigns
+from headwater.diagnostics.health_gaussian import GaussianSigns
+from headwater.diagnostics.health_signs import LineSigns, SpectrumSigns
+from headwater.diagnostics.health_stream import contest_findings, history_findings, reservoir_findings
+from headwater.diagnostics.health_vitals import Vitals, named
+from headwater.diagnostics.history import History, Point
+from headwater.policies.refinement import Healing
+from headwater.policies.reservoir import Reservoir, taken
 from headwater.registry import MODELS
-from headwater.reservoir import Reservoir, taken
-from headwater.state import Batch, fingerprint
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(600, 2))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import headwater as hw
-from headwater.estimators.health_clusters import two_clusters
+from headwater.diagnostics.health_clusters import two_clusters
 
 SEEDS = range(8)
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 import headwater as hw
 from headwater.checks import check_laws
-from headwater.state import arrays_of
+from headwater.core.state import arrays_of
 
 KINDS = ("full", "tied", "diag", "spherical")
 LENGTHS = [200, 1, 99, 100]

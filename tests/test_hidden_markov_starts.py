@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 import headwater as hw
-from headwater import passes
+from headwater.core import batch_fit
 from headwater.models import chain_start
 from headwater.models.start import climb
 
@@ -237,7 +237,7 @@ def test_passes_begin_with_what_is_given(kind, given, algorithm, monkeypatch):
         begun.append(parameters)
         return climb(model, name, prior, parameters, *rest, **options)
 
-    monkeypatch.setattr(passes, "climb", watched)
+    monkeypatch.setattr(batch_fit, "climb", watched)
     found = "".join(letter for letter in letters if letter not in given)
     model, rows = chain(kind, init_params=found, n_iter=2, algorithm=algorithm)
     set_by_hand(model, given).fit(rows, lengths=LENGTHS)
@@ -397,7 +397,7 @@ def test_chains_with_other_zeros_are_not_merged():
 
 
 def test_a_file_that_allows_no_passage_is_refused():
-    from headwater.estimators.saving import packed, unpacked
+    from headwater.estimators.model_file import packed, unpacked
 
     model, rows = left_right("diag")
     header, arrays = packed(model.fit(rows, lengths=LENGTHS))

@@ -15,8 +15,8 @@ from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 import headwater as hw
-from headwater.loop import settle
-from headwater.state import arrays_of, joined
+from headwater.core.loop import settle
+from headwater.core.state import arrays_of, joined
 
 ROWS = 1400
 ALGORITHMS = ("auto", "online-em", "soem", "boem", "online-vb", hw.OnlineEM(batch_size=300), hw.OnlineVB(batch_size=1))

@@ -11,9 +11,9 @@ from sklearn.base import clone
 
 import headwater as hw
 from headwater.checks import check_estimator
-from headwater.models.protocol import Inference
+from headwater.core.contracts import Inference
+from headwater.core.state import Batch
 from headwater.models.spectra import Spectra, SpectraParameters, SpectraStatistics
-from headwater.state import Batch
 
 SHAPE = 2.0
 

@@ -33,9 +33,9 @@ from topic_models import (
 )
 
 import headwater as hw
-from headwater.algorithms import AutoSimulatedEM
 from headwater.checks import check_estimator
-from headwater.state import Batch, sparse_rows
+from headwater.core.algorithms import AutoSimulatedEM
+from headwater.core.state import Batch, sparse_rows
 
 # What it learns
 

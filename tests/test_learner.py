@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from headwater import folding
-from headwater.algorithms import ALGORITHMS, BatchEM, BatchVB, BayesianOnlineEM, SatoEM
+from headwater.core import steps
+from headwater.core.algorithms import ALGORITHMS, BatchEM, BatchVB, BayesianOnlineEM, SatoEM
+from headwater.core.batch_fit import learn
+from headwater.core.contracts import StartSettings
+from headwater.core.learner import Learner, belief
+from headwater.core.loop import UNKNOWN_ROWS, advance, branch, merge, report, settle
+from headwater.core.schedules import ForgettingFactor
+from headwater.core.state import Batch, Buffer, State
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior
-from headwater.learner import Learner, belief
-from headwater.loop import UNKNOWN_ROWS, advance, branch, merge, report, settle
 from headwater.models.mixture import Mixture, MixturePrior
-from headwater.models.protocol import StartSettings
-from headwater.passes import learn
-from headwater.schedules import ForgettingFactor
-from headwater.state import Batch, Buffer, State
 
 K, D, N, WARM_UP, BATCH = 2, 2, 300, 64, 16
 RNG = np.random.default_rng(0)
@@ -120,7 +120,7 @@ def test_the_cut_into_chunks_does_not_change_the_scores(algorithm):
 def test_the_stretches_of_a_sweep_do_not_change_the_state(algorithm, monkeypatch):
     learner = learner_of(algorithm)
     wanted = stream(learner, RICH, N)
-    monkeypatch.setattr(folding, "SWEEP_ROWS", 7)
+    monkeypatch.setattr(steps, "SWEEP_ROWS", 7)
     assert_close(stream(learner, RICH, N), wanted)
 
 

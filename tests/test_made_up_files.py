@@ -12,15 +12,15 @@ import pytest
 from scipy.sparse import csr_array
 
 import headwater as hw
-from headwater.algorithms import ALGORITHMS
 from headwater.checkpoints import Checkpoint, Position
-from headwater.estimators import saving
+from headwater.core.algorithms import ALGORITHMS
+from headwater.core.schedules import Decay
+from headwater.core.state import Batch, joined
+from headwater.diagnostics.history import TOGETHER, History, together
+from headwater.estimators import model_file
 from headwater.estimators.parameters import LIMITS
-from headwater.history import TOGETHER, History, together
-from headwater.schedules import Decay
-from headwater.state import Batch, joined
-from headwater.storage import container
-from headwater.storage.trees import Damaged
+from headwater.io.files import container
+from headwater.io.files.records import Damaged
 
 RNG = np.random.default_rng(0)
 
@@ -72,14 +72,14 @@ def test_a_race_that_goes_on_can_be_loaded():
     model = made_up_files.SITUATIONS["race"][1]()
     for chunk in every_model.stream_of("chain", (90, 50), 7):
         model.partial_fit(**chunk)
-        again = saving.from_bytes(saving.to_bytes(model))
+        again = model_file.from_bytes(model_file.to_bytes(model))
         assert again.race_.running == model.race_.running
 
 
 def test_merged_models_of_one_component_can_be_loaded():
     """No other assignment is possible, so it would have cost infinitely more."""
     parts = [hw.GaussianMixture(1, warm_up=50, random_state=seed).partial_fit(RNG.normal(size=(90, 2))) for seed in (0, 1)]
-    report = saving.from_bytes(saving.to_bytes(hw.merge(parts))).merge_report_
+    report = model_file.from_bytes(model_file.to_bytes(hw.merge(parts))).merge_report_
     assert report.matches[0].margin.tolist() == [np.inf]
 
 
@@ -129,21 +129,22 @@ def assert_saved_models_load(kind, algorithm, data, **options):
     monitor = hw.Monitor(model)
     try:
         if not ALGORITHMS[algorithm].online:
-            saved = [saving.to_bytes(model.fit(**FED[kind](X)))]
+            saved = [model_file.to_bytes(model.fit(**FED[kind](X)))]
         else:
             saved = [
-                saving.to_bytes(monitor.learn(**FED[kind](X[part]))) for part in (slice(50), slice(50, 150), slice(150, 300))
+                model_file.to_bytes(monitor.learn(**FED[kind](X[part])))
+                for part in (slice(50), slice(50, 150), slice(150, 300))
             ]
             model = monitor.model
     except ValueError as error:
         assert "cannot be learned by" in str(error), error
         return
-    for bytes_ in (*saved, container.to_bytes(*saving.packed(model, raw_rows=False))):
-        again = saving.from_bytes(bytes_)
+    for bytes_ in (*saved, container.to_bytes(*model_file.packed(model, raw_rows=False))):
+        again = model_file.from_bytes(bytes_)
     assert again.n_samples_seen_ == model.n_samples_seen_
     if ALGORITHMS[algorithm].online:
         other = blank(kind, algorithm, **options).set_params(random_state=1).partial_fit(**FED[kind](DATA[data](280, 4)))
-        saving.from_bytes(saving.to_bytes(hw.merge([model, other])))
+        model_file.from_bytes(model_file.to_bytes(hw.merge([model, other])))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -236,7 +237,7 @@ def test_groups_that_no_model_has_are_refused(number):
     array = arrays[name].copy()
     array[0] = number
     with pytest.raises(Damaged, match="cannot be read"):
-        saving.from_bytes(remade(header, arrays, name, array))
+        model_file.from_bytes(remade(header, arrays, name, array))
 
 
 def test_rows_that_are_kept_for_nothing_are_refused():
@@ -245,7 +246,7 @@ def test_rows_that_are_kept_for_nothing_are_refused():
     assert header["state"]["reservoir"] is not None
     header = {**header, "state": {**header["state"], "healing": None}}
     with pytest.raises(Damaged, match="does not say how it heals"):
-        saving.from_bytes(container.to_bytes(header, arrays))
+        model_file.from_bytes(container.to_bytes(header, arrays))
 
 
 def test_widths_that_no_number_of_symbols_makes_are_refused():
@@ -253,7 +254,7 @@ def test_widths_that_no_number_of_symbols_makes_are_refused():
     header, arrays = made_up_files.file_of("markov warm-up")
     header |= {"width": header["width"] + 1, "results": {**header["results"], "n_features_in_": header["width"] + 1}}
     with pytest.raises(Damaged, match="first symbols and steps"):
-        saving.from_bytes(container.to_bytes(header, arrays))
+        model_file.from_bytes(container.to_bytes(header, arrays))
 
 
 NO_NUMBERS = {
@@ -273,7 +274,7 @@ def test_files_that_would_answer_by_no_numbers_are_refused(situation):
     header, arrays = made_up_files.file_of(situation)
     name, number = NO_NUMBERS[situation]
     with pytest.raises(Damaged):
-        saving.from_bytes(remade(header, arrays, name, np.full_like(arrays[name], number)))
+        model_file.from_bytes(remade(header, arrays, name, np.full_like(arrays[name], number)))
 
 
 # What would be refused only when it has been learned from, merged and saved again.
@@ -284,7 +285,7 @@ def test_averages_whose_counts_disagree_are_refused():
     for place in ("average", "statistics"):
         name = f"state/{place}/emissions/count"
         with pytest.raises(Damaged, match="lengths that are not those of its counts"):
-            saving.from_bytes(remade(header, arrays, name, np.ones_like(arrays[name])))
+            model_file.from_bytes(remade(header, arrays, name, np.ones_like(arrays[name])))
 
 
 @pytest.mark.parametrize("kind", ["topics", "multinomial", "markov"])
@@ -299,7 +300,7 @@ def test_tables_whose_counts_are_not_their_lengths_are_refused(kind):
             for factor in (2.0 * kept, 1e150):
                 part["factor"] = factor
                 with pytest.raises(Damaged, match=r"lengths that are not|counts more than|negative counts"):
-                    saving.from_bytes(container.to_bytes(header, arrays))
+                    model_file.from_bytes(container.to_bytes(header, arrays))
             part["factor"] = kept
 
 
@@ -310,7 +311,7 @@ def test_parts_that_have_not_learned_all_rows_are_refused(kind):
     assert header["state"]["reservoir"] is not None
     header["state"]["parts"][1]["pending"] = None
     with pytest.raises(Damaged, match="state has 160 rows, and its parts have"):
-        saving.from_bytes(container.to_bytes(header, arrays))
+        model_file.from_bytes(container.to_bytes(header, arrays))
 
 
 @pytest.mark.parametrize("number", [True, 10**6, 10**9])
@@ -318,7 +319,7 @@ def test_files_with_more_components_than_anybody_could_start_are_refused(number)
     header, arrays = made_up_files.file_of("spectra warm-up")
     header["parameters"]["n_components"] = number
     with pytest.raises(Damaged, match="n_components"):
-        saving.from_bytes(container.to_bytes(header, arrays))
+        model_file.from_bytes(container.to_bytes(header, arrays))
 
 
 # Parameters and weights have the limits that files have
@@ -372,7 +373,7 @@ def test_files_with_numbers_of_algorithms_beyond_all_limits_are_refused(name, al
     tree = header["parameters"]["algorithm"]
     (tree if name in tree else tree["rate"])[name] = 1e300
     with pytest.raises(Damaged, match=f"{name} must be a number of at least 0, between 1e-20 and 1e.20 in size, got 1e.300"):
-        saving.from_bytes(container.to_bytes(header, arrays))
+        model_file.from_bytes(container.to_bytes(header, arrays))
 
 
 def test_weights_beyond_all_limits_are_refused():

@@ -14,8 +14,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import headwater as hw
+from headwater.core.state import arrays_of
 from headwater.estimators.sequences import check_sequences, transition_counts
-from headwater.state import arrays_of
 
 S, K = 4, 2
 ONLINE = ("auto", "boem", "soem", "online-em", "online-vb", "quasi-bayes")

@@ -14,15 +14,15 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import headwater as hw
-from headwater import loop
 from headwater.checks import applicable_laws
-from headwater.estimators import saving
+from headwater.core import loop
+from headwater.core.match import Match, MergeReport, _assigned
+from headwater.core.state import arrays_of
+from headwater.estimators import model_file
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_belief import inverses, log_determinants
 from headwater.families.gaussian_records import GaussianPrior, MomentStatistics
-from headwater.matching import Match, MergeReport, _assigned
 from headwater.models.mixture import Mixture, MixturePrior
-from headwater.state import arrays_of
 
 KINDS = naive.KINDS
 ADDING = ("boem", "online-vb", "quasi-bayes", "moment-matching", "auto")  # whose natural parameters add
@@ -1259,7 +1259,7 @@ def test_regressions_of_very_different_rows_are_merged(algorithm, gating):
             rng = np.random.default_rng(seed)
             rows = [mixed_sizes(400, rng) for _ in range(2)]
             parts = [hw.RegressionMixture(2, **options).partial_fit(X[:, :-1], X[:, -1]) for X in rows]
-            again = saving.from_bytes(saving.to_bytes(hw.merge(parts)))
+            again = model_file.from_bytes(model_file.to_bytes(hw.merge(parts)))
             assert again.n_samples_seen_ == 800
             assert np.isfinite(again.coef_).all() and np.isfinite(again.predict(rows[0][:, :-1])).all()
 

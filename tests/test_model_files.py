@@ -14,10 +14,10 @@ from safetensors.numpy import load as load_arrays
 from scipy.sparse import csr_array
 
 import headwater as hw
-from headwater.estimators import saving
-from headwater.state import fingerprint
-from headwater.storage import container
-from headwater.storage.trees import Damaged
+from headwater.core.state import fingerprint
+from headwater.estimators import model_file
+from headwater.io.files import container
+from headwater.io.files.records import Damaged
 
 RNG = np.random.default_rng(0)
 
@@ -83,7 +83,7 @@ MORE = {
 @pytest.fixture(scope="module")
 def files():
     """The bytes of a file of each model."""
-    return {name: container.to_bytes(*saving.packed(make())) for name, make in MODELS.items()}
+    return {name: container.to_bytes(*model_file.packed(make())) for name, make in MODELS.items()}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -137,13 +137,13 @@ def test_parameters_of_every_kind():
         np.int64(2), algorithm=hw.SatoEM(rate=hw.Harmonic(1.0, 1.0, 100.0)), means_init=[[0.0, 0.0], [5.0, 5.0]],
         covariance_prior=np.eye(2), warm_up=50, random_state=np.random.RandomState(3),
     ).partial_fit(rows())  # fmt: skip
-    again = saving.from_bytes(saving.to_bytes(model))
+    again = model_file.from_bytes(model_file.to_bytes(model))
     assert again.algorithm == model.algorithm
     assert again.means_init == model.means_init
     np.testing.assert_array_equal(again.covariance_prior, np.eye(2))
     assert again.random_state.randint(1000) == model.random_state.randint(1000)
     again.set_params(tol=0.5)
-    third = saving.from_bytes(saving.to_bytes(again))
+    third = model_file.from_bytes(model_file.to_bytes(again))
     assert third.tol == 0.5
     assert third._learned_with("tol") == model.tol
 
@@ -153,8 +153,8 @@ def test_names_results_and_what_is_beside(tmp_path):
 
     model = hw.GaussianMixture(2, random_state=0).fit(pd.DataFrame(rows(), columns=["a", "ü<b>"]))
     model.schema_, model.history_ = {"kind": "table"}, hw.History()
-    saving.save(model, tmp_path / "a.hw", extra={"position": 7})
-    again, extra = saving.read(tmp_path / "a.hw")
+    model_file.save(model, tmp_path / "a.hw", extra={"position": 7})
+    again, extra = model_file.read(tmp_path / "a.hw")
     assert again.feature_names_in_.tolist() == ["a", "ü<b>"]
     assert (again.schema_, again.history_.to_dict(), extra) == ({"kind": "table"}, model.history_.to_dict(), {"position": 7})
     assert (again.converged_, again.n_iter_, again.lower_bounds_) == (model.converged_, model.n_iter_, model.lower_bounds_)
@@ -162,9 +162,9 @@ def test_names_results_and_what_is_beside(tmp_path):
 
 def test_merged_models_and_open_sequences():
     merged = hw.merge([MODELS["gaussian"](), hw.GaussianMixture(2, warm_up=50, random_state=1).partial_fit(rows())])
-    assert str(saving.from_bytes(saving.to_bytes(merged)).merge_report_) == str(merged.merge_report_)
+    assert str(model_file.from_bytes(model_file.to_bytes(merged)).merge_report_) == str(merged.merge_report_)
     chain = MODELS["chain"]()
-    again = saving.from_bytes(saving.to_bytes(chain))
+    again = model_file.from_bytes(model_file.to_bytes(chain))
     assert again.open_sequences_ == ["a", "b"]
     np.testing.assert_array_equal(again.next_state_proba("a"), chain.next_state_proba("a"))
 
@@ -179,7 +179,7 @@ def test_merged_models_of_one_component_are_read_again(kind):
         part.partial_fit(**KINDS[kind][1](150, rng))
     merged = hw.merge(parts)
     assert np.isinf(merged.merge_report_.matches[0].margin).all()  # there is no other to match
-    again = saving.from_bytes(saving.to_bytes(merged))
+    again = model_file.from_bytes(model_file.to_bytes(merged))
     assert_same_report(again.merge_report_, merged.merge_report_)
 
 
@@ -192,7 +192,7 @@ def test_merged_models_that_grew_to_different_numbers_are_read_again():
     assert [part.n_components_ for part in parts] == [1, 2]
     merged = hw.merge(parts)
     assert np.isnan(merged.merge_report_.matches[0].divergence).all()
-    again = saving.from_bytes(saving.to_bytes(merged))
+    again = model_file.from_bytes(model_file.to_bytes(merged))
     assert_same_report(again.merge_report_, merged.merge_report_)
     X = rng.normal(size=(50, 1))
     np.testing.assert_array_equal(again.partial_fit(X).score_samples(X), merged.partial_fit(X).score_samples(X))
@@ -212,10 +212,10 @@ def steering(angles):
 
 def test_functions_are_asked_for():
     model = hw.DirectionOfArrival(steering=steering, warm_up=20).partial_fit(np.exp(1j * rows(60, 3)))
-    data = saving.to_bytes(model)
+    data = model_file.to_bytes(model)
     with pytest.raises(ValueError, match="needs steering, a function"):
-        saving.from_bytes(data)
-    assert saving.from_bytes(data, steering=steering).angle_ == model.angle_
+        model_file.from_bytes(data)
+    assert model_file.from_bytes(data, steering=steering).angle_ == model.angle_
 
 
 def test_nothing_learned_nothing_saved(tmp_path):
@@ -320,44 +320,44 @@ def test_made_up_files_are_refused(files, name):
     change, sentence = HOSTILE[name]
     data = remade(files["gaussian"], change)
     with pytest.raises(Damaged, match=sentence) as caught:
-        saving.from_bytes(data)
+        model_file.from_bytes(data)
     assert "\n" not in str(caught.value)
 
 
 def test_symbols_beyond_the_table_are_refused(files):
     """A kernel would read beyond its memory."""
     with pytest.raises(Damaged, match="whole numbers from 0 to 3"):
-        saving.from_bytes(remade(files["symbols"], lambda h, a: a["state/buffer/X"].fill(1e6)))
+        model_file.from_bytes(remade(files["symbols"], lambda h, a: a["state/buffer/X"].fill(1e6)))
 
 
 def test_rows_of_another_width_are_refused(tmp_path):
     """A kernel would write beyond its memory."""
     X = rows(40, 3)
-    data = saving.to_bytes(hw.RegressionMixture(1, random_state=0).partial_fit(X, X[:, 0]))
+    data = model_file.to_bytes(hw.RegressionMixture(1, random_state=0).partial_fit(X, X[:, 0]))
 
     def change(header, arrays):
         arrays["state/buffer/X"] = np.ascontiguousarray(arrays["state/buffer/X"][:, :2])
 
     with pytest.raises(Damaged, match="has the shape"):
-        saving.from_bytes(remade(data, change))
+        model_file.from_bytes(remade(data, change))
 
 
 def test_random_states_beyond_their_memory_are_refused():
     """NumPy would read beyond it."""
     model = hw.GaussianMixture(1, random_state=np.random.RandomState(0)).partial_fit(rows(20))
-    data = saving.to_bytes(model)
+    data = model_file.to_bytes(model)
     for place in (-1, 625, 10**8):
 
         def change(header, arrays, place=place):
             header["parameters"]["random_state"]["random"][2] = place
 
         with pytest.raises(Damaged):
-            saving.from_bytes(remade(data, change))
+            model_file.from_bytes(remade(data, change))
 
 
 def test_growths_that_nobody_could_have_seen_are_refused():
-    data = saving.to_bytes(MODELS["growth"]())
-    assert saving.from_bytes(data).growth_.steps
+    data = model_file.to_bytes(MODELS["growth"]())
+    assert model_file.from_bytes(data).growth_.steps
 
     def step(header, **change):
         header["state"]["base"]["growth"]["steps"][0].update(change)
@@ -372,20 +372,20 @@ def test_growths_that_nobody_could_have_seen_are_refused():
         {"more": 1},
     ):
         with pytest.raises(ValueError, match=r"cannot be read|damaged"):
-            saving.from_bytes(remade(data, lambda h, a, change=change: step(h, **change)))
+            model_file.from_bytes(remade(data, lambda h, a, change=change: step(h, **change)))
     for found in (None, 0, 10**9, 7):
         with pytest.raises(ValueError, match=r"cannot be read|damaged"):
-            saving.from_bytes(remade(data, lambda h, a, found=found: h.update(components=found)))
+            model_file.from_bytes(remade(data, lambda h, a, found=found: h.update(components=found)))
 
 
 def test_races_that_nobody_could_have_run_are_refused():
     model = MODELS["race"]()
-    data = saving.to_bytes(model)
-    assert saving.from_bytes(data).race_.running == model.race_.running
+    data = model_file.to_bytes(model)
+    assert model_file.from_bytes(data).race_.running == model.race_.running
     assert len(model.race_.running) > 1
     for change in ({"judged": 10**6}, {"leader": 1}, {"tally": None}, {"warm_up": 0}, {"until": 0}, {"rivals": []}):
         with pytest.raises(Damaged):
-            saving.from_bytes(remade(data, lambda h, a, change=change: h["race"].update(change)))
+            model_file.from_bytes(remade(data, lambda h, a, change=change: h["race"].update(change)))
 
 
 def test_words_beyond_the_table_are_refused(files):
@@ -394,7 +394,7 @@ def test_words_beyond_the_table_are_refused(files):
         arrays[words][0] = 10**6
 
     with pytest.raises(Damaged, match="words that are not there"):
-        saving.from_bytes(remade(files["multinomial"], change))
+        model_file.from_bytes(remade(files["multinomial"], change))
 
 
 def mutants(data, number, seed):
@@ -468,7 +468,7 @@ def hostile(data, number, seed):
 def assert_refused_or_sound(data, name):
     """A file is refused in one sentence, or what it holds can be read, and goes on learning or refuses to."""
     try:
-        model = saving.from_bytes(data)
+        model = model_file.from_bytes(data)
     except (Damaged, OSError) as error:
         assert "\n" not in str(error)
         return False

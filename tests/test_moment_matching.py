@@ -14,11 +14,11 @@ from scipy import stats
 
 import headwater as hw
 from headwater.checks import the_state_is_finite
+from headwater.core.state import Batch
 from headwater.families import gaussian_records as records
 from headwater.families.gaussian import Gaussian
 from headwater.kernels import gaussian_rank_one as rank_one
 from headwater.models.mixture import Mixture, MixturePrior
-from headwater.state import Batch
 
 PAIRS = list(itertools.product(RULES, RULES))
 kinds = pytest.mark.parametrize("kind", KINDS)

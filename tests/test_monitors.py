@@ -9,10 +9,10 @@ import pytest
 from every_model import KINDS, learned, stream_of
 
 import headwater as hw
-from headwater import history as histories
-from headwater.chunk import Chunk
-from headwater.history import History
-from headwater.state import arrays_of
+from headwater.core.chunk import Chunk
+from headwater.core.state import arrays_of
+from headwater.diagnostics import history as histories
+from headwater.diagnostics.history import History
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 

@@ -6,6 +6,7 @@ import naive_multinomial as naive
 import numpy as np
 import pytest
 
+from headwater.core.state import Batch, SparseRows, sparse_rows
 from headwater.families import multinomial as family_file
 from headwater.families.multinomial import Multinomial
 from headwater.families.multinomial_records import MultinomialStatistics
@@ -15,7 +16,6 @@ from headwater.kernels.lanes import gather_rows, scatter_rows
 from headwater.kernels.multinomial import clamped_softmax, columns_times, group_sums, rows_times, softmax_rows, spread_row
 from headwater.kernels.tables import add_rows, gather_words, place_words, read_rows, save_rows
 from headwater.models.mixture import Mixture, MixturePrior
-from headwater.state import Batch, SparseRows, sparse_rows
 
 V = 24
 GROUPS = np.repeat(np.arange(5, dtype=np.int32), [6, 1, 9, 5, 3])

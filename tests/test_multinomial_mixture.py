@@ -29,9 +29,9 @@ from scipy import sparse, special
 from sklearn.naive_bayes import MultinomialNB
 
 import headwater as hw
-from headwater import loop
-from headwater.folding import fold
-from headwater.state import Batch
+from headwater.core import loop
+from headwater.core.state import Batch
+from headwater.core.steps import fold
 
 # Paper 000
 

@@ -28,12 +28,12 @@ from sklearn.base import clone
 from sklearn.utils import estimator_checks
 
 import headwater as hw
-from headwater import folding
 from headwater.checks import EXPECTED_FAILURES, SPARSE_FAILURES, check_estimator
-from headwater.estimators import saving
+from headwater.core import steps
+from headwater.core.state import arrays_of
+from headwater.core.validation import LARGEST_COUNT
+from headwater.estimators import model_file
 from headwater.families import multinomial as family_file
-from headwater.state import arrays_of
-from headwater.validation import LARGEST_COUNT
 
 # What it costs
 
@@ -149,7 +149,7 @@ def breaking(monkeypatch, name, calls):
 )
 @pytest.mark.parametrize("parts", [1, 2])
 def test_a_chunk_that_is_broken_off_leaves_the_model_as_it_was(algorithm, kernel, calls, parts, monkeypatch):
-    monkeypatch.setattr(folding, "SWEEP_ROWS", 40)
+    monkeypatch.setattr(steps, "SWEEP_ROWS", 40)
     model, wanted = (mixture(algorithm, parts=parts, n_threads=1).partial_fit(SPARSE[:215]) for _ in range(2))
     before, probabilities = content(model), model.probabilities_
     with monkeypatch.context() as patched:
@@ -418,7 +418,7 @@ def test_huge_counts_of_heavy_rows_are_learned(algorithm, weight):
         model = hw.MultinomialMixture(2, algorithm=algorithm, warm_up=60, random_state=0)
         learn = model.fit if algorithm in ("em", "vb") else model.partial_fit
         learn(X * size, sample_weight=np.full(200, weight))
-        again = saving.from_bytes(saving.to_bytes(model))
+        again = model_file.from_bytes(model_file.to_bytes(model))
         assert np.isfinite(again.score_samples(X * size)).all()
         order = np.argsort(again.probabilities_[:, 0])
         assert again.probabilities_[order] == pytest.approx(np.array([[0.1, 0.1, 0.8], [0.8, 0.1, 0.1]]), abs=1e-6)

@@ -11,8 +11,8 @@ import pytest
 from topic_models import K, V, X, assert_close, assert_same, assert_sound, content, one_sentence, small
 
 import headwater as hw
+from headwater.core.state import arrays_of
 from headwater.estimators import base
-from headwater.state import arrays_of
 
 
 def widths(*cuts, open_rows=X):

@@ -9,8 +9,8 @@ import pytest
 from sklearn.base import clone
 
 import headwater as hw
+from headwater.core.state import arrays_of
 from headwater.estimators.race import Race, Rival, Tally
-from headwater.state import arrays_of
 
 
 def topics(n, seed=0):
@@ -234,7 +234,7 @@ def test_what_breaks_off_leaves_rows_as_they_waited(monkeypatch):
     def broken(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headwater.estimators.racing._run", broken)
+    monkeypatch.setattr("headwater.estimators.race_stream._run", broken)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(topics(500))
     assert model.n_samples_seen_ == 50

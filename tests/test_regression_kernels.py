@@ -7,11 +7,11 @@ import naive_regression
 import numpy as np
 import pytest
 
+from headwater.core.state import Batch
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics
 from headwater.families.regression import Regression
 from headwater.families.regression_records import RegressionPrior
-from headwater.state import Batch
 
 K = 3
 families = pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
 import headwater as hw
-from headwater.chunk import Chunk
+from headwater.core.chunk import Chunk
 from headwater.reports import context, reading
 from headwater.reports.numbers import between, number, percent, with_spread
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from headwater.core.row_keys import KEYS, least_key_beyond, log, proposes, ranks_of, row_key, row_keys
+from headwater.core.state import Batch, State, arrays_of, fingerprint, sparse_rows
 from headwater.kernels.random import begin_stream
-from headwater.reservoir import Reservoir, merged, since, taken, widened
-from headwater.row_keys import KEYS, least_key_beyond, log, proposes, ranks_of, row_key, row_keys
-from headwater.state import Batch, State, arrays_of, fingerprint, sparse_rows
+from headwater.policies.reservoir import Reservoir, merged, since, taken, widened
 
 ROOM = 2**40
 

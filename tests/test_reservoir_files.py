@@ -7,13 +7,13 @@ import pytest
 from scipy.sparse import csr_array
 
 import headwater as hw
-from headwater.estimators import saving
-from headwater.reservoir import Reservoir, taken
-from headwater.state import NO_LABELS, NO_WEIGHTS, Batch, SparseRows, fingerprint
-from headwater.storage import container
-from headwater.storage.states import holds_rows
-from headwater.storage.sums import from_bytes, to_bytes
-from headwater.storage.trees import Damaged
+from headwater.core.state import NO_LABELS, NO_WEIGHTS, Batch, SparseRows, fingerprint
+from headwater.estimators import model_file
+from headwater.io.files import container
+from headwater.io.files.messages import from_bytes, to_bytes
+from headwater.io.files.records import Damaged
+from headwater.io.files.states import holds_rows
+from headwater.policies.reservoir import Reservoir, taken
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 2)) + 5.0 * RNG.integers(0, 2, size=(200, 1))
@@ -81,9 +81,9 @@ def test_without_raw_rows(name, tmp_path):
 
 def test_files_of_before_are_read():
     model = hw.GaussianMixture(2, warm_up=50, reservoir=0, random_state=0).partial_fit(X)
-    header, arrays = saving.packed(model)
+    header, arrays = model_file.packed(model)
     assert header["state"].pop("reservoir") is None
-    again = saving.from_bytes(container.to_bytes(header, arrays))
+    again = model_file.from_bytes(container.to_bytes(header, arrays))
     assert fingerprint(again._state, size=16) == fingerprint(model._state, size=16)
 
 
@@ -91,7 +91,7 @@ def test_a_state_in_parts_with_reservoirs():
     model = hw.GaussianMixture(2, parts=4, warm_up=50, random_state=0).partial_fit(X)
     parts = tuple(replace(part, reservoir=taken(Reservoir(part.key, 5, 999), Batch(X[:9]), 0)) for part in model._state.parts)
     model._set(replace(model._state, parts=parts), model._own_learner)
-    again = saving.from_bytes(saving.to_bytes(model))
+    again = model_file.from_bytes(model_file.to_bytes(model))
     assert again.holds_rows_ and holds_rows(again._state.parts[3])
     assert fingerprint(again._state, size=16) == fingerprint(model._state, size=16)
 
@@ -153,7 +153,7 @@ HOSTILE = {
 
 @pytest.fixture(scope="module")
 def files():
-    return {name: saving.to_bytes(MODELS[name]()) for name in ("gaussian", "multinomial", "warm-up")}
+    return {name: model_file.to_bytes(MODELS[name]()) for name in ("gaussian", "multinomial", "warm-up")}
 
 
 def remade(data, change):
@@ -168,7 +168,7 @@ def remade(data, change):
 def test_made_up_files_are_refused(files, model, name):
     change, sentence = HOSTILE[name]
     with pytest.raises(Damaged, match=sentence) as caught:
-        saving.from_bytes(remade(files[model], change))
+        model_file.from_bytes(remade(files[model], change))
     assert "\n" not in str(caught.value)
 
 
@@ -184,14 +184,14 @@ def test_made_up_files_are_refused(files, model, name):
 )
 def test_made_up_counts_are_refused(files, change, sentence):
     with pytest.raises(Damaged, match=sentence):
-        saving.from_bytes(remade(files["multinomial"], change))
+        model_file.from_bytes(remade(files["multinomial"], change))
 
 
 def test_chains_keep_no_sample():
     model = hw.GaussianHMM(2, random_state=0).partial_fit(X)
     sampled(model, Batch(X))
     with pytest.raises(Damaged, match="which this model does not keep"):
-        saving.from_bytes(saving.to_bytes(model))
+        model_file.from_bytes(model_file.to_bytes(model))
 
 
 @pytest.mark.parametrize("name", ["gaussian", "aging", "multinomial", "no row fits"])

@@ -6,9 +6,9 @@ import naive
 import numpy as np
 import pytest
 
-from headwater.schedules import Decay, Equal, ForgettingFactor, Harmonic, forgetting, linear_recurrence
-from headwater.state import Progress
-from headwater.statistics import Array, Statistics
+from headwater.core.schedules import Decay, Equal, ForgettingFactor, Harmonic, forgetting, linear_recurrence
+from headwater.core.state import Progress
+from headwater.core.statistics import Array, Statistics
 
 WEIGHTED = np.random.default_rng(0).uniform(0.2, 3.0, 100)
 

@@ -7,17 +7,17 @@ import pytest
 from scipy import sparse, special, stats
 
 import headwater as hw
-from headwater.bases import rooted
+from headwater.core.contracts import EXACT, Inference, Sampler, Start
+from headwater.core.learner import Learner
+from headwater.core.lineage import rooted
+from headwater.core.loop import advance, branch, merge, report, settle
+from headwater.core.state import Batch, State, arrays_of, sparse_rows
+from headwater.core.statistics import Statistics
 from headwater.families.multinomial import Multinomial
 from headwater.kernels.mixture import draw_components
-from headwater.learner import Learner
-from headwater.loop import advance, branch, merge, report, settle
 from headwater.models.latent_factors import LatentFactors
 from headwater.models.mixture import Mixture, MixturePrior
-from headwater.models.protocol import EXACT, Inference, Sampler, Start
 from headwater.models.topics import Topics
-from headwater.state import Batch, State, arrays_of, sparse_rows
-from headwater.statistics import Statistics
 
 # Mixtures
 

@@ -9,10 +9,10 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_info
 
 import headwater as hw
+from headwater.core.state import Batch, sparse_rows
 from headwater.families.multinomial_geometry import Geometry
 from headwater.kernels.parallel import one_blas_thread, run_tasks
 from headwater.models.seeding import labelled_first, named_assignments, seed_assignments
-from headwater.state import Batch, sparse_rows
 
 
 def labelled(*labels):

@@ -5,8 +5,8 @@ from dataclasses import FrozenInstanceError, dataclass
 import numpy as np
 import pytest
 
-from headwater.state import Summary
-from headwater.statistics import Array, Statistics
+from headwater.core.state import Summary
+from headwater.core.statistics import Array, Statistics
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, issparse
 from stream_files import KINDS, NAMES, PACKED, dense, matrix, table, write
 
 import headwater as hw
-from headwater.streams.formats import FORMATS
+from headwater.io.formats import FORMATS
 
 X = matrix()
 

@@ -9,9 +9,9 @@ from every_model import KINDS
 from scipy.sparse import csr_array
 
 import headwater as hw
+from headwater.diagnostics.history import History
 from headwater.estimators.base import StreamingEstimator
-from headwater.estimators.streamed import ANSWER, AT_ONCE, LEARN, SUM
-from headwater.history import History
+from headwater.estimators.stream_input import ANSWER, AT_ONCE, LEARN, SUM
 
 ROWS = 400
 ONE_OF_A_KIND = ["gaussian", "multinomial", "markov", "regression", "topics", "spectra", "chain", "symbols", "arrival"]

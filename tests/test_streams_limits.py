@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import headwater as hw
-from headwater.streams import delimited, json_lines, lines, pieces, room, svmlight
-from headwater.streams.sentences import StreamError
+from headwater.io import memory_limit, pieces
+from headwater.io.read_errors import StreamError
+from headwater.io.readers import delimited, json_lines, lines, svmlight
 
 
 def rows_of(source, **options):
@@ -87,8 +88,8 @@ def test_rows_that_are_longer_than_the_first_look_are_read(tmp_path, monkeypatch
 
 
 def test_a_table_that_is_too_wide_for_the_memory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "MANY_COLUMNS", 5)
-    monkeypatch.setattr(room, "available_memory", lambda: 100_000)
+    monkeypatch.setattr(memory_limit, "MANY_COLUMNS", 5)
+    monkeypatch.setattr(memory_limit, "available_memory", lambda: 100_000)
     path = written(tmp_path / "w.csv", ",".join("abcdef") + "\n" + "1,2,3,4,5,6\n")
     with pytest.raises(
         StreamError, match=r"w\.csv has 6 columns, which take about 0\.0 GB to read, and there is room for 0\.0 GB"
@@ -100,11 +101,11 @@ def test_the_limit_of_the_process_counts_as_memory(monkeypatch):
     resource = pytest.importorskip("resource")
     limit = 2**50
     monkeypatch.setattr(resource, "getrlimit", lambda which: (limit, limit))
-    assert 0 < room._unused_limit() < limit
+    assert 0 < memory_limit._unused_limit() < limit
     monkeypatch.setattr(resource, "getrlimit", lambda which: (1, 1))
-    assert room.available_memory() == 0
+    assert memory_limit.available_memory() == 0
     monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, 1))
-    assert room._unused_limit() is None
+    assert memory_limit._unused_limit() is None
 
 
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from stream_files import docword, matrix, svmlight, write
 
 import headwater as hw
 from headwater.cli import main
-from headwater.streams import lines
+from headwater.io.readers import lines
 
 DOCUMENTS = ["The cat sat.", "", "Ein Bär, ein Bär!", "cat_1 sat on it; the cat"]
 

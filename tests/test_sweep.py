@@ -6,15 +6,15 @@ import naive
 import numpy as np
 import pytest
 
-from headwater.algorithms import ALGORITHMS, BayesianOnlineEM, OnlineEM, SatoEM
+from headwater.core.algorithms import ALGORITHMS, BayesianOnlineEM, OnlineEM, SatoEM
+from headwater.core.contracts import StartSettings
+from headwater.core.learner import Learner
+from headwater.core.loop import advance, settle
+from headwater.core.schedules import ForgettingFactor, Harmonic
+from headwater.core.state import Batch, State
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics
-from headwater.learner import Learner
-from headwater.loop import advance, settle
 from headwater.models.mixture import Mixture, MixturePrior
-from headwater.models.protocol import StartSettings
-from headwater.schedules import ForgettingFactor, Harmonic
-from headwater.state import Batch, State
 
 K, D, START, ROWS = 3, 2, 30, 30
 RNG = np.random.default_rng(0)

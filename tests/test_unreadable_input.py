@@ -7,7 +7,7 @@ import pytest
 from every_model import KINDS, learned, stream_of
 
 import headwater as hw
-from headwater.chunk import Chunk
+from headwater.core.chunk import Chunk
 
 METHODS = ("fit", "partial_fit", "update", "warm_start_from", "score_samples", "predict", "predict_proba", "transform")
 WEIGHED = [kind for kind in KINDS if kind not in ("chain", "symbols")]

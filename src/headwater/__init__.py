@@ -6,7 +6,7 @@ from typing import Any as _Any
 
 if TYPE_CHECKING:
     from headwater import distributed
-    from headwater.algorithms import (
+    from headwater.core.algorithms import (
         Auto,
         BatchEM,
         BatchVB,
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
         SimulatedEM,
         SurrogateEM,
     )
+    from headwater.core.match import Match, MergeReport
+    from headwater.core.schedules import Decay, ForgettingFactor, Harmonic
+    from headwater.diagnostics.description import Description
+    from headwater.diagnostics.health import Finding, Health
+    from headwater.diagnostics.history import History
     from headwater.estimators.categorical_hmm import CategoricalHMM
     from headwater.estimators.completion import completion_perplexity
-    from headwater.estimators.description import Description
     from headwater.estimators.direction_of_arrival import DirectionOfArrival
     from headwater.estimators.gaussian_hmm import GaussianHMM
     from headwater.estimators.gaussian_mixture import GaussianMixture
-    from headwater.estimators.health import Finding, Health
     from headwater.estimators.itakura_saito_nmf import ItakuraSaitoNMF
     from headwater.estimators.latent_dirichlet_allocation import LatentDirichletAllocation
     from headwater.estimators.markov_mixture import MarkovMixture
-    from headwater.estimators.merging import merge
+    from headwater.estimators.merge import merge
+    from headwater.estimators.model_file import load
     from headwater.estimators.multinomial_mixture import MultinomialMixture
     from headwater.estimators.race import Race, Rival
     from headwater.estimators.regression_mixture import RegressionMixture
-    from headwater.estimators.saving import load
-    from headwater.growth import Growth
-    from headwater.history import History
-    from headwater.matching import Match, MergeReport
+    from headwater.io import Stream, stream
     from headwater.monitors import Monitor
+    from headwater.policies.growth import Growth
     from headwater.reports import report
-    from headwater.schedules import Decay, ForgettingFactor, Harmonic
-    from headwater.streams import Stream, stream
 
 __version__ = "0.1.0"
 
@@ -57,22 +57,22 @@ _HOMES = {
     "headwater.estimators.latent_dirichlet_allocation": ["LatentDirichletAllocation"],
     "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
     "headwater.estimators.completion": ["completion_perplexity"],
-    "headwater.estimators.merging": ["merge"],
+    "headwater.estimators.merge": ["merge"],
     "headwater.estimators.race": ["Race", "Rival"],
-    "headwater.estimators.saving": ["load"],
-    "headwater.estimators.description": ["Description"],
-    "headwater.estimators.health": ["Finding", "Health"],
-    "headwater.growth": ["Growth"],
-    "headwater.history": ["History"],
-    "headwater.matching": ["Match", "MergeReport"],
+    "headwater.estimators.model_file": ["load"],
+    "headwater.diagnostics.description": ["Description"],
+    "headwater.diagnostics.health": ["Finding", "Health"],
+    "headwater.policies.growth": ["Growth"],
+    "headwater.diagnostics.history": ["History"],
+    "headwater.core.match": ["Match", "MergeReport"],
     "headwater.monitors": ["Monitor"],
     "headwater.reports": ["report"],
-    "headwater.algorithms": [
+    "headwater.core.algorithms": [
         "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "CollapsedVB", "MomentMatching", "OnlineEM",
         "OnlineVB", "QuasiBayes", "SatoEM", "SimulatedEM", "SurrogateEM",
     ],
-    "headwater.schedules": ["Decay", "ForgettingFactor", "Harmonic"],
-    "headwater.streams": ["Stream", "stream"],
+    "headwater.core.schedules": ["Decay", "ForgettingFactor", "Harmonic"],
+    "headwater.io": ["Stream", "stream"],
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

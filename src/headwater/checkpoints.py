@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from headwater.storage.replacing import remove_parts
+from headwater.io.files.atomic import remove_parts
 
 RECORD = "checkpoint"
 
@@ -63,7 +63,7 @@ class Checkpoint:
 
         Parameters of the model that are functions have to be passed on, since no file can hold them.
         """
-        from headwater.estimators.saving import read
+        from headwater.estimators.model_file import read
 
         remove_parts(self.path)
         if not self.path.exists():
@@ -112,7 +112,7 @@ class Checkpoint:
 
     def write(self, model: Any, position: Position, more: Mapping[str, Any] | None = None) -> None:
         """Write model and position in one piece, with what `more` is to be known: who reads finds the last one in full."""
-        from headwater.estimators.saving import save
+        from headwater.estimators.model_file import save
 
         record = {"identity": self.identity, "position": asdict(position)}
         save(model, self.path, extra={RECORD: record if more is None else {**record, "more": dict(more)}})

@@ -26,19 +26,19 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import estimator_checks
 
-from headwater.delta import Delta
-from headwater.estimators.merging import merge
-from headwater.estimators.saving import from_bytes, to_bytes
-from headwater.folding import fold
-from headwater.learner import Learner, suited
-from headwater.loop import UNKNOWN_ROWS, advance, branch, learned, settle
-from headwater.loop import merge as merge_states
-from headwater.merging import grown, told_at
-from headwater.recovery import plain
-from headwater.schedules import Equal
-from headwater.state import NO_WEIGHTS, Batch, State, Summary, arrays_of
-from headwater.statistics import Array
-from headwater.storage import sums
+from headwater.core.delta import Delta
+from headwater.core.learner import Learner, suited
+from headwater.core.loop import UNKNOWN_ROWS, advance, branch, learned, settle
+from headwater.core.loop import merge as merge_states
+from headwater.core.merge import grown, told_at
+from headwater.core.schedules import Equal
+from headwater.core.state import NO_WEIGHTS, Batch, State, Summary, arrays_of
+from headwater.core.statistics import Array
+from headwater.core.steps import fold
+from headwater.estimators.merge import merge
+from headwater.estimators.model_file import from_bytes, to_bytes
+from headwater.io.files import messages
+from headwater.policies.refinement_states import plain
 
 Law = Callable[[Any, Array], None]
 
@@ -451,7 +451,7 @@ def _streaming(estimator: Any, rows: Array) -> tuple[Learner, State]:
 def _sent(estimator: Any) -> Delta:
     """What a model learned since its base, as another machine reads it."""
     found = learned(estimator._learner, estimator._state)
-    return sums.from_bytes(sums.to_bytes(found), estimator._learner, Delta)
+    return messages.from_bytes(messages.to_bytes(found), estimator._learner, Delta)
 
 
 def _bytes(state: State) -> int:

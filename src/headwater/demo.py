@@ -28,7 +28,7 @@ from rich.table import Table
 from rich.text import Text
 from scipy.optimize import linear_sum_assignment
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 
 COMPONENTS, WIDTH = 8, 5
 CHUNK_ROWS = 1000

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.chunk import COMPANIONS, Chunk, Chunks
-from headwater.estimators.describing import per_size
-from headwater.estimators.sharing import learning
-from headwater.estimators.streamed import refuse_beside
-from headwater.history import History
-from headwater.state import Batch
-from headwater.statistics import Array
+from headwater.core.chunk import COMPANIONS, Chunk, Chunks
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
+from headwater.diagnostics.describe import per_size
+from headwater.diagnostics.history import History
+from headwater.estimators.stream_input import refuse_beside
+from headwater.estimators.thread_safety import learning
 
 NO_SCORES: Array = np.empty(0)
 ENOUGH = 512  # scores by which a threshold of one in a hundred can be told

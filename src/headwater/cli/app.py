@@ -13,7 +13,7 @@ import typer
 
 from headwater.cli import compare, convert, demo, fit, inspect, merge, report, sample, score
 from headwater.cli import version as versions
-from headwater.cli.failures import (
+from headwater.cli.support.failures import (
     USAGE,
     CommandError,
     failed,
@@ -23,9 +23,9 @@ from headwater.cli.failures import (
     silence_output,
     tell,
 )
-from headwater.cli.imports import spare_imports
-from headwater.cli.provenance import remember
-from headwater.cli.stopping import clear_up, finish_in_any_case, stop_at_once
+from headwater.cli.support.imports import spare_imports
+from headwater.cli.support.provenance import remember
+from headwater.cli.support.signals import clear_up, finish_in_any_case, stop_at_once
 
 HELP = """Learn the hidden sources of a stream: in one pass, in bounded memory, with results that merge.
 

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.command import command
-from headwater.cli.display import print_json, print_table
-from headwater.cli.failures import tell, usage
-from headwater.cli.models import entry_of
-from headwater.cli.options import Data, Reading, Seed, Talk, listed
-from headwater.cli.progress import progress, rows_left_out
-from headwater.cli.settings import make_model
-from headwater.cli.writing import atomically, check_output
+from headwater.cli.support.command import command
+from headwater.cli.support.display import print_json, print_table
+from headwater.cli.support.failures import tell, usage
+from headwater.cli.support.model_arguments import entry_of
+from headwater.cli.support.model_settings import make_model
+from headwater.cli.support.options import Data, Reading, Seed, Talk, listed
+from headwater.cli.support.output_files import atomically, check_output
+from headwater.cli.support.progress import progress, rows_left_out
 from headwater.registry import MODELS
 
 EXAMPLES = """
@@ -61,7 +61,7 @@ def compare(
     are learned. Each algorithm has a process of its own, in which memory is measured; seconds are those of learning, with
     kernels compiled before.
     """
-    from headwater.cli.contenders import Contest, legal_algorithms, run_contender
+    from headwater.cli.support.contenders import Contest, legal_algorithms, run_contender
 
     check_output(picture)
     made = make_model(entry_of(model), k, None, half_life, seed, given or ())

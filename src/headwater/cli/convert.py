@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.command import command
-from headwater.cli.display import plain, print_json
-from headwater.cli.failures import usage
-from headwater.cli.models import load
-from headwater.cli.options import Data, Output, Reading, Talk
-from headwater.cli.progress import progress, share_read, tell_left_out
-from headwater.cli.tables import format_of, in_parts, named_symbols, table_writer, with_added
-from headwater.cli.writing import atomically, check_output
+from headwater.cli.support.command import command
+from headwater.cli.support.display import plain, print_json
+from headwater.cli.support.failures import usage
+from headwater.cli.support.model_arguments import load
+from headwater.cli.support.options import Data, Output, Reading, Talk
+from headwater.cli.support.output_files import atomically, check_output
+from headwater.cli.support.progress import progress, share_read, tell_left_out
+from headwater.cli.support.tables import format_of, in_parts, named_symbols, table_writer, with_added
 from headwater.registry import word_of
 
 EXAMPLES = """
@@ -106,7 +106,7 @@ def _columns(chunk: Any, reading: Reading) -> dict[str, Any]:
 def _convert_to_array(data: list[str], reading: Reading, output: Path, form: str, talk: Talk) -> dict[str, Any]:
     import numpy as np
 
-    from headwater.streams.gathering import gathered
+    from headwater.io.all_rows import gathered
 
     stream = reading.stream(data)
     together = gathered(stream, instead="; a table such as .parquet is written chunk by chunk")

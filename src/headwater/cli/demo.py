@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.command import command
-from headwater.cli.display import print_json
-from headwater.cli.options import Seed, Talk
+from headwater.cli.support.command import command
+from headwater.cli.support.display import print_json
+from headwater.cli.support.options import Seed, Talk
 
 EXAMPLES = """
 headwater demo            # learn a million rows while you watch

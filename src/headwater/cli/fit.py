@@ -8,18 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.command import command
-from headwater.cli.describing import print_description
-from headwater.cli.display import print_json, printable
-from headwater.cli.failures import usage
-from headwater.cli.machines import Machines
-from headwater.cli.models import entry_of, fingerprint, load_with_commands, names_a_file
-from headwater.cli.options import Data, Output, Reading, Seed, Talk
-from headwater.cli.progress import tell_left_out
-from headwater.cli.provenance import this_command, write
 from headwater.cli.report import write_report
-from headwater.cli.settings import growing, make_model
-from headwater.cli.writing import check_output
+from headwater.cli.support.cluster_options import Machines
+from headwater.cli.support.command import command
+from headwater.cli.support.description_text import print_description
+from headwater.cli.support.display import print_json, printable
+from headwater.cli.support.failures import usage
+from headwater.cli.support.model_arguments import entry_of, fingerprint, load_with_commands, names_a_file
+from headwater.cli.support.model_settings import growing, make_model
+from headwater.cli.support.options import Data, Output, Reading, Seed, Talk
+from headwater.cli.support.output_files import check_output
+from headwater.cli.support.progress import tell_left_out
+from headwater.cli.support.provenance import this_command, write
 from headwater.registry import MODELS
 
 EXAMPLES = """
@@ -104,7 +104,7 @@ def fit(
     raw_rows: RawRows = True,
 ) -> None:
     """Learn a model from data of any size. Without -o it is shown and not kept."""
-    from headwater.cli.learning import Effort, learn
+    from headwater.cli.support.stream_fit import Effort, learn
 
     for path in (output, report, checkpoint):  # before any work is done
         check_output(path)
@@ -126,7 +126,7 @@ def fit(
     cost = None
     left_out = 0
     if machines.cluster is not None:  # where the rows are, which this machine may not see
-        from headwater.cli.spreading import learn_on_cluster, rescued
+        from headwater.cli.support.cluster_fit import learn_on_cluster, rescued
 
         with rescued(output, commands, raw_rows):
             learned = learn_on_cluster(start, data, reading, machines, effort, talk, seed=seed, like=like)

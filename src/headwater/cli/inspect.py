@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from headwater.cli.command import command as add_command
-from headwater.cli.describing import print_description
-from headwater.cli.display import print_json
-from headwater.cli.models import load_with_commands
-from headwater.cli.options import ModelFile, Talk
+from headwater.cli.support.command import command as add_command
+from headwater.cli.support.description_text import print_description
+from headwater.cli.support.display import print_json
+from headwater.cli.support.model_arguments import load_with_commands
+from headwater.cli.support.options import ModelFile, Talk
 
 EXAMPLES = """
 headwater inspect trades.hw

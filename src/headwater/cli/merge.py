@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.command import command
-from headwater.cli.describing import print_description
-from headwater.cli.display import print_json
-from headwater.cli.models import load_with_commands
-from headwater.cli.options import Output, Talk
-from headwater.cli.provenance import this_command, write
-from headwater.cli.writing import check_output
+from headwater.cli.support.command import command
+from headwater.cli.support.description_text import print_description
+from headwater.cli.support.display import print_json
+from headwater.cli.support.model_arguments import load_with_commands
+from headwater.cli.support.options import Output, Talk
+from headwater.cli.support.output_files import check_output
+from headwater.cli.support.provenance import this_command, write
 
 EXAMPLES = """
 headwater merge mon.hw tue.hw wed.hw -o week.hw

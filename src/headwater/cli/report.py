@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.command import command
-from headwater.cli.display import print_json
-from headwater.cli.failures import usage
-from headwater.cli.models import load_with_commands
-from headwater.cli.options import ModelFile, Reading, Talk
-from headwater.cli.progress import tell_left_out
-from headwater.cli.writing import atomically, check_output
+from headwater.cli.support.command import command
+from headwater.cli.support.display import print_json
+from headwater.cli.support.failures import usage
+from headwater.cli.support.model_arguments import load_with_commands
+from headwater.cli.support.options import ModelFile, Reading, Talk
+from headwater.cli.support.output_files import atomically, check_output
+from headwater.cli.support.progress import tell_left_out
 
 EXAMPLES = """
 headwater report trades.hw -o trades.html

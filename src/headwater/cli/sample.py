@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.command import command
-from headwater.cli.failures import usage
-from headwater.cli.models import load
-from headwater.cli.options import ModelFile, Output, Reading, Seed, Talk
-from headwater.cli.tables import format_of, in_parts, named_symbols, table_writer, with_added
-from headwater.cli.writing import check_output
+from headwater.cli.support.command import command
+from headwater.cli.support.failures import usage
+from headwater.cli.support.model_arguments import load
+from headwater.cli.support.options import ModelFile, Output, Reading, Seed, Talk
+from headwater.cli.support.output_files import check_output
+from headwater.cli.support.tables import format_of, in_parts, named_symbols, table_writer, with_added
 from headwater.registry import word_of
 
 EXAMPLES = """

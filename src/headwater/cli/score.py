@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.command import command
-from headwater.cli.failures import usage
-from headwater.cli.options import Data, ModelFile, Output, Reading, Talk, listed
+from headwater.cli.support.command import command
+from headwater.cli.support.failures import usage
+from headwater.cli.support.options import Data, ModelFile, Output, Reading, Talk, listed
 
 EXAMPLES = """
 headwater score trades.hw new.csv | head           # row, score and cluster
@@ -63,7 +63,7 @@ def score(
     to, and what else is asked for. Documents and sequences also have their length and their score per word or symbol, by
     which --rate, --threshold and --rank go: otherwise the long ones were the odd ones.
     """
-    from headwater.cli.scores import Asked, write_scores
+    from headwater.cli.support.score_table import Asked, write_scores
 
     if rate is not None and threshold is not None:
         raise usage("--rate and --threshold both say what is odd: give one of them")

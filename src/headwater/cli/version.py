@@ -8,9 +8,9 @@ from importlib.metadata import version as version_of
 
 import typer
 
-from headwater.cli.command import command
-from headwater.cli.display import print_json
-from headwater.cli.options import Talk
+from headwater.cli.support.command import command
+from headwater.cli.support.display import print_json
+from headwater.cli.support.options import Talk
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "pyarrow", "safetensors", "typer", "rich", "matplotlib")
 

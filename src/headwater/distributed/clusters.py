@@ -15,7 +15,7 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
-from headwater.validation import one_line
+from headwater.core.validation import one_line
 
 WAIT = 60.0  # seconds that a cluster may be without a single worker
 ANSWER = 5.0  # ... that workers are given to answer a question, which is no task

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from headwater.checkpoints import RECORD
+from headwater.diagnostics.distributed_report import DistributedReport, Round
 from headwater.distributed.messages import Unread
-from headwater.estimators.distributed_report import DistributedReport, Round
-from headwater.storage import container
+from headwater.io.files import container
 
 MOST_ROWS = 10**15  # that a file may be said to have had
 

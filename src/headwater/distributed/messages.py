@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-from headwater.estimators.saving import estimator_named
+from headwater.diagnostics.history import Window
+from headwater.estimators.model_file import estimator_named
 from headwater.estimators.stored_parameters import read_parameter, write_parameter
 from headwater.estimators.stored_results import RESULTS
-from headwater.history import Window
-from headwater.storage import container
-from headwater.storage.trees import Reader, Writer
+from headwater.io.files import container
+from headwater.io.files.records import Reader, Writer
 
 # What users may set before anything is learned, beside the parameters.
 GIVEN = ("_given",)

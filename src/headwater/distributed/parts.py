@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.chunk import Chunk
+from headwater.core.chunk import Chunk
+from headwater.io import all_rows, stream
+from headwater.io.recipes.table_sequences import whole_sequences
+from headwater.io.shuffle import taken
 from headwater.registry import companions_of
-from headwater.streams import gathering, stream
-from headwater.streams.shuffling import taken
-from headwater.streams.whole import whole_sequences
 
 CHUNK_BYTES = 2**22
 
@@ -129,7 +129,7 @@ def _slices(model: Any, block: Any) -> Iterator[Chunk]:
     if model._chained:
         yield Chunk(X, lengths=np.array([len(X)]))
         return
-    size = max(1, CHUNK_BYTES // max(1, gathering.size_of(X[:1])))
+    size = max(1, CHUNK_BYTES // max(1, all_rows.size_of(X[:1])))
     for at in range(0, X.shape[0], size):
         rows = slice(at, at + size)
         target, weight = (None if one is None else np.asarray(one)[rows] for one in (y, weights))
@@ -140,7 +140,7 @@ def first_rows(model: Any, chunk: Chunk) -> Chunk:
     """Return a few rows of a chunk, to see what it is made of; sequences are left whole."""
     if model._chained or chunk.lengths is not None:
         return chunk
-    return gathering.taken(chunk, slice(0, 16))
+    return all_rows.taken(chunk, slice(0, 16))
 
 
 def check_companions(model: Any, chunk: Chunk) -> None:
@@ -171,13 +171,13 @@ def sample(model: Any, part: Part, block: Any, way: Way, rows: int, places: int,
             held += len(found[-1])
             if held >= share:
                 break
-    return gathering.joined(found) if found else None
+    return all_rows.joined(found) if found else None
 
 
 def _some(model: Any, chunk: Chunk, rows: int, key: int, spread: bool) -> Chunk:
     """Some rows of a chunk: from all over it, or the first ones; those of sequences hang together."""
     if model._chained:
-        whole = gathering.by_sequence(chunk if chunk.key is None else gathering.taken(chunk, slice(0, rows)))
+        whole = all_rows.by_sequence(chunk if chunk.key is None else all_rows.taken(chunk, slice(0, rows)))
         if whole.lengths is not None:
             return _first_sequences(whole, rows)
         return replace(whole, X=whole.X[:rows], lengths=np.array([min(rows, len(whole))]))

@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from headwater.bases import rebased
-from headwater.delta import Delta
+from headwater.core.delta import Delta
+from headwater.core.learner import refreshed
+from headwater.core.lineage import rebased
+from headwater.core.loop import settle
+from headwater.core.merge import grown
+from headwater.core.state import State
+from headwater.diagnostics.distributed_report import Round
+from headwater.diagnostics.history import History
 from headwater.distributed import tasks
 from headwater.distributed.messages import Message, Unread
 from headwater.distributed.parts import Plan
-from headwater.distributed.running import Cluster
-from headwater.distributed.steps import Step
-from headwater.estimators.distributed_report import Round
-from headwater.estimators.saving import to_bytes
-from headwater.history import History
-from headwater.learner import refreshed
-from headwater.loop import settle
-from headwater.merging import grown
-from headwater.state import State
-from headwater.storage import sums
+from headwater.distributed.progress import Step
+from headwater.distributed.task_graph import Cluster
+from headwater.estimators.model_file import to_bytes
+from headwater.io.files import messages
 
 ROUNDS = 4
 TURN_KEYS = 0x2545F4914F6CDD1D  # another pass draws anew
@@ -112,7 +112,7 @@ def one_round(
     )
     done = told("learning", numbers, message, len(data), began)
     if message.data:
-        state, _ = grown(learner, base._state, sums.from_bytes(message.data, learner, Delta))
+        state, _ = grown(learner, base._state, messages.from_bytes(message.data, learner, Delta))
         state = blended(base._state, state)
         if turn:
             state = refreshed(learner, replace(state, progress=replace(before, folds=state.progress.folds)))

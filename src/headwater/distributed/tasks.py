@@ -11,24 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from headwater.bases import rooted
-from headwater.chunk import Chunk
+from headwater.core.batch_fit import polishes, resumed
+from headwater.core.chunk import Chunk
+from headwater.core.contracts import NO_SCORES, Start
+from headwater.core.learner import suited
+from headwater.core.lineage import rooted
+from headwater.core.loop import PART_KEYS, learned
+from headwater.core.loop import started as start_on
+from headwater.core.state import NO_LABELS, Batch, Summary, joined
+from headwater.diagnostics.history import History
 from headwater.distributed.messages import Message, Refusal, Unread, answered, blank_from_bytes
 from headwater.distributed.parts import Part, Way, check_companions, chunks, first_rows, sample
-from headwater.estimators.saving import from_bytes, to_bytes
-from headwater.history import History
+from headwater.estimators.model_file import from_bytes, to_bytes
+from headwater.io import all_rows
+from headwater.io.files import messages
+from headwater.io.read_errors import NoRows
 from headwater.kernels.parallel import one_blas_thread
-from headwater.learner import suited
-from headwater.loop import PART_KEYS, learned
-from headwater.loop import started as start_on
-from headwater.models.protocol import NO_SCORES, Start
 from headwater.models.start import climb
 from headwater.monitors import Monitor
-from headwater.passes import polishes, resumed
-from headwater.state import NO_LABELS, Batch, Summary, joined
-from headwater.storage import sums
-from headwater.streams import gathering
-from headwater.streams.sentences import NoRows
 
 WATCHED = 4  # one chunk in so many is watched, the first of a part among them
 FEW = 4000  # rows of a sample that is not divided
@@ -111,9 +111,9 @@ def started(
     if not together:
         unread = [one.sentence for one in samples if isinstance(one, Unread)]
         raise ValueError(unread[0] if unread else "the data has no rows")
-    chunk = judge = gathering.joined(together)
+    chunk = judge = all_rows.joined(together)
     if starts > 1 and chunk.labels is None and len(chunk) >= FEW:
-        chunk, judge = (gathering.taken(chunk, slice(first, None, starts + 1)) for first in (run, starts))
+        chunk, judge = (all_rows.taken(chunk, slice(first, None, starts + 1)) for first in (run, starts))
     elif run:
         return b"", -np.inf
     with one_blas_thread():
@@ -155,7 +155,7 @@ def measured(blank: bytes, functions: Functions, part: Part, block: Any, way: Wa
     def read() -> int | None:
         for chunk in chunks(model, part, block, way):
             check_companions(model, chunk)
-            return int(model._taken(True, **gathering.by_sequence(first_rows(model, chunk)))[1].width)
+            return int(model._taken(True, **all_rows.by_sequence(first_rows(model, chunk)))[1].width)
         return None
 
     return _told(part, read)
@@ -269,7 +269,7 @@ def learn(
             scored += history.total + sum(score * rows for score, rows in points)
             weighed += history.scored + sum(rows for _, rows in points)
         delta = learned(model._learner, model._state)
-        data = sums.to_bytes(delta) if model._state.rows > base._state.rows else b""
+        data = messages.to_bytes(delta) if model._state.rows > base._state.rows else b""
         rows = model._state.rows - base._state.rows
         return Message(data, rows, weighed, scored, usual=usual, largest=len(data))
 
@@ -290,7 +290,7 @@ def summarize(held: bytes, functions: Functions, part: Part, block: Any, way: Wa
                 summary = learner.model.summarize(parameters, batch, summary, NO_SCORES, 1)
         if summary is None:
             return Message()
-        data = sums.to_bytes(summary)
+        data = messages.to_bytes(summary)
         return Message(data, summary.rows, summary.size, summary.score, largest=len(data))
 
     with one_blas_thread():
@@ -309,7 +309,7 @@ def whole(model: Any, found: Iterator[Any]) -> Iterator[Any]:
         else:
             cut.append(chunk)
     if cut:
-        yield gathering.by_sequence(gathering.joined(cut))
+        yield all_rows.by_sequence(all_rows.joined(cut))
 
 
 def added(held: bytes, functions: Functions, one: Message, other: Message, kind: type[Any]) -> Message:
@@ -319,7 +319,9 @@ def added(held: bytes, functions: Functions, one: Message, other: Message, kind:
     if one.data and other.data:
         learner = decoded(held, functions)._learner
         with one_blas_thread():
-            data = sums.to_bytes(sums.from_bytes(one.data, learner, kind) + sums.from_bytes(other.data, learner, kind))
+            data = messages.to_bytes(
+                messages.from_bytes(one.data, learner, kind) + messages.from_bytes(other.data, learner, kind)
+            )
     return Message(
         data,
         one.rows + other.rows,

@@ -16,21 +16,13 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from headwater.chunk import Chunk, refuse_lost
-from headwater.estimators import racing
-from headwater.estimators.choosing import Choosing
-from headwater.estimators.keeping import Keeping
-from headwater.estimators.sharing import share, share_calls
-from headwater.estimators.streamed import take_streams
-from headwater.estimators.telling import Telling
-from headwater.learner import Learner, suited
-from headwater.loop import advance, planted, widened
-from headwater.models.start import Climb
-from headwater.passes import learn
-from headwater.state import Batch, SparseRows, State
-from headwater.statistics import Array
-from headwater.storage.states import holds_rows
-from headwater.validation import (
+from headwater.core.batch_fit import learn
+from headwater.core.chunk import Chunk, refuse_lost
+from headwater.core.learner import Learner, suited
+from headwater.core.loop import advance, planted, widened
+from headwater.core.state import Batch, SparseRows, State
+from headwater.core.statistics import Array
+from headwater.core.validation import (
     check_labels,
     check_names,
     check_row,
@@ -40,6 +32,14 @@ from headwater.validation import (
     make_batch,
     one_line,
 )
+from headwater.estimators import race_stream
+from headwater.estimators.component_count import Choosing
+from headwater.estimators.describe import Telling
+from headwater.estimators.runtime import Keeping
+from headwater.estimators.stream_input import take_streams
+from headwater.estimators.thread_safety import share, share_calls
+from headwater.io.files.states import holds_rows
+from headwater.models.start import Climb
 
 # What a fit leaves behind, until something else is learned; and what goes when all is learned anew.
 FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "_end")
@@ -156,7 +156,7 @@ class StreamingEstimator(Telling):
             Whether rows that wait, because the warm-up is not over or rows after them are to come, are kept in the file as they
             came. Without them, the model is saved as if the stream ended here.
         """
-        from headwater.estimators.saving import save
+        from headwater.estimators.model_file import save
 
         save(self, path, raw_rows=raw_rows)
 
@@ -319,7 +319,7 @@ class StreamingEstimator(Telling):
 
     def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
         if self._races and not (self._has_state() and self._race.over):
-            scores = racing.learned(self, batch, learner, scored)
+            scores = race_stream.learned(self, batch, learner, scored)
             for name in FIT_RESULTS:
                 self.__dict__.pop(name, None)
             return scores

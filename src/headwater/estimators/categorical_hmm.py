@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from headwater.algorithms import Algorithm
+from headwater.core.algorithms import Algorithm
+from headwater.core.statistics import Array
+from headwater.diagnostics.describe import Limits, symbol_names, word_components
+from headwater.diagnostics.description import Description, Value
+from headwater.diagnostics.health_counts import CountSigns
+from headwater.diagnostics.health_vitals import Vitals
 from headwater.estimators.chains import check_numbers, check_probabilities, check_symbols
-from headwater.estimators.describing import Limits, symbol_names, word_components
-from headwater.estimators.description import Description, Value
-from headwater.estimators.health_counts import CountSigns
-from headwater.estimators.health_vitals import Vitals
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols
 from headwater.families.categorical import Categorical
-from headwater.statistics import Array
 
 
 class CategoricalHMM(HiddenMarkovEstimator):

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.chains import one_of
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
-from headwater.state import Batch
-from headwater.statistics import Array
 
 
 class ChainAnswers(StreamingEstimator):

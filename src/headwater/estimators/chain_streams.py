@@ -10,17 +10,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from headwater.bases import closed
-from headwater.chunk import refuse_lost
+from headwater.core.chunk import refuse_lost
+from headwater.core.learner import Learner
+from headwater.core.lineage import closed
+from headwater.core.loop import milestone_parameters, report
+from headwater.core.state import NO_SEQUENCES, Batch, joined
+from headwater.core.statistics import Array
+from headwater.core.validation import check_width
 from headwater.estimators.chain_answers import ChainAnswers
 from headwater.estimators.chains import Chunk, check_key, check_keys, check_lengths, one_of
-from headwater.estimators.racing import each_state
-from headwater.learner import Learner
-from headwater.loop import milestone_parameters, report
+from headwater.estimators.race_stream import each_state
 from headwater.models.chain_records import ChainParameters
-from headwater.state import NO_SEQUENCES, Batch, joined
-from headwater.statistics import Array
-from headwater.validation import check_width
 
 NOBODY = -(2**62)  # the number of a sequence that is not there
 

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from headwater.chunk import values_of
-from headwater.estimators.given import seed_at_means
+from headwater.core.chunk import values_of
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
+from headwater.core.validation import check_finite, numeric, one_line
 from headwater.estimators.pseudo_rows import gaussian_rows, symbol_rows
+from headwater.estimators.start_parameters import seed_at_means
 from headwater.families.categorical import Categorical
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.models.chain_records import ChainParameters
-from headwater.state import Batch
-from headwater.statistics import Array
-from headwater.validation import check_finite, numeric, one_line
 
 UNLIKELY = 1e-6  # probability that an impossible passage counts as where states of a seed are put in order
 ORDERS = 64  # that this begins with, over the number of states

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from headwater.chunk import Chunk, Chunks
+from headwater.core.chunk import Chunk, Chunks
+from headwater.core.state import Batch, SparseRows, sparse_rows
+from headwater.core.statistics import Array
+from headwater.core.validation import check_counts, numeric
 from headwater.estimators.documents import DocumentReader
+from headwater.io.vocabulary import documents_of
 from headwater.kernels.topics import completed_score
 from headwater.models.topics import Topics
-from headwater.state import Batch, SparseRows, sparse_rows
-from headwater.statistics import Array
-from headwater.validation import check_counts, numeric
-from headwater.words import documents_of
 
 SMALLEST = 1e-12  # probability of a word, so that one that a topic model excludes does not end the comparison
 

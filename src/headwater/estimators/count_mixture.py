@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from sklearn.utils._param_validation import StrOptions
 
-from headwater.estimators.describing import column_names
-from headwater.estimators.health_counts import CountSigns
-from headwater.estimators.health_vitals import PRUNE, Vitals
+from headwater.core.learner import Learner
+from headwater.core.statistics import Array
+from headwater.diagnostics.describe import column_names
+from headwater.diagnostics.health_counts import CountSigns
+from headwater.diagnostics.health_vitals import PRUNE, Vitals
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.families.multinomial import Multinomial
-from headwater.learner import Learner
 from headwater.models.seeding import INIT_PARAMS
-from headwater.statistics import Array
 
 
 class CountMixture(MixtureEstimator):

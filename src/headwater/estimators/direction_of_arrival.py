@@ -12,20 +12,20 @@ from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.algorithms import Algorithm, Auto, resolve
+from headwater.core.algorithms import Algorithm, Auto, resolve
+from headwater.core.learner import Learner, belief
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
+from headwater.core.validation import check_angles, check_finite, check_snapshot, check_snapshots, numeric
+from headwater.diagnostics.describe import Limits, column_names, curve_of, number
+from headwater.diagnostics.description import Description, Value
+from headwater.diagnostics.health_signs import ArrivalSigns
+from headwater.diagnostics.health_vitals import Vitals
 from headwater.estimators.base import StreamingEstimator
-from headwater.estimators.describing import Limits, column_names, curve_of, number
-from headwater.estimators.description import Description, Value
-from headwater.estimators.health_signs import ArrivalSigns
-from headwater.estimators.health_vitals import Vitals
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.parameters import check_parameters
-from headwater.learner import Learner, belief
 from headwater.models.arrival import Arrival, ArrivalParameters, ArrivalStatistics
 from headwater.models.steering import Complex, GivenSensors, LinearSensors, Sensors, powers
-from headwater.state import Batch
-from headwater.statistics import Array
-from headwater.validation import check_angles, check_finite, check_snapshot, check_snapshots, numeric
 
 SHARED = (
     "tol", "max_iter", "random_state", "warm_start", "verbose", "verbose_interval", "algorithm", "half_life", "warm_up",

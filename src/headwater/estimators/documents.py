@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from headwater.chunk import Chunk
+from headwater.core.chunk import Chunk
+from headwater.core.state import SparseRows
 from headwater.estimators.base import StreamingEstimator
-from headwater.schema_fields import whole
-from headwater.state import SparseRows
-from headwater.words import Columns, Tokens, counted, documents_of
+from headwater.io.schema_fields import whole
+from headwater.io.vocabulary import Columns, Tokens, counted, documents_of
 
 
 class DocumentReader(StreamingEstimator):

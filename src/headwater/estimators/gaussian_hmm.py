@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from headwater.algorithms import Algorithm
+from headwater.core.algorithms import Algorithm
+from headwater.core.statistics import Array
+from headwater.core.validation import check_row, numeric
+from headwater.diagnostics.describe import Gaussians, Limits, column_names, gaussian_components, gaussian_oddities
+from headwater.diagnostics.description import Description, Value
+from headwater.diagnostics.health_gaussian import GaussianSigns, constant_columns
+from headwater.diagnostics.health_vitals import Vitals
+from headwater.diagnostics.intervals import mean_intervals
 from headwater.estimators.chains import check_chain_rows, check_numbers, precision_factor
-from headwater.estimators.describing import Gaussians, Limits, column_names, gaussian_components, gaussian_oddities
-from headwater.estimators.description import Description, Value
-from headwater.estimators.health_gaussian import GaussianSigns, constant_columns
-from headwater.estimators.health_vitals import Vitals
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
-from headwater.estimators.intervals import mean_intervals
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_scaled import ScaledGaussian
-from headwater.statistics import Array
-from headwater.validation import check_row, numeric
 
 KINDS = ("full", "tied", "diag", "spherical")
 

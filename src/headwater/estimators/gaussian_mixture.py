@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from headwater.algorithms import Algorithm
-from headwater.estimators.describing import Limits, column_names, gaussian_components, gaussian_oddities
-from headwater.estimators.description import Description, Value
-from headwater.estimators.given import given_parameters, shaped
-from headwater.estimators.health_gaussian import GaussianSigns, constant_columns
-from headwater.estimators.health_vitals import PRUNE, Vitals
-from headwater.estimators.intervals import CredibleIntervals, credible_intervals, mean_intervals
+from headwater.core.algorithms import Algorithm
+from headwater.core.learner import Learner
+from headwater.core.statistics import Array
+from headwater.diagnostics.describe import Limits, column_names, gaussian_components, gaussian_oddities
+from headwater.diagnostics.description import Description, Value
+from headwater.diagnostics.health_gaussian import GaussianSigns, constant_columns
+from headwater.diagnostics.health_vitals import PRUNE, Vitals
+from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals, mean_intervals
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
+from headwater.estimators.start_parameters import given_parameters, shaped
 from headwater.families.gaussian import COVARIANCES, Gaussian
 from headwater.families.gaussian_records import GaussianBelief
 from headwater.families.gaussian_scaled import ScaledGaussian
-from headwater.learner import Learner
 from headwater.models.seeding import INIT_PARAMS
-from headwater.statistics import Array
 
 
 class GaussianMixture(MixtureEstimator):

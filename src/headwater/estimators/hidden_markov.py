@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from headwater.algorithms import AutoOnlineEM, BayesianOnlineEM, OnlineEM, OnlineVB, SatoEM, resolve
+from headwater.core.algorithms import AutoOnlineEM, BayesianOnlineEM, OnlineEM, OnlineVB, SatoEM, resolve
+from headwater.core.contracts import StartSettings
+from headwater.core.learner import Learner, belief
+from headwater.core.state import State
+from headwater.core.statistics import Array
+from headwater.core.validation import check_finite, numeric, one_line
+from headwater.diagnostics.describe import MOST_SYMBOLS, heaviest, matrix_of
+from headwater.diagnostics.health_counts import ChainSigns
+from headwater.diagnostics.health_vitals import Vitals
 from headwater.estimators.chain_streams import ChainStreams
 from headwater.estimators.chains import (
     GivenChain,
@@ -22,19 +30,11 @@ from headwater.estimators.chains import (
     check_numbers,
     check_probabilities,
 )
-from headwater.estimators.describing import MOST_SYMBOLS, heaviest, matrix_of
-from headwater.estimators.following import Follower
-from headwater.estimators.health_counts import ChainSigns
-from headwater.estimators.health_vitals import Vitals
 from headwater.estimators.mixture import CONSTRAINTS
+from headwater.estimators.open_sequences import Follower
 from headwater.estimators.parameters import check_parameters
-from headwater.learner import Learner, belief
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
-from headwater.models.protocol import StartSettings
-from headwater.state import State
-from headwater.statistics import Array
-from headwater.validation import check_finite, numeric, one_line
 
 SHARED = ("n_components", "random_state", "verbose", "half_life", "warm_up", "n_threads", "tol", "algorithm")
 

@@ -8,18 +8,18 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from headwater.algorithms import Algorithm, SimulatedEM, SurrogateEM, resolve
-from headwater.estimators.describing import Limits, column_names, curve_of, heaviest, hidden
-from headwater.estimators.description import Component, Description, Value
-from headwater.estimators.factors import FactorEstimator
-from headwater.estimators.health_signs import SpectrumSigns
-from headwater.estimators.health_vitals import Vitals
-from headwater.learner import Learner
-from headwater.models.protocol import StartSettings
+from headwater.core.algorithms import Algorithm, SimulatedEM, SurrogateEM, resolve
+from headwater.core.contracts import StartSettings
+from headwater.core.learner import Learner
+from headwater.core.state import Batch, State
+from headwater.core.statistics import Array
+from headwater.core.validation import check_row, check_rows, one_line
+from headwater.diagnostics.describe import Limits, column_names, curve_of, heaviest, hidden
+from headwater.diagnostics.description import Component, Description, Value
+from headwater.diagnostics.health_signs import SpectrumSigns
+from headwater.diagnostics.health_vitals import Vitals
+from headwater.estimators.factor_model import FactorEstimator
 from headwater.models.spectra import SHAPES, Spectra
-from headwater.state import Batch, State
-from headwater.statistics import Array
-from headwater.validation import check_row, check_rows, one_line
 
 Weights = Literal["mean", "map", "ml"]
 

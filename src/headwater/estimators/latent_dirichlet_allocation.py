@@ -12,21 +12,21 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from headwater.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
-from headwater.estimators.describing import Limits, column_names, count_oddities, word_components
-from headwater.estimators.description import Description, Value
+from headwater.core.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
+from headwater.core.contracts import StartSettings
+from headwater.core.learner import Learner
+from headwater.core.loop import report, settle, widened
+from headwater.core.state import Batch, SparseRows, State, sparse_rows
+from headwater.core.statistics import Array
+from headwater.core.validation import check_count_items, check_count_row, check_counts, check_width, numeric, one_line
+from headwater.diagnostics.describe import Limits, column_names, count_oddities, word_components
+from headwater.diagnostics.description import Description, Value
+from headwater.diagnostics.health_counts import CountSigns
+from headwater.diagnostics.health_vitals import Vitals
 from headwater.estimators.documents import DocumentReader
-from headwater.estimators.factors import FactorEstimator
-from headwater.estimators.health_counts import CountSigns
-from headwater.estimators.health_vitals import Vitals
-from headwater.estimators.sharing import remember
-from headwater.learner import Learner
-from headwater.loop import report, settle, widened
-from headwater.models.protocol import StartSettings
+from headwater.estimators.factor_model import FactorEstimator
+from headwater.estimators.thread_safety import remember
 from headwater.models.topics import Topics
-from headwater.state import Batch, SparseRows, State, sparse_rows
-from headwater.statistics import Array
-from headwater.validation import check_count_items, check_count_row, check_counts, check_width, numeric, one_line
 
 # What words mean for topics where they mean something else for mixtures.
 ALGORITHMS = {"auto": AutoSimulatedEM(), "online-vb": OnlineVB("auto", 0.7, 10.0)}

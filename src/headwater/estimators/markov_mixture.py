@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from headwater.algorithms import Algorithm
-from headwater.chunk import Chunk, values_of
-from headwater.estimators.describing import (
+from headwater.core.algorithms import Algorithm
+from headwater.core.chunk import Chunk, values_of
+from headwater.core.learner import Learner
+from headwater.core.state import SparseRows
+from headwater.core.statistics import Array
+from headwater.diagnostics.describe import (
     MOST_MATRICES,
     MOST_SYMBOLS,
     Limits,
@@ -21,13 +24,10 @@ from headwater.estimators.describing import (
     step_components,
     symbol_names,
 )
-from headwater.estimators.description import Description, Value
+from headwater.diagnostics.description import Description, Value
 from headwater.estimators.sequence_mixture import SequenceMixture
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols, check_sequences, transition_counts
 from headwater.families.multinomial import Multinomial
-from headwater.learner import Learner
-from headwater.state import SparseRows
-from headwater.statistics import Array
 
 MOST_UNASKED = 2000  # symbols that a stray number may not exceed
 

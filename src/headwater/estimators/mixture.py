@@ -13,17 +13,17 @@ from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.algorithms import Algorithm, Auto, resolve
-from headwater.bases import chosen
+from headwater.core.algorithms import Algorithm, Auto, resolve
+from headwater.core.contracts import StartSettings
+from headwater.core.learner import LEAST_KEPT, Learner, belief, suited
+from headwater.core.lineage import chosen
+from headwater.core.state import Batch, State
+from headwater.core.statistics import Array
+from headwater.diagnostics.describe import Limits, dirichlet_interval
 from headwater.estimators.base import RESULTS, StreamingEstimator
-from headwater.estimators.describing import Limits, dirichlet_interval
 from headwater.estimators.parameters import check_parameters
-from headwater.learner import LEAST_KEPT, Learner, belief, suited
 from headwater.models.mixture import Mixture
-from headwater.models.protocol import StartSettings
-from headwater.state import Batch, State
-from headwater.statistics import Array
-from headwater.watching import forgetting
+from headwater.policies.drift_monitor import forgetting
 
 # Parameters that every mixture has, and the values they take.
 CONSTRAINTS: dict[str, list[Any]] = {

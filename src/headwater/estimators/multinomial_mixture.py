@@ -8,20 +8,20 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.algorithms import Algorithm
+from headwater.core.algorithms import Algorithm
+from headwater.core.learner import Learner
+from headwater.core.state import sparse_rows
+from headwater.core.statistics import Array
+from headwater.core.validation import check_count_items, check_count_row, check_counts
+from headwater.diagnostics.describe import Limits, column_names, count_oddities, word_components
+from headwater.diagnostics.description import Description, Value
 from headwater.estimators.count_mixture import CountMixture
-from headwater.estimators.describing import Limits, column_names, count_oddities, word_components
-from headwater.estimators.description import Description, Value
 from headwater.estimators.documents import DocumentReader
-from headwater.estimators.given import given_probabilities, shaped
 from headwater.estimators.mixture import CONSTRAINTS
-from headwater.estimators.sharing import remember
+from headwater.estimators.start_parameters import given_probabilities, shaped
+from headwater.estimators.thread_safety import remember
 from headwater.families.multinomial import Multinomial
 from headwater.families.multinomial_rows import worth_thinning
-from headwater.learner import Learner
-from headwater.state import sparse_rows
-from headwater.statistics import Array
-from headwater.validation import check_count_items, check_count_row, check_counts
 
 
 class MultinomialMixture(DocumentReader, CountMixture):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import validate_parameter_constraints
 
-from headwater.statistics import HEAVIEST, LARGEST
+from headwater.core.statistics import HEAVIEST, LARGEST
 
 # The least and the most in size, but for zero: what a prior is worth is a weight of rows, and variances are squares of them.
 WORTH = (1e-100, HEAVIEST)

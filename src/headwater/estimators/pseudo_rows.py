@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial_geometry import row_lengths
 from headwater.families.regression import Regression
 from headwater.families.regression_records import RegressionParameters
-from headwater.state import Batch
-from headwater.statistics import Array
 
 TELLING_ROWS = 3  # for each component, fewer than which tell nothing of the inputs where its regression holds
 CENTRE = 1.0  # weight of the centre among the sigma points, beside 1 for each column

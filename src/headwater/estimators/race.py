@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 
 BLOCK = 32  # rows whose scores are added up first, since those of neighbours may be alike
 DOUBT = 2.0  # standard errors by which a larger number of components has to be better than a smaller one

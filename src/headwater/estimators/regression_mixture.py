@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from headwater.algorithms import Algorithm
-from headwater.estimators.describing import Limits, column_names, heaviest, hidden, interval_of
-from headwater.estimators.description import Component, Description, Value
-from headwater.estimators.given import GivenCoefficients, given_weights, shaped
-from headwater.estimators.health_gaussian import GaussianSigns, constant_columns
-from headwater.estimators.health_signs import LineSigns
-from headwater.estimators.health_vitals import PRUNE, Vitals
+from headwater.core.algorithms import Algorithm
+from headwater.core.learner import Learner
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
+from headwater.diagnostics.describe import Limits, column_names, heaviest, hidden, interval_of
+from headwater.diagnostics.description import Component, Description, Value
+from headwater.diagnostics.health_gaussian import GaussianSigns, constant_columns
+from headwater.diagnostics.health_signs import LineSigns
+from headwater.diagnostics.health_vitals import PRUNE, Vitals
 from headwater.estimators.mixture import CONSTRAINTS
+from headwater.estimators.start_parameters import GivenCoefficients, given_weights, shaped
 from headwater.estimators.target_mixture import TargetMixture
 from headwater.families.gaussian import Gaussian
 from headwater.families.regression import Regression, input_totals
 from headwater.families.regression_belief import moments
 from headwater.families.regression_records import RegressionBelief
-from headwater.learner import Learner
-from headwater.state import Batch
-from headwater.statistics import Array
 
 POSITIVE = Interval(numbers.Real, 0.0, None, closed="neither")
 SEEDS = ("planes", "kmeans", "random")

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from headwater.chunk import Chunk, refuse_lost, values_of
+from headwater.core.chunk import Chunk, refuse_lost, values_of
+from headwater.core.learner import Learner
+from headwater.core.state import Batch, SparseRows
+from headwater.core.statistics import Array
+from headwater.core.validation import check_counts
+from headwater.diagnostics.describe import row_totals
 from headwater.estimators.count_mixture import CountMixture
-from headwater.estimators.describing import row_totals
 from headwater.estimators.sequences import check_sequences
-from headwater.learner import Learner
-from headwater.state import Batch, SparseRows
-from headwater.statistics import Array
-from headwater.validation import check_counts
 
 
 class SequenceMixture(CountMixture):

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from headwater.chunk import Chunk, values_of
-from headwater.state import SparseRows
-from headwater.validation import check_finite, numeric
+from headwater.core.chunk import Chunk, values_of
+from headwater.core.state import SparseRows
+from headwater.core.validation import check_finite, numeric
 
 
 def check_same_symbols(X: Any, model: Any) -> None:

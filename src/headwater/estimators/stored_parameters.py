@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from headwater import algorithms, schedules
-from headwater.storage.trees import Damaged, Reader, Writer
+from headwater.core import algorithms, schedules
+from headwater.io.files.records import Damaged, Reader, Writer
 
 # Objects that a parameter may be, by the names of their classes.
 OBJECTS = {

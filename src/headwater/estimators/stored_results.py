@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from headwater.estimators.distributed_report import DistributedReport
+from headwater.core.match import Match, MergeReport
+from headwater.diagnostics.distributed_report import DistributedReport
+from headwater.diagnostics.history import History
 from headwater.estimators.race import BLOCK, Race, Rival, Tally
 from headwater.estimators.stored_parameters import shape_of
-from headwater.history import History
-from headwater.matching import Match, MergeReport
-from headwater.storage.trees import Damaged, Reader
+from headwater.io.files.records import Damaged, Reader
 
 # What is learned beside the state, and how it is read. A reader gets the reader of arrays, the tree, and a path.
 Read = Callable[[Reader, Any, str], Any]

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.state import Batch
+from headwater.core.statistics import Array, Statistics
 from headwater.families.multinomial import EMPTY, EMPTY_TABLE, ONE_GROUP, Multinomial
 from headwater.families.multinomial_records import MultinomialPrior, norms
 from headwater.families.soundness import NO_PARAMETERS, OTHER_LENGTHS, SLACK, no_logs, unlikely_counts
@@ -15,8 +17,6 @@ from headwater.kernels.chain_sweep import sweep_symbols
 from headwater.kernels.chains import add_symbols
 from headwater.kernels.mixture import LOWEST, READOUTS
 from headwater.kernels.multinomial import word_table
-from headwater.state import Batch
-from headwater.statistics import Array, Statistics
 
 CONTEXTS = 128  # symbols that a neighbour is told apart from others by, at most
 DIRECTIONS = 16  # in which contexts differ, at most

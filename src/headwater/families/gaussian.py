@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
 from headwater.families import soundness
 from headwater.families.gaussian_belief import (
     belief,
@@ -39,8 +41,6 @@ from headwater.kernels import gaussian_sweep as sweep_kernels
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.parallel import run_slabs, slabs
 from headwater.kernels.projection import PROJECTIONS
-from headwater.state import Batch
-from headwater.statistics import Array
 
 EMPTY: Array = np.empty(0)
 EMPTY_TABLE: Array = np.empty((0, 0))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, multigammaln
 
+from headwater.core.statistics import Array
 from headwater.families.gaussian_records import (
     GaussianBelief,
     GaussianParameters,
@@ -13,7 +14,6 @@ from headwater.families.gaussian_records import (
     GaussianStatistics,
     masses,
 )
-from headwater.statistics import Array
 
 LEAST = 1e-13  # eigenvalue, beside the variances, of a matrix that rounding has left indefinite
 

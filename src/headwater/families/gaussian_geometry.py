@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.state import Batch
-from headwater.statistics import Array
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
 
 
 @dataclass(frozen=True)

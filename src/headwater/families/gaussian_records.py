@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headwater.statistics import Array, Statistics
+from headwater.core.statistics import Array, Statistics
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
 from headwater.families.gaussian import EMPTY, EMPTY_TABLE, Gaussian
 from headwater.families.gaussian_geometry import Geometry
 from headwater.families.gaussian_records import (
@@ -21,8 +23,6 @@ from headwater.families.gaussian_records import (
     GaussianStatistics,
     MomentStatistics,
 )
-from headwater.state import Batch
-from headwater.statistics import Array
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.state import Batch, SparseRows, sparse_rows
+from headwater.core.statistics import Array
 from headwater.families import soundness
 from headwater.families.multinomial_belief import contrast, divergence, separation
 from headwater.families.multinomial_geometry import Geometry
@@ -20,8 +22,6 @@ from headwater.kernels.multinomial import estep_polya, estep_sparse, group_sums,
 from headwater.kernels.multinomial_sweep import sweep_sparse
 from headwater.kernels.parallel import one_blas_thread, run_slabs, run_tasks, slabs
 from headwater.kernels.tables import gather_words
-from headwater.state import Batch, SparseRows, sparse_rows
-from headwater.statistics import Array
 
 EMPTY: Array = np.empty(0)
 EMPTY_TABLE: Array = np.empty((0, 0))

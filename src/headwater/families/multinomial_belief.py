@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
+from headwater.core.statistics import Array
 from headwater.families.multinomial_records import MultinomialPrior, MultinomialStatistics
-from headwater.statistics import Array
 
 
 def divergence(prior: MultinomialPrior, totals: MultinomialStatistics) -> float:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.state import Batch, SparseRows
+from headwater.core.statistics import Array
 from headwater.kernels.multinomial import columns_times, rows_times
-from headwater.state import Batch, SparseRows
-from headwater.statistics import Array
 
 FEW_COLUMNS = 64
 DIRECTION_ROWS = 4000

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma
 
+from headwater.core.statistics import Array, Statistics
 from headwater.families.table import Table, Words, averaged
 from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, READOUTS, TINY
 from headwater.kernels.multinomial import word_table
 from headwater.kernels.parallel import run_tasks
-from headwater.statistics import Array, Statistics
 
 SLAB_WORDS = 4096
 ROUNDING = 1e-10  # what is more, beside what there is, has other reasons

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.state import Batch, SparseRows
+from headwater.core.statistics import Array
 from headwater.families.table import Blend, Table, outgrown
 from headwater.kernels.parallel import MOST_SLABS
-from headwater.state import Batch, SparseRows
-from headwater.statistics import Array
 
 SLAB_WORK = 2**20
 SLAB_BYTES = 2**28

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.state import Batch
-from headwater.statistics import Array, Statistics
+from headwater.core.state import Batch
+from headwater.core.statistics import Array, Statistics
 
 
 class Family(Protocol):

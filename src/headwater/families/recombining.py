@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 
 APART = 3.0  # times that a covariance may differ, in any direction, from what kept rows say alone, beside chance
 FEWEST = 0.7  # root of columns by rows, from which on rows say nothing more about directions

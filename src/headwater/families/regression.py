@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
 from headwater.families import soundness
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_geometry import Geometry
@@ -20,8 +22,6 @@ from headwater.kernels.parallel import run_slabs, slabs
 from headwater.kernels.regression import estep_regression
 from headwater.kernels.regression_readout import refresh_regression
 from headwater.kernels.regression_sweep import sweep_regression
-from headwater.state import Batch
-from headwater.statistics import Array
 
 EMPTY: Array = np.empty(0)
 EMPTY_TABLE: Array = np.empty((0, 0))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from headwater.core.statistics import Array
 from headwater.families.gaussian_records import GaussianStatistics
 from headwater.families.regression_records import RegressionBelief, RegressionParameters, RegressionPrior
 from headwater.kernels.regression_readout import RIDGE
-from headwater.statistics import Array
 
 
 def moments(totals: GaussianStatistics, intercept: bool) -> Array:

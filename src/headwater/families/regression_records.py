@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headwater.core.statistics import Array
 from headwater.families.gaussian_records import GaussianParameters, GaussianPrior
-from headwater.statistics import Array
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.statistics import HEAVIEST, LARGEST, Array
 from headwater.families.gaussian_records import GaussianParameters, GaussianPrior, GaussianStatistics, MomentStatistics
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
 from headwater.families.regression_records import RegressionParameters, RegressionPrior
 from headwater.families.table import Table
 from headwater.kernels.multinomial import group_sums
-from headwater.statistics import HEAVIEST, LARGEST, Array
 
 TOLERANCE = 1e-8  # of what rounding may have made negative
 ROUNDING = 1e-10  # and of counts a row

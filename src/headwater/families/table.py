@@ -19,8 +19,8 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.statistics import Array
 from headwater.kernels.tables import add_rows, place_words, read_rows, save_rows
-from headwater.statistics import Array
 
 Words = NDArray[np.int32]
 SMALLEST, LARGEST = 1e-100, 1e100  # of a factor, and of what is gained on its rows

@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from headwater.core.contracts import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
+from headwater.core.state import Batch, Summary
+from headwater.core.statistics import LARGEST, Array, Statistics
 from headwater.families.soundness import (
     INDEFINITE,
     MOST_SHARE,
@@ -27,11 +30,8 @@ from headwater.families.soundness import (
 from headwater.kernels.arrival import SILENCE, estep, gather_moments, split_power, sweep_linear
 from headwater.kernels.parallel import run_slabs
 from headwater.models.mixture import averaged_share
-from headwater.models.protocol import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
 from headwater.models.start import climb
 from headwater.models.steering import Complex, LinearSensors, Sensors
-from headwater.state import Batch, Summary
-from headwater.statistics import LARGEST, Array, Statistics
 
 START_PASSES, START_TOL = 60, 1e-6
 MOST_POWER = 4.0 * LARGEST**2  # of a sensor

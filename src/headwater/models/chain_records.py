@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from headwater.statistics import Array, Statistics
+from headwater.core.statistics import Array, Statistics
 
 # Counts' worth of belief in every state to begin in, and in every passage, where nothing is said.
 DEFAULT_PRIOR = 0.1

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.contracts import NO_SCORES
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
 from headwater.families.protocol import Linked
 from headwater.kernels.chains import run_filter, smooth
 from headwater.kernels.parallel import run_slabs
 from headwater.models.chain_records import Carry, ChainStatistics
-from headwater.models.protocol import NO_SCORES
-from headwater.state import Batch
-from headwater.statistics import Array
 
 EMPTY: Array = np.empty(0)
 NO_LOGS: Array = np.empty((0, 0))

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.contracts import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
+from headwater.core.state import Batch, Summary
+from headwater.core.statistics import HEAVIEST, Array
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, below_zero, beyond, no_shares, unlikely_counts
 from headwater.kernels.chains import best_path, draw_path, smooth
 from headwater.kernels.parallel import one_blas_thread
@@ -27,9 +30,6 @@ from headwater.models.chain_records import (
 from headwater.models.chain_smoothing import EMPTY, IMPOSSIBLE, NO_POSTERIORS, Smoother, grouped
 from headwater.models.chain_start import first_chain
 from headwater.models.mixture import averaged_share
-from headwater.models.protocol import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
-from headwater.state import Batch, Summary
-from headwater.statistics import HEAVIEST, Array
 
 STRETCH = 2**16  # rows that are scored at once
 LONGEST = 1e12  # logarithm of what is left of old statistics, in size

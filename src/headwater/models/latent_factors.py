@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.models.protocol import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
-from headwater.state import Batch, Summary
-from headwater.statistics import Array, Statistics
+from headwater.core.contracts import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
+from headwater.core.state import Batch, Summary
+from headwater.core.statistics import Array, Statistics
 
 
 class LatentFactors(ABC):

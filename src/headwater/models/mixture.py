@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
+from headwater.core.contracts import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
+from headwater.core.state import Batch, Summary
+from headwater.core.statistics import HEAVIEST, Array, Statistics
 from headwater.families.protocol import Family, Projected
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, beyond, no_logs
 from headwater.kernels.mixture import READOUTS, draw_components, weights_readout
 from headwater.kernels.parallel import one_blas_thread
-from headwater.models.protocol import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
 from headwater.models.start import tournament
-from headwater.state import Batch, Summary
-from headwater.statistics import HEAVIEST, Array, Statistics
 
 NO_SHARES: Array = np.empty((0, 0))
 

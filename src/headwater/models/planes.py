@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 
 SUBSETS = 200  # planes through a few rows each that seeds are chosen from
 SAMPLE = 400  # rows that choose

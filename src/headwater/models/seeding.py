@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
 from headwater.models.planes import plane_groups
-from headwater.state import Batch
-from headwater.statistics import Array
 
 INIT_PARAMS = ("kmeans", "k-means++", "random", "random_from_data")
 # Words for several methods, which take turns.

@@ -18,6 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, zeta
 
+from headwater.core.contracts import Inference, Sampler, StartSettings
+from headwater.core.state import Batch
+from headwater.core.statistics import HEAVIEST, Array, Statistics
 from headwater.families.soundness import MOST_SHARE, NEGATIVE, NO_PARAMETERS, NO_PRIOR, TOO_MANY, below_zero, beyond
 from headwater.kernels.parallel import MOST_SLABS, run_tasks
 from headwater.kernels.spectra import (
@@ -28,9 +31,6 @@ from headwater.kernels.spectra import (
     row_scores,
 )
 from headwater.models.latent_factors import LatentFactors, content_streams
-from headwater.models.protocol import Inference, Sampler, StartSettings
-from headwater.state import Batch
-from headwater.statistics import HEAVIEST, Array, Statistics
 
 NO_ROW: Array = np.empty(0)
 NO_TABLE: Array = np.empty((0, 0))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headwater.core.contracts import Given, Model, Start, StartSettings
+from headwater.core.state import NO_LABELS, Batch, Summary, joined
+from headwater.core.statistics import Array
 from headwater.kernels.mixture import converged
 from headwater.kernels.parallel import slabs
-from headwater.models.protocol import Given, Model, Start, StartSettings
 from headwater.models.seeding import TURNS, labelled_first, named_assignments, seed_assignments
-from headwater.state import NO_LABELS, Batch, Summary, joined
-from headwater.statistics import Array
 
 if TYPE_CHECKING:
     from headwater.models.mixture import Mixture

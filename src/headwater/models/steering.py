@@ -15,8 +15,8 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
+from headwater.core.statistics import Array
 from headwater.kernels.arrival import FINENESS, linear_peak, steered
-from headwater.statistics import Array
 
 Complex = NDArray[np.complex128]
 # Neighbours of a grid share at least this part of their power, unless it had to be larger than the largest.

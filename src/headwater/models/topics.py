@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.contracts import Inference, Sampler, StartSettings
+from headwater.core.state import Batch, SparseRows, sparse_rows
+from headwater.core.statistics import HEAVIEST, Array
 from headwater.families.multinomial import ONE_GROUP, Multinomial
 from headwater.families.multinomial_belief import contrast, separation
 from headwater.families.multinomial_geometry import Geometry
@@ -24,10 +27,7 @@ from headwater.kernels.tables import add_rows, gather_words, place_words
 from headwater.kernels.topics import gibbs_documents, metropolis_documents, topic_table
 from headwater.kernels.topics_variational import collapsed_documents, mean_field_documents
 from headwater.models.latent_factors import LatentFactors, content_streams
-from headwater.models.protocol import Inference, Sampler, StartSettings
 from headwater.models.seeding import seed_assignments
-from headwater.state import Batch, SparseRows, sparse_rows
-from headwater.statistics import HEAVIEST, Array
 
 Result = TypeVar("Result")
 

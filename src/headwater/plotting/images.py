@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headwater.core.statistics import Array
 from headwater.plotting.shared import axes_of
-from headwater.statistics import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

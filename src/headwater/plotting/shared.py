@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.statistics import Array
+from headwater.core.statistics import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

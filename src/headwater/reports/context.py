@@ -13,15 +13,15 @@ import numpy as np
 from markupsafe import Markup
 
 from headwater import __version__, plotting
-from headwater.estimators.describing import rows_held, telling_columns
-from headwater.estimators.description import Component, Description
+from headwater.core.statistics import Array
+from headwater.diagnostics.describe import rows_held, telling_columns
+from headwater.diagnostics.description import Component, Description
 from headwater.plotting.images import image_shape as shape_of
 from headwater.plotting.shared import colors_of, variances_of
 from headwater.reports.drawings import graph, sparkline
 from headwater.reports.figures import WATER, figure, image
 from headwater.reports.numbers import between, number, percent, signed, with_spread
 from headwater.reports.reading import Reading, read
-from headwater.statistics import Array
 
 LEAST_PIXELS = 36  # of columns that may be an image without being called one
 LONGEST = 2000  # letters of how the data was read

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from headwater.estimators.description import Matrix
+from headwater.diagnostics.description import Matrix
 
 Place = tuple[float, float]
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup, escape
 
+from headwater.core.statistics import Array
 from headwater.plotting.images import scaled
-from headwater.statistics import Array
 
 INK, FAINT, WATER = "#010203", "#040506", "#070809"  # stand for colours of the page, which are not known yet
 STYLE = {

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.estimators.base import StreamingEstimator
-from headwater.storage.replacing import replacing
+from headwater.io.files.atomic import replacing
 
 MISSING = "reports need matplotlib and jinja2: pip install 'headwater[plot]'"
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from headwater.chunk import Chunk
-from headwater.estimators.describing import column_names, per_size, symbol_names
-from headwater.estimators.description import Value
-from headwater.history import perplexity
+from headwater.core.chunk import Chunk
+from headwater.core.statistics import Array
+from headwater.diagnostics.describe import column_names, per_size, symbol_names
+from headwater.diagnostics.description import Value
+from headwater.diagnostics.history import perplexity
 from headwater.reports.numbers import number
-from headwater.statistics import Array
 
 MOST_DRAWN = 2000
 MOST_TOLD = 5  # values that make a row odd

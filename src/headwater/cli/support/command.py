@@ -1,0 +1,113 @@
+"""A command of the command line: a function, records of options that several commands share, and examples in its help."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import MISSING, fields
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import typer
+from typer.models import ArgumentInfo, OptionInfo
+
+from headwater.cli.support.failures import failed, usage
+from headwater.cli.support.output_files import refuse_to_replace
+
+# What is shown in the help of each command.
+EXAMPLES: dict[str, tuple[str, ...]] = {}
+
+
+def command(
+    app: typer.Typer, function: Callable[..., None], *, examples: str, name: str | None = None, in_place: Sequence[str] = ()
+) -> None:
+    """Add a function to the commands. A parameter whose type is a record stands for all the options that the record lists.
+
+    Options that are paths are written to, and must be none of the files that arguments name; `in_place` names an argument and
+    an option that may be the same.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    parameters: list[Parameter] = []
+    shared: list[Parameter] = []
+    records: dict[str, type[Any]] = {}
+    for parameter in signature(function).parameters.values():
+        kind = hints[parameter.name]
+        if hasattr(kind, "__dataclass_fields__"):
+            records[parameter.name] = kind
+            shared.extend(_options(kind))
+        else:
+            parameters.append(parameter.replace(annotation=kind, kind=Parameter.KEYWORD_ONLY))
+
+    parameters += shared  # what is a command's own comes first in its help
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        _refuse_to_replace(parameters, given, in_place)
+        quiet = given.get("quiet", False)
+        made = {
+            record: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for record, kind in records.items()
+        }
+        try:
+            with _silenced() if quiet else nullcontext():
+                function(**given, **made)
+        except (KeyboardInterrupt, BrokenPipeError) as error:  # before typer sees them
+            raise typer.Exit(failed(error, debug=False)) from None
+
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    del run.__wrapped__
+    shown = "\n".join(f"  {line}" for line in examples.strip().splitlines())
+    words = "\n\n".join(" ".join(part.split()) for part in (function.__doc__ or "").split("\n\n"))
+    EXAMPLES[name or function.__name__] = tuple(examples.strip().splitlines())
+    app.command(name or function.__name__, help=f"{words}\n\n\b\nExamples:\n{shown}")(run)
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Keep the library from telling that it compiles kernels."""
+    logger = logging.getLogger("headwater")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _options(record: type[Any]) -> list[Parameter]:
+    hints = get_type_hints(record, include_extras=True)
+    return [
+        Parameter(
+            field.name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(record)
+    ]
+
+
+def _refuse_to_replace(parameters: Sequence[Parameter], given: Mapping[str, Any], in_place: Sequence[str]) -> None:
+    """Refuse outputs that are inputs, or one another."""
+    found = {parameter.name: parameter.annotation.__metadata__[0] for parameter in parameters}
+    inputs = {name: _listed(given[name]) for name, one in found.items() if isinstance(one, ArgumentInfo)}
+    outputs = {
+        name: given[name] for name, one in found.items() if isinstance(one, OptionInfo) and isinstance(given[name], Path)
+    }
+    seen: dict[Path, str] = {}
+    for name, output in outputs.items():
+        option = (found[name].param_decls or (f"--{name}",))[0]
+        other = seen.setdefault(output.resolve(), option)
+        if other != option:
+            raise usage(f"{other} and {option} both write to {output}: choose another name for one of them")
+        read = [one for argument, ones in inputs.items() if not {argument, name} <= set(in_place) for one in ones]
+        refuse_to_replace(option, output, read)
+
+
+def _listed(value: Any) -> list[str]:
+    if value is None:
+        return []
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)]

@@ -1,0 +1,227 @@
+"""Contenders of `compare`: each learns in a process of its own, and says how well, how fast and in what memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from headwater.cli.support.model_arguments import check_companions, entry_of
+from headwater.cli.support.model_settings import make_model
+from headwater.cli.support.options import Reading
+from headwater.cli.support.row_scores import Answers, scorer
+from headwater.cli.support.signals import undone_when_stopped
+from headwater.core.chunk import Chunk
+from headwater.diagnostics.history import perplexity
+from headwater.io.all_rows import by_sequence, gathered, taken
+from headwater.io.recipes.table_sequences import whole_sequences
+from headwater.registry import learner_of
+
+# One row in so many is held out.
+SHARE = 10
+# Rows on which kernels are compiled before the clock starts.
+WARM = 500
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What all contenders learn."""
+
+    model: str
+    k: str | None
+    half_life: float | None
+    seed: int
+    given: tuple[str, ...]
+    data: tuple[str, ...]
+    reading: Mapping[str, Any]
+
+
+def legal_algorithms(model: Any) -> list[str]:
+    """Return the words of all algorithms that a model can be learned by: those that it does not refuse."""
+    from headwater.core.algorithms import ALGORITHMS
+
+    legal, reason = [], None
+    for word in ALGORITHMS:
+        try:
+            learner_of(model, algorithm=word)
+        except ValueError as error:
+            reason = error
+            continue
+        legal.append(word)
+    if not legal and reason is not None:
+        raise reason
+    return legal
+
+
+def _copied(model: Any, **changed: Any) -> Any:
+    return type(model)(**{**model.get_params(deep=False), **changed})
+
+
+def run_contender(contest: Contest, algorithm: str) -> dict[str, Any]:
+    """Learn by one algorithm in a process of its own, and return what it said."""
+    asked = json.dumps({"contest": asdict(contest), "algorithm": algorithm})
+    command = [sys.executable, "-P", "-m", "headwater.cli.support.contenders"]
+    pipe = subprocess.PIPE
+    with (
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process,
+        undone_when_stopped(process.kill),
+    ):
+        out, err = process.communicate(asked)
+    try:
+        return dict(json.loads(out.splitlines()[-1]))
+    except (ValueError, IndexError):
+        said = (err.strip().splitlines() or [f"its process ended with code {process.returncode}"])[-1]
+        return {"algorithm": algorithm, "error": said, "score": None, "seconds": None, "rows": 0, "held_out": 0, "memory": None,
+                "rows_left_out": 0}  # fmt: skip
+
+
+class _Whole:
+    """A stream whose chunks hold whole sequences, if the model wants such."""
+
+    def __init__(self, model: Any, stream: Any) -> None:
+        self.model, self.stream, self.total_rows = model, stream, stream.total_rows
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return whole_sequences(self.model, self.stream)
+
+
+class Split:
+    """Which rows of a stream are held out: the same ones in every pass."""
+
+    def __init__(self, model: Any, source: Any, chained: bool) -> None:
+        self.source = source
+        stream = _Whole(model, source)
+        first = next(iter(stream), None)
+        if first is None:
+            raise ValueError("the data has no rows")
+        self.first: Chunk = first
+        self.stream = stream
+        self.last = None
+        few = first.key is None or len(np.unique(np.asarray(first.key))) < SHARE
+        if chained and few and first.lengths is None:
+            total = stream.total_rows
+            self.last = (sum(map(len, stream)) if total is None else total) * (SHARE - 1) // SHARE
+
+    def learned(self) -> Iterator[Chunk]:
+        """Yield the rows to learn."""
+        return self._some(held_out=False)
+
+    def held_out(self) -> Iterator[Chunk]:
+        """Yield the rows to be scored."""
+        return self._some(held_out=True)
+
+    def _some(self, held_out: bool) -> Iterator[Chunk]:
+        sequences = 0
+        for chunk in self.stream:
+            if chunk.lengths is not None:
+                places = sequences + np.arange(len(chunk.lengths))
+                sequences += len(chunk.lengths)
+                part = _sequences(chunk, (places % SHARE == SHARE - 1) == held_out)
+            else:
+                part = taken(chunk, np.flatnonzero(self._out(chunk) == held_out))
+            if len(part):
+                yield part
+
+    def _out(self, chunk: Chunk) -> Any:
+        places = chunk.start + np.arange(len(chunk))
+        if self.last is not None:
+            return places >= self.last
+        if chunk.key is not None:
+            names, at = np.unique(np.asarray(chunk.key), return_inverse=True)
+            out = np.array([zlib.crc32(str(name).encode()) % SHARE == SHARE - 1 for name in names])
+            return out[at]
+        return places % SHARE == SHARE - 1
+
+
+def _sequences(chunk: Chunk, chosen: Any) -> Chunk:
+    rows = np.repeat(chosen, chunk.lengths)
+    return replace(chunk, X=chunk.X[rows], lengths=np.asarray(chunk.lengths)[chosen])
+
+
+def contend(contest: Contest, algorithm: str) -> dict[str, Any]:
+    """Learn, score, and say how it went."""
+    model = make_model(entry_of(contest.model), contest.k, algorithm, contest.half_life, contest.seed, contest.given)
+    learner = learner_of(model)
+    reading = Reading(**{**contest.reading, "read": list(contest.reading["read"])})
+    split = Split(model, reading.stream(list(contest.data), seed=contest.seed), learner.model.chained)
+    check_companions(model, split.first)
+    _warm(model, split.first, learner.algorithm.online)
+    before = peak_memory()
+    rows, began = 0, time.perf_counter()
+    if learner.algorithm.online:
+        for chunk in split.learned():
+            model.partial_fit(**chunk)
+            rows += len(chunk)
+    else:
+        together = by_sequence(gathered(split.learned()))
+        rows = len(together)
+        model.fit(**together)
+    seconds = time.perf_counter() - began
+    after = peak_memory()
+    memory = None if before is None or after is None else after - before
+    answer = scorer(model, shares=False)
+    answers = [one for one in map(answer, split.held_out()) if one.scores is not None]
+    found = np.concatenate([one.scores for one in answers if one.scores is not None]) if answers else np.empty(0)
+    if not found.size:
+        raise ValueError("no rows were held out: there are too few")
+    return {
+        "algorithm": algorithm, "error": None, "score": float(found.mean()), "seconds": seconds, "rows": rows,
+        "held_out": int(found.size), "memory": memory, "rows_left_out": split.source.rows_left_out,
+        **_perplexity(model, float(found.sum()), answers),
+    }  # fmt: skip
+
+
+def _perplexity(model: Any, score: float, answers: list[Answers]) -> dict[str, Any]:
+    """The perplexity of a word or symbol, where rows have those."""
+    size = sum(float(one.sizes.sum()) for one in answers if one.sizes is not None)
+    return {"perplexity": perplexity(score, size), "per": type(model)._measure[:-1]} if size else {}
+
+
+def _warm(model: Any, chunk: Chunk, online: bool) -> None:
+    """Learn a few rows with a copy, so that kernels are compiled before the clock starts."""
+    some = chunk
+    if chunk.lengths is None:
+        some = taken(chunk, np.arange(min(len(chunk), WARM)))
+    copy = _copied(model)
+    if online and "warm_up" in copy.get_params():
+        copy.set_params(warm_up=max(len(some) // 2, copy._n_labels))
+    copy.partial_fit(**some) if online else copy.fit(**by_sequence(some))
+    scorer(copy)(some)
+
+
+def peak_memory() -> int | None:
+    """Return the most memory that this process has held, in bytes."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(held) if sys.platform == "darwin" else 1024 * int(held)
+
+
+def main() -> None:
+    """Contend as standard input says, and answer on standard output."""
+    import warnings
+
+    from headwater.cli.support.failures import sentence
+
+    warnings.simplefilter("ignore")
+    asked = json.load(sys.stdin)
+    contest, algorithm = Contest(**asked["contest"]), asked["algorithm"]
+    try:
+        said = contend(contest, algorithm)
+    except Exception as error:
+        said = {"algorithm": algorithm, "error": sentence(error), "score": None, "seconds": None, "rows": 0, "held_out": 0,
+                "memory": None, "rows_left_out": 0}  # fmt: skip
+    print(json.dumps(said))
+
+
+if __name__ == "__main__":
+    main()

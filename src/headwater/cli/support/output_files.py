@@ -1,0 +1,69 @@
+"""Files that are there in full, or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from headwater.cli.support.failures import usage
+from headwater.cli.support.signals import parts_removed
+from headwater.io.files.atomic import replacing
+
+
+def check_output(path: Path | None) -> None:
+    """Refuse, before any work is done, a place where nothing can be written."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise IsADirectoryError(f"the output must be a file, and {path} is a directory")
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"the output {path} cannot be written: there is no directory {folder}")
+    wanted = path if path.exists() and not path.is_file() else folder
+    if not os.access(wanted, os.W_OK):
+        raise PermissionError(f"the output {path} cannot be written: {wanted} is read-only")
+
+
+def refuse_to_replace(option: str, output: Path, inputs: Iterable[str]) -> None:
+    """Refuse an output that is one of the files that are read, by whatever name: what was read would be lost."""
+    if not output.is_file():
+        return
+    for path in _files(inputs):
+        if path.is_file() and path.samefile(output):
+            raise usage(f"{option} {output} would replace {path}, which is read: choose another name")
+
+
+def _files(inputs: Iterable[str]) -> Iterator[Path]:
+    from headwater.io.sources import find_pieces
+
+    for one in inputs:
+        if Path(one).is_file():
+            yield Path(one)
+        elif one != "-":
+            with suppress(OSError, ValueError):  # what cannot be read is told by whoever reads it
+                yield from (Path(piece.name) for piece in find_pieces(one, any_suffix=True))
+
+
+@contextmanager
+def atomically(path: Path) -> Iterator[Path]:
+    """Yield a place to write to; what was written takes the name of `path` when all went well, and is gone otherwise."""
+    check_output(path)
+    if path.exists() and not path.is_file():  # a device or a pipe has no name to take
+        with _named(path):
+            yield path
+        return
+    with parts_removed(path), _named(path), replacing(path) as place:
+        yield place
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Let an error of a full disk say which file it was about."""
+    try:
+        yield
+    except OSError as error:
+        if error.strerror and not error.filename and not isinstance(error, BrokenPipeError):
+            raise OSError(f"{path} cannot be written: {error.strerror}") from error
+        raise

@@ -1,0 +1,123 @@
+"""Progress on standard error: rows, rows per second, the held-out score of the last half, time left; for terminals alone."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from headwater.cli.support.failures import tell
+from headwater.cli.support.options import Talk
+
+if TYPE_CHECKING:
+    from headwater.distributed.progress import Step
+
+
+class Watch(Protocol):
+    """Takes note of the rows done so far, and of how well those of the last half were foretold."""
+
+    def __call__(
+        self, rows: int, score: float | None = None, share: float | None = None, perplexity: float | None = None
+    ) -> None: ...
+
+
+def wanted(talk: Talk) -> bool:
+    """Whether anybody looks."""
+    return not talk.quiet and sys.stderr.isatty()
+
+
+@contextmanager
+def progress(talk: Talk, title: str, total: int | None = None, done: int = 0, unit: str = "rows") -> Iterator[Watch]:
+    """Yield a function that shows how far things are."""
+    if not wanted(talk):
+        yield lambda rows, score=None, share=None, perplexity=None: None
+        return
+    began = time.monotonic()
+    with _bar() as shown:
+        task = shown.add_task(title, total=1.0 if total is None else float(total), counted="", speed="", score="")
+
+        def watch(rows: int, score: float | None = None, share: float | None = None, perplexity: float | None = None) -> None:
+            seconds = max(time.monotonic() - began, 1e-9)
+            at = rows if total is not None else (share or 0.0)
+            fields: dict[str, Any] = {"counted": f"{rows:,} {unit}", "speed": f"{per_second((rows - done) / seconds)} {unit}/s"}
+            if score is not None and math.isfinite(score):
+                each = f", perplexity {perplexity:.4g}" if perplexity is not None and math.isfinite(perplexity) else ""
+                fields["score"] = f"held-out score {score:.3f}{each} (last half)"
+            shown.update(task, completed=at, **fields)
+
+        yield watch
+
+
+@contextmanager
+def steps(talk: Talk, title: str) -> Iterator[Callable[[Step], None]]:
+    """Yield a function that shows how far a cluster is; before it is called first, a title stands there."""
+    if not wanted(talk):
+        yield lambda step: None
+        return
+    began: tuple[tuple[str, int], float] | None = None
+    with _bar() as shown:
+        task = shown.add_task(title, total=None, counted="", speed="", score="")
+
+        def watch(step: Step) -> None:
+            nonlocal began
+            place = (step.stage, step.round)
+            if began is None or began[0] != place:  # time left is that of the round
+                began = (place, time.monotonic())
+                shown.reset(task)
+            seconds = max(time.monotonic() - began[1], 1e-9)
+            round_of = f", round {step.round} of {step.rounds}" if step.rounds else ""
+            fields: dict[str, Any] = {"counted": f"{step.done:,} of {step.parts:,} parts, {step.rows:,} rows"}
+            fields["speed"] = f"{per_second(step.done / seconds)} parts/s" if step.done else ""
+            if step.score is not None and math.isfinite(step.score):
+                fields["score"] = f"score {step.score:.3f}"
+            shown.update(
+                task, description=f"{step.stage}{round_of}", total=float(step.parts) or None, completed=step.done, **fields
+            )
+
+        yield watch
+
+
+def _bar() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns: list[Any] = [
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[counted]}"),
+        TextColumn("{task.fields[speed]}"),
+        TextColumn("{task.fields[score]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    ]
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+def share_read(stream: Any) -> float | None:
+    """Return how much of the bytes of a stream is read, if it is known how many there are."""
+    return stream.bytes_read / stream.total_bytes if stream.total_bytes else None
+
+
+def tell_left_out(stream: Any) -> None:
+    """Say how many rows of a stream were left out, if any were."""
+    if number := stream.rows_left_out:
+        tell(rows_left_out(number))
+
+
+def rows_left_out(number: int) -> str:
+    """Return the note that so many rows were left out."""
+    one = number == 1
+    return f"note: {number:,} {'row was' if one else 'rows were'} left out, since {'it lacks' if one else 'they lack'} a value"
+
+
+def per_second(rate: float) -> str:
+    """Return a rate in a few digits."""
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if rate >= size:
+            return f"{rate / size:.3g} {unit}"
+    return f"{rate:.3g}"

@@ -1,0 +1,58 @@
+"""Where a model comes from: the commands that learned it, kept in its file."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from headwater.cli.support.signals import parts_removed
+
+RECORD = "commands"
+# Options that say where things go, with a value, and how a command talks, without one; they change nothing in the model.
+ELSEWHERE = {"-o", "--output", "--checkpoint", "--checkpoint-rows", "--checkpoint-seconds", "--report"}
+ELSEWHERE |= {"--tls-ca-file", "--tls-cert", "--tls-key"}
+# A cluster changes the model, but which one it is does not: the same file is made wherever the workers are.
+CLUSTER = "--cluster"
+MANNERS = {"--json", "--quiet", "-q", "--debug"}
+
+_arguments: list[str] = []
+
+
+def remember(arguments: Sequence[str]) -> None:
+    """Take note of the command that runs now."""
+    _arguments[:] = arguments
+
+
+def this_command() -> str:
+    """Return the command that runs now, without what changes nothing in a model."""
+    kept: list[str] = []
+    skip = False
+    for argument in _arguments:
+        name, equals, _ = argument.partition("=")
+        if skip:
+            skip = False
+        elif name in ELSEWHERE or name == CLUSTER:
+            skip = not equals
+            kept.extend((CLUSTER, "local") if name == CLUSTER else ())
+        elif argument not in MANNERS:
+            kept.append(argument)
+    return shlex.join(["headwater", *kept])
+
+
+def read(path: Path) -> tuple[Any, list[str]]:
+    """Return the model of a file, and the commands that learned it."""
+    from headwater.estimators.model_file import read as read_file
+
+    model, extra = read_file(path)
+    known = extra.get(RECORD) if isinstance(extra, dict) else None
+    return model, [str(command) for command in known] if isinstance(known, list) else []
+
+
+def write(model: Any, path: Path, commands: Sequence[str], raw_rows: bool = True) -> None:
+    """Write a model to a file, with the commands that learned it."""
+    from headwater.estimators.model_file import save
+
+    with parts_removed(path):
+        save(model, path, raw_rows=raw_rows, extra={RECORD: list(commands)})

@@ -1,0 +1,103 @@
+"""What a model says of rows: densities, clusters, probabilities; chunk by chunk, for every kind of model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.chunk import Chunk
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers for the rows of a chunk, or for its sequences: None is for what the model cannot say."""
+
+    scores: NDArray[np.float64] | None
+    clusters: NDArray[np.int64] | None = None
+    shares: NDArray[np.float64] | None = None
+    predictions: NDArray[np.float64] | None = None
+    sizes: NDArray[np.float64] | None = None
+    called: str = "p"  # the shares: probabilities, or weights that need not add up to one
+
+    @property
+    def ranked(self) -> NDArray[np.float64] | None:
+        """Scores by which rows are ranked: of documents and sequences that of one word or symbol."""
+        from headwater.diagnostics.describe import per_size
+
+        return None if self.scores is None else per_size(self.scores, self.sizes)
+
+    def none(self) -> Answers:
+        """Return the answers for no rows at all."""
+        arrays: dict[str, Any] = {name: value[:0] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        return replace(self, **arrays)
+
+    def __len__(self) -> int:
+        return next(len(one) for one in (self.scores, self.clusters, self.predictions) if one is not None)
+
+
+Scorer = Callable[[Chunk], Answers]
+
+
+def scorer(model: Any, shares: bool = True) -> Scorer:
+    """Return a function from chunks to answers; `shares`, with the probabilities or proportions of the components."""
+    if hasattr(model, "filter"):
+        return _follower(model)
+
+    def answer(chunk: Chunk) -> Answers:
+        if not len(chunk):  # models want a row; what they say of it is not used
+            return answer(_one_row(chunk)).none()
+        scores = None
+        if chunk.y is not None or not type(model)._target_columns:
+            scores = np.asarray(model.score_samples(**_given(model.score_samples, chunk)), dtype=np.float64)
+        called = "p" if hasattr(model, "predict_proba") else "weight"
+        sizes = model._sizes(chunk["X"], chunk.lengths)
+        return Answers(scores, *_placed(model, chunk, shares), _foretold(model, chunk), sizes, called)
+
+    return answer
+
+
+def _follower(model: Any) -> Scorer:
+    """Sequences go on from one chunk to the next, so their states are those given the rows so far."""
+    from headwater.estimators.open_sequences import Follower
+
+    follower = Follower(model)
+
+    def answer(chunk: Chunk) -> Answers:
+        if not len(chunk):
+            return Answers(np.empty(0), np.empty(0, np.int64), np.empty((0, len(model.startprob_))))
+        scores, states = follower.follow(**_given(follower.follow, chunk))
+        return Answers(scores, states.argmax(axis=1), states)
+
+    return answer
+
+
+def _one_row(chunk: Chunk) -> Chunk:
+    """Return a chunk of one row that any model takes."""
+    beside: dict[str, Any] = {name: np.ones(1) for name in ("y", "sample_weight") if getattr(chunk, name) is not None}
+    return replace(chunk, X=np.ones((1, chunk.shape[1]), dtype=chunk.X.dtype), labels=None, key=None, **beside)
+
+
+def _placed(model: Any, chunk: Chunk, shares: bool) -> tuple[Any, Any]:
+    """Where rows belong: the likeliest component and all probabilities, or the proportions of a factor model."""
+    for name in ("predict_proba", "transform"):
+        if hasattr(model, name):
+            found = np.asarray(getattr(model, name)(**_given(getattr(model, name), chunk)), dtype=np.float64)
+            return (found.argmax(axis=1) if found.size else np.empty(0, np.int64)), (found if shares else None)
+    return None, None
+
+
+def _foretold(model: Any, chunk: Chunk) -> Any:
+    if not type(model)._target_columns:
+        return None
+    return np.asarray(model.predict(chunk["X"]), dtype=np.float64)
+
+
+def _given(method: Any, chunk: Chunk) -> dict[str, Any]:
+    """What a method takes of a chunk."""
+    taken = signature(method).parameters
+    return {name: chunk[name] for name in chunk.keys() if name in taken}  # noqa: SIM118

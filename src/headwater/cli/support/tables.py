@@ -1,0 +1,181 @@
+"""Tables that are written chunk by chunk: CSV, TSV, JSON lines, Parquet or Arrow, to a file or to standard output."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from headwater.cli.support.failures import usage
+from headwater.cli.support.output_files import atomically
+
+Write = Callable[[Mapping[str, Any]], None]
+
+SUFFIXES = {
+    ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+}  # fmt: skip
+FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+
+
+def format_of(path: Path | None, asked: str | None) -> str:
+    """Return the format of a table: what was asked for, or what the name of the file says, or CSV for standard output."""
+    if asked is not None:
+        if asked not in FORMATS:
+            raise usage(f"the output format must be one of {', '.join(FORMATS)}, got {asked!r}")
+        return asked
+    if path is None or (path.exists() and not path.is_file()):
+        return "csv"
+    if path.suffix.lower() not in SUFFIXES:
+        raise usage(f"the output {path} must end in one of {', '.join(SUFFIXES)}")
+    return SUFFIXES[path.suffix.lower()]
+
+
+def in_parts(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns that tables can hold: complex numbers as two."""
+    import numpy as np
+
+    parted: dict[str, Any] = {}
+    for name, values in columns.items():
+        if np.iscomplexobj(values):
+            parted |= {f"{name}_real": values.real, f"{name}_imag": values.imag}
+        else:
+            parted[name] = np.ascontiguousarray(values)
+    return parted
+
+
+def with_added(columns: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns with others after them, whose names get an underscore for as long as they are taken."""
+    found = dict(columns)
+    for name, values in added.items():
+        while name in found:
+            name += "_"
+        found[name] = values
+    return found
+
+
+def named_symbols(schema: Mapping[str, Any] | None, symbols: Any) -> Any:
+    """Return symbols by their names, if a schema has names for them."""
+    import numpy as np
+
+    names = (schema or {}).get("symbols")
+    return np.asarray(symbols) if not names else np.asarray(names, dtype=str)[np.asarray(symbols, dtype=np.int64)]
+
+
+@contextmanager
+def table_writer(path: Path | None, format: str) -> Iterator[Write]:
+    """Yield a function that writes columns by their names, as many rows at a time as it is given."""
+    with nullcontext() if path is None else atomically(path) as place:
+        stream: BinaryIO = _standard_output() if place is None else place.open("wb")
+        try:
+            writer = _WRITERS[format](stream)
+
+            def write(columns: Mapping[str, Any]) -> None:
+                writer.write(columns)
+                if place is None:  # somebody may wait for the answer
+                    stream.flush()
+
+            yield write
+            writer.close()
+            stream.flush()
+        finally:
+            if place is not None:
+                stream.close()
+
+
+def _standard_output() -> BinaryIO:
+    sys.stdout.flush()
+    buffer = getattr(sys.stdout, "buffer", None)
+    return _Letters() if buffer is None else buffer  # type: ignore[return-value]
+
+
+class _Letters(io.RawIOBase):
+    """Standard output where it is text alone, as in a notebook."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        sys.stdout.write(bytes(data).decode())
+        return len(data)
+
+
+class _Arrow(ABC):
+    """Writers of pyarrow, which want to know the schema first."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+        self.writer: Any = None
+
+    @abstractmethod
+    def open(self, schema: Any) -> Any:
+        """Return a writer of tables with this schema."""
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        import pyarrow
+
+        table = pyarrow.table(dict(columns))
+        if self.writer is None:
+            self.writer = self.open(table.schema)
+        self.writer.write_table(table)
+
+    def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
+
+
+class _Parquet(_Arrow):
+    def open(self, schema: Any) -> Any:
+        from pyarrow import parquet
+
+        return parquet.ParquetWriter(self.stream, schema)
+
+
+class _Feather(_Arrow):
+    def open(self, schema: Any) -> Any:
+        from pyarrow import ipc
+
+        return ipc.new_file(self.stream, schema)
+
+
+class _Separated(_Arrow):
+    delimiter = ","
+
+    def open(self, schema: Any) -> Any:
+        from pyarrow.csv import CSVWriter, WriteOptions
+
+        head = io.StringIO()
+        csv.writer(head, delimiter=self.delimiter, lineterminator="\n").writerow(schema.names)
+        self.stream.write(head.getvalue().encode())
+        options = WriteOptions(include_header=False, delimiter=self.delimiter, quoting_style="needed")
+        return CSVWriter(self.stream, schema, write_options=options)
+
+
+class _Tabbed(_Separated):
+    delimiter = "\t"
+
+
+class _Lines:
+    """JSON lines."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        from headwater.cli.support.display import plain
+
+        names, values = list(columns), [plain(column) for column in columns.values()]
+        lines = (json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) for row in zip(*values, strict=True))
+        self.stream.write("".join(line + "\n" for line in lines).encode())
+
+    def close(self) -> None:
+        pass
+
+
+_WRITERS: dict[str, Any] = {"csv": _Separated, "tsv": _Tabbed, "jsonl": _Lines, "parquet": _Parquet, "arrow": _Feather}

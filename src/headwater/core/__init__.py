@@ -1,0 +1,1 @@
+"""The core: what flows, the plan, the loop. It knows neither a model nor a feature by name."""

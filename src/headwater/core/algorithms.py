@@ -1,0 +1,483 @@
+"""The algorithms: each a frozen row of the same table. What they mean is in the loop (learner.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, ClassVar, Literal
+
+from headwater.core.contracts import Inference, Model
+from headwater.core.schedules import Decay, Equal, Schedule, check_decay, check_number
+
+BatchSize = int | Literal["auto"]
+MOST_DRAWS = 10**6  # of one row
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One way to learn.
+
+    `readout` makes the parameters of the next E-step, `report` those the user sees. An online algorithm folds batches of
+    its own size with the steps of its schedule; a batch algorithm, whose online `twin` is named, replaces the statistics
+    once per pass. `finish` says that `fit` goes on with passes of EM after the stream, `likelihood` that passes maximise
+    the likelihood unless a prior was given, `average` that the statistics are averaged on the way. A `projection` takes the
+    place of the fold. `again` says that `fit` streams the rows again and again; `grows` that batches of rows that hang
+    together become larger with the stream; `heals` that a mixture keeps some rows, by which it leaves a bad start;
+    `counts_rows` that the prior stands beside the number of rows seen (paper 001), not beside what statistics that were
+    folded with such steps are worth. `ways` are those of an E-step, of which a model takes the first it has.
+    """
+
+    word: ClassVar[str]
+    readout: ClassVar[str] = "mode"
+    report: ClassVar[str] = "mode"
+    online: ClassVar[bool] = True
+    finish: ClassVar[bool] = False
+    likelihood: ClassVar[bool] = False
+    twin: ClassVar[str] = ""
+    ways: ClassVar[tuple[str, ...]] = ("exact",)
+    again: ClassVar[bool] = False
+    grows: ClassVar[bool] = False
+    heals: ClassVar[bool] = False
+
+    average: ClassVar[bool] = False
+
+    @property
+    def projection(self) -> tuple[str, str] | None:
+        """How the posterior after a row is projected, if it is: the weights, and the degrees of freedom."""
+        return None
+
+    @property
+    def counts_rows(self) -> bool:
+        return False
+
+    def inference(self, model: Model) -> Inference:
+        """How the E-steps of a model are taken."""
+        return Inference(next(way for way in self.ways if (way, self.readout) in model.ways))
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        """Rows of one batch."""
+        return 1
+
+    def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
+        """Step sizes of the folds."""
+        return Equal()
+
+    def __post_init__(self) -> None:
+        size = getattr(self, "batch_size", "auto")
+        if size != "auto" and (isinstance(size, bool) or not isinstance(size, Integral) or size < 1):
+            raise ValueError(f"batch_size must be 'auto' or an integer of at least 1, got {size!r}")
+        if isinstance(size, Integral) and int(size) >= 2**63:
+            raise ValueError(f"batch_size must be less than 2**63, got {size}")
+        offset = getattr(self, "offset", "auto")
+        if not isinstance(offset, str) or offset != "auto":
+            check_number("offset", offset)
+        decay = getattr(self, "decay", None)
+        if decay is not None:
+            check_decay(decay)
+        rate = getattr(self, "rate", None)
+        if rate is not None and not callable(rate):
+            raise ValueError(f"rate must be a schedule, such as Harmonic(a, b, c), got {rate!r}")
+
+
+def _rows(batch_size: BatchSize, rows_to_learn: int, at_least: int = 1024) -> int:
+    """Batches that hold enough rows to move every parameter, and to make a refresh cheap beside the E-step."""
+    return max(at_least, rows_to_learn // 5) if batch_size == "auto" else batch_size
+
+
+@dataclass(frozen=True)
+class BatchEM(Algorithm):
+    """EM over all rows, pass after pass: maximum likelihood, or the posterior mode if a prior is given."""
+
+    word = "em"
+    online = False
+    likelihood = True
+    twin = "online-em"
+
+
+@dataclass(frozen=True)
+class BatchVB(Algorithm):
+    """Variational Bayes over all rows, pass after pass (paper 004)."""
+
+    word = "vb"
+    readout = "expect_log"
+    report = "mean"
+    online = False
+    twin = "online-vb"
+
+
+@dataclass(frozen=True)
+class SatoEM(Algorithm):
+    """Sato's online EM (paper 000, section 3).
+
+    The step at row t is (t + offset)^-decay; with offset "auto" it is (1/w) (1 + t/w)^-decay for a window w that covers the
+    warm-up. `rate` takes any other schedule, such as `Harmonic(a, b, c)` or `ForgettingFactor(kappa, t0)`.
+    """
+
+    decay: float = 0.6
+    offset: float | Literal["auto"] = "auto"
+    rate: Schedule | None = None
+    batch_size: BatchSize = 1
+
+    word = "soem"
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn)
+
+    def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
+        if self.rate is not None:
+            return self.rate
+        if self.offset == "auto":
+            return Decay.window(
+                max(1.0, max(warm_up, rows_to_learn) / self.batch_rows(n_components, rows_to_learn)), self.decay
+            )
+        return Decay(self.decay, self.offset)
+
+
+@dataclass(frozen=True)
+class BayesianOnlineEM(Algorithm):
+    """Bayesian online EM (paper 000, section 4): every row adds its counts to the belief, whose mean (or mode) comes next."""
+
+    estimate: Literal["mean", "mode"] = "mean"
+    batch_size: BatchSize = 1
+
+    word = "boem"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.estimate not in ("mean", "mode"):
+            raise ValueError(f"estimate must be 'mean' or 'mode', got {self.estimate!r}")
+
+    @property
+    def readout(self) -> str:  # type: ignore[override]
+        return self.estimate
+
+    @property
+    def report(self) -> str:  # type: ignore[override]
+        return self.estimate
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn)
+
+
+@dataclass(frozen=True)
+class OnlineEM(Algorithm):
+    """Cappé and Moulines' online EM (paper 002): mini-batches, step (t + offset)^-decay, averaged statistics."""
+
+    decay: float = 0.6
+    offset: float = 2.0
+    batch_size: BatchSize = "auto"
+    average: bool = True  # type: ignore[misc]
+
+    word = "online-em"
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn, 256)  # its steps shrink with every fold, so it wants many
+
+    def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
+        return Decay(self.decay, self.offset)
+
+
+@dataclass(frozen=True)
+class OnlineVB(Algorithm):
+    """Online variational Bayes (paper 004): counts add, or with a `decay` the step is (t + offset)^-decay.
+
+    The second is what Hoffman, Blei and Bach (2010) do for topics, and the default there; the number of documents is that seen.
+    """
+
+    batch_size: BatchSize = 1
+    decay: float | None = None
+    offset: float = 10.0
+
+    word = "online-vb"
+    readout = "expect_log"
+    report = "mean"
+    ways = ("exact", "mean-field")
+
+    @property
+    def counts_rows(self) -> bool:
+        return self.decay is not None
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn, 1024 if self.decay is None else 64)
+
+    def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
+        return Equal() if self.decay is None else Decay(self.decay, self.offset)
+
+
+def _check_draws(value: Any, name: str, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= MOST_DRAWS:
+        raise ValueError(f"{name} must be an integer of at least {least}, and at most {MOST_DRAWS}, got {value!r}")
+
+
+@dataclass(frozen=True)
+class SimulatedEM(Algorithm):
+    """Simulated online EM (paper 001): the E-step draws the latent variables, and averages the statistics of the draws.
+
+    Parameters
+    ----------
+    sampler : str, default='auto'
+        'gibbs' or 'metropolis' for topics and for spectra, 'independent' for mixtures; 'auto' is the first that a model names.
+    burn_in : int, optional
+        Draws of each row that are thrown away. By default what the sampler needs.
+    n_samples : int, optional
+        Draws of each row that are averaged (m of eq. 3). By default what the sampler needs.
+    kappa : float, optional
+        Sharpness of Metropolis proposals: the larger, the shorter the steps.
+    rao_blackwell : bool, default=True
+        Whether a draw is replaced by what is expected given a part of it, which can only reduce the variance. Not: raw counts.
+    decay, offset : float, default=0.6, 2.0
+        The step at batch t is (t + offset)^-decay.
+    batch_size : int or 'auto', default='auto'
+        Rows of a batch. The paper folds row by row.
+    average : bool, default=True
+        Whether the statistics are averaged on the way (Polyak and Ruppert).
+    """
+
+    sampler: str = "auto"
+    burn_in: int | None = None
+    n_samples: int | None = None
+    kappa: float | None = None
+    rao_blackwell: bool = True
+    decay: float = 0.6
+    offset: float = 2.0
+    batch_size: BatchSize = "auto"
+    average: bool = True  # type: ignore[misc]
+
+    word = "simulated-em"
+    ways = ("simulated",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.burn_in is not None:
+            _check_draws(self.burn_in, "burn_in", 0)
+        if self.n_samples is not None:
+            _check_draws(self.n_samples, "n_samples", 1)
+        for name in ("rao_blackwell", "average"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if self.kappa is not None:
+            check_number("kappa", self.kappa, zero=False)
+
+    @property
+    def counts_rows(self) -> bool:
+        return True
+
+    def inference(self, model: Model) -> Inference:
+        names = list(model.samplers)
+        name = names[0] if self.sampler == "auto" else self.sampler
+        if name not in names:
+            raise ValueError(f"sampler must be 'auto' or one of {', '.join(map(repr, names))}, got {self.sampler!r}")
+        default = model.samplers[name]
+        return Inference(
+            "simulated",
+            name,
+            default.burn_in if self.burn_in is None else int(self.burn_in),
+            default.n_samples if self.n_samples is None else int(self.n_samples),
+            default.kappa if self.kappa is None else float(self.kappa),
+            self.rao_blackwell,
+        )
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn, 64)
+
+    def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
+        return Decay(self.decay, self.offset)
+
+
+@dataclass(frozen=True)
+class AutoSimulatedEM(SimulatedEM):
+    """What "auto" is for models whose E-step has to be simulated: `fit` streams the rows again and again."""
+
+    word = "auto"
+    again = True
+
+
+@dataclass(frozen=True)
+class SurrogateEM(SimulatedEM):
+    """What "auto" is for spectra: the draws of simulated EM, and longer steps; `fit` streams the rows again and again."""
+
+    average: bool = False  # type: ignore[misc]
+
+    word = "auto"
+    readout = "surrogate"
+    report = "surrogate"
+    again = True
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn, 1)
+
+
+@dataclass(frozen=True)
+class CollapsedVB(Algorithm):
+    """Stochastic collapsed variational Bayes for topics (SCVB0; Foulds et al., 2013): fast, and deterministic.
+
+    Parameters
+    ----------
+    burn_in : int, default=5
+        Sweeps over each document before the one that is learned from.
+    decay, offset : float, default=0.6, 2.0
+        The step at batch t is (t + offset)^-decay.
+    batch_size : int or 'auto', default='auto'
+        Documents of a batch.
+    """
+
+    burn_in: int = 5
+    decay: float = 0.6
+    offset: float = 2.0
+    batch_size: BatchSize = "auto"
+
+    word = "scvb0"
+    ways = ("collapsed",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_draws(self.burn_in, "burn_in", 0)
+
+    @property
+    def counts_rows(self) -> bool:
+        return True
+
+    def inference(self, model: Model) -> Inference:
+        return Inference("collapsed", burn_in=self.burn_in)
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn, 64)
+
+    def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
+        return Decay(self.decay, self.offset)
+
+
+@dataclass(frozen=True)
+class QuasiBayes(Algorithm):
+    """Quasi-Bayes (Smith and Makov; papers 000 and 003): responsibilities under the predictive density, counts that add."""
+
+    batch_size: BatchSize = 1
+
+    word = "quasi-bayes"
+    readout = "predictive"
+    report = "mean"
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn)
+
+
+Projection = Literal["second-moments", "kl"]
+
+
+@dataclass(frozen=True)
+class MomentMatching(Algorithm):
+    """Online Bayesian moment matching (paper 003): after every row the exact posterior is projected on one belief.
+
+    Means and mean precisions are always matched; the parameters say what else. "kl" solves for it by Newton's method, which
+    takes longer.
+
+    Parameters
+    ----------
+    weight_projection : {'second-moments', 'kl'}, default='second-moments'
+        Match the sum of the weights' second moments, or their expected logarithms, which gives the Dirichlet nearest to the
+        posterior in the sense of Kullback and Leibler.
+    dof_projection : {'second-moments', 'kl'}, default='second-moments'
+        The same for the degrees of freedom of each precision: a second moment, or its expected log-determinant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(3000, 2))
+    >>> hw.GaussianMixture(2, algorithm=hw.MomentMatching(dof_projection="kl"), random_state=0).fit(rows).n_samples_seen_
+    3000
+    """
+
+    weight_projection: Projection = "second-moments"
+    dof_projection: Projection = "second-moments"
+
+    word = "moment-matching"
+    readout = "match_moments"
+    report = "mean"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("weight_projection", "dof_projection"):
+            if getattr(self, name) not in ("second-moments", "kl"):
+                raise ValueError(f"{name} must be 'second-moments' or 'kl', got {getattr(self, name)!r}")
+
+    @property
+    def projection(self) -> tuple[str, str]:
+        return self.weight_projection, self.dof_projection
+
+
+@dataclass(frozen=True)
+class Auto(Algorithm):
+    """What to use when nothing is asked for: streams in batches of equal weight; `fit` then finishes by EM.
+
+    The stream is read by variational Bayes ("expect_log"), or by what measured better for a model: by Bayesian online EM
+    ("mean") for counts; or by the only readout that a model has ("mode").
+    """
+
+    batch_size: BatchSize = "auto"
+    stream: Literal["expect_log", "mean", "predictive", "mode"] | None = None
+
+    word = "auto"
+    finish = True
+    likelihood = True
+    heals = True
+
+    @property
+    def readout(self) -> str:  # type: ignore[override]
+        return self.stream or "expect_log"
+
+    @property
+    def report(self) -> str:  # type: ignore[override]
+        return "mode" if self.stream == "mode" else "mean"
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn)
+
+
+@dataclass(frozen=True)
+class AutoOnlineEM(OnlineEM):
+    """What "auto" is for models whose rows hang together: online EM in batches, averaged; `fit` then finishes by EM."""
+
+    word = "auto"
+    finish = True
+    likelihood = True
+
+    @property
+    def grows(self) -> bool:  # type: ignore[override]
+        return self.batch_size == "auto"
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        return _rows(self.batch_size, rows_to_learn)
+
+
+ALGORITHMS: dict[str, type[Algorithm]] = {
+    kind.word: kind
+    for kind in (
+        Auto, BatchEM, SatoEM, BayesianOnlineEM, OnlineEM, SimulatedEM, CollapsedVB, BatchVB, OnlineVB, QuasiBayes,
+        MomentMatching,
+    )
+}  # fmt: skip
+
+
+def resolve(algorithm: str | Algorithm, model: Model, name: str, own: Mapping[str, Algorithm]) -> Algorithm:
+    """Return the algorithm that a word or object names, or refuse it with the words that this model can be learned by.
+
+    `own` are algorithms that words mean for this model; "auto" is always among them.
+    """
+    named = {word: own.get(word) or kind() for word, kind in ALGORITHMS.items()}
+    legal = [word for word, one in named.items() if _suits(one, model)]
+    chosen = named[algorithm] if isinstance(algorithm, str) and algorithm in named else algorithm
+    if not isinstance(chosen, Algorithm):
+        raise ValueError(f"algorithm must be one of {', '.join(map(repr, legal))} or one of their objects, got {algorithm!r}")
+    if isinstance(chosen, Auto) and chosen.stream is None:
+        chosen = replace(own["auto"], batch_size=chosen.batch_size)  # type: ignore[call-arg]
+    if not _suits(chosen, model):
+        word = repr(chosen.word) if isinstance(algorithm, str) else type(chosen).__name__
+        raise ValueError(f"{name} cannot be learned by {word}: use one of {', '.join(map(repr, legal))}")
+    chosen.inference(model)  # which refuses a sampler that the model has not
+    return chosen
+
+
+def _suits(algorithm: Algorithm, model: Model) -> bool:
+    return any((way, algorithm.readout) in model.ways for way in algorithm.ways)

@@ -1,0 +1,156 @@
+"""What was learned since a base: deltas of states that share one add up, and grow the base to what all of them learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headwater.core.contracts import Model
+from headwater.core.state import Base, Progress, State
+from headwater.core.statistics import Statistics
+
+
+@dataclass(frozen=True)
+class Delta:
+    """What one or more states learned since the base that they share (paper 003, eq. 10).
+
+    Deltas of one base add up in any order and in any tree, up to rounding. Each state is taken apart into a multiple of the
+    base and a rest; what no row since the base has touched, as most words of a large table, is in the multiple alone.
+
+    Attributes
+    ----------
+    lineage : str
+        The name of the base.
+    parts : int
+        How many states.
+    rows, weight, folds : int, float, float
+        What they saw since the base.
+    statistics : Statistics
+        The sum of their totals, less all multiples of the base.
+    kept : float
+        The sum of these multiples, in rows.
+    beyond : float
+        How much of that is more than the base itself: steps may be smaller than those of equal weights.
+    least : float
+        The smallest share of the base that is left in any of them, in rows: what one forgot is forgotten.
+    n_eff : float
+        Rows that the statistics are worth, without those of the base.
+    pace : float
+        The smallest `mass / n_eff` of any of them.
+    average : Statistics or None
+        The sum of their averages, each times the weight it saw alone, less all multiples of what the base has: its average and
+        its statistics.
+    of_average, of_statistics : float
+        The sums of these multiples.
+    """
+
+    lineage: str
+    parts: int
+    rows: int
+    weight: float
+    folds: float
+    statistics: Statistics
+    kept: float
+    beyond: float
+    least: float
+    n_eff: float
+    pace: float
+    average: Statistics | None = None
+    of_average: float = 0.0
+    of_statistics: float = 0.0
+
+    def __add__(self, other: Delta) -> Delta:
+        if other.lineage != self.lineage:
+            raise ValueError(f"deltas must stand on one base to add up, got {self.lineage} and {other.lineage}")
+        averages = self.average, other.average
+        return Delta(
+            lineage=self.lineage,
+            parts=self.parts + other.parts,
+            rows=self.rows + other.rows,
+            weight=self.weight + other.weight,
+            folds=self.folds + other.folds,
+            statistics=self.statistics + other.statistics,
+            kept=self.kept + other.kept,
+            beyond=self.beyond + other.beyond,
+            least=min(self.least, other.least),
+            n_eff=self.n_eff + other.n_eff,
+            pace=min(self.pace, other.pace),
+            average=None if averages[0] is None or averages[1] is None else averages[0] + averages[1],
+            of_average=self.of_average + other.of_average,
+            of_statistics=self.of_statistics + other.of_statistics,
+        )
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was learned."""
+        return self.rows == 0 and self.weight == 0.0 and self.folds == 0.0
+
+
+def since_base(settled: State) -> Delta:
+    """Return what a settled state learned since its base."""
+    base, progress = _base(settled), settled.progress
+    assert settled.statistics is not None
+    multiple, rest = settled.statistics.since(base.statistics)
+    kept = progress.n_eff * multiple
+    share = min(kept, base.progress.n_eff)
+    delta = Delta(
+        lineage=base.lineage,
+        parts=1,
+        rows=progress.rows_seen - base.progress.rows_seen,
+        weight=progress.weight_seen - base.progress.weight_seen,
+        folds=progress.folds - base.progress.folds,
+        statistics=rest.scaled(progress.n_eff),
+        kept=kept,
+        beyond=kept - share,
+        least=share,
+        n_eff=progress.n_eff - share,
+        pace=progress.mass / progress.n_eff,
+    )
+    if settled.average is None or base.average is None:
+        return delta
+    # Averages hold the base in shares that no count undoes; they are averaged again, by the weight each has seen alone.
+    of_average, of_statistics, beside = settled.average.average_since(base.average, base.statistics, rest)
+    return replace(
+        delta,
+        average=beside.scaled(delta.weight),
+        of_average=of_average * delta.weight,
+        of_statistics=of_statistics * delta.weight,
+    )
+
+
+def grown_by(model: Model, settled: State, delta: Delta) -> tuple[State, tuple[int, ...]]:
+    """Return the base of a settled state grown by a delta; the parameters are still to be read out.
+
+    Returns the components, too, whose sum is no belief, so that the mean of the parts took its place: each of them is a belief
+    on the prior of the base, so their mean is one.
+    """
+    base = _base(settled)
+    if delta.lineage != base.lineage:
+        raise ValueError(f"a delta must stand on the base that it is added to, {base.lineage}, got one of {delta.lineage}")
+    if delta.empty:
+        return settled, ()
+    n_eff = delta.least + delta.n_eff
+    total: Any = base.statistics.scaled(delta.least + delta.beyond) + delta.statistics
+    repaired: tuple[int, ...] = ()
+    if ("exact", "match_moments") in model.ways:  # of all others beliefs are prior and counts, which always add
+        mean = (base.statistics.scaled(delta.kept) + delta.statistics).scaled(1.0 / delta.parts)
+        total, repaired = model.repaired(base.prior, total, [mean])
+    total = total.scaled(1.0 / n_eff)
+    total.from_base[...] = delta.least / n_eff
+    average: Any = base.average
+    if delta.average is not None and average is not None and delta.weight:
+        own = average.scaled(delta.of_average) + base.statistics.scaled(delta.of_statistics)
+        average = (own + delta.average).scaled(1.0 / delta.weight)
+    progress = Progress(
+        rows_seen=base.progress.rows_seen + delta.rows,
+        weight_seen=base.progress.weight_seen + delta.weight,
+        folds=base.progress.folds + delta.folds,
+        mass=n_eff * delta.pace,
+        n_eff=n_eff,
+    )
+    return State(settled.key, base=base, statistics=total, average=average, progress=progress), repaired
+
+
+def _base(settled: State) -> Base:
+    assert settled.base is not None
+    return settled.base

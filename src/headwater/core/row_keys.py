@@ -1,0 +1,113 @@
+"""Keys of rows: random numbers that a seed and a row's place in the stream decide, and the ranks they give the rows.
+
+A rank is log(-log u) - clock with u a uniform number of the key. The rows with the smallest ranks are a uniform sample as
+long as the clock stands still. With a clock that tells how much was forgotten until the row came, in nats, they are a sample
+without replacement by what rows still weigh, exp(clock - now): of exponential times the smallest is that of a row in proportion
+to its rate, and how late it is now is the same for all.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.statistics import Array
+
+GOLDEN = 0x9E3779B97F4A7C15
+FIRST = 0xBF58476D1CE4E5B9
+SECOND = 0x94D049BB133111EB
+SIXTY_FOUR = 2**64 - 1
+KEYS = 2**64
+UNIFORM_BITS = 52
+LOG_2 = math.log(2.0)
+TERMS = tuple(1.0 / (2 * power + 1) for power in range(11, -1, -1))
+LATEST = math.log(60.0)  # no rank is as large: -log u is below 37
+SLACK = 1e-9  # far more than the rounding of a rank, far less than anyone can tell
+
+Keys = NDArray[np.uint64]
+
+
+def row_keys(key: int, places: NDArray[np.int64]) -> Keys:
+    """Return the key of the row at each place: where `kernels.random` begins the row's random numbers (SplitMix64).
+
+    Parameters
+    ----------
+    key : int
+        The seed of the stream.
+    places : ndarray of int64
+        Places of rows in the stream.
+
+    Returns
+    -------
+    keys : ndarray of uint64
+        Random bits for each place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater.core.row_keys import row_keys
+    >>> row_keys(0, np.arange(2))
+    array([9977528612073207212, 9564484327101458935], dtype=uint64)
+    """
+    bits = places.astype(np.uint64)
+    bits *= np.uint64(GOLDEN)
+    bits += np.uint64(FIRST)
+    bits ^= np.uint64(_mixed(key + GOLDEN))
+    return mixed(bits)
+
+
+def row_key(key: int, place: int) -> int:
+    """Return the key of the row at one place, which costs less than an array of one."""
+    return _mixed(_mixed(key + GOLDEN) ^ ((place * GOLDEN + FIRST) & SIXTY_FOUR))
+
+
+def mixed(bits: Keys) -> Keys:
+    """Return the bits, each of which has changed half of the others; the array itself is changed."""
+    bits ^= bits >> np.uint64(30)
+    bits *= np.uint64(FIRST)
+    bits ^= bits >> np.uint64(27)
+    bits *= np.uint64(SECOND)
+    bits ^= bits >> np.uint64(31)
+    return bits
+
+
+def _mixed(bits: int) -> int:
+    bits &= SIXTY_FOUR
+    bits = ((bits ^ (bits >> 30)) * FIRST) & SIXTY_FOUR
+    bits = ((bits ^ (bits >> 27)) * SECOND) & SIXTY_FOUR
+    return bits ^ (bits >> 31)
+
+
+def proposes(keys: Keys) -> NDArray[np.bool_]:
+    """Return which rows propose; the others judge. The rank does not know: it is made of the upper bits alone."""
+    return (keys & np.uint64(1)).astype(bool)
+
+
+def ranks_of(keys: Keys, clock: Array | float = 0.0) -> Array:
+    """Return the ranks of rows with these keys, which came when the clock stood there. Larger keys have larger ranks."""
+    u = 1.0 - ((keys >> np.uint64(64 - UNIFORM_BITS)).astype(np.float64) + 0.5) * 2.0**-UNIFORM_BITS
+    return log(-log(u)) - clock
+
+
+def least_key_beyond(rank: float, clock: float) -> int:
+    """Return a key from which on no row that comes at this time, or before, has a smaller rank: most rows are told by it."""
+    if rank + clock >= LATEST:
+        return KEYS
+    u = -math.expm1(-math.exp(rank + clock))
+    return min(KEYS, (int(u * (1.0 + SLACK) * 2.0**UNIFORM_BITS) + 2) << (64 - UNIFORM_BITS))
+
+
+def log(values: Array) -> Array:
+    """Return logarithms by sums and products alone, which are the same on every machine; NumPy's differ in the last bit."""
+    mantissa, exponent = np.frexp(values)
+    low = mantissa < math.sqrt(0.5)
+    mantissa = np.where(low, 2.0 * mantissa, mantissa)
+    ratio = (mantissa - 1.0) / (mantissa + 1.0)
+    square = ratio * ratio
+    series: Any = np.zeros_like(ratio)
+    for term in TERMS:
+        series = series * square + term
+    return (exponent - low) * LOG_2 + 2.0 * ratio * series

@@ -1,0 +1,422 @@
+"""Chunks become batches here, or are refused in one sentence that names the argument, what was found and what is wanted."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from headwater.core.chunk import values_of
+from headwater.core.state import NO_LABELS, NO_WEIGHTS, Batch, SparseRows
+from headwater.core.statistics import HEAVIEST, LARGEST, LARGEST_COUNT, LEAST_COUNT, LIGHTEST, Array
+
+
+def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
+    """Return X as a C-ordered float64 matrix of finite rows; the array itself if it already is one."""
+    X = values_of(X)
+    if issparse(X):
+        raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense rows: pass {name}.toarray()")
+    array = numeric(X, name)
+    check_shape(array, name)
+    rows = np.ascontiguousarray(array, dtype=np.float64)
+    check_finite(rows, name)
+    return rows
+
+
+def check_shape(array: Any, name: str) -> None:
+    """Refuse what is not a matrix of at least one row and one column."""
+    if array.ndim == 1 or array.ndim == 0:
+        raise ValueError(
+            f"{name} must have two dimensions (rows, columns), got shape {array.shape}. Reshape your data: "
+            f"{name}.reshape(-1, 1) if it has a single column, {name}.reshape(1, -1) if it is a single row"
+        )
+    if array.ndim > 2:
+        raise ValueError(f"{name} must have two dimensions (rows, columns), got {array.ndim}")
+    if array.shape[1] == 0:
+        raise ValueError(f"{name} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
+    if array.shape[0] == 0:
+        raise ValueError(f"{name} has 0 sample(s) (shape={array.shape}) while a minimum of 1 is required.")
+
+
+def check_snapshots(X: Any, name: str = "X", owner: str = "this model") -> NDArray[np.complex128]:
+    """Return X as a C-ordered matrix of complex snapshots, with NaN in either part where a sensor is missing."""
+    X = values_of(X)
+    if issparse(X):
+        raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense snapshots, NaN where a sensor is missing")
+    array = complex_numbers(X, name)
+    check_shape(array, name)
+    if array.shape[1] == 1:
+        raise ValueError(f"{name} must have a column for each sensor, and at least 2 of them, got 1 feature(s)")
+    return _known_snapshots(array, name)
+
+
+def check_snapshot(x: Any, names: Any, width: int | None) -> NDArray[np.complex128]:
+    """Return one snapshot, an array or a mapping from names of sensors to values, as a matrix with one row."""
+    row = complex_numbers(row_values(x, names, width), "the row")
+    check_row_shape(row, width)
+    if row.size == 1:
+        raise ValueError("the row must have at least 2 sensors, got 1")
+    return _known_snapshots(row.reshape(1, -1), "the row")
+
+
+def _known_snapshots(array: Any, name: str) -> NDArray[np.complex128]:
+    """Refuse infinity and what is too large."""
+    rows = np.ascontiguousarray(array, dtype=np.complex128)
+    parts = rows.view(np.float64)
+    if np.fmin.reduce(parts, axis=None) >= -LARGEST and np.fmax.reduce(parts, axis=None) <= LARGEST:
+        return rows
+    check_finite(np.nan_to_num(parts, nan=0.0, posinf=np.inf, neginf=-np.inf), name)
+    return rows
+
+
+def complex_numbers(values: Any, name: str) -> Any:
+    """Return an array of complex numbers; real ones are refused, since they are no snapshots of a narrow band."""
+    refuse_unreadable(values, name)
+    try:
+        array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+        if array.dtype.kind == "O":
+            array = array.astype(np.complex128)
+    except OverflowError as error:
+        raise ValueError(f"{name} contains a whole number too large for float64: rescale it") from error
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name} cannot be read as an array of complex numbers: {' '.join(str(error).split())}") from error
+    if array.dtype.kind in "fiub":
+        raise ValueError(
+            f"{name} must hold complex snapshots, got {array.dtype}: of real signals take one frequency of a short-time "
+            f"Fourier transform, or the analytic signal (scipy.signal.hilbert)"
+        )
+    if array.dtype.kind != "c":
+        raise ValueError(f"{name} must hold complex numbers, got {array.dtype}")
+    return array
+
+
+def check_angles(angles: Any) -> Array:
+    """Return the angles to search: the first and the last, or a grid."""
+    if angles is None:
+        return np.array([-np.pi, np.pi])
+    found = np.asarray(numeric(angles, "angles"), dtype=np.float64)
+    if found.ndim != 1 or found.size < 2:
+        raise ValueError(f"angles must be the first and the last, or a grid of at least three, got shape {found.shape}")
+    check_finite(found, "angles")
+    if np.any(np.diff(found) <= 0.0):
+        raise ValueError("angles must rise from each to the next")
+    return found
+
+
+def check_counts(X: Any, name: str = "X", owner: str = "this model") -> Array | SparseRows:
+    """Return rows of counts, or of other weights that are not negative: a matrix, or SparseRows if they are sparse."""
+    X = values_of(X)
+    if isinstance(X, SparseRows):
+        return X
+    refuse_unreadable(X, name)
+    if hasattr(X, "sparse") and all(str(kind).startswith("Sparse") for kind in getattr(X, "dtypes", ("",))):
+        X = X.sparse.to_coo()  # a pandas frame of sparse columns
+    if not issparse(X):
+        rows = check_rows(X, name, owner)
+        _check_count_values(rows, name, owner)
+        return rows
+    shape: tuple[int, ...] = X.shape
+    if len(shape) != 2:
+        raise ValueError(f"{name} must have two dimensions (rows, columns), got {len(shape)}")
+    if 0 in shape:
+        what = "sample(s)" if shape[0] == 0 else "feature(s)"
+        raise ValueError(f"{name} has 0 {what} (shape={shape}) while a minimum of 1 is required.")
+    if shape[1] >= 2**31:
+        raise ValueError(f"{name} must have fewer than 2**31 columns, got {shape[1]}")
+    if X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers, got {X.dtype}")
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold numbers, got {X.dtype}")
+    _check_sparse(X, name)
+    rows = X if X.format == "csr" else X.astype(np.float64).tocsr()  # as small integers, duplicates might overflow
+    data, indices, indptr = rows.data, rows.indices, rows.indptr
+    data, indices = data[: indptr[-1]], indices[: indptr[-1]]
+    if not rows.has_canonical_format:
+        rows = csr_array((data.astype(np.float64), indices, indptr), shape=shape, copy=True)
+        rows.sum_duplicates()
+        data, indices, indptr = rows.data, rows.indices, rows.indptr
+    found = SparseRows(
+        np.ascontiguousarray(data, dtype=np.float64),
+        np.ascontiguousarray(indices, dtype=np.int32),
+        np.ascontiguousarray(indptr, dtype=np.int64),
+        int(shape[1]),
+    )
+    wrong = np.flatnonzero(~_sound_counts(found.data))
+    if len(wrong):
+        row = int(np.searchsorted(found.indptr, wrong[0], side="right")) - 1
+        _check_count_values(found[row : row + 1].copy().data, name, owner, row)
+    return found
+
+
+def _sound_counts(rows: Array) -> NDArray[np.bool_]:
+    """Which numbers are 0, or counts that are neither too small nor too large."""
+    return np.asarray((rows == 0.0) | ((rows >= LEAST_COUNT) & (rows <= LARGEST_COUNT)))
+
+
+def _check_count_values(rows: Array, name: str, owner: str, row: int | None = None) -> None:
+    """Refuse values that are no counts; of one row by its number."""
+    sound = _sound_counts(rows)
+    if sound.all():
+        return
+    check_finite(rows, name, row)
+    where = int(np.argwhere(~sound)[0][0]) if row is None else row
+    if rows.min() < 0.0:
+        where = int(np.argwhere(rows < 0.0)[0][0]) if row is None else row
+        raise ValueError(f"Negative values in data passed to {owner}: {name} must hold counts (first in row {where})")
+    if rows.max() <= LARGEST_COUNT:
+        raise ValueError(
+            f"{name} contains a count of {rows[~sound].flat[0]:.3g} (first in row {where}), but none below {LEAST_COUNT:g} "
+            f"other than 0 is sound"
+        )
+    raise ValueError(
+        f"{name} contains a count of {rows.max():.3g} (first in row {where}), but no more than {LARGEST_COUNT:g} is sound"
+    )
+
+
+def _check_sparse(X: Any, name: str) -> None:
+    """Refuse a sparse matrix whose parts do not fit together: converting it could read anywhere."""
+    shape, kind = X.shape, X.format
+    if kind == "coo":
+        within = all(
+            len(places) == len(X.data) and (not len(places) or (places.min() >= 0 and places.max() < size))
+            for places, size in zip(X.coords, shape, strict=True)
+        )
+        if not within:
+            raise ValueError(f"{name} is a damaged sparse matrix: it names rows or columns that it does not have")
+    elif kind in ("csr", "csc", "bsr"):
+        major, minor = (shape[1], shape[0]) if kind == "csc" else shape
+        if kind == "bsr":
+            major, minor = major // X.blocksize[0], minor // X.blocksize[1]
+        indices, indptr = X.indices, X.indptr
+        if (
+            len(indptr) != major + 1
+            or indptr[0] != 0
+            or np.any(np.diff(indptr) < 0)
+            or indptr[-1] > min(len(indices), len(X.data))
+        ):
+            raise ValueError(f"{name} is a damaged sparse matrix: its pointers do not rise from 0 to the number of values")
+        indices = indices[: indptr[-1]]
+        if indices.size and (indices.min() < 0 or indices.max() >= minor):
+            raise ValueError(f"{name} is a damaged sparse matrix: it names rows or columns that it does not have")
+
+
+def check_count_row(x: Any, names: Any, width: int | None, owner: str) -> Array | SparseRows:
+    """Return one row of counts: an array, a sparse row, or a mapping from column names to counts."""
+    if issparse(x):
+        rows = check_counts(x, "the row", owner)
+        if len(rows) != 1 or (width is not None and rows.shape[1] != width):
+            raise ValueError(f"the row must be one row of {width or 'any number of'} columns, got shape {rows.shape}")
+        return rows
+    row = check_row(x, names, width)
+    _check_count_values(row, "the row", owner)
+    return row
+
+
+def check_count_items(x: Mapping[Any, Any], places: Mapping[Any, int], owner: str, width: int | None = None) -> SparseRows:
+    """Return one row of counts from a mapping of column names, of which those that are not there are 0."""
+    unknown = [name for name in x if name not in places]
+    if unknown:
+        raise ValueError(
+            f"the row has columns that this model does not know: {unknown[:5]}{' ...' if len(unknown) > 5 else ''}"
+        )
+    values = np.asarray(numeric(list(x.values()), "the row"), dtype=np.float64).reshape(-1) if x else np.empty(0)
+    if len(values) != len(x):
+        raise ValueError("the row must have one number for each of its columns")
+    _check_count_values(values, "the row", owner, 0)
+    columns = np.array([places[name] for name in x], dtype=np.int32)
+    order = np.argsort(columns)
+    return SparseRows(values[order], columns[order], np.array([0, len(values)]), len(places) if width is None else width)
+
+
+def check_target(y: Any, rows: int, owner: str) -> Array:
+    """Return one finite number per row."""
+    if y is None:
+        raise ValueError(f"{owner} requires y to be passed, but the target y is None")
+    target = numeric(y, "y")
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
+    if target.ndim != 1:
+        raise ValueError(f"y should be a 1d array, one target per row: got an array of shape {target.shape}")
+    if len(target) != rows:
+        raise ValueError(f"y must have one target per row of X, got {len(target)} targets for {rows} rows")
+    target = np.ascontiguousarray(target, dtype=np.float64)
+    check_finite(target, "y")
+    return target
+
+
+def check_width(rows: Any, width: int, owner: str) -> None:
+    """Refuse rows of another width."""
+    if rows.shape[1] != width:
+        raise ValueError(f"X has {rows.shape[1]} features, but {owner} is expecting {width} features as input")
+
+
+def check_names(columns: Sequence[str], known: Any, owner: str) -> None:
+    """Refuse columns of other names than those known, if they are, or in another order."""
+    if known is None or list(columns) == list(known):
+        return
+    others = [name for name in columns if name not in set(known)]
+    lacking = [name for name in known if name not in set(columns)]
+    if not others and not lacking:
+        raise ValueError(f"the columns must be in the order in which {owner} learned them: {', '.join(known)}")
+    found = " and ".join(
+        f"{what} {', '.join(names[:5])}{' ...' if len(names) > 5 else ''}"
+        for what, names in (("unknown ones:", others), ("without", lacking))
+        if names
+    )
+    raise ValueError(f"the columns must be those that {owner} learned from, got {found}")
+
+
+def check_weights(sample_weight: Any, rows: int) -> Array:
+    """Return one non-negative weight per row, or no weights."""
+    if sample_weight is None:
+        return NO_WEIGHTS
+    if isinstance(sample_weight, numbers.Real):
+        weights = np.full(rows, float(numeric(sample_weight, "sample_weight")))
+    else:
+        weights = np.ascontiguousarray(numeric(sample_weight, "sample_weight"), dtype=np.float64)
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight must be 1D, one number per row: got an array of shape {weights.shape}")
+    if len(weights) != rows:
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(rows,)}: one weight per row of X")
+    check_finite(weights, "sample_weight")
+    if np.any(weights < 0.0):
+        raise ValueError(f"sample_weight must not be negative, got {weights.min():g}")
+    if weights.max() > HEAVIEST:
+        raise ValueError(f"sample_weight must not be more than {HEAVIEST:g}, got {weights.max():g}: scale the weights down")
+    light = (weights > 0.0) & (weights < LIGHTEST)
+    if light.any():
+        raise ValueError(
+            f"sample_weight must be 0 or at least {LIGHTEST:g}, got {weights[light].min():g}: scale the weights up"
+        )
+    if not np.any(weights > 0.0):
+        raise ValueError("sample_weight must be positive for at least one row, got zeros only")
+    return weights
+
+
+def check_labels(labels: Any, rows: int, n_components: int) -> NDArray[np.int64]:
+    """Return one component index per row, -1 where it is unknown, or no labels."""
+    if labels is None:
+        return NO_LABELS
+    array = numeric(labels, "labels")
+    if array.shape != (rows,):
+        raise ValueError(f"labels must have shape {(rows,)}, one per row of X, got {array.shape}")
+    whole = array.astype(np.float64)
+    check_finite(whole, "labels")
+    if np.any(whole != np.round(whole)):
+        raise ValueError("labels must be whole numbers: the index of a component, or -1 for a row without label")
+    if whole.min() < -1 or whole.max() >= n_components:
+        wrong = whole.min() if whole.min() < -1 else whole.max()
+        raise ValueError(f"labels must lie between -1 (not labelled) and {n_components - 1} (n_components - 1), got {wrong:g}")
+    return np.ascontiguousarray(whole, dtype=np.int64)
+
+
+def make_batch(rows: Any, weights: Array, labels: NDArray[np.int64]) -> Batch:
+    """Return a batch without the rows of weight 0, which are as good as absent."""
+    if weights.size and np.any(weights == 0.0):
+        return Batch(rows, weights, labels)[weights > 0.0]
+    return Batch(rows, weights, labels)
+
+
+def check_row(x: Any, names: Any, width: int | None) -> Array:
+    """Return one row, an array or a mapping from column names to values, as a matrix with one row."""
+    x = row_values(x, names, width)
+    plain = type(x) is np.ndarray and x.dtype == np.float64
+    row = x if plain else np.asarray(numeric(x, "the row"), dtype=np.float64)
+    check_row_shape(row, width)
+    row = np.ascontiguousarray(row).reshape(1, -1)
+    check_finite(row, "the row")
+    return row
+
+
+def row_values(x: Any, names: Any, width: int | None) -> Any:
+    """Return the values of a row in the order of the columns, if it is a mapping."""
+    if isinstance(x, Mapping):
+        if names is None and (width is not None or not all(isinstance(name, str) for name in x)):
+            raise ValueError(f"the row must be an array, since this model knows no names of columns, got {list(x)}")
+        order = list(x) if names is None else list(names)
+        if len(x) != len(order) or any(name not in x for name in order):
+            raise ValueError(f"the row must have exactly the columns {order}, got {list(x)}")
+        x = [x[name] for name in order]
+    return x
+
+
+def check_row_shape(row: Any, width: int | None) -> None:
+    """Refuse what is not one row of this width."""
+    if row.ndim != 1 or row.size == 0:
+        raise ValueError(f"the row must have one dimension and at least one value, got shape {row.shape}")
+    if width is not None and row.size != width:
+        raise ValueError(f"the row has {row.size} features, but this model is expecting {width} features as input")
+
+
+def refuse_unreadable(values: Any, name: str) -> None:
+    """Refuse what looks like an array and cannot be read as one: masks would be lost, and so would columns of one name."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        number = int(np.ma.count_masked(values))
+        raise ValueError(
+            f"{name} is a masked array with {number} masked value{'s' * (number != 1)}, which would be taken for data: drop "
+            f"them, or fill them in with filled()"
+        )
+    kind = type(values)
+    if kind.__name__ == "LazyFrame" and kind.__module__.startswith("polars"):
+        raise TypeError(f"{name} is a polars LazyFrame, which holds no rows yet: pass {name}.collect()")
+    columns = getattr(values, "columns", None)
+    if columns is not None and hasattr(values, "to_numpy"):
+        names = list(columns)
+        twice = [column for column in dict.fromkeys(names) if names.count(column) > 1] if len(set(names)) < len(names) else []
+        if twice:
+            raise ValueError(
+                f"{name} must have columns of different names, got {one_line(twice[0])} {names.count(twice[0])} times"
+            )
+
+
+def numeric(values: Any, name: str) -> Any:
+    """Return an array of real numbers, converting objects that are numbers and refusing text."""
+    refuse_unreadable(values, name)
+    try:
+        array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name} cannot be read as an array of numbers: {error}") from error
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers, got {array.dtype}")
+    if array.dtype.kind in "USMm":
+        raise ValueError(f"{name} must hold numbers, got {array.dtype}: encode text and dates as numbers first")
+    if array.dtype.kind not in "fiub":
+        try:
+            array = array.astype(np.float64)
+        except OverflowError as error:
+            raise ValueError(f"{name} contains a whole number too large for float64: rescale it") from error
+        except (ValueError, TypeError) as error:
+            reason = " ".join(str(error).split())  # it quotes the value, which may be a long text
+            raise type(error)(
+                f"{name} must hold numbers, got {array.dtype} with a value that is none: {reason:.120}"
+            ) from error
+    return array
+
+
+def check_finite(array: Array, name: str, row: int | None = None) -> None:
+    """Refuse NaN, infinity and what is too large; of one row by its number."""
+    if array.min() >= -LARGEST and array.max() <= LARGEST:  # false for NaN, too
+        return
+    if np.isnan(array).any():
+        row = int(np.argwhere(np.isnan(array))[0][0]) if row is None else row
+        advice = "drop those rows or fill them in first, for example with sklearn.impute.SimpleImputer"
+        if name == "labels":
+            advice = "a row without label has -1"
+        elif name == "sample_weight":
+            advice = "a row that is not to count has 0"
+        raise ValueError(f"{name} contains NaN (first in row {row}): missing values are not learned from; {advice}")
+    if np.isinf(array).any():
+        row = int(np.argwhere(np.isinf(array))[0][0]) if row is None else row
+        raise ValueError(f"{name} contains infinity or a value too large for float64 (first in row {row}): inf is no datum")
+    raise ValueError(
+        f"{name} contains a value of size {np.abs(array).max():.3g}, but squares of more than {LARGEST:g} overflow: rescale it"
+    )
+
+
+def one_line(value: Any, most: int | None = None) -> str:
+    """What a value looks like, in one line however it is printed, and in so many characters at most."""
+    return " ".join(repr(value).split())[:most]

@@ -1,0 +1,191 @@
+"""What the course of a stream says of the health of a model: drift, the order of rows, and how the last contest went."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri, stdtr
+
+from headwater.core.statistics import Array
+from headwater.diagnostics.health import Finding
+from headwater.diagnostics.health_vitals import amount, named
+from headwater.policies.drift_monitor import forgetting
+
+RECENT = 0.1  # the last part of a stream
+DOUBT = 4.0  # standard errors by which recent rows have to differ
+SMALL = 0.1  # of the standard deviation of scores: less is not worth a sentence
+LEAST_POINTS = (4, 8)  # of a history: recent ones, and those before
+NOTHING = 1e-6  # nats a row that are no gain
+LEAST_ROWS = 30  # that are kept, of the last and of the others
+LEAST_OF_GROUP = 10  # of a component, of either
+
+
+def _normal(t: float, degrees: float) -> float:
+    """The standard errors that would be as improbable as t, if they were known well."""
+    chance = float(stdtr(degrees, -abs(t)))
+    z = abs(float(ndtri(chance))) if chance > 0.0 else abs(t)
+    return math.copysign(min(z, abs(t)), t)
+
+
+def _moments(scores: Array, weights: Array) -> tuple[float, float, float]:
+    """Mean, variance, and the number of rows that they are worth."""
+    total = float(weights.sum())
+    mean = float(weights @ scores) / total
+    size = total**2 / float(weights @ weights)
+    return mean, float(weights @ (scores - mean) ** 2) / total * size / max(size - 1.0, 1e-9), size
+
+
+def history_findings(history: Any, unit: str, forgets: Any = None) -> list[Finding]:
+    """Return whether the last tenth of a stream scored worse than what came before, each row before it was learned.
+
+    The first half is left out, in which the model had yet to learn. `forgets` is the half-life, if there is one.
+    """
+    points = [point for point in history.points if point.scored and point.rows > history.seen // 2]
+    late = [point for point in points if point.rows > (1.0 - RECENT) * history.seen]
+    early = points[: len(points) - len(late)]
+    if len(late) < LEAST_POINTS[0] or len(early) < LEAST_POINTS[1]:
+        return []
+    (recent, sizes), (old, old_sizes) = (
+        (np.array([one.score for one in some]), np.array([float(one.scored) for one in some])) for some in (late, early)
+    )
+    if not (np.isfinite(recent).all() and np.isfinite(old).all()):
+        return []
+    gap = float(np.average(recent, weights=sizes) - np.average(old, weights=old_sizes))
+    if np.median(recent) > np.quantile(old, 0.25):  # a few rows that are odd are no drift
+        return []
+    # Recent points vary as those before do, unless there is drift; neighbours, of so many rows each, differ by chance alone.
+    spread = math.sqrt(_moments(old, old_sizes)[1] * (1.0 / len(recent) + 1.0 / len(old)))
+    row = math.sqrt(0.5 * float(np.mean(np.diff(old) ** 2)) * float(old_sizes.mean()))
+    z = _normal(gap / max(spread, 1e-300), len(old) - 1.0)
+    return _drift(gap, z, row, int(sizes.sum()), unit, forgets)
+
+
+def reservoir_findings(
+    scores: Array,
+    places: Array,
+    weights: Array | None,
+    seen: int,
+    unit: str = "rows",
+    forgets: Any = None,
+    groups: Any = None,
+) -> list[Finding] | None:
+    """Return how rows of the last tenth of a stream compare with older ones, of those that are kept; None if they are too few.
+
+    Lower scores are drift; higher ones say that the model has followed what came last, so that the order of rows matters.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_kept,)
+        Scores of the kept rows, by the model as it is.
+    places : ndarray of shape (n_kept,)
+        Where each was in the stream, from 0.
+    weights : ndarray of shape (n_kept,), optional
+        How much each counts.
+    seen : int
+        Rows of the stream so far.
+    unit : str, default="rows"
+        What a row is.
+    forgets : float or str, optional
+        The half-life; then it is meant that what came last is followed.
+    groups : ndarray of shape (n_kept,), optional
+        The component of each row. Rows are compared with those of their component: that the last ones come from another, as
+        in a file that is sorted, is neither drift nor a fault.
+    """
+    weights = np.ones(len(scores)) if weights is None or not len(weights) else np.asarray(weights, dtype=float)
+    owners = np.zeros(len(scores), dtype=np.int64) if groups is None else np.asarray(groups)
+    kept = np.isfinite(scores) & (weights > 0.0)
+    late = kept & (places >= (1.0 - RECENT) * seen)
+    early = kept & ~late
+    if min(int(late.sum()), int(early.sum())) < LEAST_ROWS:
+        return None
+    found = []  # of each component: how much the late ones weigh, the gap, its variance, and that of rows
+    for group in np.unique(owners[late]):
+        new, old = late & (owners == group), early & (owners == group)
+        if min(int(new.sum()), int(old.sum())) >= LEAST_OF_GROUP:
+            (one, spread, size), (other, spreads, sizes) = (_moments(scores[some], weights[some]) for some in (new, old))
+            found.append((int(new.sum()), float(weights[new].sum()), one - other, spread / size + spreads / sizes, spreads))
+    looked_at = sum(one[0] for one in found)
+    if looked_at < LEAST_ROWS:
+        return []
+    shares, gaps, variances, rows = np.array([one[1:] for one in found]).T
+    shares = shares / shares.sum()
+    gap, row = float(shares @ gaps), math.sqrt(float(shares @ rows))
+    error = math.sqrt(float(shares**2 @ variances))
+    z = gap / error if error > 0.0 else math.copysign(math.inf, gap) if gap else 0.0
+    if z > DOUBT and gap > max(SMALL * row, NOTHING) and forgets is None:
+        return [
+            Finding(
+                "order", (),
+                f"The last tenth of the stream scores {gap:.2g} nats a {unit[:-1]} higher than what came before (z = {z:.1f}): "
+                f"the model has followed what came last, and other orders of the {unit} would have taught it something else.",
+                True, {"gap": gap, "z": z, "rows": float(looked_at)},
+            )
+        ]  # fmt: skip
+    return _drift(gap, z, row, looked_at, unit, forgets, sorted_rows=groups is None)
+
+
+def _drift(gap: float, z: float, row: float, rows: int, unit: str, forgets: Any, sorted_rows: bool = True) -> list[Finding]:
+    if z > -DOUBT or -gap < max(SMALL * row, NOTHING):
+        return []
+    if forgets is None and not sorted_rows:
+        remedy = "the stream drifts, and half_life= would forget what is over"
+    elif forgets is None:
+        remedy = "if it drifts, half_life= would forget what is over; if it is sorted, shuffle it"
+    elif isinstance(forgets, str):
+        remedy = "the stream drifts, and old rows are being forgotten"
+    else:
+        remedy = "the stream drifts faster than half_life follows"
+    return [
+        Finding(
+            "drift", (),
+            f"The last tenth of the stream ({rows:,} {unit} of it were looked at) scores {-gap:.2g} nats a {unit[:-1]} lower "
+            f"than what came before (z = {z:.1f}): {remedy}.",
+            not isinstance(forgets, str), {"gap": gap, "z": z, "rows": float(rows)},
+        )
+    ]  # fmt: skip
+
+
+def forgetting_findings(state: Any, warm_up: int, unit: str = "rows") -> list[Finding]:
+    """Return which components of a stream that tunes its forgetting have changed, and how far back they remember."""
+    half_lives, weights = forgetting(state, warm_up)
+    which = [int(k) for k in np.flatnonzero(np.isfinite(half_lives))]
+    if not which and not weights:
+        return []
+    last, numbers = state.drift.last, {"last": float(state.drift.last), "alarms": float(state.drift.alarms)}
+    if not which:
+        sentence = f"The weights have changed (last seen after {last:,} {unit}), and what they were before is being forgotten."
+        return [Finding("forgetting", (), sentence, False, numbers)]
+    shortest, longest = float(half_lives[which].min()), float(half_lives[which].max())
+    have, they = ("have", "they forget") if len(which) > 1 else ("has", "it forgets")
+    span = amount(shortest) if amount(shortest) == amount(longest) else f"{amount(shortest)} to {amount(longest)}"
+    sentence = (
+        f"{named('component', which)} {have} changed (last seen after {last:,} {unit}), so {they} what was before, now with a "
+        f"half-life of {span} {unit}."
+    )
+    return [Finding("forgetting", tuple(which), sentence, False, {**numbers, "shortest": shortest, "longest": longest})]
+
+
+def contest_findings(healing: Any, unit: str = "rows") -> list[Finding]:
+    """Return how the last contest of a stream that heals itself went; nothing need be done about it.
+
+    `healing` is the record that a state has: `contested` are the rows at which it was held, `gain` and `z` what the best
+    contender gained, `chosen` who won, and `moves` those made so far.
+    """
+    rows = int(getattr(healing, "contested", 0))
+    if rows <= 0:
+        return []
+    gain, z, moves = float(healing.gain), float(healing.z), int(healing.moves)
+    by = f"{gain:.2g} nats a {unit[:-1]}" + (f" (z = {z:.1f})" if math.isfinite(z) else "")
+    gained = f"which gained {by}" if gain > NOTHING else "which is as good"
+    told = {
+        "stream": f"the best contender was {by} better, which may be chance" if gain > NOTHING else "no contender was better",
+        "climb": f"rows were unlike those before, so components were fitted to kept rows of all kinds, {gained}",
+        "move": f"components were split and others merged, {gained}",
+        "restart": f"a new start was taken, {gained}",
+    }.get(healing.chosen, f"{healing.chosen} was taken, {gained}")
+    stays = ", so the stream went on as it was" if healing.chosen == "stream" else ""
+    sentence = f"At the last contest, after {rows:,} {unit}, {told}{stays}; {moves or 'no'} move{'s' * (moves != 1)} so far."
+    numbers = {"rows": float(rows), "gain": gain, "z": z, "moves": float(moves)}
+    return [Finding("contest", (), sentence, False, numbers)]

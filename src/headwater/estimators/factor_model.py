@@ -1,0 +1,140 @@
+"""What every latent factor model answers: weights of the factors, scores; nothing of any one model."""
+
+from __future__ import annotations
+
+import numbers
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from headwater.core.learner import belief
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
+from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.mixture import CONSTRAINTS
+from headwater.estimators.parameters import check_parameters
+from headwater.models.latent_factors import LatentFactors
+
+SHARED = (
+    "n_components", "tol", "max_iter", "random_state", "warm_start", "verbose", "verbose_interval", "algorithm", "half_life",
+    "warm_up", "n_threads", "parts",
+)  # fmt: skip
+
+
+class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, StreamingEstimator):
+    """Base of the latent factor models."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: CONSTRAINTS[name] for name in SHARED},
+        "half_life": CONSTRAINTS["half_life"][:2],  # it keeps no rows by which it could find one itself
+    }
+    _scores_by_learning = False  # an E-step that draws scores what it has drawn
+    _scored_share = 1.0 / 32.0
+
+    _least_components = 2
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+
+    @property
+    def _n_labels(self) -> int:
+        """One row is enough: factors are not made of rows."""
+        return 1
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    @property
+    def _model(self) -> LatentFactors:
+        self._fitted_state()
+        model = self._learner.model
+        assert isinstance(model, LatentFactors)
+        return model
+
+    def _belief(self) -> tuple[Any, Any, float]:
+        return belief(self._learner, self._reading()[0])
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Learn from the rows and return the weights of the factors in each.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each row counts.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_samples, n_components)
+            What `transform` returns.
+        """
+        return self.fit(X, y, sample_weight).transform(X)
+
+    @abstractmethod
+    def transform(self, X: Any) -> Any:
+        """Return the weights of the factors in each row."""
+
+    def transform_one(self, x: Any) -> Array:
+        """Return the weights of the factors in one row, under the parameters of the last refresh.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or mapping
+            The row.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_components,)
+            Its weights.
+        """
+        row = self._one(x)
+        return self._learner.model.posterior(self._quick_parameters(row.shape[1]), Batch(row), 1)[0]
+
+    @property
+    def acceptance_rate_(self) -> float:
+        """Share of Metropolis proposals that were accepted, as it is by now; NaN for other samplers."""
+        _, statistics, _ = self._belief()
+        return float(statistics.accepted[0]) if self._learner.inference.sampler == "metropolis" else np.nan
+
+    def _checked_number(self, n_samples: Any) -> int:
+        check_is_fitted(self)
+        if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
+            raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")
+        return int(n_samples)
+
+    # How it looks
+
+    @abstractmethod
+    def _shares(self) -> Array:
+        """How much of all there is in each factor."""
+
+    @abstractmethod
+    def _shown(self) -> tuple[str, Array]:
+        """A word for the largest columns of a factor, and the factors (K, V)."""
+
+    def _columns(self, factors: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
+        """What the table shows of these factors: a word for it, the heads of the columns, and a line for each."""
+        names = getattr(self, "feature_names_in_", ())  # an open vocabulary may have columns without one
+        word, values = self._shown()
+        tops = [np.argsort(-row, kind="stable")[:6] for row in values[factors]]
+        lines = [[str(names[at]) if at < len(names) else str(at) for at in top] for top in tops]
+        return word, [f"top {place}" for place in range(1, values.shape[1] + 1)][:6], lines
+
+    def _summary(self) -> tuple[str, list[str], list[list[str]]]:
+        shares = self._shares()
+        order = np.argsort(-shares, kind="stable")
+        word, columns, lines = self._columns(order[:8])
+        table = [[str(k), f"{shares[k]:.3f}", *line] for k, line in zip(order[:8], lines, strict=True)]
+        if len(order) > 8:
+            table.append(["...", f"{shares[order[8:]].sum():.3f}", *[""] * len(columns)])
+        warming = " (warming up)" if self._state.base is None else ""
+        rows = f"{self.n_samples_seen_:,} row{'s' if self.n_samples_seen_ != 1 else ''} of {self.n_features_in_} columns"
+        return f"{rows} seen{warming}; components by share, with their {word}:", ["component", "share", *columns], table

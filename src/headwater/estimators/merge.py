@@ -1,0 +1,170 @@
+"""hw.merge: one model from models that were trained apart."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from copy import copy
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from headwater.core.learner import suited
+from headwater.core.match import MergeReport, merge_any
+from headwater.core.state import State
+from headwater.core.validation import one_line
+from headwater.estimators import race_stream
+from headwater.estimators.base import RESULTS, StreamingEstimator
+from headwater.estimators.thread_safety import view_of
+
+Estimator = TypeVar("Estimator", bound=StreamingEstimator)
+
+
+def merge(models: Iterable[Estimator]) -> Estimator:
+    """Merge models that learned apart: their partial posteriors are multiplied, and what they share is counted once.
+
+    Branches of one model (see `branch` and `warm_start_from`) share a base, and what each learned since is added: in any
+    order and in any tree the merged model is the same up to rounding, unless a component had to be repaired. Other models
+    are matched first: the largest is the reference, and the components of every other are assigned to its components so
+    that the sum of symmetric divergences of the beliefs is least. The order of the list does not matter. A model whose
+    warm-up is not over lends its rows.
+
+    Make workers with `branch`: a plain copy of a model repeats what that model learned since its base, and this cannot be
+    seen once the two have gone on.
+
+    Parameters
+    ----------
+    models : iterable of estimators
+        Models of one class, with the same columns, `algorithm`, `n_components`, `half_life` and priors; Gaussians of one
+        `covariance_type` and `reg_covar`.
+
+    Returns
+    -------
+    model : estimator
+        A new model; the given ones are left as they are. Its parameters (`random_state`, `parts`, ...) are those of the
+        reference, and its `merge_report_`, a `MergeReport`, says what was done.
+
+    Raises
+    ------
+    ValueError
+        If the models differ in what they must share, or if rows would count twice.
+
+    Warns
+    -----
+    UserWarning
+        If a component has no counterpart in some model, or is matched in doubt, or had to be repaired.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rng = np.random.default_rng(0)
+    >>> def day(rows):
+    ...     return rng.normal(size=(rows, 2)) + 6.0 * rng.integers(2, size=(rows, 1))
+    >>> monday = hw.GaussianMixture(2, random_state=0).partial_fit(day(4000))
+    >>> tuesday = hw.GaussianMixture(2, random_state=1).partial_fit(day(3000))
+    >>> both = hw.merge([monday, tuesday])
+    >>> both.n_samples_seen_
+    7000
+    >>> print(both.merge_report_)
+    2 models merged, 7,000 rows in all.
+    2 groups that share no base were matched; model 0 is the reference.
+    """
+    if isinstance(models, StreamingEstimator):
+        raise TypeError(f"models must be a list of models, got one {type(models).__name__}")
+    given = list(models)
+    if not given:
+        raise ValueError("models must hold at least one model to merge, got none")
+    if len({id(model) for model in given}) < len(given):
+        raise ValueError("models must be different models, got the same one twice: its rows would count twice")
+    first = given[0]
+    for model in given:
+        if not isinstance(model, StreamingEstimator):
+            raise TypeError(f"models must be headwater models, got {type(model).__name__}")
+        if type(model) is not type(first):
+            raise ValueError(f"models must be of one class, got {type(first).__name__} and {type(model).__name__}")
+        check_is_fitted(model)
+    given = [view_of(model) for model in given]
+    width = max(model.n_features_in_ for model in given)
+    if all(model._grows for model in given):
+        given = [model if model.n_features_in_ == width else model._widened(width) for model in given]
+    for model in given:
+        _check_alike(given[0], model)
+    named = [model for model in given if hasattr(model, "feature_names_in_")]
+    for model in named:
+        names = named[0].feature_names_in_, model.feature_names_in_
+        common = slice(min(map(len, names)) if first._grows else None)
+        if not np.array_equal(names[0][common], names[1][common]):
+            place = next((at for at, (one, two) in enumerate(zip(*names, strict=False)) if one != two), min(map(len, names)))
+            one, two = (repr(found[place]) if place < len(found) else "none" for found in names)
+            raise ValueError(f"models must have the same columns in the same order, got {one} and {two} in place {place}")
+    merged, report = _merged_races(given) if all("_race" in model.__dict__ for model in given) else _merged(given)
+    for name in RESULTS:
+        merged.__dict__.pop(name, None)
+    merged.merge_report_ = report
+    if named:
+        merged.feature_names_in_ = max((model.feature_names_in_ for model in named), key=len)
+    if report.ambiguous or report.distant or report.repaired:
+        warnings.warn(str(report).replace("\n", " "), UserWarning, stacklevel=2)
+    return merged
+
+
+def _merged(given: list[Estimator], rivals: list[Any] | None = None) -> tuple[Estimator, MergeReport]:
+    """Merge models that are alike, or those that race for them."""
+    parts = rivals or given
+    state, report = merge_any(
+        [model._own_learner for model in parts],
+        [model._state for model in parts],
+        [getattr(model, "merge_report_", None) for model in given],
+    )
+    leading: Any = parts[report.reference]
+    merged = copy(leading)
+    merged._set(state, suited(leading._own_learner, state))
+    return merged, report
+
+
+def _merged_races(given: list[Estimator]) -> tuple[Estimator, MergeReport]:
+    """Merge models of which some race: those with one number of components each, for all that run in every race."""
+    begun = [model for model in given if not model._waits]
+    if not begun:
+        # Rows that wait for a race are what each has learned: the largest goes on with those of the others.
+        waiting, report = _merged(given, [race_stream.standing(model, model._least_components, 2**62) for model in given])
+        assert waiting._state.buffer is not None
+        merged = copy(given[report.reference])
+        merged._set(State(waiting._state.key), merged._own_learner)
+        merged._advance(waiting._state.buffer.batch(), merged._own_learner, False)
+        return merged, report
+    common = set.intersection(*(set(model._race.running) for model in begun))
+    if not common:
+        chosen = " and ".join(dict.fromkeys(str(model.n_components_) for model in begun))
+        raise ValueError(
+            f"models must have one n_components, got {chosen}, which 'auto' chose: learn again with one of these numbers"
+        )
+    led = {k: sum(model.n_samples_seen_ for model in begun if model.n_components_ == k) for k in sorted(common)}
+    leader = max(led, key=lambda k: led[k])
+    found = {
+        k: _merged(given, [race_stream.standing(model, k, model._race.warm_up) for model in given]) for k in sorted(common)
+    }
+    report = found[leader][1]
+    merged = copy(given[report.reference])
+    races = [model._race for model in begun]
+    race_stream.resume(merged, races, [rival for rival, _ in found.values()], leader)
+    return merged, report
+
+
+def _check_alike(one: StreamingEstimator, other: StreamingEstimator) -> None:
+    one._check_merge(other)
+    if one.n_features_in_ != other.n_features_in_:
+        raise ValueError(f"models must have one width, got {one.n_features_in_} and {other.n_features_in_} columns")
+    algorithms = one._own_learner.algorithm, other._own_learner.algorithm
+    if algorithms[0] != algorithms[1]:
+        raise ValueError(f"models must be learned by one algorithm, got {algorithms[0]} and {algorithms[1]}")
+    for name in one._merge_parameters:
+        values = one._learned_with(name), other._learned_with(name)
+        if not _equal(*values):
+            raise ValueError(f"models must have one {name}, got {one_line(values[0])} and {one_line(values[1])}")
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return (one is None) == (other is None) and (one is None or np.array_equal(np.asarray(one), np.asarray(other)))

@@ -1,0 +1,267 @@
+"""Estimators in model files: `save`, `load`, and what is done on the way there and back."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headwater.core.learner import Learner, suited
+from headwater.core.state import State
+from headwater.estimators import race_stream
+from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.stored_parameters import read_parameter, write_parameter
+from headwater.estimators.stored_results import AS_IT_IS, RESULTS, read_race
+from headwater.estimators.thread_safety import ROLE
+from headwater.io.files import container
+from headwater.io.files.records import Damaged, Reader, Writer
+from headwater.io.files.states import StateReader, holds_rows, rows_held, without_rows, write_state
+
+MOST_UNSEEN = 10**4  # components of a model that is still in its warm-up, beside those that it has numbers for
+# What scikit-learn's metadata routing was told is a matter of the pipeline: a file does not hold it.
+PRIVATE = {"_state", "_own_learner", "_parameters", "_cache", "_race", "_rivals", "_named_columns", "_metadata_request", ROLE}
+
+
+def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, answers: bool = True) -> tuple[Any, Any]:
+    """Return header and arrays of the file of a model."""
+    model._fitted_state()
+    race, rivals = model.__dict__.get("_race"), model.__dict__.get("_rivals", ())
+    learner, state = model._own_learner, model._state
+    grows = model._grown
+    if not raw_rows:
+        if race is not None and not race.over:
+            learner, rivals = model._learner, ()
+            race = race.decided(state.rows, learner.model.n_components)
+        state = without_rows(learner, state)
+    writer = Writer()
+    known = dict(zip(model._parameter_names(), model._parameters[1], strict=True))
+    parameters = model.get_params(deep=False)
+    changed = [name for name, value in parameters.items() if value is not known[name]]
+    results = {name: model.__dict__[name] for name in RESULTS if name in model.__dict__}
+    if not raw_rows:
+        results.pop("_open", None)
+    strange = {name for name in vars(model) if name not in parameters and name not in RESULTS} - PRIVATE
+    if strange:
+        raise TypeError(f"{type(model).__name__} has {', '.join(sorted(strange))}, which no model file can hold")
+    header = {
+        "headwater": import_module("headwater").__version__,
+        "model": type(model).__name__,
+        "width": learner.width,
+        "rows": state.rows,
+        "holds_rows": holds_rows(state),
+        "parameters": {name: write_parameter(writer, value, name) for name, value in parameters.items()},
+        "learned_with": {name: write_parameter(writer, known[name], f"learned_with/{name}") for name in changed},
+        "results": {
+            name: _as_json(value)
+            if name in AS_IT_IS
+            else writer.write(list(value) if name.endswith("names_in_") else value, name)
+            for name, value in results.items()
+        },
+        "components": suited(learner, state).model.n_components if grows else None,
+        "race": writer.write(race, "race"),
+        "rivals": [_write_rival(writer, rival) for rival in rivals],
+        "state": None if rivals else write_state(writer, learner, state, "state"),
+    }
+    header["tables"] = writer.tables
+    if extra is not None:
+        header["extra"] = extra
+    if answers and state.base is not None:
+        for name in model._answers:
+            writer.arrays[f"answers/{name}"] = np.asarray(getattr(model, name))
+    return header, writer.arrays
+
+
+def _write_rival(writer: Writer, rival: StreamingEstimator) -> dict[str, Any]:
+    k = rival.n_components
+    return {"n_components": k, "state": write_state(writer, rival._own_learner, rival._state, f"rivals/{k}")}
+
+
+def _as_json(value: Any) -> Any:
+    return value.to_dict() if hasattr(value, "to_dict") else dict(value)
+
+
+def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[str, Any]) -> StreamingEstimator:
+    """Return the model of header and arrays, after every part of them was checked."""
+    reader = Reader(arrays)
+    reader.tables = reader.expect(header.get("tables"), dict, "tables")
+    kind = estimator_named(header.get("model"))
+    trees = reader.expect(header.get("parameters"), dict, "parameters")
+    names = set(kind._parameter_names())
+    if not set(trees) <= names:
+        raise Damaged(f"it has the parameter {sorted(set(trees) - names)[0][:50]!r}, which {kind.__name__} has not")
+    parameters = {name: read_parameter(reader, tree, name, functions) for name, tree in trees.items()}
+    changed = {
+        name: read_parameter(reader, tree, name, functions)
+        for name, tree in reader.expect(header.get("learned_with"), dict, "learned_with").items()
+        if name in names
+    }
+    model = kind(**{**parameters, **changed})
+    most = MOST_UNSEEN + sum(array.size for array in arrays.values())
+    if isinstance(getattr(model, "n_components", 1), int) and getattr(model, "n_components", 1) > most:
+        raise Damaged(f"n_components is {model.n_components}, which is more than there are numbers in it")
+    for name, tree in reader.expect(header.get("results"), dict, "results").items():
+        if name not in RESULTS:
+            raise Damaged(f"it has the result {name[:50]!r}, which no model has")
+        model.__dict__[name] = RESULTS[name](reader, tree, name)
+    if (header.get("race") is not None) != model._races:
+        raise Damaged("it has a race of numbers of components, or should have one")
+    if (header.get("components") is not None) != (model._auto and model._splits):
+        raise Damaged("it has a number of components that was found, or should have one")
+    width = reader.whole(header.get("width"), "width", 1)
+    _check_columns(model, width)
+    if model._races:
+        model._race, model._rivals = read_race(reader, header.get("race"), "race"), ()
+        if model._race.leader > most:
+            raise Damaged("it has a race of more components than there are numbers in it")
+    rivals = reader.items(header.get("rivals"), "rivals")
+    if rivals:
+        _read_rivals(reader, model, rivals, width)
+    else:
+        learner = model._make_learner(width)
+        if learner.grows:
+            found = reader.whole(header["components"], "components", 1)
+            if found > most:
+                raise Damaged("it has more components than there are numbers in it")
+            learner = replace(learner, model=learner.usual.resized(found))
+        model._set(_read_state(reader, model, learner, header.get("state"), "state"), learner)
+    _check_reading(model, model._state)
+    for name in changed:
+        setattr(model, name, parameters[name])
+    return model
+
+
+def _read_state(reader: Reader, model: StreamingEstimator, learner: Learner, tree: Any, path: str) -> State:
+    states = StateReader(reader, learner)
+    state = states.state(tree, path)
+    for batch in rows_held(state):
+        model._check_stored(batch.X, learner.width)
+    states.check_scores(state, path)
+    return state
+
+
+def _read_rivals(reader: Reader, model: StreamingEstimator, trees: list[Any], width: int) -> None:
+    """Let a model go on with a race; those that run in it have states of their own, and it answers by the leader's."""
+    race, rivals = model.__dict__.get("_race"), []
+    for tree in trees:
+        parts = reader.expect(tree, dict, "rivals")
+        rival = race_stream.rival_of(model, reader.whole(parts.get("n_components"), "rivals", 1), race.warm_up if race else 0)
+        rival.n_features_in_ = model.n_features_in_
+        learner = rival._make_learner(width)
+        rival._set(_read_state(reader, rival, learner, parts.get("state"), f"rivals/{rival.n_components}"), learner)
+        rivals.append(rival)
+    if race is None or race.over or race.running != tuple(rival.n_components for rival in rivals):
+        raise Damaged("it has others than those that run in its race")
+    race_stream.follow(model, race, tuple(rivals))
+
+
+def _check_columns(model: StreamingEstimator, width: int) -> None:
+    """See to it that the model has as many columns as it says, and names for them."""
+    known, names = model.__dict__.get("n_features_in_"), model.__dict__.get("feature_names_in_")
+    if known != width - model._target_columns:
+        raise Damaged(f"n_features_in_ is {known}, and should be {width - model._target_columns}")
+    if names is not None and (len(names) > known if model._grows else len(names) != known):
+        raise Damaged(f"it has {len(names)} names for {known} columns")
+
+
+def _check_reading(model: StreamingEstimator, state: State) -> None:
+    """See to it that a model past its warm-up can be read."""
+    end = model.__dict__.get("_end")
+    if end is not None and len(end) != model.n_components_:
+        raise Damaged("it has another number of states at the end of a sequence than it has components")
+    if state.base is not None:
+        for name in model._answers:
+            if not np.isfinite(getattr(model, name)).all():
+                raise Damaged(f"{name} holds NaN or infinity")
+
+
+def estimator_named(name: Any) -> type[StreamingEstimator]:
+    """Return the estimator of this name."""
+    home = import_module("headwater")._HOME_OF.get(name) if isinstance(name, str) else None
+    if home is not None and home.startswith("headwater.estimators."):
+        import_module(home)
+    kinds: list[Any] = [StreamingEstimator]
+    for kind in kinds:  # those that others have made of them, too, if they are at hand
+        kinds += kind.__subclasses__()
+    known: list[type[StreamingEstimator]] = [kind for kind in kinds if kind.__name__ == name and not inspect.isabstract(kind)]
+    if not known:
+        raise Damaged(f"it is a {str(name)[:50]!r}, which is no model that is known here")
+    return next((kind for kind in known if kind.__module__ == home), known[-1])
+
+
+def save(model: StreamingEstimator, path: str | os.PathLike[str], *, raw_rows: bool = True, extra: Any = None) -> None:
+    """Write a model to a file; see `StreamingEstimator.save`. What is `extra`, and JSON knows, is kept beside it."""
+    container.write(Path(path), *packed(model, raw_rows, extra))
+
+
+def read(path: str | os.PathLike[str], **functions: Any) -> tuple[StreamingEstimator, Any]:
+    """Return the model of a file, and what was kept beside it."""
+    header, arrays = container.read(Path(path))
+    return _made(header, arrays, functions, str(path)), header.get("extra")
+
+
+def load(path: str | os.PathLike[str], **functions: Any) -> Any:
+    """Read a model from a file; it goes on learning as if it had never been away.
+
+    Everything in the file is checked, and nothing in it is run: a file that is damaged, or made up, is refused in a sentence.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, as `save` wrote it.
+    **functions : callable
+        Parameters that are functions, such as `steering` of a `DirectionOfArrival`, which no file can hold.
+
+    Returns
+    -------
+    model : estimator
+        The model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> model = hw.GaussianMixture(2, random_state=0).partial_fit(np.random.default_rng(0).normal(size=(3000, 2)))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.hw")
+    ...     again = hw.load(f"{folder}/model.hw")
+    >>> np.array_equal(again.means_, model.means_)
+    True
+    """
+    return read(path, **functions)[0]
+
+
+def to_bytes(model: StreamingEstimator) -> bytes:
+    """Return the bytes of the file of a model."""
+    return container.to_bytes(*packed(model, answers=False))
+
+
+def from_bytes(data: bytes, **functions: Any) -> Any:
+    """Return the model of the bytes of a file."""
+    return _made(*container.from_bytes(data), functions, "the model")
+
+
+def _made(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[str, Any], name: str) -> StreamingEstimator:
+    try:
+        with np.errstate(all="ignore"):
+            return unpacked(header, arrays, functions)
+    except Damaged as error:
+        raise Damaged(f"{name} cannot be read: {error}") from error
+    except (
+        ValueError,
+        TypeError,
+        ArithmeticError,
+        LookupError,
+        AttributeError,
+        MemoryError,
+        RecursionError,
+        AssertionError,
+    ) as error:
+        sentence = " ".join(str(error).split()) or type(error).__name__
+        raise Damaged(f"{name} is damaged: {sentence}") from error

@@ -1,0 +1,318 @@
+"""n_components="auto": rivals with a number of components each learn the same rows, and are judged on them before they do.
+
+Rows wait in one buffer until all rivals can start on them, from the smallest on, as long as larger ones may be better. What
+comes after that is learned by all; at fixed numbers of rows those that are behind drop out.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from headwater.core.contracts import NO_SCORES
+from headwater.core.learner import Learner, suited
+from headwater.core.lineage import rooted
+from headwater.core.loop import advance, report, rows_to_wait, started
+from headwater.core.state import Batch, Buffer, State
+from headwater.core.statistics import Array
+from headwater.estimators.race import BLOCK, Race, Rival, Tally
+from headwater.policies.growth import Growth
+from headwater.policies.growth_states import found_on
+
+AUTO = "auto"
+COMPONENTS = (*range(1, 13), 16, 24, 32)
+USUAL = 8  # components whose warm-up is the one that all rivals share
+ROWS_EACH = 20  # rows of a start for each component, at least
+JUDGES = 256  # rows of the first comparison, at least
+DOUBLINGS = 6  # of the rows judged, until the leader wins
+FOLDS = 4
+GLANCE = 4096  # rows by which a number is chosen that is only to be read by, as long as rows wait
+FEW = 1000  # rows at hand to start on, at least; if there are not twice as many, all are judged in folds
+STRETCHES = 64  # that sequences at hand are cut into
+
+
+def rival_of(model: Any, n_components: int, warm_up: int = 0) -> Any:
+    """Return an estimator with the parameters of a model and this number of components, that has learned nothing."""
+    given = [name for name in model._given_start if getattr(model, name) is not None]
+    if given:
+        raise ValueError(f"n_components must be a number where {given[0]} says something of each component, got {AUTO!r}")
+    parameters = {name: model._parameter(name) for name in model._parameter_names()}
+    return type(model)(**{**parameters, "n_components": n_components, "warm_up": warm_up or model.warm_up})
+
+
+def growing_learner(model: Any, width: int) -> Learner:
+    """Return the learner of a model that grows: of one component, as long as nothing was learned."""
+    learner = replace(rival_of(model, model._least_components)._make_learner(width), grows=True)
+    if learner.algorithm.online and learner.algorithm.word != AUTO:
+        raise ValueError(
+            f"n_components={AUTO!r} grows in a stream with algorithm={AUTO!r} alone: give n_components a number for algorithm "
+            f"{learner.algorithm.word!r}"
+        )
+    if learner.adapts:
+        raise ValueError(
+            "half_life='auto' watches components that stay, so n_components or half_life must be a number, got 'auto' twice"
+        )
+    return suited(learner, model._state) if model._has_state() else learner
+
+
+def grown_at_hand(learner: Learner, batch: Batch, key: int) -> tuple[Any, Growth]:
+    """Return the model of a learner that grows, with the number of components that rows at hand have, and how it grew."""
+    n = len(batch)
+    if n > learner.sample_rows:
+        rng = np.random.default_rng(np.random.SeedSequence((key, n)))
+        batch = batch[np.sort(rng.choice(n, learner.sample_rows, replace=False))]
+    stage, growth = found_on(learner.usual, batch, key, learner.settings, learner.n_threads)
+    return stage.model, growth
+
+
+def learner_of(model: Any, width: int) -> Learner:
+    """Return the learner of the leader, or of the smallest rival as long as there is none."""
+    race = model.__dict__.get("_race")
+    if race is None or not race.leader:
+        return rival_of(model, model._least_components)._make_learner(width)
+    return rival_of(model, race.leader, race.warm_up)._make_learner(width)
+
+
+def planned(model: Any, width: int) -> Race:
+    """Return the race before its first row: rows that all rivals start on, and those of the first and the last comparison."""
+    warm_up = rival_of(model, USUAL)._make_learner(width).warm_up_rows
+    until = -(-_judges(warm_up) // BLOCK) * BLOCK
+    return Race(warm_up=warm_up, until=until, last=until << DOUBLINGS)
+
+
+def _judges(warm_up: int) -> int:
+    return max(JUDGES, warm_up // 4)
+
+
+def learned(model: Any, batch: Batch, learner: Learner, scored: bool) -> Array:
+    """Learn a chunk of a stream by all that race, and leave the leader's state to the model; return its scores."""
+    state = model._state if model._has_state() else State(model._new_key())
+    race, rivals = model.__dict__.get("_race") or planned(model, learner.width), model.__dict__.get("_rivals", ())
+    scores = np.full(len(batch) if scored else 0, np.nan)
+    if not race.rivals:
+        buffer = Buffer() if state.buffer is None else state.buffer
+        state = replace(state, buffer=buffer)
+        at, over = rows_to_wait(replace(learner, warm_up=race.warm_up + race.until), buffer, batch)
+        told = scores[:at] if model.__dict__.get("_scores_start", True) else NO_SCORES
+        state = _wait(model, state, learner, batch[:at], told, race)
+        if over:
+            assert state.buffer is not None
+            race, rivals = _begun(model, race, state.buffer.batch(), state.key, learner.width)
+            race, rivals = _run(model, race, rivals, batch[at:], scores[at:], learner.width)
+        if not over:
+            model._race, model._rivals = race, ()
+            model._set(state, learner)
+            return scores
+    else:
+        race, rivals = _run(model, race, rivals, batch, scores, learner.width)
+    follow(model, race, rivals)
+    return scores
+
+
+def provisional(model: Any, state: State, width: int, race: Race) -> Learner:
+    """Return the learner by which rows are read that wait for the race: its number of components suits them so far."""
+    buffer = state.buffer
+    assert buffer is not None
+    rows = min(1 << (buffer.rows.bit_length() - 1), GLANCE)
+    if buffer.chosen is None or buffer.chosen[0] != rows:
+        buffer.chosen = rows, folded(model, buffer.batch(rows), state.key, width).leader
+    learner: Learner = rival_of(model, buffer.chosen[1], race.warm_up)._make_learner(width)
+    return learner
+
+
+def at_hand(model: Any, batch: Batch, key: int, width: int) -> Race:
+    """Return a race on rows at hand, in another order than they came in; the leader has won."""
+    sprinter = model if rival_of(model, model._least_components)._make_learner(width).algorithm.online else copy(model)
+    if sprinter is not model:
+        sprinter.algorithm = AUTO
+    n = len(batch)
+    if n < 2 * FEW:
+        return folded(sprinter, batch, key, width)
+    warm_up = min(max(FEW, planned(sprinter, width).warm_up), n // 2)
+    batch = _mixed(batch, key, warm_up + (_judges(warm_up) << DOUBLINGS))
+    cut, _ = rows_to_wait(replace(learner_of(sprinter, width), warm_up=warm_up), Buffer(), batch)
+    doublings = int(np.log2(max((len(batch) - cut) / _judges(warm_up), 1.0)))
+    until = (len(batch) - cut) // (BLOCK << doublings) * BLOCK
+    race = Race(warm_up=warm_up, until=until, last=until << doublings)
+    race, rivals = _begun(sprinter, race, batch[: cut + until], key, width)
+    race, _ = _run(sprinter, race, rivals, batch[cut + until :], np.empty(0), width)
+    return replace(race.decided(n, race.leader), warm_up=0)
+
+
+def folded(model: Any, batch: Batch, key: int, width: int) -> Race:
+    """Return a race on few rows: each is scored by a start on the rows of other folds. The leader has won."""
+    n, least = len(batch), model._least_components
+    batch = _mixed(batch, key, n)
+    chained = batch.sequences.size > 0
+    pieces = np.concatenate([[0], np.cumsum(np.diff(batch.sequences) != 0)]) if chained else np.arange(n)
+    folds = pieces % FOLDS if pieces[-1] >= FOLDS else np.arange(n) * FOLDS // n
+    tells = np.bincount(folds[~np.isnan(batch.X[:, 0])] if chained else folds, minlength=FOLDS)  # rows may be missing
+    numbers = [k for k in COMPONENTS if least <= k <= (tells.sum() - tells.max()) // ROWS_EACH] or [least]
+    if len(numbers) == 1:
+        return Race((Rival(numbers[0]),), numbers[0])
+    tally = Tally.of(0)
+    columns: list[Array] = []
+    for k in numbers:
+        learner: Learner = rival_of(model, k)._make_learner(width)
+        column = np.empty(n)
+        for fold in range(FOLDS):
+            start = started(learner, batch[np.flatnonzero(folds != fold)], key)
+            judged = np.flatnonzero(folds == fold)
+            parameters = report(learner, rooted(learner, key, start))
+            column[judged] = learner.model.log_likelihood(parameters, batch[judged], learner.n_threads)
+        columns.append(column)
+        tally = Tally.of(len(columns)).after(np.stack(columns, axis=1), batch.row_weights, BLOCK if chained else 1)
+        if tally.exhausted():
+            break
+    if not tally.blocks:
+        return Race((Rival(least),), least)
+    return Race(tally.told(numbers[: len(columns)])).decided(n, numbers[tally.leader])
+
+
+def each_state(model: Any, change: Any) -> None:
+    """Change the state of a model, and of all that race for it, in the same way."""
+    rivals = tuple(copy(rival) for rival in model.__dict__.get("_rivals", ()))
+    for rival in rivals:
+        rival._set(change(rival._learner, rival._state), rival._learner)
+    if rivals:
+        follow(model, model._race, rivals)
+    else:
+        state = change(model._own_learner, model._state)
+        model._set(state, suited(model._own_learner, state))
+
+
+def standing(model: Any, n_components: int, warm_up: int) -> Any:
+    """Return what learned for a model with this number of components: a rival, itself, or one that has rows waiting."""
+    for rival in model._rivals if "_rivals" in model.__dict__ else ():
+        if rival.n_components == n_components:
+            return rival
+    if not model._waits:
+        return model
+    rival = rival_of(model, n_components, warm_up)
+    rival._set(model._state, rival._make_learner(model._own_learner.width))
+    return rival
+
+
+def resume(model: Any, races: list[Race], rivals: list[Any], leader: int) -> None:
+    """Let a model that was merged go on with the race, of those that run in all of its parts."""
+    reference = model._race if model._race.rivals else races[0]
+    judged = sum(race.judged for race in races)
+    running = {rival._learner.model.n_components for rival in rivals}
+    entered = tuple(
+        replace(one, dropped_at=None if one.n_components in running else one.dropped_at or rivals[0]._state.rows)
+        for one in reference.rivals
+    )
+    race = replace(reference, rivals=entered, leader=leader, judged=judged, until=2 * judged, tally=Tally.of(len(rivals)))
+    if len(rivals) == 1:
+        race = race.decided(rivals[0]._state.rows, leader)
+    for rival in rivals:
+        if rival is model:
+            continue
+        rival.__dict__.pop("_race", None)
+        rival.__dict__.pop("_rivals", None)
+        rival.n_components = rival._learner.model.n_components
+    follow(model, race, tuple(rivals))
+
+
+def _wait(model: Any, state: State, learner: Learner, batch: Batch, scores: Array, race: Race) -> State:
+    """Put rows into the buffer; if they are to be scored, by what is known at each power of two."""
+    at = 0
+    while at < len(batch):
+        assert state.buffer is not None
+        rows, stop, reader = state.buffer.rows, len(batch), learner
+        if scores.size:
+            stop = min(stop, at + (1 << rows.bit_length()) - rows)
+            reader = provisional(model, state, learner.width, race) if rows else learner
+        state, _ = advance(replace(reader, warm_up=2**62), state, batch[at:stop], scores[at:stop])
+        at = stop
+    return state
+
+
+def _begun(model: Any, race: Race, batch: Batch, key: int, width: int) -> tuple[Race, tuple[Any, ...]]:
+    """Start rivals on the first rows and judge them on the others, as long as larger ones may be better."""
+    rivals: list[Any] = []
+    columns: list[Array] = []
+    tally = Tally.of(0)
+    for k in COMPONENTS:
+        if k < model._least_components or (rivals and k * ROWS_EACH > race.warm_up):
+            continue
+        rival = rival_of(model, k, race.warm_up)
+        learner = rival._make_learner(width)
+        if rivals and learner.model.rows_to_learn(width) > max(race.warm_up, rivals[0]._learner.model.rows_to_learn(width)):
+            break
+        cut, _ = rows_to_wait(learner, Buffer(), batch)
+        state, _ = advance(learner, State(key), batch[:cut])
+        column = np.empty(len(batch) - cut)
+        state, _ = advance(learner, state, batch[cut:], column)
+        rival.n_features_in_ = width - rival._target_columns
+        rival._set(state, learner)
+        rivals.append(rival)
+        columns.append(column)
+        tally = Tally.of(len(rivals)).after(np.stack(columns, axis=1), batch[cut:].row_weights)
+        if tally.exhausted():
+            break
+    entered = tuple(Rival(rival.n_components) for rival in rivals)
+    race = replace(race, rivals=entered, tally=tally, judged=len(columns[0]))
+    return _compared(race, rivals, len(batch))
+
+
+def _run(
+    model: Any, race: Race, rivals: tuple[Any, ...], batch: Batch, scores: Array, width: int
+) -> tuple[Race, tuple[Any, ...]]:
+    """Let rivals learn rows, and compare them whenever it is time."""
+    rivals = tuple(copy(rival) for rival in rivals)
+    for rival in rivals:
+        for name in rival._parameter_names():
+            if name not in ("n_components", "warm_up"):
+                setattr(rival, name, model._parameter(name))
+    at = 0
+    while at < len(batch):
+        racing = race.until > 0
+        part = batch[at : at + race.until - race.judged] if racing else batch[at:]
+        table = np.empty((len(part), len(rivals)))
+        for column, rival in enumerate(rivals):
+            learner = rival._learner_for(width, True)
+            found = rival._advance(part, learner, racing or scores.size > 0)
+            rival.n_features_in_ = width - rival._target_columns
+            if found.size:
+                table[:, column] = found
+        if scores.size:
+            scores[at : at + len(part)] = table[:, [rival.n_components for rival in rivals].index(race.leader)]
+        at += len(part)
+        if racing:
+            race = race.after(table, part.row_weights)
+            if race.judged == race.until:
+                race, rivals = _compared(race, list(rivals), rivals[0]._state.rows)
+    return race, rivals
+
+
+def _compared(race: Race, rivals: list[Any], rows: int) -> tuple[Race, tuple[Any, ...]]:
+    race = race.compared(rows)
+    running = set(race.running)
+    return race, tuple(rival for rival in rivals if rival.n_components in running)
+
+
+def follow(model: Any, race: Race, rivals: tuple[Any, ...]) -> None:
+    """Let the model answer as its leader does; a winner needs no rivals beside it."""
+    leader = next(rival for rival in rivals if rival.n_components == race.leader)
+    model._race, model._rivals = race, () if race.over else rivals
+    model._set(leader._state, leader._learner)
+
+
+def _mixed(batch: Batch, key: int, rows: int) -> Batch:
+    """Rows at hand in an order of their own, or some of them; of sequences, stretches that count as complete."""
+    n = len(batch)
+    rng = np.random.default_rng(np.random.SeedSequence((key, n)))
+    if not batch.sequences.size:
+        return batch[rng.permutation(n)[:rows]]
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(batch.sequences)) + 1])
+    within = np.arange(n) - np.repeat(begins, np.diff(np.append(begins, n)))
+    cuts = np.flatnonzero(within % max(n // STRETCHES, BLOCK) == 0)
+    lengths = np.diff(np.append(cuts, n))
+    order = rng.permutation(len(cuts))
+    order = order[: int(np.searchsorted(np.cumsum(lengths[order]), rows)) + 1]
+    places = np.concatenate([np.arange(cuts[one], cuts[one] + lengths[one]) for one in order])
+    return replace(batch[places], sequences=np.repeat(-1 - cuts[order], lengths[order]))

@@ -1,0 +1,432 @@
+"""The state of a learner as a tree, and back: everything in it is checked against what the model could have written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.contracts import Chained
+from headwater.core.learner import Learner, refreshed
+from headwater.core.loop import settle
+from headwater.core.state import (
+    NO_LABELS,
+    NO_SEQUENCES,
+    NO_WEIGHTS,
+    Base,
+    Batch,
+    Buffer,
+    Progress,
+    SparseRows,
+    State,
+    Summary,
+    arrays_of,
+    fingerprint,
+)
+from headwater.core.statistics import HEAVIEST as HEAVIEST_ROW
+from headwater.core.statistics import LIGHTEST as LIGHTEST_ROW
+from headwater.core.statistics import Statistics
+from headwater.io.files.records import LARGEST, Damaged, Reader, Writer
+from headwater.io.files.reservoirs import read_reservoir
+from headwater.models.mixture import Mixture
+from headwater.policies.drift import Drift
+from headwater.policies.growth import Growth, Step
+from headwater.policies.refinement import Healing
+from headwater.policies.refinement_states import contested, plain
+from headwater.policies.reservoir import Reservoir
+
+LONGEST_NAME = 64
+HEAVIEST = 1e60  # a stream
+MOST_ROWS = 2**53  # of a stream: all whole numbers up to it are floats
+LIGHTEST = 1e-300
+LONGEST_CLOCK = 1e12  # in nats
+SCORED = 256  # kept rows that are scored to see whether parameters are any
+FARTHEST = 1e235  # of a score
+LEAST_COUNTS = 0.1  # a row; one, but for what was mended
+SLACK = 1e-6  # for rounding, of what sums up to one
+ESTIMATED = 1.0  # for what is an estimate, as a part of all that is known
+
+
+def rows_held(state: State) -> Iterator[Batch]:
+    """Yield rows that are kept as they came: in a warm-up, because they wait for those after them, or as a sample of all."""
+    if state.base is None and state.buffer is not None and state.buffer.rows:
+        yield state.buffer.batch()
+    yield from state.waiting
+    if state.reservoir is not None and len(state.reservoir):
+        yield state.reservoir.batch
+    for part in state.parts:
+        yield from rows_held(part)
+
+
+def holds_rows(state: State) -> bool:
+    """Whether any rows are kept as they came."""
+    return any(True for _ in rows_held(state))
+
+
+def without_rows(learner: Learner, state: State) -> State:
+    """Return the state as if the stream ended here, in which no row is kept as it came; it goes on without a reservoir."""
+    return plain(learner, contested(learner, settle(learner, state)))
+
+
+def write_state(writer: Writer, learner: Learner, state: State, path: str) -> dict[str, Any]:
+    """Return the tree of a state. Parameters are left out where they follow from the rest."""
+    parts: dict[str, Any] = {part.name: getattr(state, part.name) for part in fields(state) if part.compare}
+    buffer = parts.pop("buffer")
+    if state.base is not None:
+        buffer = None  # what is left of it after the warm-up is a cache
+        follows = refreshed(learner, state).parameters
+        if fingerprint(follows, size=16) == fingerprint(state.parameters, size=16):
+            parts["parameters"] = None
+    tree = {name: writer.write(one, f"{path}/{name}") for name, one in parts.items() if name not in ("parts", "waiting")}
+    tree["buffer"] = None if buffer is None or not buffer.rows else _write_rows(writer, buffer.batch(), f"{path}/buffer")
+    tree["waiting"] = [_write_rows(writer, batch, f"{path}/waiting/{at}") for at, batch in enumerate(state.waiting)]
+    tree["parts"] = [write_state(writer, learner, part, f"{path}/parts/{at}") for at, part in enumerate(state.parts)]
+    return tree
+
+
+def _less(progress: Progress, base: Progress) -> bool:
+    """Whether a stream has come less far than its base, by more than rounding explains."""
+    pairs = ((progress.weight_seen, base.weight_seen), (progress.folds, base.folds))
+    return any(now < (1.0 - SLACK) * before for now, before in pairs)
+
+
+def _write_rows(writer: Writer, batch: Batch, path: str) -> Any:
+    X = batch.X.copy() if isinstance(batch.X, SparseRows) else batch.X
+    return writer.write(replace(batch, X=X), path)
+
+
+class StateReader:
+    """Makes a state of a tree, for one learner."""
+
+    def __init__(self, reader: Reader, learner: Learner) -> None:
+        self.reader, self.learner, self.width = reader, learner, learner.width
+        self.model: Any = learner.model
+        self.columns = getattr(getattr(self.model, "family", None), "row_columns", self.width)  # of rows that are dense
+
+    @cached_property
+    def zeros(self) -> Statistics:
+        """Statistics of the right shape: zeros, which take no memory as long as nobody looks at them."""
+        found: Statistics = self.model.zeros(self.width)
+        return found
+
+    @cached_property
+    def prior(self) -> Any:
+        """A prior of the right shape. It is asked for when there are statistics of that shape already."""
+        return self.model.blank_prior(self.width)
+
+    def state(self, tree: Any, path: str, part: bool = False) -> State:
+        """Return the state."""
+        names = {one.name for one in fields(State) if one.compare}
+        none = {"reservoir": None, "healing": None, "drift": None}  # in older files
+        record = none | self.reader.expect(tree, dict, path)
+        if set(record) != names:
+            raise Damaged(f"{path} has other parts than a state has")
+        key = self.reader.whole(record["key"], f"{path}/key", 0, 2**63 - 1)
+        progress = self._progress(record["progress"], f"{path}/progress")
+        if record["base"] is None:
+            return self._sampled(self._warming_up(record, path, key, progress), record, path)
+        if record["buffer"] is not None:
+            raise Damaged(f"{path} is in a warm-up that is over")
+        base = self._base(record["base"], f"{path}/base")
+        if min(progress.mass, progress.n_eff, base.progress.mass, base.progress.n_eff) < LIGHTEST:
+            raise Damaged(f"{path} has learned nothing, and yet has a base")
+        if progress.rows_seen < base.progress.rows_seen or _less(progress, base.progress):
+            raise Damaged(f"{path} has learned less than its base")
+        statistics = self.statistics(record["statistics"], f"{path}/statistics")
+        average = self._maybe(self.statistics, record["average"], f"{path}/average")
+        if (average is None) != (base.average is None):
+            raise Damaged(f"{path} has an average, or its base has one, and the other not")
+        pending = self._maybe(self._summary, record["pending"], f"{path}/pending")
+        if pending is not None:
+            self._check_counts(pending.statistics, pending.size, f"{path}/pending")
+        state = State(key, base=base, statistics=statistics, average=average, progress=progress)
+        self._check_belief(state, path)
+        state = refreshed(self.learner, state)
+        if record["parameters"] is not None:
+            state = replace(state, parameters=self._parameters(record["parameters"], state, f"{path}/parameters"))
+        reported = record["reported"]
+        if reported is not None:
+            reported = self._parameters(reported, state, f"{path}/reported")
+        parts = self.reader.items(record["parts"], f"{path}/parts")
+        if parts and (part or self.model.chained or len(parts) != self.learner.parts):
+            raise Damaged(f"{path} has parts in its parts, or another number of them than it should")
+        waiting = self.reader.items(record["waiting"], f"{path}/waiting")
+        carry = record["carry"]
+        if not self.model.chained and (carry is not None or waiting):
+            raise Damaged(f"{path} has open sequences, which this model has not")
+        if carry is not None:
+            chain: Chained = self.model
+            carry = self.reader.read(carry, chain.blank_carry(self.width), f"{path}/carry")
+            self._sound(carry, f"{path}/carry")
+        state = replace(
+            state,
+            pending=pending,
+            reported=reported,
+            parts=tuple(self.state(one, f"{path}/parts/{at}", True) for at, one in enumerate(parts)),
+            carry=carry,
+            waiting=tuple(self._rows(one, f"{path}/waiting/{at}") for at, one in enumerate(waiting)),
+        )
+        self._check_parts(state, path)
+        return self._sampled(state, record, path)
+
+    def _check_parts(self, state: State, path: str) -> None:
+        """See to it that parts stand on one base, and have learned all rows that came since."""
+        if not state.parts:
+            return
+        bases = [part.base.progress.rows_seen for part in state.parts if part.base is not None]
+        if len(bases) < len(state.parts) or len(set(bases)) > 1:
+            raise Damaged(f"{path}/parts stand on different bases, or on none")
+        rows = bases[0] + sum(part.rows - bases[0] for part in state.parts)
+        if state.rows != rows:
+            raise Damaged(f"{path} has {state.rows} rows, and its parts have {rows}")
+
+    def _check_belief(self, state: State, path: str) -> None:
+        """See to it that a state and its base fit together, and that whatever is read out of them is sound."""
+        learner, base = self.learner, state.base
+        assert base is not None
+        beliefs = [
+            ("statistics", state.statistics, learner.count(state.progress)),
+            ("average", state.average, learner.average_count(state.progress)),
+        ]
+        assert state.statistics is not None
+        self._check_counts(state.statistics, 1.0, f"{path}/statistics")
+        # The base of a stream that heals, or did, is told by the rows that it keeps.
+        estimated = learner.algorithm.heals and isinstance(self.model, Mixture)
+        slack = state.statistics.scaled(ESTIMATED if estimated else SLACK)
+        self._sound(base.statistics + slack, f"{path}/base/statistics")
+        if base.average is not None:
+            self._sound(base.average, f"{path}/base/average")
+        for one in (base.statistics, base.average):
+            if one is not None and abs(float(one.from_base[0]) - 1.0) > SLACK:
+                raise Damaged(f"{path}/base has from_base {float(one.from_base[0]):g}, and should have 1")
+        if learner.algorithm.readout != "match_moments" and not estimated:
+            _, rest = state.statistics.since(base.statistics)
+            self._sound(rest + slack, f"what {path} has learned since its base")
+        if not estimated:
+            beliefs += [
+                ("base/statistics", base.statistics, learner.count(base.progress)),
+                ("base/average", base.average, learner.average_count(base.progress)),
+            ]
+        names = sorted({learner.algorithm.readout, learner.algorithm.report})
+        for place, statistics, count in beliefs:
+            for name in names if statistics is not None else ():
+                parameters = self.model.readout(name, base.prior, statistics, count)
+                self._sound(parameters, f"what is read out of {path}/{place}")
+
+    def _check_counts(self, statistics: Statistics, size: float, path: str) -> None:
+        """See to it that the components of a mixture share rows that weigh `size`."""
+        counts = isinstance(self.model, Mixture) and self.learner.algorithm.readout != "match_moments"
+        if counts and not float(cast(Any, statistics).count.sum()) > LEAST_COUNTS * size:
+            raise Damaged(f"{path} counts less than there are rows")
+
+    def _sampled(self, state: State, record: dict[str, Any], path: str) -> State:
+        """The state with its reservoir, which can hold no rows that have not come."""
+        tree = record["reservoir"]
+        if tree is not None:
+            state = replace(state, reservoir=self.reservoir(tree, f"{path}/reservoir", state.rows))
+            if state.base is not None and record["healing"] is None:
+                raise Damaged(f"{path} keeps rows, as streams that heal themselves do, but does not say how it heals")
+        if record["healing"] is not None:
+            if state.pending is not None and not abs(state.pending.score) <= FARTHEST:
+                raise Damaged(f"{path}/pending/score is {state.pending.score:g}, and should be no more than {FARTHEST:g}")
+            state = replace(state, healing=self._healing(record["healing"], state, path))
+        return state if record["drift"] is None else replace(state, drift=self._drift(record["drift"], state, f"{path}/drift"))
+
+    def check_scores(self, state: State, path: str) -> None:
+        """See to it that rows that are kept, which were checked before, score numbers that sum up to numbers."""
+        if state.base is None or state.reservoir is None or not len(state.reservoir):
+            return
+        scores = self.model.log_likelihood(state.parameters, state.reservoir.batch[:SCORED], 1)
+        if not (np.abs(scores) <= FARTHEST).all():
+            raise Damaged(f"{path}/parameters score rows that are kept by no number, or by one beyond {FARTHEST:g}")
+
+    def _healing(self, tree: Any, state: State, path: str) -> Healing:
+        """What a stream knows of healing: it has begun, and heals at some rows to come."""
+        path = f"{path}/healing"
+        found: Healing = self.reader.read(tree, Healing(), path)
+        if state.base is None or not self.learner.kept_rows:
+            raise Damaged(f"{path} is that of a stream that heals itself, which this one does not")
+        if not 0 <= found.rows <= state.rows < found.next or min(found.deviation, found.spent, found.moves) < 0:
+            raise Damaged(f"{path} is of rows that have not come, or less than nothing")
+        return found
+
+    def _drift(self, tree: Any, state: State, path: str) -> Drift:
+        """What a stream that heals itself knows of drift."""
+        found: Drift = self.reader.read(tree, Drift.begun(np.zeros(self.model.n_components)), path)
+        if state.healing is None or not self.learner.adapts:
+            raise Damaged(f"{path} is that of a stream that tunes its forgetting, which this one does not")
+        rows = [found.last, found.found, *found.began.tolist()]
+        positive = found.deviation, found.slack, found.sums
+        weights = found.memory, found.since, found.shares
+        if (
+            min(rows) < 0
+            or max(rows) > state.rows
+            or found.alarms < 0
+            or not 0.0 <= found.clock <= LONGEST_CLOCK
+            or found.present < 0.0
+        ):
+            raise Damaged(f"{path} is of rows that have not come, or less than nothing")
+        if min(float(one.min()) for one in positive + weights) < 0.0 or max(float(one.max()) for one in weights) > HEAVIEST:
+            raise Damaged(f"{path} is negative, or more than any stream can hold")
+        return found
+
+    def reservoir(self, tree: Any, path: str, within: int = LARGEST) -> Reservoir:
+        """Return a reservoir of rows that this model could have been given, all from places before `within`."""
+        if self.model.chained:
+            raise Damaged(f"{path} is a sample of rows, which this model does not keep")
+        return read_reservoir(self.reader, tree, path, self._sample, within)
+
+    def _sample(self, tree: Any, path: str) -> Batch:
+        return self._rows(tree, path, least=0)
+
+    def _warming_up(self, record: dict[str, Any], path: str, key: int, progress: Progress) -> State:
+        others = ("parameters", "reported", "statistics", "average", "pending", "carry")
+        if any(record[name] is not None for name in others) or record["parts"] or record["waiting"] or progress != Progress():
+            raise Damaged(f"{path} has learned something, and yet has no base")
+        if record["buffer"] is None:
+            raise Damaged(f"{path} has seen no row")
+        buffer = Buffer()
+        buffer.append(self._rows(record["buffer"], f"{path}/buffer"))
+        return State(key, buffer=buffer)
+
+    def _sound(self, record: Any, path: str) -> None:
+        problem = self.model.problem(record, self.width)
+        if problem:
+            raise Damaged(f"{path} {problem}")
+        for array in arrays_of(record, dense=False):
+            if array.dtype.kind == "f" and not (np.isfinite(array) | np.isneginf(array)).all():  # logarithms of zero
+                raise Damaged(f"{path} holds NaN or infinity")
+
+    def _maybe(self, read: Any, tree: Any, path: str) -> Any:
+        return None if tree is None else read(tree, path)
+
+    def _progress(self, tree: Any, path: str) -> Progress:
+        progress = self.reader.read(tree, Progress(), path)
+        weights = progress.weight_seen, progress.folds, progress.mass, progress.n_eff
+        if not 0 <= progress.rows_seen <= MOST_ROWS or min(weights) < 0.0 or max(weights) > HEAVIEST:
+            raise Damaged(f"{path} is negative, or more than any stream can hold")
+        return progress
+
+    def _base(self, tree: Any, path: str) -> Base:
+        known = {"growth": None} | self.reader.expect(tree, dict, path)  # there was none in older files
+        parts = self.reader.parts(known, "Base", {part.name for part in fields(Base)}, path)
+        names = [self.reader.expect(one, str, f"{path}/ancestors") for one in self.reader.items(parts["ancestors"], path)]
+        lineage = self.reader.expect(parts["lineage"], str, f"{path}/lineage")
+        if any(len(name) > LONGEST_NAME for name in (*names, lineage)):
+            raise Damaged(f"{path} has a name that is too long")
+        statistics = self.differences(parts["statistics"], f"{path}/statistics")
+        prior = self.reader.read(parts["prior"], self.prior, f"{path}/prior")
+        self._sound(prior, f"{path}/prior")
+        progress = self._progress(parts["progress"], f"{path}/progress")
+        average = self._maybe(self.differences, parts["average"], f"{path}/average")
+        growth = self._maybe(self._growth, parts["growth"], f"{path}/growth")
+        return Base(prior, statistics, average, progress, lineage, tuple(names), growth)
+
+    def _growth(self, tree: Any, path: str) -> Growth:
+        parts = self.reader.parts(tree, "Growth", {part.name for part in fields(Growth)}, path)
+        steps = tuple(self._step(one, path) for one in self.reader.items(parts["steps"], path))
+        return Growth(steps, self.reader.number(parts["spent"], path, 0.0))
+
+    def _step(self, tree: Any, path: str) -> Step:
+        reader, parts = self.reader, self.reader.parts(tree, "Step", {part.name for part in fields(Step)}, path)
+        names = (("rows", 0), ("before", 1), ("after", 1), ("judges", 0))
+        rows, before, after, judges = (reader.whole(parts[name], path, least) for name, least in names)
+        gain, z = (reader.number(parts[name], path) for name in ("gain", "z"))
+        move = reader.expect(parts["move"], str, path)
+        if len(move) > LONGEST_NAME:
+            raise Damaged(f"{path} has a step of too many words")
+        return Step(rows, before, after, gain, z, judges, move, reader.expect(parts["accepted"], bool, path))
+
+    def differences(self, tree: Any, path: str) -> Statistics:
+        """Return statistics that may be those of no rows, as differences of statistics are."""
+        like = self.zeros
+        if isinstance(tree, dict) and tree.get("kind") != type(like).__name__ and ("exact", "match_moments") in self.model.ways:
+            like = self.model.kept("match_moments", like)
+        statistics: Statistics = self.reader.read(tree, like, path)
+        return statistics
+
+    def statistics(self, tree: Any, path: str, size: float = 1.0) -> Statistics:
+        """Return statistics that rows could have made: means, or totals of rows that weigh `size`."""
+        statistics = self.differences(tree, path)
+        means = statistics if size == 1.0 else statistics.scaled(1.0 / size)
+        self._sound(means, path)
+        if not -SLACK <= float(means.from_base[0]) <= 1.0 + SLACK:
+            raise Damaged(f"{path}/from_base is {float(means.from_base[0]):g}, and should lie between 0 and 1")
+        return statistics
+
+    def summary(self, parts: dict[str, Any], path: str, least: int = 1) -> Summary:
+        """Return the summary of at least so many rows."""
+        rows = self.reader.whole(parts["rows"], f"{path}/rows", least, MOST_ROWS)
+        size = self.reader.number(parts["size"], f"{path}/size", LIGHTEST if least else 0.0)
+        if size > HEAVIEST:
+            raise Damaged(f"{path}/size is {size:g}, which is more than any stream can hold")
+        score = self.reader.number(parts["score"], f"{path}/score", finite=False)
+        return Summary(self.statistics(parts["statistics"], f"{path}/statistics", max(size, LIGHTEST)), rows, size, score)
+
+    def _summary(self, tree: Any, path: str) -> Summary:
+        return self.summary(self.reader.parts(tree, "Summary", {part.name for part in fields(Summary)}, path), path)
+
+    def _parameters(self, tree: Any, state: State, path: str) -> Any:
+        """Parameters like those of one of the readouts there are."""
+        assert state.base is not None
+        count, problem = self.learner.count(state.progress), Damaged(f"{path} is none of this model's")
+        for name in sorted({name for _, name in self.model.ways}):
+            like = self.model.readout(name, state.base.prior, state.statistics, count)
+            try:
+                parameters = self.reader.read(tree, like, path, parameters=True)
+            except Damaged as error:
+                problem = error
+                continue
+            self._sound(parameters, path)
+            return parameters
+        raise problem
+
+    def _rows(self, tree: Any, path: str, least: int = 1) -> Batch:
+        reader = self.reader
+        parts = reader.parts(tree, "Batch", {"X", "weights", "labels", "sequences"}, path)
+        X: Any
+        if isinstance(parts["X"], dict) and parts["X"].get("kind") == "SparseRows":
+            X = self._sparse(parts["X"], f"{path}/X")
+        else:
+            kind = np.complex128 if isinstance(parts["X"], dict) and parts["X"].get("complex") else np.float64
+            X = reader.array(parts["X"], f"{path}/X", kind, (None, self.columns), missing=True)
+        rows = len(X)
+
+        def companions(name: str, dtype: Any, none: NDArray[Any]) -> NDArray[Any]:
+            found = reader.array(parts[name], f"{path}/{name}", dtype, (None,))
+            if len(found) not in (0, rows):
+                raise Damaged(f"{path}/{name} has {len(found)} entries for {rows} rows")
+            return found if len(found) else none
+
+        weights = companions("weights", np.float64, NO_WEIGHTS)
+        labels = companions("labels", np.int64, NO_LABELS)
+        sequences = companions("sequences", np.int64, NO_SEQUENCES)
+        if rows < least or bool(sequences.size) != self.model.chained:
+            raise Damaged(f"{path} holds rows that no stream has")
+        if weights.size and not (weights.min() >= LIGHTEST_ROW and weights.max() <= HEAVIEST_ROW):
+            raise Damaged(
+                f"{path} holds rows that no stream has: weights must lie between {LIGHTEST_ROW:g} and {HEAVIEST_ROW:g}"
+            )
+        if sequences.size and not -LARGEST <= sequences.min() <= sequences.max() < LARGEST:
+            raise Damaged(f"{path}/sequences name sequences by numbers that are too large")
+        if labels.size and (labels.min() < -1 or labels.max() >= self.model.n_components):
+            raise Damaged(f"{path}/labels name components that are not there")
+        return Batch(X, weights, labels, sequences)
+
+    def _sparse(self, tree: Any, path: str) -> SparseRows:
+        parts = self.reader.parts(tree, "SparseRows", {"data", "indices", "indptr", "width"}, path)
+        data = self.reader.array(parts["data"], f"{path}/data", np.float64, (None,))
+        indices = self.reader.array(parts["indices"], f"{path}/indices", np.int32, (len(data),))
+        indptr = self.reader.array(parts["indptr"], f"{path}/indptr", np.int64, (None,))
+        width = self.reader.whole(parts["width"], f"{path}/width", 1)
+        if len(indptr) < 1 or indptr[0] != 0 or indptr[-1] != len(data) or np.any(np.diff(indptr) < 0) or width > self.width:
+            raise Damaged(f"{path} is a damaged sparse matrix")
+        rising = np.diff(indices) > 0
+        rising[indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < len(data))] - 1] = True  # where a row begins
+        if len(data) and (indices.min() < 0 or indices.max() >= width or not rising.all()):
+            raise Damaged(f"{path} names columns that are not there, or not in their order")
+        return SparseRows(data, indices, indptr, width)

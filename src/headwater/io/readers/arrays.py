@@ -1,0 +1,127 @@
+"""Matrices of NumPy in .npy files, real or complex, read in blocks of rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from tokenize import TokenError
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from headwater.io.options import Options
+from headwater.io.pieces import Meter
+from headwater.io.read_errors import NoRows, StreamError, reading, told
+from headwater.io.recipes.tables import Head
+
+JUMPS = True
+HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the header of a .npy file says, and where the numbers begin."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: Any
+    offset: int
+
+    @property
+    def rows(self) -> int:
+        return self.shape[0]
+
+    @property
+    def width(self) -> int:
+        return self.shape[1] if len(self.shape) == 2 else 1
+
+
+def head(piece: Any, options: Options) -> Head:
+    """Look at the header."""
+    with reading(piece.name):
+        layout = layout_of(piece.local(), piece.name)
+    return matrix_head(layout.rows, layout.width, layout.dtype, piece.name)
+
+
+def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
+    """Yield matrices of some rows, after the rows to skip."""
+    with reading(piece.name):
+        path = piece.local()
+        layout = layout_of(path, piece.name)
+        recipe.wanted(column_names(layout.width), piece.name)
+        step = recipe.chunk_rows
+        with open(path, "rb") as file:
+            for begin in range(skip, layout.rows, step):
+                yield _read(file, layout, begin, min(begin + step, layout.rows), piece.name)
+
+
+def count(piece: Any, options: Options) -> int | None:
+    """Return the number of rows."""
+    with reading(piece.name):
+        return layout_of(piece.local(), piece.name).rows
+
+
+def layout_of(path: str, name: str) -> Layout:
+    """Read and check the header: a matrix of numbers that the file has room for."""
+    with open(path, "rb") as file:
+        layout = layout_of_header(file, name)
+        size = file.seek(0, 2)
+    wanted = layout.offset + layout.rows * layout.width * layout.dtype.itemsize
+    if size != wanted:
+        how = "cut short" if size < wanted else "too long"
+        raise StreamError(f"{name} is {how}: {size} bytes, where its header says {wanted}")
+    return layout
+
+
+def layout_of_header(file: Any, name: str, kinds: str = "biufc") -> Layout:
+    """Read and check the header of a .npy file: a vector or a matrix of numbers."""
+    version = npy.read_magic(file)
+    if version not in HEADERS:
+        raise StreamError(f"{name} has version {version} of the .npy format, which is for structured arrays")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            shape, fortran, dtype = HEADERS[version](file)
+    except (TokenError, SyntaxError, KeyError, TypeError, AttributeError, RecursionError, Warning) as error:
+        raise StreamError(f"{name} has a damaged header: {told(error)}") from error
+    layout = Layout(tuple(shape), fortran, dtype, file.tell())
+    if dtype.hasobject or dtype.kind not in kinds:
+        raise StreamError(f"{name} must hold numbers, got an array of {dtype}")
+    if min(shape, default=0) < 0 or (len(shape) not in (1, 2) and kinds == "biufc"):
+        raise StreamError(f"{name} must hold a matrix, got an array of shape {tuple(shape)}")
+    return layout
+
+
+def matrix_head(rows: int, width: int, dtype: Any, name: str) -> Head:
+    """Return what is known of a matrix: made-up names of its columns, and whether it is complex."""
+    if rows == 0 or width == 0:
+        raise NoRows(f"{name} is empty: a matrix of {rows} rows and {width} columns")
+    return Head(tuple(column_names(width)), named=False, complex=dtype.kind == "c")
+
+
+def column_names(width: int) -> list[str]:
+    """Return the names that columns without names have, the ones that tables of models give them."""
+    return [f"x{index}" for index in range(width)]
+
+
+def _read(file: Any, layout: Layout, begin: int, end: int, name: str) -> Any:
+    size = layout.dtype.itemsize
+    if not layout.fortran:
+        file.seek(layout.offset + begin * layout.width * size)
+        found = np.fromfile(file, layout.dtype, (end - begin) * layout.width)
+        _check_size(found, (end - begin) * layout.width, name)
+        return found.reshape(end - begin, layout.width)
+    rows = np.empty((end - begin, layout.width), layout.dtype)
+    for column in range(layout.width):
+        file.seek(layout.offset + (column * layout.rows + begin) * size)
+        found = np.fromfile(file, layout.dtype, end - begin)
+        _check_size(found, end - begin, name)
+        rows[:, column] = found
+    return rows
+
+
+def _check_size(found: Any, wanted: int, name: str) -> None:
+    if len(found) != wanted:
+        raise StreamError(f"{name} has become shorter while it was read")

@@ -1,0 +1,1 @@
+"""Recipes: how rows are made of what was read."""

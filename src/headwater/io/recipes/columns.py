@@ -1,0 +1,118 @@
+"""Columns of Arrow become numbers, levels or names here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.io.read_errors import StreamError
+
+MOST_LEVELS = 1000
+LONGEST_KEY = 200
+MOSTLY = 0.9
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a type of Arrow is a number: whole ones, floating ones, decimals, true and false, and nothing at all."""
+    from pyarrow import types
+
+    return any(
+        holds(kind) for holds in (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
+    )
+
+
+def is_category(kind: Any) -> bool:
+    """Whether a type of Arrow can be told by its name: text, dictionaries, dates and times."""
+    from pyarrow import types
+
+    return any(
+        holds(kind)
+        for holds in (types.is_string, types.is_large_string, types.is_string_view, types.is_dictionary, types.is_temporal)
+    )
+
+
+def numbers(column: Any, place: str) -> NDArray[np.float64]:
+    """Return a column as numbers, NaN where there is none."""
+    import pyarrow as pa
+
+    if not is_number(column.type):
+        raise StreamError(f"{place} holds {column.type}, where numbers were before")
+    if column.type != pa.float64():
+        column = column.cast(pa.float64(), safe=False)
+    found: NDArray[np.float64] = column.to_numpy(zero_copy_only=False)
+    return found
+
+
+def mostly_numbers(column: Any) -> bool:
+    """Whether nearly all values of a column of text are numbers, so that the others are taken for slips."""
+    found = words(column).drop_null().to_pylist()
+    return sum(map(_is_number, found)) >= MOSTLY * len(found)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def words(column: Any) -> Any:
+    """Return a column as text."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column if pa.types.is_string(column.type) else column.cast(pa.string())
+
+
+def levels(column: Any, place: str) -> tuple[str, ...]:
+    """Return the different values of a column as text, sorted, or refuse a column that has too many."""
+    found = words(column).unique().drop_null().to_pylist()
+    if len(found) > MOST_LEVELS:
+        raise StreamError(
+            f"{place} has {len(found)} different values, more than the {MOST_LEVELS} that one-hot takes: exclude it, or use "
+            f"categories='drop'"
+        )
+    return tuple(sorted(found))
+
+
+def codes(column: Any, known: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the place of each value among the known ones, -1 for others, and where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = words(column)
+    found = pc.index_in(text, value_set=pa.array(known, pa.string())).fill_null(-1)
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64), text.is_null().to_numpy(zero_copy_only=False)
+
+
+def keys(column: Any, place: str) -> NDArray[np.str_]:
+    """Return names of sequences as text, whatever they are in the file."""
+    import pyarrow.compute as pc
+
+    text = words(column)
+    if text.null_count:
+        raise StreamError(f"{place} must name the sequence of each row, but has {text.null_count} missing values")
+    longest = pc.max(pc.utf8_length(text)).as_py() or 0
+    if longest > LONGEST_KEY:
+        raise StreamError(f"{place} must name sequences by at most {LONGEST_KEY} characters, got one of {longest}")
+    return np.array(text.to_pylist(), dtype=np.str_)
+
+
+def has_values(column: Any) -> Any:
+    """Return where a column has a value, as an array of Arrow; NaN is none. None says: everywhere."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = None
+    if column.null_count:
+        found = column.is_valid()
+    if pa.types.is_floating(column.type):
+        nan = pc.is_nan(column)
+        if pc.any(nan).as_py():
+            real = pc.invert(nan).fill_null(False)
+            found = real if found is None else pc.and_(found, real)
+    return found

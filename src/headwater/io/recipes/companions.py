@@ -1,0 +1,143 @@
+"""Companions of rows: the columns that become target, weight, label and key, and the checks of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.io.blocks import Block
+from headwater.io.options import Options
+from headwater.io.read_errors import StreamError, columns_called, listed
+from headwater.io.recipes import columns as of
+
+ROLES = {"target": "y", "weight": "sample_weight", "label": "labels", "key": "key"}
+
+
+@dataclass(frozen=True)
+class Companions:
+    """Names of the columns that come beside the inputs, and the texts that stand for the labels 0, 1, ..., if there are any."""
+
+    target: str | None = None
+    weight: str | None = None
+    label: str | None = None
+    key: str | None = None
+    label_levels: tuple[str, ...] | None = None
+    relaxed: bool = False  # they may be absent: the rows are read like others before
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns, each once."""
+        found = (getattr(self, role) for role in ROLES)
+        return list(dict.fromkeys(name for name in found if name is not None))
+
+    def schema(self) -> dict[str, Any]:
+        """Return what there is, in words that JSON knows."""
+        found = {role: getattr(self, role) for role in ROLES if getattr(self, role) is not None}
+        return found if self.label_levels is None else {**found, "label_levels": list(self.label_levels)}
+
+    def types(self) -> dict[str, Any]:
+        """Return how to read the columns of a file that has no types of its own."""
+        import pyarrow as pa
+
+        found = {name: pa.float64() for name in (self.target, self.weight) if name is not None}
+        if self.label is not None:
+            found[self.label] = pa.float64() if self.label_levels is None else pa.string()
+        if self.key is not None:
+            found[self.key] = pa.string()
+        return found
+
+    def values(self, block: Block, find: Callable[[str], Any]) -> dict[str, NDArray[Any]]:
+        """Return what belongs to the rows of a block, of which `find` gives a column by its name, or None."""
+        found = {}
+        for role, argument in ROLES.items():
+            name = getattr(self, role)
+            column = None if name is None else find(name)
+            if column is not None:
+                found[argument] = getattr(self, f"_{role}")(column, block, f"column {name!r} of {block.name}")
+        return found
+
+    def _target(self, column: Any, block: Block, place: str) -> NDArray[np.float64]:
+        values = _numbers(column, place)
+        wrong = ~np.isfinite(values)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise StreamError(f"{place} must have a finite number in each row, got {values[row]} in row {block.number(row)}")
+        return np.array(values, dtype=np.float64)
+
+    _weight = _target
+
+    def _label(self, column: Any, block: Block, place: str) -> NDArray[np.int64]:
+        if self.label_levels is None:
+            return _whole(column, block, place)
+        places, gone = of.codes(column, self.label_levels)
+        unknown = (places < 0) & ~gone
+        if unknown.any() and not self.relaxed:
+            row = int(np.argmax(unknown))
+            raise StreamError(
+                f"{place} has the label {of.words(column)[row].as_py()!r:.80} in row {block.number(row)}, which is not among "
+                f"the first ones: {listed(self.label_levels)}"
+            )
+        return places
+
+    def _key(self, column: Any, block: Block, place: str) -> NDArray[Any]:
+        return _whole(column, block, place) if isinstance(column, np.ndarray) else of.keys(column, place)
+
+
+def plan_companions(given: Mapping[str, str | None], types: Mapping[str, Any], sample: Any, place: str) -> Companions:
+    """Return the companions that were named, or refuse a column that cannot be one."""
+    for role in ("target", "weight"):
+        name = given[role]
+        if name is not None and name in types and not of.is_number(types[name]):
+            raise StreamError(f"{role} must be a column of numbers, but {name!r} of {place} holds {types[name]}")
+    label, levels = given["label"], None
+    if label is not None and label in types and not of.is_number(types[label]):
+        levels = of.levels(sample(label), f"column {label!r} of {place}")
+    return Companions(given["target"], given["weight"], label, given["key"], levels)
+
+
+def refuse_roles(options: Options, place: str) -> None:
+    """Refuse names of columns where there are none: in lines of text or symbols."""
+    said = [name for name in ("columns", "exclude", "text", *ROLES) if getattr(options, name) not in (None, ())]
+    if said:
+        raise StreamError(f"{place} has lines and no columns, so that {said[0]}= names none: leave it out")
+
+
+def refuse_absent(companions: Companions, names: Sequence[str], place: str) -> None:
+    """Refuse rows without the columns that were named for them now; those that a model knows may be absent."""
+    lost = [] if companions.relaxed else [name for name in companions.names if name not in names]
+    if lost:
+        raise StreamError(f"{place} lacks the {columns_called(lost)}; beside its rows it has {listed(names) or 'none'}")
+
+
+def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, Any]:
+    """Put the companions of several blocks one after the other; what only some have is left out."""
+    names = [name for name in ROLES.values() if all(name in part for part in parts)]
+    return {name: np.concatenate([part[name] for part in parts]) if len(parts) > 1 else parts[0][name] for name in names}
+
+
+def spread(values: Mapping[str, NDArray[Any]], here: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """Return what belongs to some rows for all of them: NaN, -1 or an empty text for the others."""
+    nothing = {"f": np.nan, "i": -1, "U": ""}
+    found = {}
+    for name, some in values.items():
+        found[name] = np.full(len(here), nothing[some.dtype.kind], dtype=some.dtype)
+        found[name][here] = some
+    return found
+
+
+def _numbers(column: Any, place: str) -> NDArray[Any]:
+    return column if isinstance(column, np.ndarray) else of.numbers(column, place)
+
+
+def _whole(column: Any, block: Block, place: str) -> NDArray[np.int64]:
+    values = _numbers(column, place)
+    labels = np.where(np.isnan(values), -1.0, values)
+    wrong = (labels != np.round(labels)) | (labels < -1.0) | (labels > 2**31)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise StreamError(f"{place} must hold whole numbers from 0, got {values[row]} in row {block.number(row)}")
+    return labels.astype(np.int64)

@@ -1,0 +1,142 @@
+"""Sparse rows: what is known of them beforehand, and how chunks are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from headwater.core.chunk import Chunk
+from headwater.io.blocks import Block
+from headwater.io.options import Options
+from headwater.io.read_errors import StreamError, reading
+from headwater.io.recipes.column_choice import resolved
+from headwater.io.recipes.companions import ROLES, Companions, joined, refuse_absent
+from headwater.io.recipes.tables import chunk_rows_of
+
+GUESS = 1024  # bytes of a row, where none was seen
+WIDEST = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class SparseHead:
+    """What a look at sparse rows told: their width, the names of columns if there are any, and what comes beside them."""
+
+    width: int
+    names: tuple[str, ...] | None = None
+    beside: tuple[str, ...] = ()
+    row_bytes: int = GUESS
+    base: int = 1  # the number of the first column, in formats that number them
+    open: bool = False  # other files may be wider
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Some rows, and columns that come beside them by their names."""
+
+    rows: Any
+    beside: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.rows.shape[0])
+
+    def slice(self, begin: int, length: int) -> SparseRows:
+        """Return some of the rows."""
+        part = slice(begin, begin + length)
+        return SparseRows(self.rows[part], {name: values[part] for name, values in self.beside.items()})
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How chunks are made of sparse rows."""
+
+    width: int
+    vocabulary: tuple[str, ...] | None = None
+    companions: Companions = Companions()
+    chunk_rows: int = chunk_rows_of(GUESS)
+    base: int = 1
+
+    kinds = ("sparse",)
+    remembers = False
+    counted = True
+
+    @property
+    def named(self) -> bool:
+        """Whether columns have names."""
+        return self.vocabulary is not None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self.vocabulary or ()
+
+    def schema(self) -> dict[str, Any]:
+        """Return the recipe in words that JSON knows."""
+        found = {"kind": "sparse", "width": self.width, "base": self.base, **self.companions.schema()}
+        return found if self.vocabulary is None else {**found, "vocabulary": list(self.vocabulary)}
+
+    def filtered(self, block: Block) -> Block:
+        """Rows lack nothing: what is not there is zero."""
+        return block
+
+    def maker(self) -> Callable[[Sequence[Block], int], Chunk]:
+        """Return the function that makes chunks."""
+        schema = self.schema()
+
+        def make(blocks: Sequence[Block], start: int) -> Chunk:
+            parts = []
+            for block in blocks:
+                with reading(block.name):
+                    self._check(block)
+                    refuse_absent(self.companions, tuple(block.rows.beside), block.name)
+                    parts.append(self.companions.values(block, block.rows.beside.get))
+            rows = [csr_array(block.rows.rows, dtype=np.float64) for block in blocks]
+            X = rows[0] if len(rows) == 1 else csr_array(vstack(rows, format="csr"))
+            return Chunk(X, self.vocabulary, start=start, schema=schema, **joined(parts))
+
+        return make
+
+    def _check(self, block: Block) -> None:
+        rows = block.rows.rows
+        if rows.shape[1] != self.width:
+            raise StreamError(f"{block.name} has rows of {rows.shape[1]} columns, where {self.width} are expected")
+        finite = np.isfinite(rows.data)
+        if not finite.all():
+            at = int(np.argmin(finite))
+            row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
+            raise StreamError(
+                f"{block.name} has a value that is not finite in column {rows.indices[at]}, row {block.number(row)}"
+            )
+
+
+def plan(head: SparseHead, options: Options, place: str) -> Recipe:
+    """Say how chunks are made of sparse rows. Columns of these are not chosen."""
+    if options.columns is not None or options.exclude:
+        raise StreamError(f"{place} holds sparse rows, of which columns= and exclude= choose none")
+    roles: dict[str, Any] = {role: resolved(getattr(options, role), head.beside, place, role) for role in ROLES}
+    return Recipe(head.width, head.names, Companions(**roles), chunk_rows_of(head.row_bytes), head.base)
+
+
+def widest(heads: Sequence[SparseHead]) -> SparseHead:
+    """Return what holds for all files together: the width of the widest, and columns from 0 if one has a column 0."""
+    base = min(head.base for head in heads)
+    last = max(head.width + head.base for head in heads)
+    return replace(heads[0], width=last - base, base=base)
+
+
+def check_width(width: int, place: str) -> int:
+    """Return a width that rows can have, or refuse it."""
+    if not 0 < width <= WIDEST:
+        raise StreamError(f"{place} has {width} columns, where 1 to {WIDEST} are possible")
+    return width
+
+
+def row_bytes(rows: Any) -> int:
+    """Return the bytes of a row on average."""
+    return max(16, int(16 * rows.nnz / max(1, rows.shape[0])))

@@ -1,0 +1,227 @@
+"""Tables: which columns are inputs, which are companions, and how a chunk is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.chunk import Chunk
+from headwater.io.blocks import Block
+from headwater.io.read_errors import StreamError, columns_called, listed, reading
+from headwater.io.recipes import columns as of
+from headwater.io.recipes.companions import Companions, joined, spread
+from headwater.io.recipes.kept_columns import Kept
+
+CHUNK_BYTES = 2**22
+MARK = "mark"  # what becomes of rows that lack a value where all rows are to be there: NaN in every column
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """What a look at the first rows told: names and types of columns, and a way to the first values of each.
+
+    A matrix has no types; `named` says whether names were found or made up, `guessed` whether types were.
+    """
+
+    names: tuple[str, ...]
+    types: Mapping[str, Any] = field(default_factory=dict)
+    sample: Callable[[str], Any] | None = None
+    named: bool = True
+    complex: bool = False
+    guessed: bool = False
+
+
+@dataclass(frozen=True)
+class Input:
+    """A column that is learned from; with levels, it becomes a column of zeros and ones for each."""
+
+    name: str
+    levels: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How chunks are made of the columns of a table."""
+
+    inputs: tuple[Input, ...]
+    companions: Companions = Companions()
+    missing: str = "refuse"
+    named: bool = True
+    complex: bool = False
+    others: tuple[str, ...] | None = None  # columns that are left out, if no more than these may come
+    kept: Kept = Kept()
+
+    remembers = False
+    kinds = ("tables",)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of X."""
+        return [
+            label
+            for one in self.inputs
+            for label in ([one.name] if one.levels is None else [f"{one.name}={level}" for level in one.levels])
+        ]
+
+    @property
+    def chunk_rows(self) -> int:
+        """Rows of about 4 MB: a power of two, which depends on the width alone."""
+        return chunk_rows_of(len(self.names) * (16 if self.complex else 8))
+
+    @property
+    def counted(self) -> bool:
+        """Whether a row that was read is a row that comes out, so that rows can be skipped without a look at them."""
+        return self.missing != "drop"
+
+    def schema(self) -> dict[str, Any]:
+        """Return the recipe in words that JSON knows."""
+        inputs = [
+            {"name": one.name} if one.levels is None else {"name": one.name, "levels": list(one.levels)} for one in self.inputs
+        ]
+        missing = "drop" if self.missing == MARK else self.missing
+        found = {"kind": "table", "inputs": inputs, "missing": missing, "named": self.named, **self.companions.schema()}
+        return {**found, "complex": True} if self.complex else found
+
+    def wanted(self, names: Sequence[str], place: str) -> list[str]:
+        """Return the columns to read from a piece with these names, or refuse it."""
+        return wanted([one.name for one in self.inputs], self.companions, self.others, self.kept, names, place)
+
+    def types(self) -> dict[str, Any]:
+        """Return how to read the columns of a file that has no types of its own."""
+        import pyarrow as pa
+
+        found = {one.name: pa.float64() if one.levels is None else pa.string() for one in self.inputs}
+        return self.kept.types() | found | self.companions.types()
+
+    def filtered(self, block: Block) -> Block:
+        """Leave out the rows that lack something, if that is the policy."""
+        whole = self._whole(block) if self.missing == "drop" else None
+        return block if whole is None else _chosen(block, whole)
+
+    def _whole(self, block: Block) -> NDArray[np.bool_] | None:
+        """Return which rows lack nothing; None if all do."""
+        rows = block.rows
+        if isinstance(rows, np.ndarray):
+            places = [place for name in self._needed() if (place := int(name[1:])) < rows.shape[1]]
+            whole = np.asarray(~np.isnan(rows[:, places]).any(axis=1))
+            return None if whole.all() else whole
+        import pyarrow.compute as pc
+
+        here, find = None, finder(rows)
+        for name in self._needed():
+            column = find(name)
+            found = None if column is None else of.has_values(column)
+            if found is not None:
+                here = found if here is None else pc.and_(here, found)
+        return None if here is None else np.asarray(here.to_numpy(zero_copy_only=False))
+
+    def _needed(self) -> list[str]:
+        """Return the columns that a row must have a value in; it may do without a label."""
+        found = [*(one.name for one in self.inputs), *self.companions.names]
+        return [name for name in dict.fromkeys(found) if name != self.companions.label]
+
+    def maker(self) -> Callable[[Sequence[Block], int], Chunk]:
+        """Return the function that makes chunks; it remembers nothing from one to the next."""
+        names, schema = tuple(self.names), self.schema()
+
+        def make(blocks: Sequence[Block], start: int) -> Chunk:
+            X = np.empty((sum(map(len, blocks)), len(names)), dtype=np.complex128 if self.complex else np.float64)
+            parts, end = [], 0
+            for block in blocks:
+                begin, end = end, end + len(block)
+                with reading(block.name):
+                    self._fill(block, X[begin:end])
+                    whole = self._whole(block) if self.missing == MARK else None
+                    self._check(X[begin:end], block)
+                    if whole is None:
+                        parts.append(self.companions.values(block, finder(block.rows)))
+                        continue
+                    X[begin:end][~whole] = np.nan
+                    some = _chosen(block, whole)
+                    parts.append(spread(self.companions.values(some, finder(some.rows)), whole))
+            return Chunk(
+                X, names if self.named else None, start=start, schema=schema, kept=self.kept.values(blocks), **joined(parts)
+            )
+
+        return make
+
+    def _fill(self, block: Block, out: NDArray[Any]) -> None:
+        if isinstance(block.rows, np.ndarray):
+            if block.rows.dtype.kind == "c" and not self.complex:
+                raise StreamError(f"{block.name} holds complex numbers, where real ones were before")
+            places = [int(one.name[1:]) for one in self.inputs]
+            out[:] = block.rows if places == list(range(block.rows.shape[1])) else block.rows[:, places]
+            return
+        at = 0
+        for one in self.inputs:
+            column = block.rows.column(one.name)
+            if one.levels is None:
+                out[:, at] = of.numbers(column, f"column {one.name!r} of {block.name}")
+                at += 1
+                continue
+            found, gone = of.codes(column, one.levels)
+            part = out[:, at : at + len(one.levels)]
+            part[:] = found[:, None] == np.arange(len(one.levels))
+            part[gone] = np.nan
+            at += len(one.levels)
+
+    def _check(self, out: NDArray[Any], block: Block) -> None:
+        """Apply the policy for missing values, and refuse infinity."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(out.sum()):
+                return
+        wrong = np.argwhere(np.isinf(out))
+        gone = np.isnan(out)
+        if len(wrong):
+            row, column = wrong[0]
+            raise StreamError(f"{block.name} has an infinite value in column {self.names[column]!r}, row {block.number(row)}")
+        if self.missing == "zero":
+            out[gone] = 0.0
+        elif self.missing == "blank":
+            out[gone.any(axis=1)] = np.nan
+        elif self.missing not in ("keep", MARK) and gone.any():
+            row, column = np.argwhere(gone)[0]
+            raise StreamError(
+                f"{block.name} has no value in column {self.names[column]!r}, row {block.number(row)}: missing='drop' leaves "
+                f"such rows out, 'zero' puts zeros, 'keep' and 'blank' pass NaN on to models that know it"
+            )
+
+
+def _chosen(block: Block, here: NDArray[np.bool_]) -> Block:
+    """Return some rows of a block."""
+    import pyarrow as pa
+
+    rows = block.rows[here] if isinstance(block.rows, np.ndarray) else block.rows.filter(pa.array(here))
+    return block.without(rows, here)
+
+
+def finder(rows: Any) -> Callable[[str], Any]:
+    """Return the function that finds a column of a record batch or of a matrix by its name."""
+    if isinstance(rows, np.ndarray):
+        return lambda name: rows[:, int(name[1:])] if name[1:].isdigit() and int(name[1:]) < rows.shape[1] else None
+    names = set(rows.schema.names)
+    return lambda name: rows.column(name) if name in names else None
+
+
+def wanted(
+    inputs: Sequence[str], companions: Companions, others: Sequence[str] | None, kept: Kept, names: Sequence[str], place: str
+) -> list[str]:
+    """Return the columns to read from a piece with these names, or refuse it."""
+    present = set(names)
+    needed = [*inputs, *kept.names, *(() if companions.relaxed else companions.names)]
+    lost = [name for name in dict.fromkeys(needed) if name not in present]
+    if lost:
+        raise StreamError(f"{place} lacks the {columns_called(lost)}; it has {listed(names)}")
+    known = {*needed, *companions.names, *(others or ())}
+    if others is not None and (new := [name for name in names if name not in known]):
+        raise StreamError(f"{place} has the {columns_called(new)}, which the first file does not have: choose by columns=")
+    return list(dict.fromkeys([*inputs, *(name for name in companions.names if name in present), *kept.names]))
+
+
+def chunk_rows_of(bytes_of_row: int) -> int:
+    """Return the rows of a chunk of about 4 MB: a power of two, at most 65536, and fewer than 1024 only of rows over 4 kB."""
+    return int(2 ** np.clip(np.floor(np.log2(CHUNK_BYTES / max(1, bytes_of_row))), 4, 16))

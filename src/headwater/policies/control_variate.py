@@ -1,0 +1,123 @@
+"""EM on rows that are kept of a longer stream, beside what is known of all of it.
+
+The statistics of a stream are sums over all its rows at parameters that were held fixed, the reference. What they would be at
+others is not known, but kept rows tell by how much they would differ:
+
+    T(new) = T(reference) + n * (mean over kept rows of s(row; new) - s(row; reference))
+
+That is T(reference) with a control variate: exact where all rows are kept, and off by no more than the kept rows are unlike the
+others in the *difference*, which is small where the two parameters are near one another. So EM goes on as if all rows were at
+hand, in slow directions, too, which no step size of an online algorithm corrects. `beside` is the constant of it: what all rows
+say, less what the kept ones do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
+from headwater.models.mixture import Mixture
+
+LONGEST = 16.0  # extrapolation
+ROUNDING = 1e-24  # of a step, beside what it leads to, both squared: whatever is less leads nowhere
+SETTLED = 2  # passes in a row that gain too little
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Rows, the prior, and how many rows the statistics are worth."""
+
+    model: Mixture
+    readout: str
+    prior: Any
+    batch: Batch
+    count: float
+    beside: Any = None
+    n_threads: int | None = None
+
+    def parameters(self, statistics: Any) -> Any:
+        """Parameters that statistics, per row, make."""
+        return self.model.readout(self.readout, self.prior, statistics, self.count)
+
+    def look(self, parameters: Any) -> tuple[Any, float]:
+        """Statistics per row of all rows at these parameters, as far as one can tell, and the score of those that are kept."""
+        summary = self.model.summarize(parameters, self.batch, n_threads=self.n_threads)
+        found: Any = summary.mean
+        if self.beside is not None:
+            found = corrected(self.model, self.prior, self.count, found, self.beside, summary.size)
+        return found, summary.score / summary.size
+
+    def scores(self, parameters: Any) -> Array:
+        """Scores of the rows."""
+        return self.model.log_likelihood(parameters, self.batch, self.n_threads)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Where a climb has come: parameters, statistics at them, the score before, and the passes that it took."""
+
+    parameters: Any
+    statistics: Any
+    score: float
+    passes: int
+
+
+def corrected(model: Mixture, prior: Any, count: float, kept: Any, beside: Any, rows: float) -> Any:
+    """Return what kept rows, so many, say and what all others do beside them, where the sum is something that rows can say."""
+    totals, sound = (kept + beside).scaled(count), kept.scaled(count)
+    return model.mended(prior, totals, sound, min(rows / count, 1.0)).scaled(1.0 / count)
+
+
+def climbed(kept: Kept, statistics: Any, passes: int, tol: float = 0.0) -> Reached:
+    """Make passes of EM over kept rows, extrapolated (SQUAREM, Varadhan and Roland 2008) where that does no harm.
+
+    Ends after so many passes, or when two that follow one another gain less than tol.
+    """
+    made, quiet, before = 0, 0, -np.inf
+    parameters, score = kept.parameters(statistics), -np.inf
+    while made < passes and quiet < SETTLED:
+        parameters = kept.parameters(statistics)
+        after, score = kept.look(parameters)
+        made += 1
+        quiet = quiet + 1 if abs(score - before) < tol else 0
+        before = score
+        if made + 2 > passes or quiet == SETTLED:
+            statistics = after
+            continue
+        second_parameters = kept.parameters(after)
+        second, second_score = kept.look(second_parameters)
+        made += 1
+        parameters, before, score = second_parameters, second_score, second_score
+        farther = _extrapolated(statistics, after, second)
+        statistics = second
+        if farther is not None:
+            trial = kept.parameters(farther)
+            found, value = kept.look(trial)
+            made += 1
+            if np.isfinite(value) and value > second_score - 1e-9:
+                parameters, statistics, before, score = trial, found, value, value
+    return Reached(parameters, statistics, float(score), made)
+
+
+def _extrapolated(start: Any, first: Any, second: Any) -> Any | None:
+    """Statistics farther on the way that two steps of EM have shown, if they lead somewhere."""
+    names = [name for name in start.to_arrays() if name != "from_base"]
+    if not all(isinstance(getattr(start, name), np.ndarray) for name in names):
+        return None  # a table of words, whose counts would become negative
+    step = {name: getattr(first, name) - getattr(start, name) for name in names}
+    turn = {name: getattr(second, name) - getattr(first, name) - step[name] for name in names}
+    length, bend = (sum(float(np.vdot(part, part)) for part in one.values()) for one in (step, turn))
+    size = sum(float(np.vdot(getattr(second, name), getattr(second, name))) for name in names)
+    if not length > ROUNDING * size or not length > bend or not bend > 0.0:
+        return None
+    factor = min(np.sqrt(length / bend), LONGEST)
+    arrays = {**second.to_arrays()}
+    for name in names:
+        arrays[name] = getattr(start, name) + 2.0 * factor * step[name] + factor * factor * turn[name]
+    if not (arrays["count"] > 0.2 * second.count).all():
+        return None
+    return type(second)(**arrays)

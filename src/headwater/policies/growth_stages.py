@@ -1,0 +1,160 @@
+"""A mixture whose number of components is still to be found: rows to find it on, and what its next number could be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from headwater.core.contracts import Start
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
+from headwater.models.mixture import Mixture
+from headwater.policies.control_variate import Kept, Reached, climbed
+from headwater.policies.split_merge import Fall, Split, View
+
+ROWS = 2000  # that propose at first, and that judge, at least
+PROPOSING, JUDGING = 5, 10  # and as many times what moves every parameter
+CLUMPS = 6  # ways more to split a component, where all others were tried
+PASSES = 8  # of every contender
+SETTLING = 16  # and of the winner, under a prior of its own
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Rows that propose and rows that judge, both in a random order, and how mixtures climb on them.
+
+    Without rows that judge, all propose. With a `geometry` (of all) the prior is found anew for each number of components.
+    """
+
+    propose: Batch
+    judge: Batch | None
+    readout: str
+    method: str
+    geometry: Any = None
+    restart: Callable[[Mixture, Batch], Start] | None = None
+    n_threads: int | None = None
+    clumps: int = 0
+
+    def part(self, enough: int, times: int = 1) -> Ground:
+        """Return as much of it as a mixture needs for which so many rows move every parameter, or so many times that."""
+        clumps = CLUMPS if times > 1 else 0
+        if self.judge is None:
+            return replace(self, clumps=clumps)
+        rows, judges = times * max(ROWS, PROPOSING * enough), times * max(ROWS, JUDGING * enough)
+        return replace(self, propose=self.propose[:rows], judge=self.judge[:judges], clumps=clumps)
+
+    @property
+    def width(self) -> int:
+        """Columns of the rows."""
+        return int(self.propose.X.shape[1])
+
+    @property
+    def judges(self) -> Batch:
+        """The rows that judge; all of them, if none do."""
+        return self.propose if self.judge is None else self.judge
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A mixture on its way: the model with its number of components, the prior, and where it has climbed."""
+
+    model: Mixture
+    prior: Any
+    reached: Reached
+
+    @classmethod
+    def first(cls, model: Mixture, ground: Ground) -> Stage:
+        """The mixture of one component."""
+        one, batch = model.resized(1), ground.propose
+        everything = np.ones((len(batch), 1))
+        statistics = one.collect(ground.geometry, batch, everything).mean
+        return cls(one, one.prior(ground.geometry, batch, everything), Reached(None, statistics, 0.0, 0)).climbed(ground, 2)
+
+    @property
+    def k(self) -> int:
+        """Its number of components."""
+        return self.model.n_components
+
+    def kept(self, ground: Ground) -> Kept:
+        """The rows that propose, to climb on."""
+        batch = ground.propose
+        return Kept(self.model, ground.readout, self.prior, batch, batch.size, None, ground.n_threads)
+
+    def climbed(self, ground: Ground, passes: int = PASSES, statistics: Any = None) -> Stage:
+        """Return it after more passes, from other statistics if some are given."""
+        start = self.reached.statistics if statistics is None else statistics
+        return replace(self, reached=climbed(self.kept(ground), start, passes))
+
+    def shares(self, ground: Ground) -> Array:
+        """Responsibilities of the rows that propose."""
+        return self.model.looked_at(self.reached.parameters, ground.propose, ground.n_threads)[0]
+
+    def scores(self, ground: Ground) -> Array:
+        """Scores of the rows that judge."""
+        return self.model.log_likelihood(self.reached.parameters, ground.judges, ground.n_threads)
+
+    def view(self, ground: Ground) -> View:
+        """Rows that propose, as it sees them."""
+        return View.of(
+            self.model, ground.readout, self.prior, self.reached.parameters, ground.propose, ground.method, ground.n_threads,
+            ground.clumps,
+        )  # fmt: skip
+
+    def more(self, other: Stage, width: int) -> int:
+        """Parameters that it has more than another."""
+        return self.model.n_parameters(width) - other.model.n_parameters(width)
+
+    def settled(self, ground: Ground) -> Stage:
+        """Return it under the prior of components like these, if there is a geometry, after some passes."""
+        model, geometry, batch = self.model, ground.geometry, ground.propose
+        if geometry is None:
+            return self.climbed(ground)
+        prior = model.prior(geometry, batch, self.shares(ground))
+        if len(batch) >= 5 * ground.width * self.k:
+            prior = model.refined(prior, self.reached.parameters, geometry)
+        return replace(self, prior=prior).climbed(ground, SETTLING)
+
+    def divided(self, chosen: Sequence[Split]) -> Stage:
+        """Return it with some components split: one half stays in its place, the other comes last."""
+        k, size = self.k, self.k + len(chosen)
+        model, statistics = self.model.resized(size), self.reached.statistics
+        own = np.eye(size, k)
+        own[[one.component for one in chosen]] = 0.0
+        for place, one in enumerate(chosen):
+            new = np.zeros((size, 2))
+            new[one.component, 0] = new[k + place, 1] = 1.0
+            statistics = model.recombined(statistics, own if place == 0 else np.eye(size), one.statistics, new)
+        prior = self.model.chosen(self.prior, [*range(k), *(one.component for one in chosen)])
+        return Stage(model, prior, replace(self.reached, statistics=statistics))
+
+    def fallen(self, fall: Fall) -> Stage:
+        """Return it with two components as one, or without one."""
+        gone, own = fall.components[-1], np.eye(self.k)
+        if len(fall.components) == 2:
+            own[fall.components[0], gone] = 1.0
+        order = [one for one in range(self.k) if one != gone]
+        model = self.model.resized(self.k - 1)
+        statistics = model.recombined(self.reached.statistics, own[order])
+        return Stage(model, self.model.chosen(self.prior, order), replace(self.reached, statistics=statistics))
+
+    def anew(self, ground: Ground, start: Start) -> Stage:
+        """Return a start with one component more, in the order of those here that its components are most like."""
+        model, prior = self.model.resized(self.k + 1), self.model.chosen(self.prior, [*range(self.k), 0])
+        begun = replace(self.reached, statistics=model.brought(prior, start.prior, start.summary.mean))
+        other = Stage(model, prior, begun).climbed(ground)
+        old, new = self.shares(ground), other.shares(ground)
+        alike = old.T @ new / np.sqrt(np.outer((old**2).sum(axis=0), (new**2).sum(axis=0)) + 1e-12)
+        order: list[int] = []
+        for row in alike:
+            row[order] = -1.0
+            order.append(int(np.argmax(row)))
+        order += [k for k in range(other.k) if k not in order]
+        reached = replace(
+            other.reached,
+            parameters=model.picked(other.reached.parameters, order),
+            statistics=model.permuted(other.reached.statistics, order),
+        )
+        return Stage(model, prior, reached)

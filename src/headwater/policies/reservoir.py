@@ -1,0 +1,389 @@
+"""A reservoir: a bounded random sample of the rows of a stream, which every row's place in it decides.
+
+Every row has a rank (`row_keys.py`), and the rows of the smallest ranks are kept, in their order, as far as there is room:
+those below a limit, the smallest rank whose rows no longer fit into `capacity_rows` rows and `capacity_bytes` bytes. Rows of
+the same rank stay or go together. What is kept is thus a function of the set of rows. When rows are added, those of smaller
+ranks can only become more, and their bytes too, so the limit can only fall, and a row that was left out once would have been
+left out in any other way. So neither cuts of the stream nor the order or the tree of merges change the sample. (The limit is
+remembered, since a small row would otherwise take the room that a large one of a smaller rank did not fit into.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.row_keys import KEYS, Keys, least_key_beyond, mixed, proposes, ranks_of, row_key, row_keys
+from headwater.core.state import Batch, SparseRows, joined, sparse_rows
+from headwater.core.statistics import Array
+
+ROW_BYTES = 5 * 8  # rank, place, key, weight and label
+VALUE_BYTES = 12  # of a sparse row: a number and its column
+PILE = 2  # rows that came last are sorted in when they are one such part of all
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of a stream with their ranks, places and keys."""
+
+    ranks: Array
+    places: NDArray[np.int64]
+    keys: Keys
+    batch: Batch
+
+    def __len__(self) -> int:
+        return len(self.ranks)
+
+    def __getitem__(self, rows: Any) -> Sample:
+        return Sample(self.ranks[rows], self.places[rows], self.keys[rows], self.batch[rows])
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Bytes of each row."""
+        X = self.batch.X
+        if isinstance(X, SparseRows):
+            return ROW_BYTES + 8 + VALUE_BYTES * np.diff(X.indptr)
+        return np.full(len(X), ROW_BYTES + X.itemsize * X.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Pile:
+    """Rows that came last, in the order in which they came, on top of those before; their ranks are still to be found."""
+
+    keys: Keys
+    places: NDArray[np.int64]
+    clock: Array | float
+    batch: Batch
+    below: Pile | None
+    rows: int  # of all of it
+    bytes: int
+
+    def samples(self) -> list[Sample]:
+        """Return its rows with their ranks, those of each chunk apart."""
+        parts = [self]
+        while parts[-1].below is not None:
+            parts.append(parts[-1].below)
+        parts.reverse()
+        keys = np.concatenate([one.keys for one in parts])
+        clock = np.concatenate([np.broadcast_to(one.clock, len(one.keys)) for one in parts])
+        ranks, ends = ranks_of(keys, clock), np.cumsum([len(one.keys) for one in parts])
+        return [
+            Sample(ranks[end - len(one.keys) : end], one.places, one.keys, _completed(one.batch))
+            for one, end in zip(parts, ends, strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Reservoir:
+    """A bounded random sample of a stream. Who reads it sees rows in the order of their ranks, which is as random as they are.
+
+    Attributes
+    ----------
+    key : int
+        The seed of rows to come.
+    capacity_rows, capacity_bytes : int
+        How much is kept at most.
+    limit : float
+        Rows of this rank or more are not kept; infinite as long as all have found room.
+    sample : Sample or None
+        The rows, but for those in the pile; None before the first chunk.
+    pile : Pile or None
+        Rows that came last and are not sorted in yet; who reads does not see it.
+    """
+
+    key: int
+    capacity_rows: int
+    capacity_bytes: int
+    limit: float = math.inf
+    sample: Sample | None = None
+    pile: Pile | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def settled(self) -> Reservoir:
+        """The same without a pile: all rows in the order of their ranks."""
+        return self if self.pile is None else self._sorted
+
+    @cached_property
+    def _sorted(self) -> Reservoir:
+        assert self.sample is not None and self.pile is not None
+        return _fitted(replace(self, pile=None), _joined([self.sample, *self.pile.samples()]))
+
+    def __len__(self) -> int:
+        sample = self.settled.sample
+        return 0 if sample is None else len(sample)
+
+    @property
+    def rows(self) -> Sample:
+        """The rows with ranks, places and keys."""
+        sample = self.settled.sample
+        if sample is None:
+            raise ValueError("the reservoir is empty: no row has come yet")
+        return sample
+
+    @property
+    def batch(self) -> Batch:
+        """The rows, each with its weight and its label."""
+        return self.rows.batch
+
+    @property
+    def ranks(self) -> Array:
+        """Ranks of the rows, which rise."""
+        return self.rows.ranks
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Places of the rows in their stream."""
+        return self.rows.places
+
+    @property
+    def proposes(self) -> NDArray[np.bool_]:
+        """Which rows propose; the others judge."""
+        return proposes(self.rows.keys)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows, with all that is kept of each."""
+        sample = self.settled.sample
+        return 0 if sample is None else int(sample.sizes.sum())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self.settled).items() if name != "_sorted"}
+
+
+def taken(reservoir: Reservoir, batch: Batch, places: int | NDArray[np.int64], clock: Array | float = 0.0) -> Reservoir:
+    """Return the reservoir after more rows of the stream; the one given is not changed, nor are the rows held on to.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+        What is known so far.
+    batch : Batch
+        The rows. Those without weights weigh 1, those without labels have -1.
+    places : int or ndarray of int64
+        Place of the first row in the stream, or of each of them.
+    clock : float or ndarray
+        How much had been forgotten when the rows came, in nats; it does not fall.
+
+    Returns
+    -------
+    after : Reservoir
+        The reservoir itself, if no row finds a place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater.policies.reservoir import Reservoir, taken
+    >>> from headwater.core.state import Batch
+    >>> rows = np.arange(1000.0)[:, None]
+    >>> once = taken(Reservoir(key=0, capacity_rows=5, capacity_bytes=2**20), Batch(rows), 0)
+    >>> once.batch.X[:, 0]
+    array([316., 280., 450., 988., 406.])
+    >>> twice = taken(taken(Reservoir(0, 5, 2**20), Batch(rows[:300]), 0), Batch(rows[300:]), 300)
+    >>> np.array_equal(twice.batch.X, once.batch.X)
+    True
+    """
+    n = len(batch)
+    if not n:
+        return reservoir
+    reservoir = _like(reservoir, batch.X)
+    latest = clock if isinstance(clock, float) else float(np.max(clock))
+    beyond = KEYS if reservoir.limit == math.inf else least_key_beyond(reservoir.limit, latest)
+    if n == 1 and not isinstance(places, np.ndarray):
+        one = row_key(reservoir.key, int(places))
+        return reservoir if one >= beyond else _piled(reservoir, np.array([one], np.uint64), np.array([places]), latest, batch)
+    if not isinstance(places, np.ndarray):
+        places = np.arange(places, places + n)
+    keys = row_keys(reservoir.key, places)
+    rows = np.flatnonzero(keys < np.uint64(beyond)) if beyond < KEYS else np.arange(n)
+    times = clock[rows] if isinstance(clock, np.ndarray) and clock.ndim else latest
+    if len(rows) > reservoir.capacity_rows:
+        ranks = ranks_of(keys[rows], times)
+        limit = _lowered(reservoir.limit, ranks, reservoir.capacity_rows)
+        reservoir, rows = replace(reservoir.settled, limit=limit), rows[ranks < limit]
+        times = clock[rows] if isinstance(clock, np.ndarray) and clock.ndim else latest
+        if not len(rows):
+            return _fitted(reservoir, reservoir.rows)
+    return _piled(reservoir, keys[rows], places[rows], times, batch[rows]) if len(rows) else reservoir
+
+
+def merged(reservoirs: Sequence[Reservoir], shared: int = 0) -> Reservoir:
+    """Return one reservoir of the rows of several, in any order and any tree the same.
+
+    Parameters
+    ----------
+    reservoirs : sequence of Reservoir
+        Those of streams that have begun together, or apart.
+    shared : int
+        Rows of the stream that all have in common: what comes from places before is one and the same row, and counts once. Rows
+        of later places are different ones, even if all about them is equal.
+
+    Returns
+    -------
+    union : Reservoir
+        The smallest ranks of all, with the least capacity and the smallest key of any.
+    """
+    if not reservoirs:
+        raise ValueError("reservoirs must hold at least one reservoir to merge, got none")
+    settled = [one.settled for one in reservoirs]
+    union = Reservoir(
+        min(one.key for one in settled),
+        min(one.capacity_rows for one in settled),
+        min(one.capacity_bytes for one in settled),
+        min(one.limit for one in settled),
+    )
+    samples = [one.sample for one in settled if one.sample is not None]
+    if not samples:
+        return union
+    sources = np.repeat(np.arange(len(samples)), [len(one) for one in samples])
+    sample = _joined(samples)
+    if shared > 0:
+        sample = sample[_once(sample, sources, shared)]
+    return _fitted(union, sample)
+
+
+def since(reservoir: Reservoir, shared: int) -> Reservoir:
+    """Return what a stream kept of the rows from place `shared` on: all that a merge needs beside the reservoir there was.
+
+    For streams that went on from `base` at n, `merged([base, since(one, n), since(two, n)], n)` is `merged([one, two], n)`.
+    """
+    settled = reservoir.settled
+    if settled.sample is None:
+        return settled
+    return replace(settled, sample=settled.sample[np.flatnonzero(settled.sample.places >= shared)])
+
+
+def widened(reservoir: Reservoir, width: int) -> Reservoir:
+    """Return the reservoir with more columns, which are zero; its rows become sparse."""
+    if reservoir.sample is None:
+        return reservoir
+    settled = reservoir.settled.rows
+    X = _sparse(settled.batch.X)
+    return _fitted(reservoir.settled, replace(settled, batch=replace(settled.batch, X=X.widened(max(width, X.width)))))
+
+
+def relabelled(reservoir: Reservoir, names: NDArray[np.int64]) -> Reservoir:
+    """Return the reservoir with other names of labels: `names[label]` where there is one."""
+    sample = reservoir.rows
+    labels = np.where(sample.batch.labels >= 0, names[sample.batch.labels], -1)
+    return replace(reservoir.settled, sample=replace(sample, batch=replace(sample.batch, labels=labels)))
+
+
+def _like(reservoir: Reservoir, X: Any) -> Reservoir:
+    """The reservoir with rows that are sparse, and as wide, if those to come are: whether or not any of them is kept."""
+    if reservoir.sample is None:
+        nothing = np.empty(0, dtype=np.int64)
+        empty = Sample(np.empty(0), nothing, nothing.astype(np.uint64), _completed(Batch(X)[nothing]))
+        return replace(reservoir, sample=empty)
+    known = reservoir.sample.batch.X
+    if isinstance(X, SparseRows) and (not isinstance(known, SparseRows) or X.width > known.width):
+        return widened(reservoir, X.width)
+    return reservoir
+
+
+def _completed(batch: Batch) -> Batch:
+    """The rows, which nobody else holds, with weights and labels of their own."""
+    return Batch(batch.X, batch.row_weights, batch.row_labels)
+
+
+def _piled(reservoir: Reservoir, keys: Keys, places: NDArray[np.int64], clock: Array | float, batch: Batch) -> Reservoir:
+    """The reservoir with more rows on its pile, which are sorted in when there are many."""
+    known, below = reservoir.sample, reservoir.pile
+    assert known is not None
+    if len(keys) == 1:
+        batch = Batch(batch.X.copy(), batch.weights.copy(), batch.labels.copy())  # all others are copies already
+    X = batch.X
+    if isinstance(known.batch.X, SparseRows):
+        X = _sparse(X)
+        batch = Batch(X.widened(max(known.batch.X.width, X.width)), batch.weights, batch.labels)
+        size = VALUE_BYTES * X.nnz + 8 * len(keys)
+    else:
+        size = X.nbytes
+    size += ROW_BYTES * len(keys)
+    rows = len(keys)
+    if below is not None:
+        rows, size = rows + below.rows, size + below.bytes
+    pile = Pile(keys, places, clock, batch, below, rows, size)
+    after = Reservoir(reservoir.key, reservoir.capacity_rows, reservoir.capacity_bytes, reservoir.limit, known, pile)
+    full = PILE * rows > reservoir.capacity_rows or PILE * size > reservoir.capacity_bytes
+    return after.settled if full else after
+
+
+def _sparse(X: Any) -> SparseRows:
+    return X if isinstance(X, SparseRows) else sparse_rows(X)
+
+
+def _joined(samples: Sequence[Sample]) -> Sample:
+    if len(samples) == 1:
+        return samples[0]
+    ranks, places, keys = (np.concatenate([getattr(one, name) for one in samples]) for name in ("ranks", "places", "keys"))
+    return Sample(ranks, places, keys, joined([one.batch for one in samples]))
+
+
+def _fitted(reservoir: Reservoir, sample: Sample) -> Reservoir:
+    """The reservoir with those of the rows that find room, in their order, and a limit that no other is below."""
+    limit = _lowered(reservoir.limit, sample.ranks, reservoir.capacity_rows)
+    order = _order(sample, np.flatnonzero(sample.ranks < limit))
+    room = int(np.searchsorted(np.cumsum(sample.sizes[order]), reservoir.capacity_bytes, side="right"))
+    if room < len(order):
+        limit = float(sample.ranks[order[room]])
+        order = order[: np.searchsorted(sample.ranks[order], limit)]
+    return replace(reservoir, limit=limit, sample=sample[order])
+
+
+def _lowered(limit: float, ranks: Array, capacity: int) -> float:
+    """The limit if so many rows have room: the rank of the first that has none."""
+    return limit if len(ranks) <= capacity else min(limit, float(np.partition(ranks, capacity)[capacity]))
+
+
+def _order(sample: Sample, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows by their ranks; of the same rank by their places, and of the same place by what they are."""
+    ranks = sample.ranks[rows]
+    order = rows[np.argsort(ranks)]
+    ranks = sample.ranks[order]
+    if (ranks[1:] == ranks[:-1]).any():
+        order = rows[np.lexsort((_digests(sample.batch[rows]), sample.places[rows], sample.ranks[rows]))]
+    return order
+
+
+def _once(sample: Sample, sources: NDArray[np.int64], shared: int) -> NDArray[np.int64]:
+    """Which rows are left if those before the place `shared` count once.
+
+    A source may itself hold equal rows of one place, which came from different branches before. Its first is the first of the
+    others, its second their second, so of equal ones as many are left as the source with the most of them has.
+    """
+    common = np.flatnonzero(sample.places < shared)
+    about = sample.ranks[common], sample.places[common], _digests(sample.batch[common])
+    order = np.lexsort((sources[common], *reversed(about)))
+    common, source = common[order], sources[common][order]
+    new = np.ones(len(common), dtype=bool)
+    new[1:] = np.any([part[order][1:] != part[order][:-1] for part in about], axis=0)
+    row = np.cumsum(new)
+    begins = new.copy()
+    begins[1:] |= source[1:] != source[:-1]
+    at = np.arange(len(common))
+    copy = at - np.maximum.accumulate(np.where(begins, at, 0))  # its number among the equal ones of its source
+    _, first = np.unique(np.stack([row, copy], axis=1), axis=0, return_index=True)
+    return np.sort(np.concatenate([common[first], np.flatnonzero(sample.places >= shared)]))
+
+
+def _digests(batch: Batch) -> Keys:
+    """A number for each row, of all that is known of it; it does not know how many columns there are beyond the last."""
+    X = batch.X
+    if isinstance(X, SparseRows):
+        held = X.copy()
+        bits = mixed(mixed(held.indices.astype(np.uint64)) ^ held.data.view(np.uint64))
+        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits, dtype=np.uint64)])
+        found = sums[held.indptr[1:]] - sums[held.indptr[:-1]]
+    else:
+        values = np.ascontiguousarray(X).view(np.uint64)
+        columns = mixed(np.arange(values.shape[1]).astype(np.uint64))
+        found = mixed(values ^ columns).sum(axis=1, dtype=np.uint64)
+    for companion in (batch.weights, batch.labels):
+        found = mixed(found) + companion.view(np.uint64)
+    return mixed(found)
