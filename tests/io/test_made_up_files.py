@@ -1,0 +1,402 @@
+"""Whatever was saved can be loaded; and whatever else is loaded answers, learns, merges and is saved, or is refused."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import every_model
+import made_up_files
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import headwater as hw
+from headwater.checkpoints import Checkpoint, Position
+from headwater.core.algorithms import ALGORITHMS
+from headwater.core.schedules import Decay
+from headwater.core.state import Batch, joined
+from headwater.diagnostics.history import TOGETHER, History, together
+from headwater.estimators import model_file
+from headwater.estimators.parameters import LIMITS
+from headwater.io.files import container
+from headwater.io.files.records import Damaged
+
+RNG = np.random.default_rng(0)
+
+
+def remade(header, arrays, name, array):
+    return container.to_bytes(header, {**arrays, name: array})
+
+
+# What was saved can be loaded
+
+
+def test_scores_that_are_equal_can_be_kept():
+    """The mean of equal numbers is not always one of them."""
+    for scores in (np.repeat([-1.1, -3.3, -0.7], 3 * TOGETHER), np.full(5 * TOGETHER, -np.pi), np.full(9000, -1e-300)):
+        history = History().after(scores, 0, len(scores))
+        assert np.array_equal(History.from_dict(history.to_dict()).usual[0], history.usual[0])
+        kept, rows = together(np.sort(scores), np.ones(len(scores)))
+        assert (np.diff(kept) >= 0.0).all() and rows.sum() == len(scores)
+
+
+def test_histories_whose_means_fall_by_rounding_can_be_read():
+    """They were written before, and are put right."""
+    found = History().after(np.full(2 * TOGETHER, -1.0), 0, 2 * TOGETHER).to_dict()
+    scores = found["windows"][1]["scores"] or found["windows"][0]["scores"]
+    scores[1] -= 1e-15
+    assert (np.diff(History.from_dict(found).usual[0]) >= 0.0).all()
+    scores[1] -= 1e-3
+    with pytest.raises(ValueError, match="must rise"):
+        History.from_dict(found)
+
+
+def test_histories_have_numbers_only():
+    scores = np.array([-1e308, -1e308, np.nan, -np.inf, -1.0] * 40)
+    history = History().after(scores, 0, 200).with_weights(np.array([np.nan, 0.5]), 1.0, 1.0)
+    again = History.from_dict(history.to_dict())
+    assert again.to_dict() == history.to_dict()
+    assert np.isfinite(again.late_score)
+
+
+def test_rows_with_and_without_weights_are_joined():
+    one, other = Batch(np.zeros((2, 1)), np.array([2.0, 3.0])), Batch(np.ones((3, 1)), labels=np.array([0, 1, 0]))
+    both = joined([one, other])
+    assert both.weights.tolist() == [2.0, 3.0, 1.0, 1.0, 1.0]
+    assert both.labels.tolist() == [-1, -1, 0, 1, 0]
+
+
+def test_a_race_that_goes_on_can_be_loaded():
+    """Rows of its warm-up have weights, and those after it not."""
+    model = made_up_files.SITUATIONS["race"][1]()
+    for chunk in every_model.stream_of("chain", (90, 50), 7):
+        model.partial_fit(**chunk)
+        again = model_file.from_bytes(model_file.to_bytes(model))
+        assert again.race_.running == model.race_.running
+
+
+def test_merged_models_of_one_component_can_be_loaded():
+    """No other assignment is possible, so it would have cost infinitely more."""
+    parts = [hw.GaussianMixture(1, warm_up=50, random_state=seed).partial_fit(RNG.normal(size=(90, 2))) for seed in (0, 1)]
+    report = model_file.from_bytes(model_file.to_bytes(hw.merge(parts))).merge_report_
+    assert report.matches[0].margin.tolist() == [np.inf]
+
+
+def ties(n, width):
+    return RNG.integers(0, 2, size=(n, width)).astype(float)
+
+
+DATA = {
+    "ties": ties,
+    "rounded": lambda n, width: np.round(RNG.normal(size=(n, width)), 1),
+    "constant": lambda n, width: np.full((n, width), 3.7),
+    "constant column": lambda n, width: np.where(np.arange(width) == 0, 5.0, RNG.normal(size=(n, width))),
+    "huge": lambda n, width: RNG.normal(size=(n, width)).clip(-5, 5) * 1e99,
+    "far": lambda n, width: 1e9 + RNG.normal(size=(n, width)),
+    "tiny": lambda n, width: RNG.normal(size=(n, width)) * 1e-150,
+    "scales": lambda n, width: RNG.normal(size=(n, width)) * 10.0 ** np.linspace(-50, 90, width),
+    "sorted": lambda n, width: np.sort(np.round(3.0 * RNG.normal(size=(n, width))), axis=0),
+    "zero": lambda n, width: np.zeros((n, width)),
+    "collinear": lambda n, width: RNG.normal(size=(n, 1)) * np.arange(1.0, width + 1.0),
+    "outliers": lambda n, width: np.where(RNG.random((n, 1)) < 0.01, 1e99, 1.0) * RNG.normal(size=(n, width)).clip(-5, 5),
+}
+FED = {
+    hw.GaussianMixture: lambda X: {"X": X},
+    hw.MultinomialMixture: lambda X: {"X": csr_array(np.minimum(np.abs(X), 1e30))},
+    hw.MarkovMixture: lambda X: {"X": (np.abs(X) % 4).astype(int)},
+    hw.RegressionMixture: lambda X: {"X": X[:, :-1], "y": X[:, -1]},
+    hw.LatentDirichletAllocation: lambda X: {"X": csr_array(np.minimum(np.abs(X), 20.0))},
+    hw.ItakuraSaitoNMF: lambda X: {"X": np.abs(X)},
+    hw.GaussianHMM: lambda X: {"X": X},
+    hw.CategoricalHMM: lambda X: {"X": (np.abs(X[:, :1]) % 4).astype(int)},
+    hw.DirectionOfArrival: lambda X: {"X": X + 1j * X[::-1]},
+}
+
+
+def blank(kind, algorithm, **options):
+    given = {"n_components": 2, "warm_up": 60, "random_state": 0, "algorithm": algorithm}
+    given |= {"n_symbols": 4} if kind is hw.MarkovMixture else {"n_features": 4, "lag": 10} if kind is hw.CategoricalHMM else {}
+    if kind is hw.DirectionOfArrival:
+        del given["n_components"]
+    return kind(**given | options)
+
+
+def assert_saved_models_load(kind, algorithm, data, **options):
+    """At every stage of a stream, whole and without raw rows, merged, and by a checkpoint."""
+    model = blank(kind, algorithm, **options)
+    X = DATA[data](300, 4)
+    monitor = hw.Monitor(model)
+    try:
+        if not ALGORITHMS[algorithm].online:
+            saved = [model_file.to_bytes(model.fit(**FED[kind](X)))]
+        else:
+            saved = [
+                model_file.to_bytes(monitor.learn(**FED[kind](X[part])))
+                for part in (slice(50), slice(50, 150), slice(150, 300))
+            ]
+            model = monitor.model
+    except ValueError as error:
+        assert "cannot be learned by" in str(error), error
+        return
+    for bytes_ in (*saved, container.to_bytes(*model_file.packed(model, raw_rows=False))):
+        again = model_file.from_bytes(bytes_)
+    assert again.n_samples_seen_ == model.n_samples_seen_
+    if ALGORITHMS[algorithm].online:
+        other = blank(kind, algorithm, **options).set_params(random_state=1).partial_fit(**FED[kind](DATA[data](280, 4)))
+        model_file.from_bytes(model_file.to_bytes(hw.merge([model, other])))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", FED, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("data", ["ties", "constant", "huge", "tiny"])
+def test_whatever_was_saved_can_be_loaded(kind, data):
+    with np.errstate(all="ignore"):
+        assert_saved_models_load(kind, "auto", data)
+
+
+OPTIONS = ({"parts": 2}, {"half_life": 50.0}, {"reservoir": 100}, {"half_life": "auto"}, {"n_components": "auto"})
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("algorithm", [*ALGORITHMS, *OPTIONS], ids=str)
+@pytest.mark.parametrize("kind", FED, ids=lambda kind: kind.__name__)
+def test_whatever_was_saved_by_any_algorithm_can_be_loaded(kind, algorithm):
+    options = algorithm if isinstance(algorithm, dict) else {}
+    names = set(kind._parameter_names())
+    if not set(options) <= names or (options.get("half_life") == "auto" and "reservoir" not in names):
+        pytest.skip("it has no such option")
+    with np.errstate(all="ignore"):
+        for data in DATA:
+            try:
+                assert_saved_models_load(kind, "auto" if options else algorithm, data, **options)
+            except ValueError as error:
+                assert "which 'auto' chose" in str(error), (data, error)  # two that have grown apart are not merged
+
+
+# What was made up is refused, or is sound
+
+FEW = 4  # changes to each file; there are many of them where tests may take long
+
+
+@pytest.mark.parametrize("situation", made_up_files.SITUATIONS)
+def test_made_up_files_are_refused_or_sound(situation):
+    header, arrays = made_up_files.file_of(situation)
+    kind = made_up_files.SITUATIONS[situation][0]
+    assert not made_up_files.refused_or_sound(container.to_bytes(header, arrays), kind)
+    seed = 500 + list(made_up_files.SITUATIONS).index(situation)  # so that all together are changed in every way
+    refused = [made_up_files.refused_or_sound(data, kind) for data in made_up_files.made_up(header, arrays, FEW, seed)]
+    assert any(refused)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("situation", made_up_files.SITUATIONS)
+def test_many_made_up_files_are_refused_or_sound(situation):
+    """Every array is changed several times."""
+    header, arrays = made_up_files.file_of(situation)
+    for data in made_up_files.made_up(header, arrays, max(300, 6 * len(arrays)), 1):
+        made_up_files.refused_or_sound(data, made_up_files.SITUATIONS[situation][0])
+
+
+CHECKED = """
+import sys
+import made_up_files
+for situation in ("markov", "markov warm-up", "multinomial", "words", "topics", "symbols", "symbols warm-up", "drift"):
+    header, arrays = made_up_files.file_of(situation)
+    whole = {name: array for name, array in arrays.items() if array.dtype.kind in "iu"}
+    for name in sorted(whole):
+        for number in (-1, 1000, 2**31 - 1):
+            array = whole[name].copy()
+            array.flat[: min(1, array.size)] = number if array.dtype.kind == "i" else 2**32 - 1
+            data = made_up_files.container.to_bytes(header, {**arrays, name: array})
+            made_up_files.refused_or_sound(data, made_up_files.SITUATIONS[situation][0])
+    for data in made_up_files.made_up(header, arrays, 40, 2):
+        made_up_files.refused_or_sound(data, made_up_files.SITUATIONS[situation][0])
+print("sound")
+"""
+
+
+@pytest.mark.slow
+def test_no_file_makes_a_kernel_leave_its_arrays(tmp_path):
+    """With the bounds of every array checked in every kernel."""
+    here = Path(__file__).parents[1]
+    paths = os.pathsep.join([str(here), str(Path(hw.__file__).parents[1])])
+    given = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": paths}
+    run = subprocess.run(
+        [sys.executable, "-c", CHECKED], env={**os.environ, **given}, capture_output=True, text=True, timeout=3000, check=False
+    )
+    assert run.stdout.endswith("sound\n"), run.stderr[-3000:]
+
+
+@pytest.mark.parametrize("number", [-1, 1, 1000])
+def test_groups_that_no_model_has_are_refused(number):
+    """A kernel would take them for places in its arrays."""
+    header, arrays = made_up_files.file_of("markov")
+    name = "state/parameters/components/groups"
+    array = arrays[name].copy()
+    array[0] = number
+    with pytest.raises(Damaged, match="cannot be read"):
+        model_file.from_bytes(remade(header, arrays, name, array))
+
+
+def test_rows_that_are_kept_for_nothing_are_refused():
+    """Learning would ask when the stream heals next."""
+    header, arrays = made_up_files.file_of("gaussian")
+    assert header["state"]["reservoir"] is not None
+    header = {**header, "state": {**header["state"], "healing": None}}
+    with pytest.raises(Damaged, match="does not say how it heals"):
+        model_file.from_bytes(container.to_bytes(header, arrays))
+
+
+def test_widths_that_no_number_of_symbols_makes_are_refused():
+    """A kernel would read beyond its groups."""
+    header, arrays = made_up_files.file_of("markov warm-up")
+    header |= {"width": header["width"] + 1, "results": {**header["results"], "n_features_in_": header["width"] + 1}}
+    with pytest.raises(Damaged, match="first symbols and steps"):
+        model_file.from_bytes(container.to_bytes(header, arrays))
+
+
+NO_NUMBERS = {
+    "gaussian warm-up": ("state/buffer/weights", 1e150),
+    "chain warm-up": ("state/buffer/weights", 1e-320),
+    "topics": ("state/base/prior/proportions", 1e150),
+    "arrival": ("state/statistics/count", 0.0),
+    "averaged": ("state/parts/0/statistics/from_base", 1e150),
+    "markov": ("state/parameters/components/norm", -np.inf),
+    "regression": ("state/parameters/components/power", 1e200),
+    "spherical": ("state/statistics/count", 1e100),
+}
+
+
+@pytest.mark.parametrize("situation", NO_NUMBERS)
+def test_files_that_would_answer_by_no_numbers_are_refused(situation):
+    header, arrays = made_up_files.file_of(situation)
+    name, number = NO_NUMBERS[situation]
+    with pytest.raises(Damaged):
+        model_file.from_bytes(remade(header, arrays, name, np.full_like(arrays[name], number)))
+
+
+# What would be refused only when it has been learned from, merged and saved again.
+
+
+def test_averages_whose_counts_disagree_are_refused():
+    header, arrays = made_up_files.packed(made_up_files.learned("symbols", {"algorithm": hw.OnlineEM(batch_size=1)}))
+    for place in ("average", "statistics"):
+        name = f"state/{place}/emissions/count"
+        with pytest.raises(Damaged, match="lengths that are not those of its counts"):
+            model_file.from_bytes(remade(header, arrays, name, np.ones_like(arrays[name])))
+
+
+@pytest.mark.parametrize("kind", ["topics", "multinomial", "markov"])
+def test_tables_whose_counts_are_not_their_lengths_are_refused(kind):
+    """Tables of averages, too, which are held in two parts."""
+    algorithm = hw.SimulatedEM(batch_size=20) if kind == "topics" else hw.OnlineEM(batch_size=20)
+    header, arrays = made_up_files.packed(made_up_files.learned(kind, {"algorithm": algorithm}, (100, 60, 60)))
+    for place in ("average", "statistics"):
+        table = header["state"][place]["table"]
+        for part in [table["table"], table["rest"]] if table["kind"] == "Blend" else [table]:
+            kept = part["factor"]
+            for factor in (2.0 * kept, 1e150):
+                part["factor"] = factor
+                with pytest.raises(Damaged, match=r"lengths that are not|counts more than|negative counts"):
+                    model_file.from_bytes(container.to_bytes(header, arrays))
+            part["factor"] = kept
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "multinomial", "regression"])
+def test_parts_that_have_not_learned_all_rows_are_refused(kind):
+    """Rows that are kept would lie outside of the stream."""
+    header, arrays = made_up_files.packed(made_up_files.learned(kind, {"parts": 2}))
+    assert header["state"]["reservoir"] is not None
+    header["state"]["parts"][1]["pending"] = None
+    with pytest.raises(Damaged, match="state has 160 rows, and its parts have"):
+        model_file.from_bytes(container.to_bytes(header, arrays))
+
+
+@pytest.mark.parametrize("number", [True, 10**6, 10**9])
+def test_files_with_more_components_than_anybody_could_start_are_refused(number):
+    header, arrays = made_up_files.file_of("spectra warm-up")
+    header["parameters"]["n_components"] = number
+    with pytest.raises(Damaged, match="n_components"):
+        model_file.from_bytes(container.to_bytes(header, arrays))
+
+
+# Parameters and weights have the limits that files have
+
+
+@pytest.mark.parametrize("kind", FED, ids=lambda kind: kind.__name__)
+def test_parameters_beyond_all_limits_are_refused(kind):
+    for name in sorted(set(LIMITS) & set(kind._parameter_names())):
+        model = blank(kind, "auto", **{name: 1e250})
+        with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__} must lie between"):
+            model.partial_fit(**FED[kind](ties(80, 4)))
+        assert not hasattr(model, "n_features_in_")
+    with pytest.raises(ValueError, match=r"'warm_up' parameter of .* must be less than 2\*\*63 in size, got 1000"):
+        blank(kind, "auto", warm_up=10**400).partial_fit(**FED[kind](ties(80, 4)))
+    with pytest.raises(ValueError, match=r"'warm_up' parameter of .* must not be a boolean, got True"):
+        blank(kind, "auto", warm_up=True).partial_fit(**FED[kind](ties(80, 4)))
+
+
+NUMBERS = {
+    "offset": (hw.SatoEM, hw.OnlineEM, hw.OnlineVB, hw.SimulatedEM, hw.CollapsedVB, Decay),
+    "scale": (Decay,),
+    **dict.fromkeys("abc", (hw.Harmonic,)),
+    "kappa": (hw.ForgettingFactor, hw.SimulatedEM),
+    "t0": (hw.ForgettingFactor,),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_algorithms_beyond_all_limits_are_refused(name):
+    for kind in NUMBERS[name]:
+        for number in (1e300, 10**400, -1.0, np.nan, np.inf, 1e-300, True, "x"):
+            with pytest.raises(ValueError, match=f"^{name} must be a number of .*, between 1e-20 and 1e.20 in size, got"):
+                kind(**{name: number})
+
+
+def test_steps_of_no_size_are_refused():
+    with pytest.raises(ValueError, match="b or c must be more than 0, got 0 for both"):
+        hw.Harmonic(1.0, 0.0, 0.0)
+    with pytest.raises(ValueError, match="half_life must be a number of more than 0, got 0"):
+        hw.ForgettingFactor(half_life=0)
+    with pytest.raises(ValueError, match=r"batch_size must be less than 2\*\*63, got"):
+        hw.SatoEM(batch_size=2**63)
+    for kind, name in ((hw.SimulatedEM, "burn_in"), (hw.SimulatedEM, "n_samples"), (hw.CollapsedVB, "burn_in")):
+        with pytest.raises(ValueError, match=f"{name} must be an integer of at least [01], and at most 1000000, got 1000001"):
+            kind(**{name: 10**6 + 1})
+
+
+@pytest.mark.parametrize(("name", "algorithm"), [("offset", hw.OnlineEM()), ("c", hw.SatoEM(rate=hw.Harmonic(1.0, 1.0, 9.0)))])
+def test_files_with_numbers_of_algorithms_beyond_all_limits_are_refused(name, algorithm):
+    header, arrays = made_up_files.packed(made_up_files.learned("gaussian", {"algorithm": algorithm}))
+    tree = header["parameters"]["algorithm"]
+    (tree if name in tree else tree["rate"])[name] = 1e300
+    with pytest.raises(Damaged, match=f"{name} must be a number of at least 0, between 1e-20 and 1e.20 in size, got 1e.300"):
+        model_file.from_bytes(container.to_bytes(header, arrays))
+
+
+def test_weights_beyond_all_limits_are_refused():
+    model = hw.GaussianMixture(2, random_state=0)
+    with pytest.raises(ValueError, match="sample_weight must be 0 or at least 1e-300, got 1e-305: scale the weights up"):
+        model.partial_fit(ties(80, 2), sample_weight=np.full(80, 1e-305))
+    with pytest.raises(ValueError, match=r"count of 1e-320 \(first in row 0\), but none below 1e-250 other than 0 is sound"):
+        hw.LatentDirichletAllocation(2).partial_fit(np.full((80, 2), 1e-320))
+
+
+# Places that are no files
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_pipes_and_devices_are_refused_at_once(tmp_path):
+    pipe = tmp_path / "a.hw"
+    os.mkfifo(pipe)
+    for path in (pipe, Path(os.devnull)):
+        with pytest.raises(OSError, match="is no regular file"):
+            hw.load(path)
+        with pytest.raises(OSError, match="is no regular file"):
+            Checkpoint(path, {"a": 1}).resume()
+    model = hw.GaussianMixture(1, warm_up=20, random_state=0).partial_fit(ties(40, 2))
+    for write in (model.save, lambda path: Checkpoint(path, {"a": 1}).write(model, Position())):
+        with pytest.raises(OSError, match="is no regular file"):
+            write(pipe)

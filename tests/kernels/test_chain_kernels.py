@@ -1,0 +1,711 @@
+"""Hidden Markov chains: the kernels and the model against enumeration of all paths, and against recursions in plain loops."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from naive import chains as naive_chains
+from naive import gaussian as naive
+from scipy.special import logsumexp
+
+import headwater.models.chain_smoothing as chain_smoothing
+from headwater.core.algorithms import BayesianOnlineEM, OnlineEM, OnlineVB, SatoEM
+from headwater.core.learner import Learner
+from headwater.core.loop import advance
+from headwater.core.state import Batch, State, arrays_of
+from headwater.families.categorical import Categorical
+from headwater.families.gaussian import Gaussian
+from headwater.families.gaussian_records import GaussianPrior
+from headwater.kernels.chains import best_path, condition, run_filter, smooth
+from headwater.kernels.mixture import TINY
+from headwater.models.chain_records import Carry, ChainParameters, ChainPrior, ChainStatistics
+from headwater.models.hidden_markov import HiddenMarkov
+
+K, D, V = 3, 2, 4
+KINDS = (*naive.KINDS, None)  # None: symbols
+kinds = pytest.mark.parametrize("kind", KINDS, ids=[kind or "symbols" for kind in KINDS])
+NO_LOGS = np.empty((0, 0))
+
+SOME_ZEROS = np.array([[0.7, 0.3, 0.0], [0.0, 0.6, 0.4], [0.5, 0.0, 0.5]])
+CYCLE = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+ABSORBING = np.array([[0.9, 0.05, 0.05], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+def a_chain(seed, sticky=2.0):
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(K)), rng.dirichlet(np.ones(K), K) * 0.7 + 0.3 * np.eye(K)
+
+
+def a_model(kind, seed=0, lag=50):
+    family = Categorical(K, n_symbols=V) if kind is None else Gaussian(K, kind)
+    return HiddenMarkov(K, family, lag=lag)
+
+
+def some_parameters(kind, seed=0, start=None, transitions=None):
+    rng = np.random.default_rng(seed)
+    own_start, own_transitions = a_chain(seed)
+    family = a_model(kind).family
+    if kind is None:
+        emissions = family.from_probabilities(rng.dirichlet(np.ones(V), K))
+    else:
+        means = rng.normal(size=(K, D)) * 2.0
+        root = rng.normal(size=(K, D, D)) * 0.3 + np.eye(D)
+        factor = {"full": np.tril(root), "tied": np.tril(root[0]), "diag": np.exp(rng.normal(size=(K, D)) * 0.3)}
+        if kind in ("full", "tied"):
+            diagonal = np.arange(D)
+            factor[kind][..., diagonal, diagonal] = np.abs(factor[kind][..., diagonal, diagonal]) + 0.2
+        emissions = family.from_precisions(np.array([0.3, -0.2]), means, factor.get(kind, np.array([0.8, 1.2, 0.5])))
+    return ChainParameters(
+        own_start if start is None else start, own_transitions if transitions is None else transitions, emissions
+    )
+
+
+def some_rows(kind, rows, seed=0, missing=()):
+    rng = np.random.default_rng(seed + 100)
+    X = rng.integers(V, size=(rows, 1)).astype(float) if kind is None else rng.normal(size=(rows, D)) * 2.0
+    X[list(missing)] = np.nan
+    return X
+
+
+def filtered(start, transitions, logs, edges=None, known=None, filters=None, in_logs=False):
+    """The filter of the library: shares, ahead and scores; as it is called, first without logarithms."""
+    edges = np.array([0, len(logs)]) if edges is None else np.asarray(edges)
+    known = np.zeros(len(edges) - 1, dtype=bool) if known is None else np.asarray(known)
+    filters = np.zeros((len(known), K)) if filters is None else filters
+    level = logs.max(axis=1)
+    shares, ahead, scores = np.exp(logs - level[:, None]), np.empty_like(logs), level.copy()
+    wanted = run_filter(shares, NO_LOGS, edges, known, filters, start, transitions, ahead, scores)
+    assert (wanted >= 0) == in_logs
+    if in_logs:
+        shares, scores = np.exp(logs - level[:, None]), level.copy()
+        again = run_filter(shares, logs - level[:, None], edges, known, filters, start, transitions, ahead, scores)
+        assert again == -1
+    return shares, ahead, scores
+
+
+# The filter, the smoother and the best path, against all paths
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("known", [False, True])
+def test_filter_and_smoother_equal_the_enumeration(seed, known):
+    rng = np.random.default_rng(seed)
+    start, transitions = a_chain(seed)
+    logs = rng.normal(size=(6, K)) * 3.0
+    logs[2] = 0.0  # missing
+    before = rng.dirichlet(np.ones(K)) if known else None
+    wanted = naive_chains.enumerate_paths(start, transitions, logs, before)
+    _, by_rows, row_scores = naive_chains.forward_backward(start, transitions, logs, before)
+    filters = np.array([before if known else np.zeros(K)])
+    shares, ahead, scores = filtered(start, transitions, logs, known=[known], filters=filters)
+    np.testing.assert_allclose(scores.sum(), wanted.score, rtol=1e-13)
+    np.testing.assert_allclose(scores, row_scores, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(shares, by_rows, rtol=1e-12)
+    np.testing.assert_array_equal(filters[0], before if known else np.zeros(K))
+    first, steps = np.zeros(K), np.zeros((K, K))
+    smooth(shares, ahead, np.array([0, 6]), np.array([known]), filters, np.array([6]), transitions, first, steps)
+    np.testing.assert_allclose(shares, wanted.states, rtol=1e-12)
+    np.testing.assert_allclose(steps * transitions, wanted.steps, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(first, wanted.first, rtol=1e-12)
+    np.testing.assert_allclose(filters[0], by_rows[-1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("counted", [0, 1, 3, 6])
+def test_smoother_counts_the_first_rows_given_all(known, counted):
+    rng = np.random.default_rng(1)
+    start, transitions = a_chain(1)
+    logs = rng.normal(size=(6, K)) * 2.0
+    before = rng.dirichlet(np.ones(K)) if known else None
+    wanted, by_rows, _ = naive_chains.forward_backward(start, transitions, logs, before, counted)
+    filters = np.array([before if known else np.zeros(K)])
+    shares, ahead, _ = filtered(start, transitions, logs, known=[known], filters=filters)
+    first, steps = np.zeros(K), np.zeros((K, K))
+    smooth(shares, ahead, np.array([0, 6]), np.array([known]), filters, np.array([counted]), transitions, first, steps)
+    np.testing.assert_allclose(shares, wanted.states, rtol=1e-12)
+    np.testing.assert_allclose(steps * transitions, wanted.steps, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(first, wanted.first, rtol=1e-12)
+    carried = by_rows[counted - 1] if counted else before if known else np.zeros(K)
+    np.testing.assert_allclose(filters[0], carried, rtol=1e-12)
+
+
+def test_several_sequences_are_each_alone():
+    rng = np.random.default_rng(2)
+    start, transitions = a_chain(2)
+    edges, known, counted = np.array([0, 4, 5, 9]), np.array([False, True, True]), np.array([4, 1, 2])
+    logs, filters = rng.normal(size=(9, K)) * 2.0, rng.dirichlet(np.ones(K), 3)
+    alone = [
+        naive_chains.forward_backward(start, transitions, logs[a:b], f if k else None, c)[0]
+        for a, b, f, k, c in zip(edges[:-1], edges[1:], filters, known, counted, strict=True)
+    ]
+    shares, ahead, _ = filtered(start, transitions, logs, edges, known, filters)
+    first, steps = np.zeros(K), np.zeros((K, K))
+    smooth(shares, ahead, edges, known, filters, counted, transitions, first, steps)
+    np.testing.assert_allclose(shares, np.vstack([one.states for one in alone]), rtol=1e-12)
+    np.testing.assert_allclose(steps * transitions, sum(one.steps for one in alone), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(first, sum(one.first for one in alone), rtol=1e-12)
+
+
+CHAINS = {"dense": np.full((K, K), 0.1) + 0.7 * np.eye(K), "zeros": SOME_ZEROS, "cycle": CYCLE, "absorbing": ABSORBING}
+
+
+def rows_far_away(far):
+    """Log-densities in which each row leaves next to nothing to the states that the chain can be in."""
+    logs = np.random.default_rng(3).normal(size=(6, K)) * far
+    logs[0] = [-3.0 * far, -2.0 * far, 0.0]
+    return logs
+
+
+def check_filter_and_smoother(start, transitions, logs):
+    wanted = naive_chains.enumerate_paths(start, transitions, logs)
+    shares, ahead, scores = filtered(start, transitions, logs, in_logs=needs_logs(start, transitions, logs))
+    np.testing.assert_allclose(scores.sum(), wanted.score, rtol=1e-13)
+    first, steps = np.zeros(K), np.zeros((K, K))
+    smooth(shares, ahead, np.array([0, 6]), np.zeros(1, dtype=bool), np.zeros((1, K)), np.array([6]), transitions, first, steps)
+    np.testing.assert_allclose(shares, wanted.states, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(steps * transitions, wanted.steps, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(first, wanted.first, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("start", [np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.5, 0.5])], ids=["one", "two"])
+@pytest.mark.parametrize(
+    ("shape", "far"),
+    [(shape, far) for shape in CHAINS for far in (1.0, 100.0)]
+    + [(shape, far) for shape in ("dense", "cycle") for far in (900.0, 1e5)],
+)
+def test_logarithms_where_densities_underflow(start, shape, far):
+    """Rows that lie so far from the states which the chain can be in that their share of the best state's density is 0."""
+    check_filter_and_smoother(start, CHAINS[shape], rows_far_away(far))
+
+
+@pytest.mark.xfail(strict=True, reason="a filter below 1e-308 is lost")
+@pytest.mark.parametrize(("start", "shape", "far"), [((0.0, 0.5, 0.5), "absorbing", 900.0), ((1.0, 0.0, 0.0), "zeros", 1e5)])
+def test_a_state_that_a_row_made_next_to_impossible_comes_back(start, shape, far):
+    """No way leads back to it but that it was there all the time, with less than 1e-308."""
+    check_filter_and_smoother(np.array(start), CHAINS[shape], rows_far_away(far))
+
+
+def needs_logs(start, transitions, logs):
+    """Whether some row has next to nothing under the states that the chain can be in."""
+    alpha = naive_chains.forward(start, transitions, logs)
+    totals = np.diff(logsumexp(alpha, axis=1), prepend=0.0)
+    return bool((totals - logs.max(axis=1) < np.log(1e-280)).any())
+
+
+def test_condition_in_logarithms():
+    chances, after = np.array([0.25, 0.75, 0.0]), np.empty(3)
+    logs = np.array([-1000.0, -1001.0, 0.0])
+    total = condition(chances, np.exp(logs), logs, after)
+    weights = np.log(chances[:2]) + logs[:2]
+    assert total == pytest.approx(logsumexp(weights), rel=1e-14)
+    np.testing.assert_allclose(after, [*np.exp(weights - logsumexp(weights)), 0.0], rtol=1e-13)
+    assert np.isnan(condition(chances, np.exp(logs), np.empty(0), after))
+
+
+def test_a_row_that_is_impossible_says_nothing():
+    chances, after = np.array([0.2, 0.3, 0.0]), np.empty(3)
+    logs = np.array([-np.inf, -np.inf, 0.0])
+    assert condition(chances, np.exp(logs), logs, after) == 0.0
+    np.testing.assert_allclose(after, [0.4, 0.6, 0.0], rtol=1e-15)
+
+
+def test_a_sum_that_is_just_one_is_not_taken_for_impossible():
+    """In logarithms a total of 0 means impossible, so a density of exactly 1 is told apart by a hair."""
+    after = np.empty(2)
+    total = condition(np.array([0.0, 1.0]), np.array([1.0, 0.0]), np.array([0.0, 0.0]), after)
+    assert total == -TINY
+    np.testing.assert_array_equal(after, [0.0, 1.0])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("shape", ["random", "zeros", "cycle", "absorbing"])
+def test_best_path_equals_the_enumeration(seed, shape):
+    rng = np.random.default_rng(seed)
+    start, transitions = a_chain(seed)
+    transitions = {"zeros": SOME_ZEROS, "cycle": CYCLE, "absorbing": ABSORBING}.get(shape, transitions)
+    logs = rng.normal(size=(7, K)) * 3.0
+    logs[2] = 0.0
+    wanted = naive_chains.enumerate_paths(start, transitions, logs)
+    assert wanted.ties == 1
+    path, back = np.empty(7, dtype=np.int64), np.empty((7, K), dtype=np.uint8)
+    log_start, log_steps = naive_chains.safe_log(start), naive_chains.safe_log(transitions)
+    total = best_path(logs, np.array([0, 7]), log_start, log_steps, back, path)
+    assert total == pytest.approx(wanted.best, rel=1e-13)
+    assert tuple(path) == wanted.path
+
+
+def test_best_path_of_ties_is_one_of_the_best():
+    logs = np.zeros((6, K))
+    start, transitions = np.full(K, 1 / K), np.full((K, K), 1 / K)
+    path, back = np.empty(6, dtype=np.int64), np.empty((6, K), dtype=np.uint8)
+    for steps in (transitions, CYCLE):
+        wanted = naive_chains.enumerate_paths(start, steps, logs)
+        assert wanted.ties > 1
+        total = best_path(logs, np.array([0, 6]), naive_chains.safe_log(start), naive_chains.safe_log(steps), back, path)
+        assert total == pytest.approx(wanted.best, rel=1e-13)
+        assert naive_chains.path_weight(start, steps, logs, path) == pytest.approx(wanted.best, rel=1e-13)
+
+
+def test_best_paths_of_several_sequences_add():
+    rng = np.random.default_rng(5)
+    start, transitions = a_chain(5)
+    logs, edges = rng.normal(size=(9, K)), np.array([0, 1, 4, 9])
+    alone = [naive_chains.enumerate_paths(start, transitions, logs[a:b]) for a, b in pairwise(edges)]
+    path, back = np.empty(9, dtype=np.int64), np.empty((9, K), dtype=np.uint8)
+    total = best_path(logs, edges, np.log(start), np.log(transitions), back, path)
+    assert total == pytest.approx(sum(one.best for one in alone), rel=1e-13)
+    assert tuple(path) == sum((one.path for one in alone), ())
+
+
+# The model
+
+
+def assert_statistics(kind, found, wanted, rtol=1e-10, atol=1e-11):
+    for part, array in zip(naive_chains.flat_parts(kind, found), wanted, strict=True):
+        np.testing.assert_allclose(part, array, rtol=rtol, atol=atol)
+
+
+@kinds
+def test_summary_equals_the_enumeration(kind):
+    model, parameters = a_model(kind), some_parameters(kind)
+    X, sequences = some_rows(kind, 11, missing=(2, 8)), np.repeat([-1, -6, -7], [5, 1, 5])
+    scores = np.empty(11)
+    summary = model.summarize(parameters, Batch(X, sequences=sequences), scores=scores)
+    logs = naive_chains.log_densities(kind, parameters.emissions, X)
+    alone = [naive_chains.enumerate_paths(parameters.start, parameters.transitions, logs[sequences == s]) for s in (-1, -6, -7)]
+    states = np.vstack([one.states for one in alone])
+    seen = ~np.isnan(X[:, 0])
+    if kind is None:
+        emissions = (states[seen].sum(axis=0), np.eye(V)[X[seen, 0].astype(int)].T @ states[seen])
+    else:
+        emissions = naive.totals(kind, X[seen] - parameters.emissions.origin, states[seen])
+    wanted = [sum(one.first for one in alone), sum(one.steps for one in alone), *emissions]
+    assert_statistics(kind, summary.statistics, wanted)
+    assert summary.score == pytest.approx(sum(one.score for one in alone), rel=1e-12)
+    assert scores.sum() == pytest.approx(summary.score, rel=1e-12)
+    assert (summary.rows, summary.size) == (11, 11.0)
+    np.testing.assert_allclose(model.posterior(parameters, Batch(X, sequences=sequences)), states, rtol=1e-11)
+    total, path = model.best(parameters, Batch(X, sequences=sequences))
+    assert total == pytest.approx(sum(one.best for one in alone), rel=1e-12)
+    assert tuple(path) == sum((one.path for one in alone), ())
+
+
+@kinds
+def test_log_densities_are_those_of_the_rows_however_far(kind):
+    model, parameters = a_model(kind), some_parameters(kind)
+    X = some_rows(kind, 20) * (1.0 if kind is None else 1e4)
+    np.testing.assert_allclose(
+        model._log_densities(parameters, X), naive_chains.log_densities(kind, parameters.emissions, X), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("kind", naive.KINDS)
+@pytest.mark.parametrize("transitions", [CHAINS["dense"], CYCLE, ABSORBING], ids=["dense", "cycle", "absorbing"])
+def test_rows_far_from_the_states_that_can_be_reached(kind, transitions):
+    model = a_model(kind)
+    parameters = some_parameters(kind, start=np.array([1.0, 0.0, 0.0]), transitions=transitions)
+    X = some_rows(kind, 6) * 40.0
+    X[3] = parameters.emissions.means[2] + parameters.emissions.origin
+    logs = naive_chains.log_densities(kind, parameters.emissions, X)
+    wanted = naive_chains.enumerate_paths(parameters.start, transitions, logs)
+    assert np.ptp(logs, axis=1).max() > 800.0
+    summary = model.summarize(parameters, Batch(X))
+    assert summary.score == pytest.approx(wanted.score, rel=1e-12)
+    np.testing.assert_allclose(model.posterior(parameters, Batch(X)), wanted.states, rtol=1e-8, atol=1e-12)
+    total, path = model.best(parameters, Batch(X))
+    assert total == pytest.approx(wanted.best, rel=1e-12)
+    assert naive_chains.path_weight(parameters.start, transitions, logs, path) == pytest.approx(wanted.best, rel=1e-12)
+
+
+@kinds
+def test_interleaved_sequences_are_separate_ones(kind):
+    model, parameters = a_model(kind), some_parameters(kind)
+    X = some_rows(kind, 30, missing=(4, 17))
+    sequences = np.random.default_rng(3).integers(3, size=30)
+    order = np.argsort(sequences, kind="stable")
+    together, apart = (
+        model.summarize(parameters, Batch(X[rows], sequences=sequences[rows])) for rows in (np.arange(30), order)
+    )
+    wanted, score, _ = naive_chains.expected(kind, parameters, X, sequences)
+    for summary in (together, apart):
+        assert_statistics(kind, summary.statistics, wanted)
+        assert summary.score == pytest.approx(score, rel=1e-12)
+    inverse = np.argsort(order)
+    for answer in (
+        lambda batch: model.posterior(parameters, batch),
+        lambda batch: model.log_likelihood(parameters, batch),
+        lambda batch: model.best(parameters, batch)[1],
+    ):
+        mixed, plain = (answer(Batch(X[rows], sequences=sequences[rows])) for rows in (np.arange(30), order))
+        np.testing.assert_array_equal(mixed, plain[inverse])
+
+
+@kinds
+@pytest.mark.parametrize("rows", [1, 13, 24, 30])
+def test_open_summary_equals_the_naive_one(kind, rows):
+    model, parameters = a_model(kind), some_parameters(kind)
+    X, rng = some_rows(kind, 30, missing=(4, 17)), np.random.default_rng(4)
+    sequences = rng.choice([0, 3, 5, -8], size=30)
+    before = {number: rng.dirichlet(np.ones(K)) for number in (0, -8, 40)}
+    carry = Carry(dict(before))
+    summary, after = model.summarize_open(parameters, Batch(X, sequences=sequences), carry, rows)
+    wanted, score, filters = naive_chains.expected(kind, parameters, X, sequences, rows, before)
+    assert_statistics(kind, summary.statistics, wanted)
+    assert summary.score == pytest.approx(score, rel=1e-12)
+    assert (summary.rows, summary.size) == (rows, float(rows))
+    if rows == 30:
+        del filters[-8]  # it is complete, and will not go on
+    assert set(after.filters) == set(filters)
+    for number, states in filters.items():
+        np.testing.assert_allclose(after.filters[number], states, rtol=1e-11)
+    np.testing.assert_array_equal(carry.filters[0], before[0])
+
+
+@kinds
+def test_following_in_parts_is_following_at_once(kind):
+    model, parameters = a_model(kind), some_parameters(kind)
+    X = some_rows(kind, 40, missing=(4, 17, 18))
+    sequences = np.random.default_rng(4).integers(3, size=40)
+    whole, states, scores, parts = np.empty(40), np.empty((40, K)), np.empty(40), np.empty((40, K))
+    model.follow(parameters, Batch(X, sequences=sequences), None, whole, states)
+    carry = None
+    for at in range(0, 40, 7):
+        rows = slice(at, at + 7)
+        carry = model.follow(parameters, Batch(X[rows], sequences=sequences[rows]), carry, scores[rows], parts[rows])
+    np.testing.assert_array_equal(scores, whole)
+    np.testing.assert_array_equal(parts, states)
+    logs = naive_chains.log_densities(kind, parameters.emissions, X)
+    for number in range(3):
+        own = sequences == number
+        _, wanted, row_scores = naive_chains.forward_backward(parameters.start, parameters.transitions, logs[own])
+        np.testing.assert_allclose(states[own], wanted, rtol=1e-10)
+        np.testing.assert_allclose(whole[own], row_scores, rtol=1e-10, atol=1e-12)
+        np.testing.assert_array_equal(carry.filters[number], states[own][-1])
+
+
+# Pieces
+
+
+def in_pieces(monkeypatch, pieces, slab_rows):
+    import headwater.kernels.parallel as parallel
+
+    monkeypatch.setattr(chain_smoothing, "PIECES", pieces)
+    monkeypatch.setattr(parallel, "SLAB_ROWS", slab_rows)
+
+
+def answers(model, parameters, batch, n_threads=None):
+    scores = np.empty(len(batch))
+    posteriors = model.smoothed(parameters, batch, scores, n_threads)
+    summary = model.summarize(parameters, batch, n_threads=n_threads)
+    return [posteriors, scores, np.array(summary.score), *arrays_of(summary.statistics)]
+
+
+@kinds
+@pytest.mark.parametrize("lengths", [[300], [7, 90, 1, 1, 64, 64, 73], [1] * 300], ids=["one", "some", "ones"])
+def test_pieces_that_meet_are_one_piece(kind, lengths, monkeypatch):
+    model, parameters = a_model(kind), some_parameters(kind)
+    X = some_rows(kind, 300, missing=(40, 63, 64, 128))
+    ends = np.cumsum(lengths)
+    batch = Batch(X, sequences=np.repeat(-1 - (ends - lengths), lengths))
+    whole = answers(model, parameters, batch)
+    in_pieces(monkeypatch, ((32, 60), (100, 120)), 64)
+    tried = watched(monkeypatch)
+    pieces = answers(model, parameters, batch)
+    assert set(tried) == {32}  # that is, they did meet
+    for found, wanted in zip(pieces, whole, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
+
+
+def watched(monkeypatch):
+    """The sizes of the pieces that are tried."""
+    tried, slab, whole = [], HiddenMarkov._slab, HiddenMarkov._piece
+
+    def watch(self, parameters, X, edges, begin, stop, piece, *rest):
+        tried.append(piece)
+        return slab(self, parameters, X, edges, begin, stop, piece, *rest)
+
+    def watch_whole(self, parameters, X, *rest):
+        tried.append(len(X))
+        return whole(self, parameters, X, *rest)
+
+    monkeypatch.setattr(HiddenMarkov, "_slab", watch)
+    monkeypatch.setattr(HiddenMarkov, "_piece", watch_whole)
+    return tried
+
+
+@pytest.mark.parametrize("transitions", [CYCLE, ABSORBING, 0.999 * np.eye(K) + 0.001 / K], ids=["cycle", "absorbing", "slow"])
+def test_a_chain_that_forgets_slowly_is_still_exact(transitions, monkeypatch):
+    model = a_model(None)
+    parameters = some_parameters(None, start=np.array([0.2, 0.5, 0.3]), transitions=transitions)
+    dull = 0.98 / V + 0.02 * np.random.default_rng(0).dirichlet(np.ones(V), K)
+    parameters = replace(parameters, emissions=model.family.from_probabilities(dull))
+    batch = Batch(some_rows(None, 400))
+    wanted, score, _ = naive_chains.expected(None, parameters, batch.X, np.zeros(400, dtype=int))
+    in_pieces(monkeypatch, ((32, 4), (100, 8)), 64)
+    tried = watched(monkeypatch)
+    summary = model.summarize(parameters, batch)
+    assert set(tried) == {32, 100, 400}
+    assert_statistics(None, summary.statistics, wanted, atol=1e-9)
+    assert summary.score == pytest.approx(score, rel=1e-12)
+
+
+def test_what_a_piece_thinks_next_to_nothing_of_may_still_be_everything(monkeypatch):
+    """Two absorbing states. What a stretch says of them looks settled where pieces meet, but it is the sum that counts."""
+    in_pieces(monkeypatch, ((64, 20), (128, 20)), 64)
+    symbols = np.full(9 * 64, 2.0)
+    for slab in range(9):
+        symbols[slab * 64 + 30 : slab * 64 + 38] = 0.0
+        symbols[(slab + 1) * 64 - 16 : (slab + 1) * 64 - 10] = 1.0
+    ratio, part = np.exp(10.0), 1e-6
+    dull = 1.0 - part - part * ratio
+    model = HiddenMarkov(2, Categorical(2, n_symbols=3))
+    emissions = model.family.from_probabilities(np.array([[part, part * ratio, dull], [part * ratio, part, dull]]))
+    parameters = ChainParameters(np.array([1.0, 1e-35]), np.eye(2), emissions)
+    batch, scores = Batch(symbols[:, None]), np.empty(len(symbols))
+    posteriors = model.smoothed(parameters, batch, scores)
+    logs = naive_chains.log_densities(None, emissions, batch.X)
+    wanted, _, row_scores = naive_chains.forward_backward(parameters.start, parameters.transitions, logs)
+    np.testing.assert_allclose(scores, row_scores, atol=1e-9)
+    np.testing.assert_allclose(posteriors, wanted.states, atol=1e-9)
+
+
+def test_threads_do_not_change_the_answer(monkeypatch):
+    model, parameters = a_model("full"), some_parameters("full")
+    batch = Batch(some_rows("full", 400))
+    in_pieces(monkeypatch, ((32, 60), (100, 120)), 64)
+    for one, two in zip(answers(model, parameters, batch, 1), answers(model, parameters, batch, 2), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+# Step by step
+
+
+def a_prior(kind, seed=0):
+    rng = np.random.default_rng(seed)
+    start, steps = rng.uniform(1.0, 2.0, K), rng.uniform(1.0, 2.0, (K, K))
+    if kind is None:
+        family = Categorical(K, rng.uniform(1.0, 2.0, (K, V)), n_symbols=V)
+        emissions = family.settled_prior(V)
+    else:
+        scale = {"full": [[2.0, 0.3], [0.3, 1.0]], "tied": [[2.0, 0.3], [0.3, 1.0]], "diag": [2.0, 1.0]}
+        emissions = GaussianPrior(
+            np.array([0.3, -0.2]), np.array([0.2, -0.1]), 0.4, 4.5, np.array(scale.get(kind, [1.5, 1.5])), 0.0
+        )
+    return ChainPrior(start, steps, np.minimum(start, 1.0), np.minimum(steps, 1.0), emissions)
+
+
+def twin_of(kind, prior):
+    if kind is None:
+        shape = (V, K)
+        return naive_chains.SymbolRows(
+            np.broadcast_to(prior.emissions.beta, shape), np.broadcast_to(prior.emissions.shift, shape)
+        )
+    return naive_chains.GaussianRows(kind, prior.emissions)
+
+
+def a_start(kind, prior):
+    """Mean statistics of twenty rows at states drawn at random: the twin's, and the library's."""
+    model, rng = a_model(kind), np.random.default_rng(9)
+    X, shares = some_rows(kind, 20, seed=5), rng.dirichlet(np.full(K, 0.5), 20)
+    totals = model.zeros(X.shape[1])
+    totals.start[...], totals.steps[...] = shares[0], shares[:-1].T @ shares[1:]
+    blank = some_parameters(kind)
+    if kind is not None:
+        blank = replace(blank, emissions=model.family.blank(prior.emissions.origin))
+    statistics = model._collected(blank, X, shares, totals, 1).scaled(1.0 / 20.0)
+    return [np.array(part) for part in naive_chains.flat_parts(kind, statistics)], statistics
+
+
+SEQUENCES = {
+    "one": np.zeros(30, dtype=np.int64),
+    "complete": np.repeat([-1, -10, -11, -13], [9, 1, 2, 18]),
+    "interleaved": np.random.default_rng(6).integers(3, size=30),
+}
+STEPS = {
+    "decaying": (np.arange(30) + 3.0) ** -0.6,
+    "equal": 1.0 / (21.0 + np.arange(30)),
+}
+
+
+@kinds
+@pytest.mark.parametrize("name", ["mode", "mean", "expect_log"])
+@pytest.mark.parametrize(("shape", "rule"), [("one", "equal"), ("complete", "decaying"), ("interleaved", "decaying")])
+def test_sweep_equals_the_naive_recursion(kind, name, shape, rule):
+    prior = a_prior(kind)
+    dense, held = a_start(kind, prior)
+    before = [array.copy() for array in arrays_of(held)]
+    X = some_rows(kind, 30, missing=() if name == "expect_log" else (4, 17))
+    gains, scores, steps = np.random.default_rng(2).uniform(0.01, 1.0, 30), np.empty(30), STEPS[rule]
+    found, moved, n_eff, carry = a_model(kind).sweep_open(
+        name, prior, held, held, 20.0, Batch(X, sequences=SEQUENCES[shape]), steps, gains, scores, None
+    )
+    wanted, average, wanted_n_eff, wanted_scores, filters = naive_chains.cappe(
+        name, prior, twin_of(kind, prior), X, SEQUENCES[shape].tolist(), steps, dense, 20.0, gains
+    )
+    assert_statistics(kind, found, wanted, 1e-9, 1e-12)
+    assert_statistics(kind, moved, average, 1e-9, 1e-12)
+    np.testing.assert_allclose(scores, wanted_scores, rtol=1e-9, atol=1e-11)
+    assert n_eff == pytest.approx(wanted_n_eff, rel=1e-12)
+    for number, states in carry.filters.items():
+        np.testing.assert_allclose(states, filters[number], rtol=1e-9)
+    for array, old in zip(arrays_of(held), before, strict=True):
+        np.testing.assert_array_equal(array, old)
+
+
+@kinds
+@pytest.mark.parametrize("missing", [(4,), (0, 1), (28, 29)], ids=["inside", "first", "last"])
+def test_missing_rows_of_a_variational_sweep_lose_nothing(kind, missing):
+    prior = a_prior(kind)
+    dense, held = a_start(kind, prior)
+    X, steps, scores = some_rows(kind, 30, missing=missing), STEPS["decaying"], np.empty(30)
+    options = (Batch(X, sequences=SEQUENCES["one"]), steps, np.empty(0), scores, None)
+    found, _, _, _ = a_model(kind).sweep_open("expect_log", prior, held, None, 20.0, *options)
+    wanted, _, _, wanted_scores, _ = naive_chains.cappe(
+        "expect_log", prior, twin_of(kind, prior), X, [0] * 30, steps, dense, 20.0
+    )
+    assert found.start.sum() + found.steps.sum() == pytest.approx(1.0, rel=1e-12)
+    assert_statistics(kind, found, wanted, 1e-9, 1e-12)
+    np.testing.assert_allclose(scores, wanted_scores, rtol=1e-9, atol=1e-11)
+
+
+@kinds
+@pytest.mark.parametrize("shape", SEQUENCES)
+def test_sweep_in_parts_is_the_sweep_at_once(kind, shape):
+    prior = a_prior(kind)
+    _, held = a_start(kind, prior)
+    X, steps = some_rows(kind, 30, missing=(4, 17)), STEPS["decaying"]
+    model, scores, parts = a_model(kind), np.empty(30), np.empty(30)
+    whole, _, n_eff, _ = model.sweep_open(
+        "mode", prior, held, None, 20.0, Batch(X, sequences=SEQUENCES[shape]), steps, np.empty(0), scores, None
+    )
+    statistics, count, carry = held, 20.0, None
+    for at in range(0, 30, 4):
+        rows = slice(at, at + 4)
+        statistics, _, count, carry = model.sweep_open(
+            "mode", prior, statistics, None, count, Batch(X[rows], sequences=SEQUENCES[shape][rows]), steps[rows],
+            np.empty(0), parts[rows], carry,
+        )  # fmt: skip
+    for one, other in zip(arrays_of(statistics), arrays_of(whole), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(parts, scores, rtol=1e-11, atol=1e-13)
+    assert count == pytest.approx(n_eff, rel=1e-13)
+
+
+@kinds
+@pytest.mark.parametrize("shape", SEQUENCES)
+def test_at_fixed_parameters_the_recursion_is_forward_and_backward(kind, shape):
+    """Steps of 1/n and parameters that stand still: after n rows the statistics are those of Baum-Welch, exactly."""
+    parameters, X = some_parameters(kind), some_rows(kind, 30, missing=(4, 17))
+    prior, sequences = a_prior(kind), SEQUENCES[shape]
+    if kind is not None:
+        prior = replace(prior, emissions=replace(prior.emissions, origin=parameters.emissions.origin))
+    fixed = (
+        parameters.start,
+        parameters.transitions,
+        lambda x: naive_chains.log_densities(kind, parameters.emissions, x[None])[0],
+    )
+    nothing = [np.zeros_like(part) for part in a_start(kind, prior)[0]]
+    mean, _, _, scores, _ = naive_chains.cappe(
+        "mode", prior, twin_of(kind, prior), X, sequences.tolist(), 1.0 / np.arange(1, 31), nothing, 1.0, fixed=fixed
+    )
+    summary = a_model(kind).summarize(parameters, Batch(X, sequences=sequences))
+    assert_statistics(kind, summary.statistics, [30.0 * part for part in mean])
+    assert summary.score == pytest.approx(scores.sum(), rel=1e-12)
+
+
+@kinds
+@pytest.mark.parametrize("shape", SEQUENCES)
+def test_the_sweep_at_a_prior_that_nothing_moves_is_forward_and_backward(kind, shape):
+    """The same of the kernel: a belief so strong that no row moves it, of which a mean is the parameter."""
+    parameters, X = some_parameters(kind), some_rows(kind, 30, missing=(4, 17))
+    sequences, strong, none = SEQUENCES[shape], 1e14, np.zeros
+    if kind is None:
+        probabilities = np.exp(parameters.emissions.logs).T
+        emissions = Categorical(K, strong * probabilities, n_symbols=V).settled_prior(V)
+    else:  # one mean and covariance for all states: what they are told apart by is the chain
+        scale = np.array({"full": [[2.0, 0.3], [0.3, 1.0]], "diag": [2.0, 1.0]}.get(kind, [1.5, 1.5]))
+        scale = np.array([[2.0, 0.3], [0.3, 1.0]]) if kind == "tied" else scale
+        emissions = GaussianPrior(np.array([0.3, -0.2]), np.array([0.2, -0.1]), strong, strong, strong * scale, 0.0)
+    prior = ChainPrior(strong * parameters.start, strong * parameters.transitions, none(K), none((K, K)), emissions)
+    model, scores = a_model(kind), np.empty(30)
+    zeros = model.zeros(X.shape[1])
+    alike = model.readout("mean", prior, zeros, 1.0)
+    steps = 1.0 / np.arange(2, 32)  # one row's worth of nothing comes before
+    found, _, n_eff, _ = model.sweep_open(
+        "mean", prior, zeros, None, 1.0, Batch(X, sequences=sequences), steps, np.empty(0), scores, None
+    )
+    summary = model.summarize(alike, Batch(X, sequences=sequences))
+    assert n_eff == pytest.approx(31.0)
+    wanted = naive_chains.flat_parts(kind, summary.statistics)
+    assert_statistics(kind, found.scaled(31.0), wanted, 1e-9, 1e-9)
+    assert scores.sum() == pytest.approx(summary.score, rel=1e-10)
+
+
+@kinds
+def test_what_is_carried_does_not_grow_with_the_rows(kind):
+    prior = a_prior(kind)
+    _, held = a_start(kind, prior)
+    sizes = []
+    for rows in (10, 1000):
+        X, steps = some_rows(kind, rows), (np.arange(rows) + 3.0) ** -0.6
+        found = a_model(kind).sweep_open(
+            "mode", prior, held, None, 20.0, Batch(X, sequences=np.zeros(rows, dtype=np.int64)), steps, np.empty(0),
+            np.empty(rows), None,
+        )  # fmt: skip
+        sizes.append([array.shape for part in found for array in arrays_of(part)])
+    assert sizes[0] == sizes[1]
+
+
+# Blocks
+
+
+@kinds
+@pytest.mark.parametrize(
+    ("shape", "algorithm"),
+    [
+        ("one", OnlineEM(batch_size=40)), ("complete", OnlineVB(batch_size=40)), ("interleaved", SatoEM(batch_size=40)),
+        pytest.param("interleaved", BayesianOnlineEM(batch_size=40), marks=pytest.mark.slow),
+    ],
+    ids=lambda value: getattr(value, "word", value),
+)  # fmt: skip
+def test_blocks_are_folded_as_in_plain_loops(kind, shape, algorithm):
+    model, rng = a_model(kind, lag=7), np.random.default_rng(8)
+    X, rows = some_rows(kind, 260, missing=(50, 71, 130)), 260
+    lengths = [3, 1, 80, 47, 2, 90, 37]
+    sequences = {
+        "one": np.zeros(rows, dtype=np.int64),
+        "complete": np.repeat(-1 - (np.cumsum(lengths) - lengths), lengths),
+        "interleaved": rng.integers(3, size=rows),
+    }[shape]
+    learner = Learner(model, algorithm, X.shape[1], warm_up=59)  # of the first 60 rows one is missing
+    state, _ = advance(learner, State(0), Batch(X[:60], sequences=sequences[:60]))
+    filters = {number: np.array(states) for number, states in state.carry.filters.items()}
+    found, _ = advance(learner, state, Batch(X[60:], sequences=sequences[60:]))
+    loops = naive_chains.blocks(learner, kind, state, X[60:], sequences[60:], filters)
+    folded, answer = 0, next(loops)
+    while True:
+        mean, progress, folded = answer
+        statistics = rebuilt(kind, found.statistics, mean)
+        parameters = model.readout(algorithm.readout, state.base.prior, statistics, learner.count(progress))
+        try:
+            answer = loops.send(parameters)
+        except StopIteration:
+            break
+    assert folded == 160
+    assert_statistics(kind, found.statistics, mean, 1e-9, 1e-10)
+    assert sum(map(len, found.waiting)) == 40
+    assert found.progress.rows_seen == 220
+    for name, value in vars(progress).items():
+        assert getattr(found.progress, name) == pytest.approx(value, rel=1e-12), name
+
+
+def rebuilt(kind, like, parts):
+    """Statistics of the library from those of the twin."""
+    start, steps, count, *rest = parts
+    if kind is None:
+        emissions = Categorical(K, n_symbols=V).unflat(np.concatenate([count, rest[0].ravel()]), 1)
+    else:
+        second = np.tril(rest[1]) if kind in ("full", "tied") else rest[1]
+        emissions = replace(like.emissions, count=count, first=rest[0], second=second)
+    return ChainStatistics(np.zeros(1), start, steps, emissions)
