@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from headwater.estimators.multinomial_mixture import MultinomialMixture
     from headwater.estimators.race import Race, Rival
     from headwater.estimators.regression_mixture import RegressionMixture
-    from headwater.io import Stream, stream
+    from headwater.io.stream import Stream, stream
     from headwater.monitors import Monitor
     from headwater.policies.growth import Growth
     from headwater.reports import report
@@ -72,7 +72,7 @@ _HOMES = {
         "OnlineVB", "QuasiBayes", "SatoEM", "SimulatedEM", "SurrogateEM",
     ],
     "headwater.core.schedules": ["Decay", "ForgettingFactor", "Harmonic"],
-    "headwater.io": ["Stream", "stream"],
+    "headwater.io.stream": ["Stream", "stream"],
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -13,6 +13,7 @@ from matplotlib.patches import Ellipse
 
 import headwater as hw
 from headwater import DirectionOfArrival, GaussianMixture, RegressionMixture, plotting
+from headwater.core.chunk import Chunk
 
 
 @pytest.fixture(autouse=True)
@@ -181,7 +182,7 @@ def test_bars_are_the_values_of_a_component(kind):
 def test_words_are_short_and_no_mathematics():
     counts = stream_of("multinomial")[0]
     names = ["$x$", "a" * 50, "c", "d", "e", "f"]
-    model = hw.MultinomialMixture(1, random_state=0).partial_fit(hw.chunk.Chunk(counts.X, names))
+    model = hw.MultinomialMixture(1, random_state=0).partial_fit(Chunk(counts.X, names))
     ax = plotting.words(model)
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert r"\$x\$" in labels and max(map(len, labels)) == 28

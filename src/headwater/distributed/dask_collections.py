@@ -13,8 +13,8 @@ from headwater.distributed.messages import answered
 from headwater.distributed.parts import Part, Plan, Way, rows_of
 from headwater.distributed.read_options import way_of
 from headwater.distributed.task_graph import Cluster
-from headwater.io import stream
 from headwater.io.read_errors import NoRows
+from headwater.io.stream import stream
 
 BAGS, TEXTS = 256, 10_000  # partitions, and texts in all, that are looked at for their words
 

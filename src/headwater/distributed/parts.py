@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.chunk import Chunk
-from headwater.io import all_rows, stream
+from headwater.io import all_rows
 from headwater.io.recipes.table_sequences import whole_sequences
 from headwater.io.shuffle import taken
+from headwater.io.stream import stream
 from headwater.registry import companions_of
 
 CHUNK_BYTES = 2**22

@@ -13,8 +13,8 @@ from headwater.distributed.messages import answered
 from headwater.distributed.parts import Part, Plan
 from headwater.distributed.read_options import way_of
 from headwater.distributed.task_graph import Cluster
-from headwater.io import stream
 from headwater.io.sources import ADDRESS, Names
+from headwater.io.stream import stream
 
 PART_BYTES = 2**26  # of a stretch of a file, as numbers
 PIECES = 32  # stretches that a small lot of rows is cut into
