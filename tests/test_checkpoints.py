@@ -210,9 +210,9 @@ def test_ctrl_c_writes_the_checkpoint_and_the_same_command_goes_on(new, tmp_path
 
 
 def test_a_checkpoint_with_other_records_of_files_is_refused(tmp_path):
-    from headwater.cli.support.continued_data import continued
+    from headwater.cli.support.continued_data import match_stages
 
     days(tmp_path, "a.csv")
     for stages in (None, [[]], [["a"]], [[["a", 1]]], 3):
         with pytest.raises(ValueError, match="it does not say what was read"):
-            continued(hw.stream(tmp_path / "a.csv"), stages, tmp_path / "c")
+            match_stages(hw.stream(tmp_path / "a.csv"), stages, tmp_path / "c")

@@ -343,7 +343,7 @@ def test_what_is_half_written_goes_when_the_process_is_stopped(there, tmp_path, 
     monkeypatch.setattr(pieces, "_spools", {str(spool)})
     before = [signal.getsignal(number) for number in signals.SIGNALS]
     try:
-        with output_files.atomically(tmp_path / "[s].csv") as place, signals.parts_removed(tmp_path / "[m].hw"):
+        with output_files.write_atomically(tmp_path / "[s].csv") as place, signals.remove_parts_on_stop(tmp_path / "[m].hw"):
             place.write_text("half")
             (tmp_path / ".[m].hw.abc.part").write_text("half")
             (tmp_path / ".m.hw.abc.part").write_text("of somebody else")
@@ -392,10 +392,10 @@ def test_a_signal_leaves_no_half_file(number, code, there, tmp_path, monkeypatch
 
 def test_a_terminal_is_not_told_what_to_do_by_names(capsys):
     from headwater.cli.support.display import print_table
-    from headwater.cli.support.failures import tell
+    from headwater.cli.support.failures import print_message
 
     print_table("t", ["a\x1b[31m"], [["[red]b\x07"]])
-    tell("it has \x1b[2J")
+    print_message("it has \x1b[2J")
     said = capsys.readouterr()
     assert "\x1b" not in said.out + said.err
     assert "[red]b" in said.out

@@ -11,8 +11,8 @@ import headwater as hw
 import headwater.distributed
 from headwater.cli import main
 from headwater.cli.support import progress
-from headwater.cli.support.options import Talk
-from headwater.cli.support.provenance import remember, this_command
+from headwater.cli.support.options import MessageOptions
+from headwater.cli.support.provenance import record_command, this_command
 from headwater.diagnostics.distributed_report import DistributedReport, Round
 from headwater.distributed import clusters
 from headwater.distributed.job import UnreadError
@@ -186,9 +186,9 @@ def test_certificates_that_are_none_are_one_sentence(capsys, tmp_path):
 
 
 def test_the_command_that_is_kept_names_no_place():
-    remember(["fit", "gaussian", "a", "--cluster", "tls://boss:1", "--tls-key", "k", "--tls-cert=c", "--rounds", "2"])
+    record_command(["fit", "gaussian", "a", "--cluster", "tls://boss:1", "--tls-key", "k", "--tls-cert=c", "--rounds", "2"])
     assert this_command() == "headwater fit gaussian a --cluster local --rounds 2"
-    remember(["fit", "gaussian", "a", "--cluster=local:4"])
+    record_command(["fit", "gaussian", "a", "--cluster=local:4"])
     assert this_command() == "headwater fit gaussian a --cluster local"
 
 
@@ -200,13 +200,13 @@ def test_progress_shows_rounds_and_parts(monkeypatch):
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
     monkeypatch.setenv("COLUMNS", "200")
-    with progress.steps(Talk(), "starting workers") as watch:
+    with progress.cluster_progress_bar(MessageOptions(), "starting workers") as watch:
         watch(Step("looking", 0, 0, 0, 0, 0, None))
         watch(Step("learning", 2, 4, 3, 16, 30_000, -2.5))
     told = shown.getvalue()
     assert "learning, round 2 of 4" in told and "3 of 16 parts, 30,000 rows" in told and "score -2.500" in told
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with progress.steps(Talk(quiet=True), "starting workers") as watch:
+    with progress.cluster_progress_bar(MessageOptions(quiet=True), "starting workers") as watch:
         watch(Step("learning", 2, 4, 3, 16, 30_000, -2.5))
     assert sys.stderr.getvalue() == ""
 

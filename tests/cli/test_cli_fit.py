@@ -10,7 +10,7 @@ import headwater as hw
 from headwater.cli import main
 from headwater.cli.support import progress
 from headwater.cli.support.model_settings import make_model
-from headwater.cli.support.options import Talk
+from headwater.cli.support.options import MessageOptions
 from headwater.core.chunk import Chunk
 from headwater.io import all_rows
 from headwater.io.recipes.table_sequences import whole_sequences
@@ -194,16 +194,16 @@ def test_progress_is_for_terminals(monkeypatch):
 
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
-    with progress.progress(Talk(), "learning", 1000) as watch:
+    with progress.progress_bar(MessageOptions(), "learning", 1000) as watch:
         watch(500, -2.5)
     told = shown.getvalue()
     assert "learning" in told and "500 rows" in told and "rows/s" in told and "held-out score -2.500" in told and "left" in told
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with progress.progress(Talk(), "learning", 1000) as watch:
+    with progress.progress_bar(MessageOptions(), "learning", 1000) as watch:
         watch(500)
     assert sys.stderr.getvalue() == ""
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with progress.progress(Talk(quiet=True), "learning", 1000) as watch:
+    with progress.progress_bar(MessageOptions(quiet=True), "learning", 1000) as watch:
         watch(500)
     assert sys.stderr.getvalue() == ""
 

@@ -10,8 +10,8 @@ import pytest
 import headwater as hw
 from headwater.cli import main
 from headwater.cli.support import score_reference
-from headwater.cli.support.contenders import Contest, Split, contend, legal_algorithms
-from headwater.cli.support.options import Reading
+from headwater.cli.support.contenders import Contest, Split, legal_algorithms, run_algorithm
+from headwater.cli.support.options import ReadOptions
 from headwater.estimators.open_sequences import Follower
 
 RNG = np.random.default_rng(0)
@@ -190,9 +190,9 @@ def test_sequences_and_snapshots_are_converted(tmp_path, capsys):
 
 
 def test_a_sample_of_many_scores_is_even(monkeypatch):
-    monkeypatch.setattr(score_reference, "KEPT", 500)
+    monkeypatch.setattr(score_reference, "SAMPLE_SIZE", 500)
     scores = np.random.default_rng(0).permutation(20_000).astype(float)
-    found = score_reference.collected(np.array_split(scores, 37), "data")
+    found = score_reference.sample_scores(np.array_split(scores, 37), "data")
     assert len(found.scores) == 500 and len(set(found.scores)) == 500
     for rate in (0.1, 0.5, 0.9):  # standard errors of a share of 500
         assert abs(found.threshold(rate) / 20_000 - rate) < 4.0 * np.sqrt(rate * (1.0 - rate) / 500)
@@ -219,14 +219,14 @@ def test_what_is_held_out_is_not_learned(given):
     table = pd.DataFrame(ROWS, columns=["a", "b"]).assign(key=np.arange(300) // 3)
     stream = hw.stream(table[["a", "b", *given.values()]], chunk_rows=64, **given)
     split = Split(hw.GaussianMixture(), stream, chained=False)
-    learned, held = (np.concatenate([chunk.X for chunk in part()]) for part in (split.learned, split.held_out))
+    learned, held = (np.concatenate([chunk.X for chunk in part()]) for part in (split.training_chunks, split.held_out_chunks))
     assert len(learned) + len(held) == 300 and 10 <= len(held) <= 60
     assert not {tuple(row) for row in learned} & {tuple(row) for row in held}
 
 
 def test_the_last_part_of_one_sequence_is_held_out():
     split = Split(hw.GaussianHMM(), hw.stream(ROWS, chunk_rows=64), chained=True)
-    np.testing.assert_array_equal(np.concatenate([chunk.X for chunk in split.held_out()]), ROWS[270:])
+    np.testing.assert_array_equal(np.concatenate([chunk.X for chunk in split.held_out_chunks()]), ROWS[270:])
 
 
 def test_legal_algorithms_are_asked_for():
@@ -238,8 +238,8 @@ def test_legal_algorithms_are_asked_for():
 
 
 def test_a_contender_is_scored_on_what_it_has_not_seen(place):
-    reading = Reading(exclude="name").__dict__
-    found = contend(Contest("gaussian", "2", None, 0, (), (str(place / "a.csv"),), reading), "em")
+    reading = ReadOptions(exclude="name").__dict__
+    found = run_algorithm(Contest("gaussian", "2", None, 0, (), (str(place / "a.csv"),), reading), "em")
     X, out = next(iter(hw.stream(place / "a.csv", exclude=["name"]))).X, np.arange(300) % 10 == 9
     wanted = hw.GaussianMixture(2, algorithm="em", random_state=0).fit(X[~out]).score(X[out])
     assert found["score"] == pytest.approx(wanted, abs=1e-12)
@@ -278,9 +278,9 @@ def test_rows_that_are_left_out_are_said_by_every_command(place, monkeypatch, ca
         out, err = capsys.readouterr()
         assert json.loads(out)["rows_left_out"] == 1 and "note: 1 row was left out, since it lacks a value.\n" in err
     assert (
-        contend(Contest("gaussian", "2", None, 0, (), ("gaps.csv",), vars(Reading(exclude="name", missing="drop"))), "em")[
-            "rows_left_out"
-        ]
+        run_algorithm(
+            Contest("gaussian", "2", None, 0, (), ("gaps.csv",), vars(ReadOptions(exclude="name", missing="drop"))), "em"
+        )["rows_left_out"]
         == 1
     )
 

@@ -3,8 +3,8 @@ import inspect
 import pytest
 
 import headwater as hw
-from headwater.cli.support.advice import OPTIONS, READ, for_the_command_line
-from headwater.cli.support.options import Reading
+from headwater.cli.support.advice import OPTIONS, READ_OPTIONS, to_command_line_words
+from headwater.cli.support.options import ReadOptions
 
 SENTENCES = {
     "use categories='one-hot', or exclude=": "use --categories one-hot, or --exclude",
@@ -25,10 +25,10 @@ SENTENCES = {
 
 @pytest.mark.parametrize("text", SENTENCES)
 def test_arguments_become_options(text):
-    assert for_the_command_line(text) == SENTENCES[text]
+    assert to_command_line_words(text) == SENTENCES[text]
 
 
 def test_every_argument_of_a_stream_has_an_option():
     known = set(inspect.signature(hw.stream).parameters) - {"source", "like", "prefetch"}
-    assert known <= set(OPTIONS) | set(READ)
-    assert all(OPTIONS[name] == "--" + name.replace("_", "-") for name in set(Reading.__dataclass_fields__) - {"read"})
+    assert known <= set(OPTIONS) | set(READ_OPTIONS)
+    assert all(OPTIONS[name] == "--" + name.replace("_", "-") for name in set(ReadOptions.__dataclass_fields__) - {"read"})

@@ -14,18 +14,18 @@ import typer
 from headwater.cli import compare, convert, demo, fit, inspect, merge, report, sample, score
 from headwater.cli import version as versions
 from headwater.cli.support.failures import (
-    USAGE,
+    EXIT_USAGE,
     CommandError,
-    failed,
+    error_sentence,
     output_is_silenced,
-    sentence,
-    show_warnings_in_a_line,
+    print_message,
+    print_warnings_in_one_line,
+    report_failure,
     silence_output,
-    tell,
 )
-from headwater.cli.support.imports import spare_imports
-from headwater.cli.support.provenance import remember
-from headwater.cli.support.signals import clear_up, finish_in_any_case, stop_at_once
+from headwater.cli.support.imports import skip_slow_imports
+from headwater.cli.support.provenance import record_command
+from headwater.cli.support.signals import clean_up, ignore_signals, install_handlers
 
 HELP = """Learn the hidden sources of a stream: in one pass, in bounded memory, with results that merge.
 
@@ -74,13 +74,13 @@ def run(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; in a process of its own, end that if the command came to an early end."""
     if argv is not None:
         return run_command(list(argv))
-    stop_at_once()
-    spare_imports()
+    install_handlers()
+    skip_slow_imports()
     code = run_command(sys.argv[1:])
-    finish_in_any_case()
+    ignore_signals()
     if code != 0 or output_is_silenced():
         # Threads may wait for a pipe that nobody writes to any more, and Python would wait for them.
-        clear_up()
+        clean_up()
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
@@ -91,20 +91,20 @@ def run(argv: Sequence[str] | None = None) -> int:
 def run_command(arguments: list[str]) -> int:
     """Run a command and return its exit code."""
     debug = "--debug" in arguments
-    remember(arguments)
+    record_command(arguments)
     with warnings.catch_warnings():
-        show_warnings_in_a_line()
+        print_warnings_in_one_line()
         try:
             code = app(args=arguments, prog_name="headwater", standalone_mode=False)
             sys.stdout.flush()
         except CommandError as error:
             if type(error).__name__ == "NoArgsIsHelpError":
                 print(error.format_message(), file=sys.stderr)
-                return USAGE
-            tell(sentence(error).rstrip(".") + f" ({_help_of(error)})")
+                return EXIT_USAGE
+            print_message(error_sentence(error).rstrip(".") + f" ({_help_of(error)})")
             return int(error.exit_code)
         except typer.Abort:
-            return failed(KeyboardInterrupt(), debug)
+            return report_failure(KeyboardInterrupt(), debug)
         except SystemExit as stop:
             if stop.code == 1:  # how rich and typer end when whoever read their output has gone
                 silence_output()
@@ -114,7 +114,7 @@ def run_command(arguments: list[str]) -> int:
             silence_output()
             return 0
         except (Exception, KeyboardInterrupt) as error:
-            return failed(error, debug)
+            return report_failure(error, debug)
     return code if isinstance(code, int) else 0
 
 

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.support.command import command
+from headwater.cli.support.command import add_command
 from headwater.cli.support.display import print_json, print_table
-from headwater.cli.support.failures import tell, usage
+from headwater.cli.support.failures import print_message, usage_error
 from headwater.cli.support.model_arguments import entry_of
 from headwater.cli.support.model_settings import make_model
-from headwater.cli.support.options import Data, Reading, Seed, Talk, listed
-from headwater.cli.support.output_files import atomically, check_output
-from headwater.cli.support.progress import progress, rows_left_out
+from headwater.cli.support.options import Data, MessageOptions, ReadOptions, Seed, split_names
+from headwater.cli.support.output_files import check_output, write_atomically
+from headwater.cli.support.progress import left_out_sentence, progress_bar
 from headwater.registry import MODELS
 
 EXAMPLES = """
@@ -46,8 +46,8 @@ Picture = Annotated[Path | None, typer.Option("--picture", help="Draw score and 
 def compare(
     model: Word,
     data: Data,
-    reading: Reading,
-    talk: Talk,
+    reading: ReadOptions,
+    talk: MessageOptions,
     k: K = None,
     algorithms: Algorithms = None,
     half_life: HalfLife = None,
@@ -66,34 +66,34 @@ def compare(
     check_output(picture)
     made = make_model(entry_of(model), k, None, half_life, seed, given or ())
     if "-" in data:
-        raise usage("compare reads the data several times, and standard input can be read once: name a file")
+        raise usage_error("compare reads the data several times, and standard input can be read once: name a file")
     legal = legal_algorithms(made)
-    chosen = listed(algorithms) or legal
+    chosen = split_names(algorithms) or legal
     for word in chosen:
         if word not in legal:
-            raise usage(f"{model} can be learned by {', '.join(legal)}, got {word!r}")
+            raise usage_error(f"{model} can be learned by {', '.join(legal)}, got {word!r}")
     contest = Contest(model, k, half_life, seed, tuple(given or ()), tuple(data), reading.__dict__)
     results: list[dict[str, Any]] = []
-    with progress(talk, "comparing", len(chosen), unit="algorithms") as watch:
+    with progress_bar(talk, "comparing", len(chosen), unit="algorithms") as watch:
         for place, word in enumerate(chosen):
             results.append(run_contender(contest, word))
             watch(place + 1)
     results.sort(key=lambda one: -one["score"] if one["score"] is not None else float("inf"))
     if picture is not None:
-        with atomically(picture) as path:
+        with write_atomically(picture) as path:
             _draw(results, path, picture.suffix[1:] or "png")
     left_out = max(one["rows_left_out"] for one in results)
     if left_out:
-        tell(rows_left_out(left_out))
+        print_message(left_out_sentence(left_out))
     if talk.json:
         print_json({"model": model, "results": results, "picture": picture, "rows_left_out": left_out})
     else:
-        _show(results)
+        _print_results(results)
     if all(one["error"] for one in results):
         raise ValueError(f"no algorithm could learn this: {results[0]['error']}")
 
 
-def _show(results: list[dict[str, Any]]) -> None:
+def _print_results(results: list[dict[str, Any]]) -> None:
     rows = [
         [
             one["algorithm"],
@@ -135,4 +135,4 @@ def _draw(results: list[dict[str, Any]], path: Path, form: str) -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    command(app, compare, examples=EXAMPLES)
+    add_command(app, compare, examples=EXAMPLES)

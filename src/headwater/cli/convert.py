@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.support.command import command
-from headwater.cli.support.display import plain, print_json
-from headwater.cli.support.failures import usage
+from headwater.cli.support.command import add_command
+from headwater.cli.support.display import print_json, to_json_value
+from headwater.cli.support.failures import usage_error
 from headwater.cli.support.model_arguments import load
-from headwater.cli.support.options import Data, Output, Reading, Talk
-from headwater.cli.support.output_files import atomically, check_output
-from headwater.cli.support.progress import progress, share_read, tell_left_out
-from headwater.cli.support.tables import format_of, in_parts, named_symbols, table_writer, with_added
+from headwater.cli.support.options import Data, MessageOptions, Output, ReadOptions
+from headwater.cli.support.output_files import check_output, write_atomically
+from headwater.cli.support.progress import print_left_out, progress_bar, share_of_bytes_read
+from headwater.cli.support.tables import add_columns, format_of, split_complex, symbol_names, table_writer
 from headwater.registry import word_of
 
 EXAMPLES = """
@@ -33,14 +33,16 @@ Format = Annotated[
 ARRAYS = ("npy", "npz")
 
 
-def convert(data: Data, reading: Reading, talk: Talk, output: Output = None, output_format: Format = None) -> None:
+def convert(
+    data: Data, reading: ReadOptions, talk: MessageOptions, output: Output = None, output_format: Format = None
+) -> None:
     """Write data in another format, as a model would see it; or what a model has learned, as JSON."""
     check_output(output)
     if len(data) == 1 and Path(data[0]).suffix == ".hw":
         written = _convert_model(Path(data[0]), output, output_format)
     elif (output_format or ("" if output is None else output.suffix[1:].lower())) in ARRAYS:
         if output is None:
-            raise usage("arrays are written to a file: name it by -o")
+            raise usage_error("arrays are written to a file: name it by -o")
         written = _convert_to_array(data, reading, output, output_format or output.suffix[1:].lower(), talk)
     else:
         written = _convert_to_table(data, reading, output, format_of(output, output_format), talk)
@@ -51,17 +53,19 @@ def convert(data: Data, reading: Reading, talk: Talk, output: Output = None, out
 def _convert_model(path: Path, output: Path | None, output_format: str | None) -> dict[str, Any]:
     named = output is not None and (output.is_file() or not output.exists()) and output.suffix.lower() != ".json"
     if output_format not in (None, "json") or (output_format is None and named):
-        raise usage(f"what a model has learned is written as JSON, to a name that ends in .json, got {output_format or output}")
-    text = json.dumps(plain(learned_by(load(path))), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        raise usage_error(
+            f"what a model has learned is written as JSON, to a name that ends in .json, got {output_format or output}"
+        )
+    text = json.dumps(to_json_value(learned_values(load(path))), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if output is None:
         sys.stdout.write(text)
     else:
-        with atomically(output) as place:
+        with write_atomically(output) as place:
             place.write_text(text, encoding="utf-8")
     return {"bytes": len(text.encode())}
 
 
-def learned_by(model: Any) -> dict[str, Any]:
+def learned_values(model: Any) -> dict[str, Any]:
     """Return what a model has learned, by the names that users know."""
     names = getattr(model, "feature_names_in_", None)
     return {
@@ -74,58 +78,60 @@ def learned_by(model: Any) -> dict[str, Any]:
     }
 
 
-def _convert_to_table(data: list[str], reading: Reading, output: Path | None, form: str, talk: Talk) -> dict[str, Any]:
+def _convert_to_table(
+    data: list[str], reading: ReadOptions, output: Path | None, form: str, talk: MessageOptions
+) -> dict[str, Any]:
     rows = 0
     stream = reading.stream(data)
-    with table_writer(output, form) as write, progress(talk, "converting", stream.total_rows) as watch:
+    with table_writer(output, form) as write, progress_bar(talk, "converting", stream.total_rows) as watch:
         for chunk in stream:
-            write(_columns(chunk, reading))
+            write(_chunk_columns(chunk, reading))
             rows += len(chunk)
-            watch(rows, share=share_read(stream))
-    tell_left_out(stream)
+            watch(rows, share=share_of_bytes_read(stream))
+    print_left_out(stream)
     return {"rows": rows, "rows_left_out": stream.rows_left_out}
 
 
-def _columns(chunk: Any, reading: Reading) -> dict[str, Any]:
+def _chunk_columns(chunk: Any, reading: ReadOptions) -> dict[str, Any]:
     """The columns of a chunk by their names, and what belongs to its rows by the names it had."""
     import numpy as np
 
     if chunk.lengths is not None:
         numbers = chunk.start + np.repeat(np.arange(len(chunk.lengths)), chunk.lengths)
-        return {"sequence": numbers, "symbol": named_symbols(chunk.schema, chunk.X)}
+        return {"sequence": numbers, "symbol": symbol_names(chunk.schema, chunk.X)}
     dense = np.asarray(chunk)
     names = chunk.columns or [f"x{place}" for place in range(dense.shape[1])]
-    columns = in_parts({str(name): dense[:, place] for place, name in enumerate(names)})
+    columns = split_complex({str(name): dense[:, place] for place, name in enumerate(names)})
     belonging = {"y": reading.target, "sample_weight": reading.weight, "labels": reading.label, "key": reading.key}
     for name, called in belonging.items():
         if getattr(chunk, name) is not None:
-            columns = with_added(columns, {called or name: getattr(chunk, name)})
+            columns = add_columns(columns, {called or name: getattr(chunk, name)})
     return columns
 
 
-def _convert_to_array(data: list[str], reading: Reading, output: Path, form: str, talk: Talk) -> dict[str, Any]:
+def _convert_to_array(data: list[str], reading: ReadOptions, output: Path, form: str, talk: MessageOptions) -> dict[str, Any]:
     import numpy as np
 
     from headwater.io.all_rows import gathered
 
     stream = reading.stream(data)
     together = gathered(stream, instead="; a table such as .parquet is written chunk by chunk")
-    with atomically(output) as place, place.open("wb") as file:
+    with write_atomically(output) as place, place.open("wb") as file:
         if hasattr(together.X, "tocsr"):
             from scipy import sparse
 
             if form == "npy":
-                raise usage("sparse rows are written as .npz, got .npy")
+                raise usage_error("sparse rows are written as .npz, got .npy")
             sparse.save_npz(file, together.X.tocsr())
         elif form == "npy":
             np.save(file, together.X, allow_pickle=False)
         else:
             belonging = {name: together[name] for name in together.keys() if name != "X"}  # noqa: SIM118
             np.savez_compressed(file, X=together.X, **belonging)
-    tell_left_out(stream)
+    print_left_out(stream)
     return {"rows": len(together), "rows_left_out": stream.rows_left_out}
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    command(app, convert, examples=EXAMPLES)
+    add_command(app, convert, examples=EXAMPLES)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.support.command import command
+from headwater.cli.support.command import add_command
 from headwater.cli.support.display import print_json
-from headwater.cli.support.options import Seed, Talk
+from headwater.cli.support.options import MessageOptions, Seed
 
 EXAMPLES = """
 headwater demo            # learn a million rows while you watch
@@ -25,7 +25,7 @@ Quick = Annotated[bool, typer.Option("--quick", help="Few rows, all in this proc
 
 
 def demo(
-    talk: Talk,
+    talk: MessageOptions,
     file: File = False,
     rows: Rows = None,
     picture: Picture = Path("headwater-demo.png"),
@@ -50,4 +50,4 @@ def demo(
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    command(app, demo, examples=EXAMPLES)
+    add_command(app, demo, examples=EXAMPLES)

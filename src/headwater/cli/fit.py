@@ -9,17 +9,17 @@ from typing import Annotated, Any
 import typer
 
 from headwater.cli.report import write_report
-from headwater.cli.support.cluster_options import Machines
-from headwater.cli.support.command import command
+from headwater.cli.support.cluster_options import ClusterOptions
+from headwater.cli.support.command import add_command
 from headwater.cli.support.description_text import print_description
-from headwater.cli.support.display import print_json, printable
-from headwater.cli.support.failures import usage
-from headwater.cli.support.model_arguments import entry_of, fingerprint, load_with_commands, names_a_file
-from headwater.cli.support.model_settings import growing, make_model
-from headwater.cli.support.options import Data, Output, Reading, Seed, Talk
+from headwater.cli.support.display import print_json, replace_control_characters
+from headwater.cli.support.failures import usage_error
+from headwater.cli.support.model_arguments import entry_of, file_digest, is_model_file, load_with_commands
+from headwater.cli.support.model_settings import add_vocabulary, make_model
+from headwater.cli.support.options import Data, MessageOptions, Output, ReadOptions, Seed
 from headwater.cli.support.output_files import check_output
-from headwater.cli.support.progress import tell_left_out
-from headwater.cli.support.provenance import this_command, write
+from headwater.cli.support.progress import print_left_out
+from headwater.cli.support.provenance import this_command, write_model
 from headwater.registry import MODELS
 
 EXAMPLES = """
@@ -87,9 +87,9 @@ RawRows = Annotated[bool, typer.Option("--raw-rows/--no-raw-rows", help="Whether
 def fit(
     model: Model,
     data: Data,
-    reading: Reading,
-    machines: Machines,
-    talk: Talk,
+    reading: ReadOptions,
+    machines: ClusterOptions,
+    talk: MessageOptions,
     k: K = None,
     output: Output = None,
     algorithm: Algorithm = None,
@@ -104,38 +104,40 @@ def fit(
     raw_rows: RawRows = True,
 ) -> None:
     """Learn a model from data of any size. Without -o it is shown and not kept."""
-    from headwater.cli.support.stream_fit import Effort, learn
+    from headwater.cli.support.stream_fit import FitOptions, fit_model
 
     for path in (output, report, checkpoint):  # before any work is done
         check_output(path)
     machines.check(data, {"--checkpoint-rows": checkpoint_rows, "--checkpoint-seconds": checkpoint_seconds})
-    going_on = names_a_file(model)
+    going_on = is_model_file(model)
     if going_on:
         asked = {"-k": k, "--algorithm": algorithm, "--half-life": half_life, "--set": given or None}
         for name in (name for name, value in asked.items() if value is not None):
-            raise usage(f"{name} cannot be given to a model that goes on learning: it keeps its parameters")
+            raise usage_error(f"{name} cannot be given to a model that goes on learning: it keeps its parameters")
         start, commands = load_with_commands(Path(model))
     else:
         entry = entry_of(model)
-        start = make_model(entry, k, algorithm, half_life, seed, growing(entry, reading.vocabulary, given or ()))
+        start = make_model(entry, k, algorithm, half_life, seed, add_vocabulary(entry, reading.vocabulary, given or ()))
         commands = []
     commands = [*commands, this_command()]
     like = start if going_on else None
-    effort = Effort(_passes(passes), checkpoint, checkpoint_rows, 30.0 if checkpoint_seconds is None else checkpoint_seconds)
+    effort = FitOptions(
+        _parse_passes(passes), checkpoint, checkpoint_rows, 30.0 if checkpoint_seconds is None else checkpoint_seconds
+    )
     rows = None
     cost = None
     left_out = 0
     if machines.cluster is not None:  # where the rows are, which this machine may not see
-        from headwater.cli.support.cluster_fit import learn_on_cluster, rescued
+        from headwater.cli.support.cluster_fit import fit_on_cluster, save_unfinished
 
-        with rescued(output, commands, raw_rows):
-            learned = learn_on_cluster(start, data, reading, machines, effort, talk, seed=seed, like=like)
+        with save_unfinished(output, commands, raw_rows):
+            learned = fit_on_cluster(start, data, reading, machines, effort, talk, seed=seed, like=like)
         cost = learned.distributed_report_
     else:
         stream = reading.stream(data, seed=seed, like=like, learns=True)
         identity = {
             "model": model,
-            "start": fingerprint(Path(model)) if going_on and checkpoint is not None else None,
+            "start": file_digest(Path(model)) if going_on and checkpoint is not None else None,
             "place": str(Path(model).resolve()) if going_on else None,
             "parameters": None if going_on else {name: repr(value) for name, value in start.get_params(deep=False).items()},
             "output": None if output is None else str(output.resolve()),
@@ -143,29 +145,31 @@ def fit(
             "passes": passes,
             "seed": seed,
         }
-        learned = learn(start, stream, effort, talk, identity)
+        learned = fit_model(start, stream, effort, talk, identity)
         left_out = stream.rows_left_out
-        tell_left_out(stream)
+        print_left_out(stream)
         if report is not None and not stream.once:
             # Rows are shown by their numbers in the data, whatever the order in which they were learned.
             rows = replace(reading, shuffle=None).stream(data, like=like, learns=True)
     if output is not None:
-        write(learned, output, commands, raw_rows)
+        write_model(learned, output, commands, raw_rows)
         learned = learned if raw_rows else load_with_commands(output)[0]  # what is told is what was kept
     if report is not None:
         write_report(learned, rows, report, commands, data)
-    _tell(learned, output, report, cost, left_out, talk)
+    _print_result(learned, output, report, cost, left_out, talk)
 
 
-def _passes(text: str | None) -> int | str | None:
+def _parse_passes(text: str | None) -> int | str | None:
     if text is None or text == "auto":
         return text
     if not text.isdecimal() or int(text) < 1:
-        raise usage(f"--passes must be auto or an integer of at least 1, got {text!r}")
+        raise usage_error(f"--passes must be auto or an integer of at least 1, got {text!r}")
     return int(text)
 
 
-def _tell(learned: Any, output: Path | None, report: Path | None, cost: Any, left_out: int, talk: Talk) -> None:
+def _print_result(
+    learned: Any, output: Path | None, report: Path | None, cost: Any, left_out: int, talk: MessageOptions
+) -> None:
     if talk.json:
         files = {"output": None if output is None else str(output), "report": None if report is None else str(report)}
         spent = {} if cost is None else {"cluster": asdict(cost)}
@@ -173,7 +177,7 @@ def _tell(learned: Any, output: Path | None, report: Path | None, cost: Any, lef
         return
     print_description(learned)
     if cost is not None and not talk.quiet:
-        print("\n".join(printable(line) for line in str(cost).splitlines()))
+        print("\n".join(replace_control_characters(line) for line in str(cost).splitlines()))
     if output is not None:
         print(f"Saved in {output}.")
     if report is not None:
@@ -182,4 +186,4 @@ def _tell(learned: Any, output: Path | None, report: Path | None, cost: Any, lef
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    command(app, fit, examples=EXAMPLES, in_place=("model", "output"))
+    add_command(app, fit, examples=EXAMPLES, in_place=("model", "output"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from headwater.cli.support.command import command as add_command
+from headwater.cli.support.command import add_command as add_command
 from headwater.cli.support.description_text import print_description
 from headwater.cli.support.display import print_json
 from headwater.cli.support.model_arguments import load_with_commands
-from headwater.cli.support.options import ModelFile, Talk
+from headwater.cli.support.options import MessageOptions, ModelFile
 
 EXAMPLES = """
 headwater inspect trades.hw
@@ -16,7 +16,7 @@ headwater inspect trades.hw --json | jq '.components[0]'
 """
 
 
-def inspect(model: ModelFile, talk: Talk) -> None:
+def inspect(model: ModelFile, talk: MessageOptions) -> None:
     """Show what a model has learned: its components, their weights, what stands out in each, how sure it is, and its health."""
     learned, commands = load_with_commands(model)
     if talk.json:

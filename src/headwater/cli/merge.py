@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.support.command import command
+from headwater.cli.support.command import add_command
 from headwater.cli.support.description_text import print_description
 from headwater.cli.support.display import print_json
 from headwater.cli.support.model_arguments import load_with_commands
-from headwater.cli.support.options import Output, Talk
+from headwater.cli.support.options import MessageOptions, Output
 from headwater.cli.support.output_files import check_output
-from headwater.cli.support.provenance import this_command, write
+from headwater.cli.support.provenance import this_command, write_model
 
 EXAMPLES = """
 headwater merge mon.hw tue.hw wed.hw -o week.hw
@@ -24,7 +24,7 @@ headwater merge parts/*.hw -o all.hw --json
 Models = Annotated[list[Path], typer.Argument(help="Model files.", metavar="MODEL.hw", show_default=False)]
 
 
-def merge(models: Models, talk: Talk, output: Output = None) -> None:
+def merge(models: Models, talk: MessageOptions, output: Output = None) -> None:
     """Put models together that learned apart.
 
     What they share is counted once, and components of models that have no common start are matched.
@@ -40,7 +40,7 @@ def merge(models: Models, talk: Talk, output: Output = None) -> None:
         warnings.simplefilter("ignore", UserWarning)
         merged = headwater.merge([model for model, _ in parts])
     if output is not None:
-        write(merged, output, [*(command for _, commands in parts for command in commands), this_command()])
+        write_model(merged, output, [*(command for _, commands in parts for command in commands), this_command()])
     if talk.json:
         written = None if output is None else str(output)
         print_json({"output": written, "report": str(merged.merge_report_).splitlines(), **merged.describe().to_dict()})
@@ -52,4 +52,4 @@ def merge(models: Models, talk: Talk, output: Output = None) -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    command(app, merge, examples=EXAMPLES)
+    add_command(app, merge, examples=EXAMPLES)

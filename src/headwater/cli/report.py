@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.support.command import command
+from headwater.cli.support.command import add_command
 from headwater.cli.support.display import print_json
-from headwater.cli.support.failures import usage
+from headwater.cli.support.failures import usage_error
 from headwater.cli.support.model_arguments import load_with_commands
-from headwater.cli.support.options import ModelFile, Reading, Talk
-from headwater.cli.support.output_files import atomically, check_output
-from headwater.cli.support.progress import tell_left_out
+from headwater.cli.support.options import MessageOptions, ModelFile, ReadOptions
+from headwater.cli.support.output_files import check_output, write_atomically
+from headwater.cli.support.progress import print_left_out
 
 EXAMPLES = """
 headwater report trades.hw -o trades.html
@@ -33,8 +33,8 @@ Shape = Annotated[
 
 def report(
     model: ModelFile,
-    reading: Reading,
-    talk: Talk,
+    reading: ReadOptions,
+    talk: MessageOptions,
     data: Rows = None,
     output: Page = Path("report.html"),
     title: Title = None,
@@ -45,14 +45,14 @@ def report(
     It is one file, and needs no network.
     """
     check_output(output)
-    shape = _shape(image_shape)
+    shape = _parse_shape(image_shape)
     if reading.shuffle:
-        raise usage("report keeps the order of the rows: leave out --shuffle")
+        raise usage_error("report keeps the order of the rows: leave out --shuffle")
     learned, commands = load_with_commands(model)
     rows = reading.stream(data, like=learned) if data else None
     write_report(learned, rows, output, commands, data or (), title=title, image_shape=shape)
     if rows is not None:
-        tell_left_out(rows)
+        print_left_out(rows)
     if talk.json:
         left_out = 0 if rows is None else rows.rows_left_out
         print_json({"output": str(output), "bytes": output.stat().st_size, "rows_left_out": left_out})
@@ -60,12 +60,12 @@ def report(
         print(f"Report: {output}")
 
 
-def _shape(text: str | None) -> tuple[int, int] | None:
+def _parse_shape(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     found = re.fullmatch(r"(\d+)x(\d+)", text)
     if found is None:
-        raise usage(f"--image-shape must be rows x columns, such as 8x8, got {text!r}")
+        raise usage_error(f"--image-shape must be rows x columns, such as 8x8, got {text!r}")
     return int(found[1]), int(found[2])
 
 
@@ -76,11 +76,11 @@ def write_report(
     import headwater
 
     known = {"command": " && ".join(commands), "source": ", ".join(data), **options}
-    with atomically(output) as place:
+    with write_atomically(output) as place:
         page = headwater.report(model, rows, **{name: value for name, value in known.items() if value})
         place.write_text(page, encoding="utf-8")
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    command(app, report, examples=EXAMPLES)
+    add_command(app, report, examples=EXAMPLES)

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.support.command import command
-from headwater.cli.support.failures import usage
+from headwater.cli.support.command import add_command
+from headwater.cli.support.failures import usage_error
 from headwater.cli.support.model_arguments import load
-from headwater.cli.support.options import ModelFile, Output, Reading, Seed, Talk
+from headwater.cli.support.options import MessageOptions, ModelFile, Output, ReadOptions, Seed
 from headwater.cli.support.output_files import check_output
-from headwater.cli.support.tables import format_of, in_parts, named_symbols, table_writer, with_added
+from headwater.cli.support.tables import add_columns, format_of, split_complex, symbol_names, table_writer
 from headwater.registry import word_of
 
 EXAMPLES = """
@@ -33,8 +33,8 @@ Format = Annotated[
 
 def sample(
     model: ModelFile,
-    reading: Reading,
-    talk: Talk,
+    reading: ReadOptions,
+    talk: MessageOptions,
     data: Inputs = None,
     number: Number = None,
     length: Length = None,
@@ -55,24 +55,24 @@ def sample(
     given: dict[str, Any] = {}
     if length is not None:
         if "length" not in taken:
-            raise usage(f"{word_of(learned)} draws rows that have no --length")
+            raise usage_error(f"{word_of(learned)} draws rows that have no --length")
         given["length"] = length
     with table_writer(output, form) as write:
         if "X" in taken:
             if number is not None:
-                raise usage(f"{word_of(learned)} draws a target for each row of its inputs: leave out -n")
+                raise usage_error(f"{word_of(learned)} draws a target for each row of its inputs: leave out -n")
             if not data:
-                raise usage(f"{word_of(learned)} draws a target for inputs: name data that has them")
+                raise usage_error(f"{word_of(learned)} draws a target for inputs: name data that has them")
             for chunk in reading.stream(data, like=learned):
                 drawn = learned.sample(chunk["X"])
-                write(with_added(_named(learned, chunk.X), {"target": drawn[0], "component": drawn[1]}))
+                write(add_columns(_row_columns(learned, chunk.X), {"target": drawn[0], "component": drawn[1]}))
             return
         if data:
-            raise usage(f"{word_of(learned)} draws rows without any data: leave it out")
-        write(_columns(learned, *learned.sample(10 if number is None else number, **given)))
+            raise usage_error(f"{word_of(learned)} draws rows without any data: leave it out")
+        write(_sample_columns(learned, *learned.sample(10 if number is None else number, **given)))
 
 
-def _columns(model: Any, rows: Any, sources: Any) -> dict[str, Any]:
+def _sample_columns(model: Any, rows: Any, sources: Any) -> dict[str, Any]:
     """What was drawn, by columns: sequences in long form, complex numbers in two parts, weights one by one."""
     import numpy as np
 
@@ -80,29 +80,29 @@ def _columns(model: Any, rows: Any, sources: Any) -> dict[str, Any]:
         lengths = [len(one) for one in rows]
         return {
             "sequence": np.repeat(np.arange(len(rows)), lengths),
-            "symbol": named_symbols(getattr(model, "schema_", None), np.concatenate(rows)),
+            "symbol": symbol_names(getattr(model, "schema_", None), np.concatenate(rows)),
             "component": np.repeat(np.asarray(sources), lengths),
         }
-    columns = _named(model, rows)
+    columns = _row_columns(model, rows)
     if np.ndim(sources) == 1:
         called = "source" if np.iscomplexobj(sources) else model.describe(values=1, components=1).component
-        return with_added(columns, in_parts({called: sources}))
-    return with_added(columns, {f"weight{place}": values for place, values in enumerate(np.asarray(sources).T)})
+        return add_columns(columns, split_complex({called: sources}))
+    return add_columns(columns, {f"weight{place}": values for place, values in enumerate(np.asarray(sources).T)})
 
 
-def _named(model: Any, rows: Any) -> dict[str, Any]:
+def _row_columns(model: Any, rows: Any) -> dict[str, Any]:
     import numpy as np
 
     dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
     dense = dense.reshape(len(dense), -1)
     if type(model)._takes_symbols and dense.shape[1] == 1:
-        return {"symbol": named_symbols(getattr(model, "schema_", None), dense[:, 0])}
+        return {"symbol": symbol_names(getattr(model, "schema_", None), dense[:, 0])}
     names = getattr(model, "feature_names_in_", None)
     if names is None or len(names) != dense.shape[1]:
         names = [f"x{place}" for place in range(dense.shape[1])]
-    return in_parts(dict(zip(map(str, names), dense.T, strict=True)))
+    return split_complex(dict(zip(map(str, names), dense.T, strict=True)))
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    command(app, sample, examples=EXAMPLES)
+    add_command(app, sample, examples=EXAMPLES)

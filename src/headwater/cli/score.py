@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.support.command import command
-from headwater.cli.support.failures import usage
-from headwater.cli.support.options import Data, ModelFile, Output, Reading, Talk, listed
+from headwater.cli.support.command import add_command
+from headwater.cli.support.failures import usage_error
+from headwater.cli.support.options import Data, MessageOptions, ModelFile, Output, ReadOptions, split_names
 
 EXAMPLES = """
 headwater score trades.hw new.csv | head           # row, score and cluster
@@ -45,8 +45,8 @@ Keep = Annotated[str | None, typer.Option("--keep", help="Columns of the data to
 def score(
     model: ModelFile,
     data: Data,
-    reading: Reading,
-    talk: Talk,
+    reading: ReadOptions,
+    talk: MessageOptions,
     output: Output = None,
     output_format: Format = None,
     rate: Rate = None,
@@ -63,22 +63,22 @@ def score(
     to, and what else is asked for. Documents and sequences also have their length and their score per word or symbol, by
     which --rate, --threshold and --rank go: otherwise the long ones were the odd ones.
     """
-    from headwater.cli.support.score_table import Asked, write_scores
+    from headwater.cli.support.score_table import ScoreOptions, write_scores
 
     if rate is not None and threshold is not None:
-        raise usage("--rate and --threshold both say what is odd: give one of them")
+        raise usage_error("--rate and --threshold both say what is odd: give one of them")
     if threshold is not None and math.isnan(threshold):
-        raise usage("--threshold must be a number, got nan")
+        raise usage_error("--threshold must be a number, got nan")
     if only_odd and rate is None and threshold is None:
-        raise usage("--only-odd needs --rate or --threshold, which say what is odd")
+        raise usage_error("--only-odd needs --rate or --threshold, which say what is odd")
     if against not in (None, "learned", "data"):
-        raise usage(f"--against must be learned or data, got {against!r}")
+        raise usage_error(f"--against must be learned or data, got {against!r}")
     if reading.shuffle:
-        raise usage("score keeps the order of the rows: leave out --shuffle")
-    asked = Asked(rate, threshold, only_odd, rank, probabilities, against, tuple(listed(keep) or ()))
+        raise usage_error("score keeps the order of the rows: leave out --shuffle")
+    asked = ScoreOptions(rate, threshold, only_odd, rank, probabilities, against, tuple(split_names(keep) or ()))
     write_scores(model, data, reading, asked, output, output_format, talk)
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    command(app, score, examples=EXAMPLES)
+    add_command(app, score, examples=EXAMPLES)

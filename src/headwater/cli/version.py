@@ -8,9 +8,9 @@ from importlib.metadata import version as version_of
 
 import typer
 
-from headwater.cli.support.command import command
+from headwater.cli.support.command import add_command
 from headwater.cli.support.display import print_json
-from headwater.cli.support.options import Talk
+from headwater.cli.support.options import MessageOptions
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "pyarrow", "safetensors", "typer", "rich", "matplotlib")
 
@@ -28,7 +28,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def version(talk: Talk) -> None:
+def version(talk: MessageOptions) -> None:
     """Print the versions of headwater and of what it stands on."""
     found = versions()
     if talk.json:
@@ -40,4 +40,4 @@ def version(talk: Talk) -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add the command."""
-    command(app, version, examples="headwater version\nheadwater version --json")
+    add_command(app, version, examples="headwater version\nheadwater version --json")

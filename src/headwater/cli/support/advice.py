@@ -19,34 +19,34 @@ OPTIONS = {
     "sample_weight": "--weight",
     "labels": "--label",
 }
-READ = ("header", "delimiter", "decimal", "array", "width", "lowercase", "shortest", "stop_words", "symbols")
+READ_OPTIONS = ("header", "delimiter", "decimal", "array", "width", "lowercase", "shortest", "stop_words", "symbols")
 
-PARAMETER = re.compile(r"^The '(\w+)' parameter of \w+ ")
-SUBJECT = re.compile(rf"^({'|'.join((*OPTIONS, *READ))})(?= (must|names|contains|cannot|forgets|mixes)\b)")
-ASSIGNED = re.compile(rf"(?<![\w\-./'\"=])({'|'.join((*OPTIONS, *READ))})=(?!=)('[^']*'|[\w*]+)?")
+PARAMETER_PATTERN = re.compile(r"^The '(\w+)' parameter of \w+ ")
+SUBJECT_PATTERN = re.compile(rf"^({'|'.join((*OPTIONS, *READ_OPTIONS))})(?= (must|names|contains|cannot|forgets|mixes)\b)")
+ASSIGNMENT_PATTERN = re.compile(rf"(?<![\w\-./'\"=])({'|'.join((*OPTIONS, *READ_OPTIONS))})=(?!=)('[^']*'|[\w*]+)?")
 # Advice that is for those who write Python, and what it is where nobody does.
-IN_PYTHON = (
+PYTHON_ADVICE = (
     (
         re.compile(r"drop those rows or fill them in first, for example with sklearn\.impute\.SimpleImputer"),
         "--missing drop leaves such rows out, --missing zero puts zeros",
     ),
     (re.compile(r", so prune\(\) may leave (it|them) out"), ""),
 )
-POWER = re.compile(r"(\d+)\*\*(\d+)")
+POWER_PATTERN = re.compile(r"(\d+)\*\*(\d+)")
 
 
-def for_the_command_line(text: str) -> str:
+def to_command_line_words(text: str) -> str:
     """Return a sentence of the library with options in the place of arguments."""
-    for advice, instead in IN_PYTHON:
+    for advice, instead in PYTHON_ADVICE:
         text = advice.sub(instead, text)
-    text = PARAMETER.sub(lambda found: f"{OPTIONS.get(found[1], f'--set {found[1]}')} ", text)
-    text = SUBJECT.sub(lambda found: OPTIONS.get(found[1], f"--read {found[1]}"), text)
-    return ASSIGNED.sub(_option, text)
+    text = PARAMETER_PATTERN.sub(lambda found: f"{OPTIONS.get(found[1], f'--set {found[1]}')} ", text)
+    text = SUBJECT_PATTERN.sub(lambda found: OPTIONS.get(found[1], f"--read {found[1]}"), text)
+    return ASSIGNMENT_PATTERN.sub(_option_for, text)
 
 
-def _option(found: re.Match[str]) -> str:
+def _option_for(found: re.Match[str]) -> str:
     name, value = found[1], (found[2] or "").strip("'")
-    value = POWER.sub(lambda power: str(int(power[1]) ** int(power[2])), value)
+    value = POWER_PATTERN.sub(lambda power: str(int(power[1]) ** int(power[2])), value)
     if name in OPTIONS:
         return f"{OPTIONS[name]} {value}".rstrip()
     return f"--read {name}={value or '...'}"

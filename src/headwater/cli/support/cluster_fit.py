@@ -11,33 +11,41 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
-from headwater.cli.support.cluster_options import Machines
-from headwater.cli.support.failures import usage
-from headwater.cli.support.model_arguments import COMPANIONS, check_taken
-from headwater.cli.support.options import Reading, Talk
-from headwater.cli.support.progress import steps
-from headwater.cli.support.provenance import write
-from headwater.cli.support.signals import parts_removed, undone_when_stopped
-from headwater.cli.support.stream_fit import Effort
+from headwater.cli.support.cluster_options import ClusterOptions
+from headwater.cli.support.failures import usage_error
+from headwater.cli.support.model_arguments import COMPANIONS, check_accepted
+from headwater.cli.support.options import MessageOptions, ReadOptions
+from headwater.cli.support.progress import cluster_progress_bar
+from headwater.cli.support.provenance import write_model
+from headwater.cli.support.signals import remove_parts_on_stop, undo_on_stop
+from headwater.cli.support.stream_fit import FitOptions
 
 
-def learn_on_cluster(
-    model: Any, data: Sequence[str], reading: Reading, machines: Machines, effort: Effort, talk: Talk, *, seed: int, like: Any
+def fit_on_cluster(
+    model: Any,
+    data: Sequence[str],
+    reading: ReadOptions,
+    machines: ClusterOptions,
+    effort: FitOptions,
+    talk: MessageOptions,
+    *,
+    seed: int,
+    like: Any,
 ) -> Any:
     """Return a model that the workers of a cluster have learned; names of data are theirs to look up."""
     import headwater.distributed
     from headwater.distributed.api import check_call
 
-    asked = reading.asked(seed=seed, like=like, learns=True)
+    asked = reading.stream_arguments(seed=seed, like=like, learns=True)
     asked.pop("like", None)  # a model that goes on is read after by itself
-    _check_reading(model, reading, asked)
+    _check_read_options(model, reading, asked)
     check_call(model, machines.number_of_rounds(), effort.passes, like is not None, machines.part_rows, reading=asked)
     title = f"starting workers ({machines.cluster})" if machines.here else f"connecting to {machines.cluster}"
     with (
-        steps(talk, title) as watch,
-        _ended_when_stopped(),
-        parts_removed(effort.checkpoint) if effort.checkpoint is not None else nullcontext(),
-        machines.connected() as client,
+        cluster_progress_bar(talk, title) as watch,
+        _end_workers_on_stop(),
+        remove_parts_on_stop(effort.checkpoint) if effort.checkpoint is not None else nullcontext(),
+        machines.connect_client() as client,
     ):
         return headwater.distributed.fit(
             model,
@@ -55,7 +63,7 @@ def learn_on_cluster(
 
 
 @contextmanager
-def rescued(path: Path | None, commands: Sequence[str], raw_rows: bool) -> Iterator[None]:
+def save_unfinished(path: Path | None, commands: Sequence[str], raw_rows: bool) -> Iterator[None]:
     """Keep what was learned of all other parts if some cannot be read: it may have taken many machines a long time."""
     from headwater.distributed import UnreadError
 
@@ -64,18 +72,18 @@ def rescued(path: Path | None, commands: Sequence[str], raw_rows: bool) -> Itera
     except UnreadError as error:
         if path is None or error.model is None:
             raise
-        write(error.model, path, commands, raw_rows)
+        write_model(error.model, path, commands, raw_rows)
         raise ValueError(f"{str(error).rstrip('.')}; what was learned so far is saved in {path}") from error
 
 
-def _check_reading(model: Any, reading: Reading, asked: Mapping[str, Any]) -> None:
+def _check_read_options(model: Any, reading: ReadOptions, asked: Mapping[str, Any]) -> None:
     """Refuse ways to read that make no sense whatever the data is, before a cluster is asked to do so."""
     import headwater
     from headwater.io.formats import find_format
     from headwater.io.options import make_options
 
     ways = {"--target": reading.target, "--weight": reading.weight, "--label": reading.label, "--key": reading.key}
-    check_taken(model, [name for name, option in COMPANIONS.items() if ways.get(option) is not None])
+    check_accepted(model, [name for name, option in COMPANIONS.items() if ways.get(option) is not None])
     defaults = {name: one.default for name, one in signature(headwater.stream).parameters.items()}
     given = {**defaults, **asked}
     for name in ("source", "like", "prefetch"):
@@ -85,11 +93,11 @@ def _check_reading(model: Any, reading: Reading, asked: Mapping[str, Any]) -> No
         if given["format"] is not None:
             find_format(given["format"])
     except (ValueError, TypeError) as error:
-        raise usage(str(error)) from None
+        raise usage_error(str(error)) from None
 
 
 @contextmanager
-def _ended_when_stopped() -> Iterator[None]:
+def _end_workers_on_stop() -> Iterator[None]:
     """Let no worker outlive this process, and nothing complain of what it leaves behind when it is stopped."""
     before = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = "ignore"  # of the process that removes semaphores whose owner is gone, and tells of it
@@ -100,7 +108,7 @@ def _ended_when_stopped() -> Iterator[None]:
             del os.environ["PYTHONWARNINGS"]
         else:
             os.environ["PYTHONWARNINGS"] = before
-    with undone_when_stopped(_end_workers):
+    with undo_on_stop(_end_workers):
         yield
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.support.failures import usage
+from headwater.cli.support.failures import usage_error
 
 
 def _option(flag: str, text: str, **more: Any) -> Any:
@@ -17,7 +17,7 @@ def _option(flag: str, text: str, **more: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Machines:
+class ClusterOptions:
     """Where a model is learned: on this machine, or on the workers of a cluster."""
 
     cluster: Annotated[
@@ -46,24 +46,24 @@ class Machines:
         if self.cluster is None:
             for field in fields(self):
                 if getattr(self, field.name):
-                    raise usage(f"--{field.name.replace('_', '-')} is for many machines: name them by --cluster")
+                    raise usage_error(f"--{field.name.replace('_', '-')} is for many machines: name them by --cluster")
             return
         self.number_of_rounds()
         for name, value in not_there.items():
             if value is not None:
-                raise usage(f"a cluster keeps a checkpoint after each round: leave out {name}")
+                raise usage_error(f"a cluster keeps a checkpoint after each round: leave out {name}")
         if "-" in data:
-            raise usage("workers of a cluster cannot read standard input: name files that they can reach")
+            raise usage_error("workers of a cluster cannot read standard input: name files that they can reach")
         if (self.tls_ca_file is None) != (self.tls_cert is None) or (self.tls_key and self.tls_cert is None):
-            raise usage("TLS needs both --tls-ca-file and --tls-cert, and --tls-key if the key is in a file of its own")
+            raise usage_error("TLS needs both --tls-ca-file and --tls-cert, and --tls-key if the key is in a file of its own")
         from headwater.distributed.clusters import workers_of
 
         try:
             workers_of(self.cluster)
         except ValueError as error:
-            raise usage(str(error).replace("a cluster must", "--cluster must")) from None
+            raise usage_error(str(error).replace("a cluster must", "--cluster must")) from None
         if self.tls_cert is not None and not self.here and not self.cluster.startswith(("tls://", "wss://")):
-            raise usage(f"TLS needs an address that begins with tls://, got {self.cluster!r}")
+            raise usage_error(f"TLS needs an address that begins with tls://, got {self.cluster!r}")
 
     @property
     def here(self) -> bool:
@@ -75,11 +75,11 @@ class Machines:
         if self.rounds is None or self.rounds == "auto":
             return "auto"
         if not self.rounds.isdecimal() or int(self.rounds) < 1:
-            raise usage(f"--rounds must be auto or an integer of at least 1, got {self.rounds!r}")
+            raise usage_error(f"--rounds must be auto or an integer of at least 1, got {self.rounds!r}")
         return int(self.rounds)
 
     @contextmanager
-    def connected(self) -> Iterator[Any]:
+    def connect_client(self) -> Iterator[Any]:
         """Yield a client of the cluster."""
         import headwater.distributed
 

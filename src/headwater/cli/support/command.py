@@ -14,14 +14,14 @@ from typing import Any, get_type_hints
 import typer
 from typer.models import ArgumentInfo, OptionInfo
 
-from headwater.cli.support.failures import failed, usage
+from headwater.cli.support.failures import report_failure, usage_error
 from headwater.cli.support.output_files import refuse_to_replace
 
 # What is shown in the help of each command.
 EXAMPLES: dict[str, tuple[str, ...]] = {}
 
 
-def command(
+def add_command(
     app: typer.Typer, function: Callable[..., None], *, examples: str, name: str | None = None, in_place: Sequence[str] = ()
 ) -> None:
     """Add a function to the commands. A parameter whose type is a record stands for all the options that the record lists.
@@ -37,7 +37,7 @@ def command(
         kind = hints[parameter.name]
         if hasattr(kind, "__dataclass_fields__"):
             records[parameter.name] = kind
-            shared.extend(_options(kind))
+            shared.extend(_option_parameters(kind))
         else:
             parameters.append(parameter.replace(annotation=kind, kind=Parameter.KEYWORD_ONLY))
 
@@ -45,16 +45,16 @@ def command(
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
-        _refuse_to_replace(parameters, given, in_place)
+        _refuse_name_clashes(parameters, given, in_place)
         quiet = given.get("quiet", False)
         made = {
             record: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for record, kind in records.items()
         }
         try:
-            with _silenced() if quiet else nullcontext():
+            with _silence_library() if quiet else nullcontext():
                 function(**given, **made)
         except (KeyboardInterrupt, BrokenPipeError) as error:  # before typer sees them
-            raise typer.Exit(failed(error, debug=False)) from None
+            raise typer.Exit(report_failure(error, debug=False)) from None
 
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -66,7 +66,7 @@ def command(
 
 
 @contextmanager
-def _silenced() -> Iterator[None]:
+def _silence_library() -> Iterator[None]:
     """Keep the library from telling that it compiles kernels."""
     logger = logging.getLogger("headwater")
     before = logger.level
@@ -77,7 +77,7 @@ def _silenced() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _options(record: type[Any]) -> list[Parameter]:
+def _option_parameters(record: type[Any]) -> list[Parameter]:
     hints = get_type_hints(record, include_extras=True)
     return [
         Parameter(
@@ -90,10 +90,10 @@ def _options(record: type[Any]) -> list[Parameter]:
     ]
 
 
-def _refuse_to_replace(parameters: Sequence[Parameter], given: Mapping[str, Any], in_place: Sequence[str]) -> None:
+def _refuse_name_clashes(parameters: Sequence[Parameter], given: Mapping[str, Any], in_place: Sequence[str]) -> None:
     """Refuse outputs that are inputs, or one another."""
     found = {parameter.name: parameter.annotation.__metadata__[0] for parameter in parameters}
-    inputs = {name: _listed(given[name]) for name, one in found.items() if isinstance(one, ArgumentInfo)}
+    inputs = {name: _to_list(given[name]) for name, one in found.items() if isinstance(one, ArgumentInfo)}
     outputs = {
         name: given[name] for name, one in found.items() if isinstance(one, OptionInfo) and isinstance(given[name], Path)
     }
@@ -102,12 +102,12 @@ def _refuse_to_replace(parameters: Sequence[Parameter], given: Mapping[str, Any]
         option = (found[name].param_decls or (f"--{name}",))[0]
         other = seen.setdefault(output.resolve(), option)
         if other != option:
-            raise usage(f"{other} and {option} both write to {output}: choose another name for one of them")
+            raise usage_error(f"{other} and {option} both write to {output}: choose another name for one of them")
         read = [one for argument, ones in inputs.items() if not {argument, name} <= set(in_place) for one in ones]
         refuse_to_replace(option, output, read)
 
 
-def _listed(value: Any) -> list[str]:
+def _to_list(value: Any) -> list[str]:
     if value is None:
         return []
     return [str(one) for one in value] if isinstance(value, list) else [str(value)]

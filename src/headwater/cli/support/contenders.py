@@ -15,9 +15,9 @@ import numpy as np
 
 from headwater.cli.support.model_arguments import check_companions, entry_of
 from headwater.cli.support.model_settings import make_model
-from headwater.cli.support.options import Reading
-from headwater.cli.support.row_scores import Answers, scorer
-from headwater.cli.support.signals import undone_when_stopped
+from headwater.cli.support.options import ReadOptions
+from headwater.cli.support.row_scores import RowAnswers, make_scorer
+from headwater.cli.support.signals import undo_on_stop
 from headwater.core.chunk import Chunk
 from headwater.diagnostics.history import perplexity
 from headwater.io.all_rows import by_sequence, gathered, taken
@@ -25,9 +25,9 @@ from headwater.io.recipes.table_sequences import whole_sequences
 from headwater.registry import learner_of
 
 # One row in so many is held out.
-SHARE = 10
+HELD_OUT_PERIOD = 10
 # Rows on which kernels are compiled before the clock starts.
-WARM = 500
+COMPILE_ROWS = 500
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def legal_algorithms(model: Any) -> list[str]:
     return legal
 
 
-def _copied(model: Any, **changed: Any) -> Any:
+def _copy_unfitted(model: Any, **changed: Any) -> Any:
     return type(model)(**{**model.get_params(deep=False), **changed})
 
 
@@ -71,18 +71,23 @@ def run_contender(contest: Contest, algorithm: str) -> dict[str, Any]:
     pipe = subprocess.PIPE
     with (
         subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process,
-        undone_when_stopped(process.kill),
+        undo_on_stop(process.kill),
     ):
         out, err = process.communicate(asked)
     try:
         return dict(json.loads(out.splitlines()[-1]))
     except (ValueError, IndexError):
         said = (err.strip().splitlines() or [f"its process ended with code {process.returncode}"])[-1]
-        return {"algorithm": algorithm, "error": said, "score": None, "seconds": None, "rows": 0, "held_out": 0, "memory": None,
-                "rows_left_out": 0}  # fmt: skip
+        return _failure(algorithm, said)
 
 
-class _Whole:
+def _failure(algorithm: str, error: str) -> dict[str, Any]:
+    """Return the result of an algorithm that could not learn the data."""
+    unknown = dict.fromkeys(("score", "seconds", "memory"))
+    return {"algorithm": algorithm, "error": error, **unknown, "rows": 0, "held_out": 0, "rows_left_out": 0}
+
+
+class _WholeSequences:
     """A stream whose chunks hold whole sequences, if the model wants such."""
 
     def __init__(self, model: Any, stream: Any) -> None:
@@ -97,77 +102,77 @@ class Split:
 
     def __init__(self, model: Any, source: Any, chained: bool) -> None:
         self.source = source
-        stream = _Whole(model, source)
+        stream = _WholeSequences(model, source)
         first = next(iter(stream), None)
         if first is None:
             raise ValueError("the data has no rows")
         self.first: Chunk = first
         self.stream = stream
         self.last = None
-        few = first.key is None or len(np.unique(np.asarray(first.key))) < SHARE
+        few = first.key is None or len(np.unique(np.asarray(first.key))) < HELD_OUT_PERIOD
         if chained and few and first.lengths is None:
             total = stream.total_rows
-            self.last = (sum(map(len, stream)) if total is None else total) * (SHARE - 1) // SHARE
+            self.last = (sum(map(len, stream)) if total is None else total) * (HELD_OUT_PERIOD - 1) // HELD_OUT_PERIOD
 
-    def learned(self) -> Iterator[Chunk]:
+    def training_chunks(self) -> Iterator[Chunk]:
         """Yield the rows to learn."""
-        return self._some(held_out=False)
+        return self._chunks(held_out=False)
 
-    def held_out(self) -> Iterator[Chunk]:
+    def held_out_chunks(self) -> Iterator[Chunk]:
         """Yield the rows to be scored."""
-        return self._some(held_out=True)
+        return self._chunks(held_out=True)
 
-    def _some(self, held_out: bool) -> Iterator[Chunk]:
+    def _chunks(self, held_out: bool) -> Iterator[Chunk]:
         sequences = 0
         for chunk in self.stream:
             if chunk.lengths is not None:
                 places = sequences + np.arange(len(chunk.lengths))
                 sequences += len(chunk.lengths)
-                part = _sequences(chunk, (places % SHARE == SHARE - 1) == held_out)
+                part = _select_sequences(chunk, (places % HELD_OUT_PERIOD == HELD_OUT_PERIOD - 1) == held_out)
             else:
-                part = taken(chunk, np.flatnonzero(self._out(chunk) == held_out))
+                part = taken(chunk, np.flatnonzero(self._is_held_out(chunk) == held_out))
             if len(part):
                 yield part
 
-    def _out(self, chunk: Chunk) -> Any:
+    def _is_held_out(self, chunk: Chunk) -> Any:
         places = chunk.start + np.arange(len(chunk))
         if self.last is not None:
             return places >= self.last
         if chunk.key is not None:
             names, at = np.unique(np.asarray(chunk.key), return_inverse=True)
-            out = np.array([zlib.crc32(str(name).encode()) % SHARE == SHARE - 1 for name in names])
+            out = np.array([zlib.crc32(str(name).encode()) % HELD_OUT_PERIOD == HELD_OUT_PERIOD - 1 for name in names])
             return out[at]
-        return places % SHARE == SHARE - 1
+        return places % HELD_OUT_PERIOD == HELD_OUT_PERIOD - 1
 
 
-def _sequences(chunk: Chunk, chosen: Any) -> Chunk:
+def _select_sequences(chunk: Chunk, chosen: Any) -> Chunk:
     rows = np.repeat(chosen, chunk.lengths)
     return replace(chunk, X=chunk.X[rows], lengths=np.asarray(chunk.lengths)[chosen])
 
 
-def contend(contest: Contest, algorithm: str) -> dict[str, Any]:
+def run_algorithm(contest: Contest, algorithm: str) -> dict[str, Any]:
     """Learn, score, and say how it went."""
     model = make_model(entry_of(contest.model), contest.k, algorithm, contest.half_life, contest.seed, contest.given)
     learner = learner_of(model)
-    reading = Reading(**{**contest.reading, "read": list(contest.reading["read"])})
+    reading = ReadOptions(**{**contest.reading, "read": list(contest.reading["read"])})
     split = Split(model, reading.stream(list(contest.data), seed=contest.seed), learner.model.chained)
     check_companions(model, split.first)
-    _warm(model, split.first, learner.algorithm.online)
+    _compile_kernels(model, split.first, learner.algorithm.online)
     before = peak_memory()
     rows, began = 0, time.perf_counter()
     if learner.algorithm.online:
-        for chunk in split.learned():
+        for chunk in split.training_chunks():
             model.partial_fit(**chunk)
             rows += len(chunk)
     else:
-        together = by_sequence(gathered(split.learned()))
+        together = by_sequence(gathered(split.training_chunks()))
         rows = len(together)
         model.fit(**together)
     seconds = time.perf_counter() - began
     after = peak_memory()
     memory = None if before is None or after is None else after - before
-    answer = scorer(model, shares=False)
-    answers = [one for one in map(answer, split.held_out()) if one.scores is not None]
+    answer = make_scorer(model, shares=False)
+    answers = [one for one in map(answer, split.held_out_chunks()) if one.scores is not None]
     found = np.concatenate([one.scores for one in answers if one.scores is not None]) if answers else np.empty(0)
     if not found.size:
         raise ValueError("no rows were held out: there are too few")
@@ -178,22 +183,22 @@ def contend(contest: Contest, algorithm: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _perplexity(model: Any, score: float, answers: list[Answers]) -> dict[str, Any]:
+def _perplexity(model: Any, score: float, answers: list[RowAnswers]) -> dict[str, Any]:
     """The perplexity of a word or symbol, where rows have those."""
     size = sum(float(one.sizes.sum()) for one in answers if one.sizes is not None)
     return {"perplexity": perplexity(score, size), "per": type(model)._measure[:-1]} if size else {}
 
 
-def _warm(model: Any, chunk: Chunk, online: bool) -> None:
+def _compile_kernels(model: Any, chunk: Chunk, online: bool) -> None:
     """Learn a few rows with a copy, so that kernels are compiled before the clock starts."""
     some = chunk
     if chunk.lengths is None:
-        some = taken(chunk, np.arange(min(len(chunk), WARM)))
-    copy = _copied(model)
+        some = taken(chunk, np.arange(min(len(chunk), COMPILE_ROWS)))
+    copy = _copy_unfitted(model)
     if online and "warm_up" in copy.get_params():
         copy.set_params(warm_up=max(len(some) // 2, copy._n_labels))
     copy.partial_fit(**some) if online else copy.fit(**by_sequence(some))
-    scorer(copy)(some)
+    make_scorer(copy)(some)
 
 
 def peak_memory() -> int | None:
@@ -210,16 +215,15 @@ def main() -> None:
     """Contend as standard input says, and answer on standard output."""
     import warnings
 
-    from headwater.cli.support.failures import sentence
+    from headwater.cli.support.failures import error_sentence
 
     warnings.simplefilter("ignore")
     asked = json.load(sys.stdin)
     contest, algorithm = Contest(**asked["contest"]), asked["algorithm"]
     try:
-        said = contend(contest, algorithm)
+        said = run_algorithm(contest, algorithm)
     except Exception as error:
-        said = {"algorithm": algorithm, "error": sentence(error), "score": None, "seconds": None, "rows": 0, "held_out": 0,
-                "memory": None, "rows_left_out": 0}  # fmt: skip
+        said = _failure(algorithm, error_sentence(error))
     print(json.dumps(said))
 
 

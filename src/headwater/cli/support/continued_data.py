@@ -26,9 +26,9 @@ def _digest(name: str) -> str | None:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def continued(stream: Any, stages: Any, path: Path) -> tuple[list[list[Any]], list[Any]]:
+def match_stages(stream: Any, stages: Any, path: Path) -> tuple[list[list[Any]], list[Any]]:
     """Return the files of each stage that a checkpoint speaks of, and those that are new; or refuse one that has changed."""
-    if not _sound(stages):
+    if not _are_sound(stages):
         raise ValueError(f"the checkpoint {path} is damaged: it does not say what was read; remove it to begin anew")
     left: dict[str, list[Any]] = {}
     for one in stream.files:
@@ -36,7 +36,7 @@ def continued(stream: Any, stages: Any, path: Path) -> tuple[list[list[Any]], li
     again = "remove the checkpoint to begin anew, or choose another name for one"
     found = []
     for stage in stages:
-        files = [_taken(left, record, path, again) for record in stage]
+        files = [_take_file(left, record, path, again) for record in stage]
         for record, (_, size, changed, digest) in zip(records_of(files, stage), stage, strict=True):
             if record[1] != size or (record[2] != changed and (digest is None or record[3] != digest)):
                 sizes = "with other values" if record[1] == size else f"{size:,} bytes then and {record[1]:,} now"
@@ -45,13 +45,13 @@ def continued(stream: Any, stages: Any, path: Path) -> tuple[list[list[Any]], li
     return found, [one for one in stream.files if any(one is other for other in left[one.name])]
 
 
-def _taken(left: dict[str, list[Any]], record: Record, path: Path, again: str) -> Any:
+def _take_file(left: dict[str, list[Any]], record: Record, path: Path, again: str) -> Any:
     if not left.get(record[0]):
         raise ValueError(f"{record[0]} was learned by the checkpoint {path}, and is not among the data now: {again}")
     return left[record[0]].pop(0)
 
 
-def _sound(stages: Any) -> bool:
+def _are_sound(stages: Any) -> bool:
     return isinstance(stages, list) and all(
         isinstance(stage, list)
         and stage

@@ -11,18 +11,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-WIDEST = 10_000
-NUMBER = re.compile(r"-?[\d.,]*(e[-+]?\d+)?|nan|-?inf")
+FILE_WIDTH = 10_000
+NUMBER_PATTERN = re.compile(r"-?[\d.,]*(e[-+]?\d+)?|nan|-?inf")
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Return a value in words that JSON knows; numbers that are not finite become null."""
     if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items()}
+        return {str(name): to_json_value(one) for name, one in value.items()}
     if isinstance(value, str) or value is None or isinstance(value, bool):
         return value
     if isinstance(value, complex):
-        return [plain(value.real), plain(value.imag)]
+        return [to_json_value(value.real), to_json_value(value.imag)]
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, int):
@@ -30,27 +30,27 @@ def plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return to_json_value(value.tolist())
     if isinstance(value, (Sequence, set, frozenset)):
-        return [plain(one) for one in value]
+        return [to_json_value(one) for one in value]
     return str(value)
 
 
 def print_json(value: Any) -> None:
     """Print a value as JSON to standard output."""
-    sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(to_json_value(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def printable(text: str) -> str:
+def replace_control_characters(text: str) -> str:
     """Return text as it may be printed: names of columns come from files, and a terminal obeys what is in them."""
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
 
 
-def shown(text: str) -> str:
+def escape_markup(text: str) -> str:
     """Return text as it may be printed where rich would take some of it for markup."""
     from rich.markup import escape
 
-    return escape(printable(text))
+    return escape(replace_control_characters(text))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -59,19 +59,19 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=shown(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, title_style="")
+    table = Table(title=escape_markup(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, title_style="")
     for place, column in enumerate(columns):
-        left = place == 0 or not all(NUMBER.fullmatch(row[place]) for row in rows)
-        table.add_column(shown(column), justify="left" if left else "right")
+        left = place == 0 or not all(NUMBER_PATTERN.fullmatch(row[place]) for row in rows)
+        table.add_column(escape_markup(column), justify="left" if left else "right")
     for row in rows:
-        table.add_row(*(shown(cell) for cell in row))
+        table.add_row(*(escape_markup(cell) for cell in row))
     console = Console(file=sys.stdout, highlight=False)
     if console.is_terminal:
         console.print(table)
         return
     # A file has room for lines of any length, and no use for spaces at their ends.
     text = io.StringIO()
-    console = Console(file=text, highlight=False, width=WIDEST)
+    console = Console(file=text, highlight=False, width=FILE_WIDTH)
     console.width = console.measure(table).maximum
     console.print(table)
     sys.stdout.write("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))

@@ -11,37 +11,37 @@ from typing import Any
 
 import typer
 
-from headwater.cli.support.advice import for_the_command_line
-from headwater.cli.support.display import printable
+from headwater.cli.support.advice import to_command_line_words
+from headwater.cli.support.display import replace_control_characters
 
-DATA, USAGE, INTERRUPTED = 1, 2, 130
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
+WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 # Exceptions whose messages are sentences for users; any other is a defect of ours, and says so.
-EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError, OverflowError, ArithmeticError, EOFError)
+EXPECTED_ERRORS = (ValueError, TypeError, OSError, MemoryError, ImportError, OverflowError, ArithmeticError, EOFError)
 
 
-def sentence(error: BaseException) -> str:
+def error_sentence(error: BaseException) -> str:
     """Return what went wrong in one sentence."""
     if isinstance(error, CommandError):
-        return for_the_command_line(" ".join(error.format_message().split()))
+        return to_command_line_words(" ".join(error.format_message().split()))
     if isinstance(error, MemoryError) and not str(error):
         return "there is not enough memory for this"
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
-        if not where and error.errno in FULL:  # what is written to files has their names
+        if not where and error.errno in WRITE_ERRORS:  # what is written to files has their names
             where = "standard output cannot be written: "
         text = f"{where}{error.strerror}"
     else:
         text = " ".join(str(error).split()) or type(error).__name__
-    if not isinstance(error, EXPECTED):
+    if not isinstance(error, EXPECTED_ERRORS):
         return f"unexpected {type(error).__name__}: {text} (run again with --debug for the trace)"
-    return for_the_command_line(text)
+    return to_command_line_words(text)
 
 
-def tell(text: str) -> None:
+def print_message(text: str) -> None:
     """Say one sentence on standard error."""
-    line = printable(text).rstrip().rstrip(".") + "."
+    line = replace_control_characters(text).rstrip().rstrip(".") + "."
     print(f"headwater: {line}", file=sys.stderr)
 
 
@@ -50,25 +50,25 @@ _CLICK = {kind.__name__: kind for kind in typer.BadParameter.__mro__}
 CommandError: Any = _CLICK["ClickException"]
 
 
-def usage(text: str) -> Exception:
+def usage_error(text: str) -> Exception:
     """Return the error of a command that makes no sense as it was given."""
     error: Exception = _CLICK["UsageError"](text)
     return error
 
 
-def failed(error: BaseException, debug: bool) -> int:
+def report_failure(error: BaseException, debug: bool) -> int:
     """Tell of an error and return the exit code that goes with it."""
     if isinstance(error, KeyboardInterrupt):
-        tell("interrupted")
-        return INTERRUPTED
+        print_message("interrupted")
+        return EXIT_INTERRUPTED
     if isinstance(error, BrokenPipeError):
         silence_output()
         return 0
     if debug:
         traceback.print_exception(error, file=sys.stderr)
     else:
-        tell(sentence(error))
-    return DATA
+        print_message(error_sentence(error))
+    return EXIT_FAILURE
 
 
 def silence_output() -> None:
@@ -92,10 +92,10 @@ def output_is_silenced() -> bool:
 _silenced = False
 
 
-def show_warnings_in_a_line() -> None:
+def print_warnings_in_one_line() -> None:
     """Print warnings of the library the way errors are printed."""
 
     def show(message: Any, *rest: Any, **more: Any) -> None:
-        tell("note: " + for_the_command_line(" ".join(str(message).split())))
+        print_message("note: " + to_command_line_words(" ".join(str(message).split())))
 
     warnings.showwarning = show

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.cli.support import provenance
-from headwater.cli.support.failures import usage
+from headwater.cli.support.failures import usage_error
 from headwater.registry import MODELS, companions_of, find, takes_sparse_rows, takes_symbols, word_of
 
 # What belongs to the rows of a chunk, and how it is asked for.
@@ -26,10 +26,10 @@ def load_with_commands(path: Path) -> tuple[Any, list[str]]:
         raise IsADirectoryError(f"a model is a file, and {path} is a directory")
     if not path.exists():
         raise FileNotFoundError(f"there is no model file {path}")
-    return provenance.read(path)
+    return provenance.read_model(path)
 
 
-def names_a_file(text: str) -> bool:
+def is_model_file(text: str) -> bool:
     """Whether a text names a model file, and not a kind of models."""
     return text not in MODELS and (Path(text).suffix == ".hw" or Path(text).exists())
 
@@ -39,10 +39,10 @@ def entry_of(word: str) -> Any:
     try:
         return find(word)
     except ValueError as error:
-        raise usage(str(error)) from None
+        raise usage_error(str(error)) from None
 
 
-def fingerprint(path: Path) -> str:
+def file_digest(path: Path) -> str:
     """Return what tells one file from another."""
     if not path.is_file():  # a pipe would be waited for
         raise OSError(f"{path} is no regular file, and should be a model file")
@@ -61,18 +61,18 @@ def check_companions(model: Any, chunk: Any) -> None:
             others = " and ".join(one.word for one in MODELS.values() if taken_by(one.kind))
             lines = takes_symbols(kind) and (chunk.schema or {}).get("kind") == "text"
             instead = ", and --format sequences makes sequences of lines" if lines else ""
-            raise usage(f"{word_of(model)} does not learn from {name}; {others} do{instead}")
+            raise usage_error(f"{word_of(model)} does not learn from {name}; {others} do{instead}")
     word = word_of(model)
-    check_taken(model, [name for name in chunk.keys() if name != "X"])  # noqa: SIM118
+    check_accepted(model, [name for name in chunk.keys() if name != "X"])  # noqa: SIM118
     if kind._target_columns and chunk.y is None:
-        raise usage(f"{word} needs --target, the column that it is to foretell")
+        raise usage_error(f"{word} needs --target, the column that it is to foretell")
     if kind._takes_sequences and chunk.lengths is None:
-        raise usage(f"{word} learns from sequences: name the column that tells them apart by --key")
+        raise usage_error(f"{word} learns from sequences: name the column that tells them apart by --key")
 
 
-def check_taken(model: Any, names: Iterable[str]) -> None:
+def check_accepted(model: Any, names: Iterable[str]) -> None:
     """Refuse what a model cannot learn from, by the names that it has in a chunk."""
     taken = companions_of(type(model))
     for name in names:
         if name not in taken:
-            raise usage(f"{word_of(model)} does not take {COMPANIONS[name]}")
+            raise usage_error(f"{word_of(model)} does not take {COMPANIONS[name]}")

@@ -10,58 +10,60 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.cli.support.failures import usage
-from headwater.cli.support.model_settings import assignments
+from headwater.cli.support.failures import usage_error
+from headwater.cli.support.model_settings import parse_assignments
 
 # What a model that learned from a stream remembers of it.
-KNOWN_TO_MODELS = ("columns", "exclude", "target", "weight", "label", "key", "categories", "vocabulary")
+SCHEMA_OPTIONS = ("columns", "exclude", "target", "weight", "label", "key", "categories", "vocabulary")
 
 
-def _reading(flag: str, text: str, **more: Any) -> Any:
+def _read_option(flag: str, text: str, **more: Any) -> Any:
     return typer.Option(flag, help=text, rich_help_panel="Reading data", show_default=False, **more)
 
 
-def _talking(*flags: str, text: str) -> Any:
+def _message_option(*flags: str, text: str) -> Any:
     return typer.Option(*flags, help=text, rich_help_panel="Talking", show_default=False)
 
 
 @dataclass(frozen=True)
-class Talk:
+class MessageOptions:
     """How a command talks."""
 
-    json: Annotated[bool, _talking("--json", text="Print JSON, and nothing else, to standard output.")] = False
-    quiet: Annotated[bool, _talking("--quiet", "-q", text="Show no progress.")] = False
-    debug: Annotated[bool, _talking("--debug", text="Show the trace of an error.")] = False
+    json: Annotated[bool, _message_option("--json", text="Print JSON, and nothing else, to standard output.")] = False
+    quiet: Annotated[bool, _message_option("--quiet", "-q", text="Show no progress.")] = False
+    debug: Annotated[bool, _message_option("--debug", text="Show the trace of an error.")] = False
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How data is read: what `headwater.stream` takes."""
 
-    format: Annotated[str | None, _reading("--format", "Format of the data, where its name does not tell.")] = None
-    columns: Annotated[str | None, _reading("--columns", "Columns to take: names, separated by commas.")] = None
-    exclude: Annotated[str | None, _reading("--exclude", "Columns to leave out.")] = None
-    target: Annotated[str | None, _reading("--target", "Column to foretell, for regressions.")] = None
-    weight: Annotated[str | None, _reading("--weight", "Column that says how often a row counts.")] = None
-    label: Annotated[str | None, _reading("--label", "Column with the component of a row, -1 if not known.")] = None
-    key: Annotated[str | None, _reading("--key", "Column that says which sequence a row belongs to.")] = None
-    text: Annotated[str | None, _reading("--text", "Column of text, whose words are counted.")] = None
-    categories: Annotated[str | None, _reading("--categories", "Columns of words: refuse, one-hot or drop.")] = None
-    missing: Annotated[str | None, _reading("--missing", "Missing values: refuse, drop, keep, blank or zero.")] = None
-    vocabulary: Annotated[str | None, _reading("--vocabulary", "Words of texts: first, open, or a number to hash to.")] = None
-    chunk_rows: Annotated[int | None, _reading("--chunk-rows", "Rows to read at a time.", min=1)] = None
-    shuffle: Annotated[int | None, _reading("--shuffle", "Shuffle in a buffer of so many rows.", min=0)] = None
-    read: Annotated[list[str], _reading("--read", "Anything else that headwater.stream takes.", metavar="NAME=VALUE")] = ()  # type: ignore[assignment]
+    format: Annotated[str | None, _read_option("--format", "Format of the data, where its name does not tell.")] = None
+    columns: Annotated[str | None, _read_option("--columns", "Columns to take: names, separated by commas.")] = None
+    exclude: Annotated[str | None, _read_option("--exclude", "Columns to leave out.")] = None
+    target: Annotated[str | None, _read_option("--target", "Column to foretell, for regressions.")] = None
+    weight: Annotated[str | None, _read_option("--weight", "Column that says how often a row counts.")] = None
+    label: Annotated[str | None, _read_option("--label", "Column with the component of a row, -1 if not known.")] = None
+    key: Annotated[str | None, _read_option("--key", "Column that says which sequence a row belongs to.")] = None
+    text: Annotated[str | None, _read_option("--text", "Column of text, whose words are counted.")] = None
+    categories: Annotated[str | None, _read_option("--categories", "Columns of words: refuse, one-hot or drop.")] = None
+    missing: Annotated[str | None, _read_option("--missing", "Missing values: refuse, drop, keep, blank or zero.")] = None
+    vocabulary: Annotated[str | None, _read_option("--vocabulary", "Words of texts: first, open, or a number to hash to.")] = (
+        None
+    )
+    chunk_rows: Annotated[int | None, _read_option("--chunk-rows", "Rows to read at a time.", min=1)] = None
+    shuffle: Annotated[int | None, _read_option("--shuffle", "Shuffle in a buffer of so many rows.", min=0)] = None
+    read: Annotated[list[str], _read_option("--read", "Anything else that headwater.stream takes.", metavar="NAME=VALUE")] = ()  # type: ignore[assignment]
 
     def arguments(self) -> dict[str, Any]:
         """Return what was asked for, as `headwater.stream` wants it."""
         asked = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "read"}
         for name in ("columns", "exclude"):
-            asked[name] = listed(asked[name])
+            asked[name] = split_names(asked[name])
         if asked["vocabulary"] is not None and asked["vocabulary"].isdecimal():
             asked["vocabulary"] = int(asked["vocabulary"])
         asked = {name: value for name, value in asked.items() if value is not None}
-        return {**asked, **assignments(self.read, "--read")}
+        return {**asked, **parse_assignments(self.read, "--read")}
 
     def stream(self, sources: Sequence[str], *, seed: int = 0, like: Any = None, learns: bool = False, **more: Any) -> Any:
         """Open the data, in the shape that a model has learned if one is given; one that learns may take up new words."""
@@ -69,23 +71,23 @@ class Reading:
         from headwater.io.read_errors import StreamError
         from headwater.io.sources import Names
 
-        asked = self.asked(seed=seed, like=like, learns=learns, **more)
+        asked = self.stream_arguments(seed=seed, like=like, learns=learns, **more)
         try:
             return headwater.stream(sources[0] if len(sources) == 1 else Names(sources), **asked)
         except (StreamError, OSError):
             raise
         except (ValueError, TypeError) as error:
-            raise usage(str(error)) from None
+            raise usage_error(str(error)) from None
 
-    def asked(self, *, seed: int = 0, like: Any = None, learns: bool = False, **more: Any) -> dict[str, Any]:
+    def stream_arguments(self, *, seed: int = 0, like: Any = None, learns: bool = False, **more: Any) -> dict[str, Any]:
         """Return what `headwater.stream` is to be given beside the data, whoever opens it."""
         import headwater
 
         asked = {**more, **self.arguments()}
         if like is not None and getattr(like, "schema_", None) is not None:
-            for name in KNOWN_TO_MODELS:
+            for name in SCHEMA_OPTIONS:
                 if name in asked:
-                    raise usage(f"the model knows what it was learned from: leave out --{name}")
+                    raise usage_error(f"the model knows what it was learned from: leave out --{name}")
             asked["like"] = like
             if not learns:
                 asked["vocabulary"] = "known"
@@ -94,7 +96,7 @@ class Reading:
         known = list(signature(headwater.stream).parameters)[1:]
         for name in asked:
             if name not in known:
-                raise usage(f"--read takes what headwater.stream does, which has no {name!r}; it has {', '.join(known)}")
+                raise usage_error(f"--read takes what headwater.stream does, which has no {name!r}; it has {', '.join(known)}")
         if "shuffle" in asked:
             asked.setdefault("seed", seed)
         return asked
@@ -109,6 +111,6 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to wr
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all that is drawn at random.")]
 
 
-def listed(names: str | None) -> list[str] | None:
+def split_names(names: str | None) -> list[str] | None:
     """Return names that are separated by commas as a list."""
     return None if names is None else [name.strip() for name in names.split(",") if name.strip()]

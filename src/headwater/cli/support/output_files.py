@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from headwater.cli.support.failures import usage
-from headwater.cli.support.signals import parts_removed
-from headwater.io.files.atomic import replacing
+from headwater.cli.support.failures import usage_error
+from headwater.cli.support.signals import remove_parts_on_stop
 
 
 def check_output(path: Path | None) -> None:
@@ -30,12 +29,12 @@ def refuse_to_replace(option: str, output: Path, inputs: Iterable[str]) -> None:
     """Refuse an output that is one of the files that are read, by whatever name: what was read would be lost."""
     if not output.is_file():
         return
-    for path in _files(inputs):
+    for path in _input_files(inputs):
         if path.is_file() and path.samefile(output):
-            raise usage(f"{option} {output} would replace {path}, which is read: choose another name")
+            raise usage_error(f"{option} {output} would replace {path}, which is read: choose another name")
 
 
-def _files(inputs: Iterable[str]) -> Iterator[Path]:
+def _input_files(inputs: Iterable[str]) -> Iterator[Path]:
     from headwater.io.sources import find_pieces
 
     for one in inputs:
@@ -47,19 +46,21 @@ def _files(inputs: Iterable[str]) -> Iterator[Path]:
 
 
 @contextmanager
-def atomically(path: Path) -> Iterator[Path]:
+def write_atomically(path: Path) -> Iterator[Path]:
     """Yield a place to write to; what was written takes the name of `path` when all went well, and is gone otherwise."""
+    from headwater.io.files.atomic import replacing  # which loads NumPy with its room
+
     check_output(path)
     if path.exists() and not path.is_file():  # a device or a pipe has no name to take
-        with _named(path):
+        with _name_file_in_errors(path):
             yield path
         return
-    with parts_removed(path), _named(path), replacing(path) as place:
+    with remove_parts_on_stop(path), _name_file_in_errors(path), replacing(path) as place:
         yield place
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _name_file_in_errors(path: Path) -> Iterator[None]:
     """Let an error of a full disk say which file it was about."""
     try:
         yield

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headwater.cli.support.failures import tell
-from headwater.cli.support.options import Talk
+from headwater.cli.support.failures import print_message
+from headwater.cli.support.options import MessageOptions
 
 if TYPE_CHECKING:
     from headwater.distributed.progress import Step
@@ -24,25 +24,30 @@ class Watch(Protocol):
     ) -> None: ...
 
 
-def wanted(talk: Talk) -> bool:
+def is_shown(talk: MessageOptions) -> bool:
     """Whether anybody looks."""
     return not talk.quiet and sys.stderr.isatty()
 
 
 @contextmanager
-def progress(talk: Talk, title: str, total: int | None = None, done: int = 0, unit: str = "rows") -> Iterator[Watch]:
+def progress_bar(
+    talk: MessageOptions, title: str, total: int | None = None, done: int = 0, unit: str = "rows"
+) -> Iterator[Watch]:
     """Yield a function that shows how far things are."""
-    if not wanted(talk):
+    if not is_shown(talk):
         yield lambda rows, score=None, share=None, perplexity=None: None
         return
     began = time.monotonic()
-    with _bar() as shown:
+    with _make_bar() as shown:
         task = shown.add_task(title, total=1.0 if total is None else float(total), counted="", speed="", score="")
 
         def watch(rows: int, score: float | None = None, share: float | None = None, perplexity: float | None = None) -> None:
             seconds = max(time.monotonic() - began, 1e-9)
             at = rows if total is not None else (share or 0.0)
-            fields: dict[str, Any] = {"counted": f"{rows:,} {unit}", "speed": f"{per_second((rows - done) / seconds)} {unit}/s"}
+            fields: dict[str, Any] = {
+                "counted": f"{rows:,} {unit}",
+                "speed": f"{format_rate((rows - done) / seconds)} {unit}/s",
+            }
             if score is not None and math.isfinite(score):
                 each = f", perplexity {perplexity:.4g}" if perplexity is not None and math.isfinite(perplexity) else ""
                 fields["score"] = f"held-out score {score:.3f}{each} (last half)"
@@ -52,13 +57,13 @@ def progress(talk: Talk, title: str, total: int | None = None, done: int = 0, un
 
 
 @contextmanager
-def steps(talk: Talk, title: str) -> Iterator[Callable[[Step], None]]:
+def cluster_progress_bar(talk: MessageOptions, title: str) -> Iterator[Callable[[Step], None]]:
     """Yield a function that shows how far a cluster is; before it is called first, a title stands there."""
-    if not wanted(talk):
+    if not is_shown(talk):
         yield lambda step: None
         return
     began: tuple[tuple[str, int], float] | None = None
-    with _bar() as shown:
+    with _make_bar() as shown:
         task = shown.add_task(title, total=None, counted="", speed="", score="")
 
         def watch(step: Step) -> None:
@@ -70,7 +75,7 @@ def steps(talk: Talk, title: str) -> Iterator[Callable[[Step], None]]:
             seconds = max(time.monotonic() - began[1], 1e-9)
             round_of = f", round {step.round} of {step.rounds}" if step.rounds else ""
             fields: dict[str, Any] = {"counted": f"{step.done:,} of {step.parts:,} parts, {step.rows:,} rows"}
-            fields["speed"] = f"{per_second(step.done / seconds)} parts/s" if step.done else ""
+            fields["speed"] = f"{format_rate(step.done / seconds)} parts/s" if step.done else ""
             if step.score is not None and math.isfinite(step.score):
                 fields["score"] = f"score {step.score:.3f}"
             shown.update(
@@ -80,7 +85,7 @@ def steps(talk: Talk, title: str) -> Iterator[Callable[[Step], None]]:
         yield watch
 
 
-def _bar() -> Any:
+def _make_bar() -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -98,24 +103,24 @@ def _bar() -> Any:
     return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
-def share_read(stream: Any) -> float | None:
+def share_of_bytes_read(stream: Any) -> float | None:
     """Return how much of the bytes of a stream is read, if it is known how many there are."""
     return stream.bytes_read / stream.total_bytes if stream.total_bytes else None
 
 
-def tell_left_out(stream: Any) -> None:
+def print_left_out(stream: Any) -> None:
     """Say how many rows of a stream were left out, if any were."""
     if number := stream.rows_left_out:
-        tell(rows_left_out(number))
+        print_message(left_out_sentence(number))
 
 
-def rows_left_out(number: int) -> str:
+def left_out_sentence(number: int) -> str:
     """Return the note that so many rows were left out."""
     one = number == 1
     return f"note: {number:,} {'row was' if one else 'rows were'} left out, since {'it lacks' if one else 'they lack'} a value"
 
 
-def per_second(rate: float) -> str:
+def format_rate(rate: float) -> str:
     """Return a rate in a few digits."""
     for unit, size in (("M", 1e6), ("k", 1e3)):
         if rate >= size:

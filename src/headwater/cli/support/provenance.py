@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from headwater.cli.support.signals import parts_removed
+from headwater.cli.support.signals import remove_parts_on_stop
 
 RECORD = "commands"
 # Options that say where things go, with a value, and how a command talks, without one; they change nothing in the model.
-ELSEWHERE = {"-o", "--output", "--checkpoint", "--checkpoint-rows", "--checkpoint-seconds", "--report"}
-ELSEWHERE |= {"--tls-ca-file", "--tls-cert", "--tls-key"}
+DESTINATION_OPTIONS = {"-o", "--output", "--checkpoint", "--checkpoint-rows", "--checkpoint-seconds", "--report"}
+DESTINATION_OPTIONS |= {"--tls-ca-file", "--tls-cert", "--tls-key"}
 # A cluster changes the model, but which one it is does not: the same file is made wherever the workers are.
-CLUSTER = "--cluster"
-MANNERS = {"--json", "--quiet", "-q", "--debug"}
+CLUSTER_OPTION = "--cluster"
+MESSAGE_FLAGS = {"--json", "--quiet", "-q", "--debug"}
 
 _arguments: list[str] = []
 
 
-def remember(arguments: Sequence[str]) -> None:
+def record_command(arguments: Sequence[str]) -> None:
     """Take note of the command that runs now."""
     _arguments[:] = arguments
 
@@ -33,15 +33,15 @@ def this_command() -> str:
         name, equals, _ = argument.partition("=")
         if skip:
             skip = False
-        elif name in ELSEWHERE or name == CLUSTER:
+        elif name in DESTINATION_OPTIONS or name == CLUSTER_OPTION:
             skip = not equals
-            kept.extend((CLUSTER, "local") if name == CLUSTER else ())
-        elif argument not in MANNERS:
+            kept.extend((CLUSTER_OPTION, "local") if name == CLUSTER_OPTION else ())
+        elif argument not in MESSAGE_FLAGS:
             kept.append(argument)
     return shlex.join(["headwater", *kept])
 
 
-def read(path: Path) -> tuple[Any, list[str]]:
+def read_model(path: Path) -> tuple[Any, list[str]]:
     """Return the model of a file, and the commands that learned it."""
     from headwater.estimators.model_file import read as read_file
 
@@ -50,9 +50,9 @@ def read(path: Path) -> tuple[Any, list[str]]:
     return model, [str(command) for command in known] if isinstance(known, list) else []
 
 
-def write(model: Any, path: Path, commands: Sequence[str], raw_rows: bool = True) -> None:
+def write_model(model: Any, path: Path, commands: Sequence[str], raw_rows: bool = True) -> None:
     """Write a model to a file, with the commands that learned it."""
     from headwater.estimators.model_file import save
 
-    with parts_removed(path):
+    with remove_parts_on_stop(path):
         save(model, path, raw_rows=raw_rows, extra={RECORD: list(commands)})

@@ -14,7 +14,7 @@ from headwater.core.chunk import Chunk
 
 
 @dataclass(frozen=True)
-class Answers:
+class RowAnswers:
     """Answers for the rows of a chunk, or for its sequences: None is for what the model cannot say."""
 
     scores: NDArray[np.float64] | None
@@ -25,13 +25,13 @@ class Answers:
     called: str = "p"  # the shares: probabilities, or weights that need not add up to one
 
     @property
-    def ranked(self) -> NDArray[np.float64] | None:
+    def rank_scores(self) -> NDArray[np.float64] | None:
         """Scores by which rows are ranked: of documents and sequences that of one word or symbol."""
         from headwater.diagnostics.describe import per_size
 
         return None if self.scores is None else per_size(self.scores, self.sizes)
 
-    def none(self) -> Answers:
+    def without_rows(self) -> RowAnswers:
         """Return the answers for no rows at all."""
         arrays: dict[str, Any] = {name: value[:0] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
         return replace(self, **arrays)
@@ -40,64 +40,64 @@ class Answers:
         return next(len(one) for one in (self.scores, self.clusters, self.predictions) if one is not None)
 
 
-Scorer = Callable[[Chunk], Answers]
+Scorer = Callable[[Chunk], RowAnswers]
 
 
-def scorer(model: Any, shares: bool = True) -> Scorer:
+def make_scorer(model: Any, shares: bool = True) -> Scorer:
     """Return a function from chunks to answers; `shares`, with the probabilities or proportions of the components."""
     if hasattr(model, "filter"):
-        return _follower(model)
+        return _make_sequence_scorer(model)
 
-    def answer(chunk: Chunk) -> Answers:
+    def answer(chunk: Chunk) -> RowAnswers:
         if not len(chunk):  # models want a row; what they say of it is not used
-            return answer(_one_row(chunk)).none()
+            return answer(_make_one_row(chunk)).without_rows()
         scores = None
         if chunk.y is not None or not type(model)._target_columns:
-            scores = np.asarray(model.score_samples(**_given(model.score_samples, chunk)), dtype=np.float64)
+            scores = np.asarray(model.score_samples(**_arguments_for(model.score_samples, chunk)), dtype=np.float64)
         called = "p" if hasattr(model, "predict_proba") else "weight"
         sizes = model._sizes(chunk["X"], chunk.lengths)
-        return Answers(scores, *_placed(model, chunk, shares), _foretold(model, chunk), sizes, called)
+        return RowAnswers(scores, *_memberships(model, chunk, shares), _predictions(model, chunk), sizes, called)
 
     return answer
 
 
-def _follower(model: Any) -> Scorer:
+def _make_sequence_scorer(model: Any) -> Scorer:
     """Sequences go on from one chunk to the next, so their states are those given the rows so far."""
     from headwater.estimators.open_sequences import Follower
 
     follower = Follower(model)
 
-    def answer(chunk: Chunk) -> Answers:
+    def answer(chunk: Chunk) -> RowAnswers:
         if not len(chunk):
-            return Answers(np.empty(0), np.empty(0, np.int64), np.empty((0, len(model.startprob_))))
-        scores, states = follower.follow(**_given(follower.follow, chunk))
-        return Answers(scores, states.argmax(axis=1), states)
+            return RowAnswers(np.empty(0), np.empty(0, np.int64), np.empty((0, len(model.startprob_))))
+        scores, states = follower.follow(**_arguments_for(follower.follow, chunk))
+        return RowAnswers(scores, states.argmax(axis=1), states)
 
     return answer
 
 
-def _one_row(chunk: Chunk) -> Chunk:
+def _make_one_row(chunk: Chunk) -> Chunk:
     """Return a chunk of one row that any model takes."""
     beside: dict[str, Any] = {name: np.ones(1) for name in ("y", "sample_weight") if getattr(chunk, name) is not None}
     return replace(chunk, X=np.ones((1, chunk.shape[1]), dtype=chunk.X.dtype), labels=None, key=None, **beside)
 
 
-def _placed(model: Any, chunk: Chunk, shares: bool) -> tuple[Any, Any]:
+def _memberships(model: Any, chunk: Chunk, shares: bool) -> tuple[Any, Any]:
     """Where rows belong: the likeliest component and all probabilities, or the proportions of a factor model."""
     for name in ("predict_proba", "transform"):
         if hasattr(model, name):
-            found = np.asarray(getattr(model, name)(**_given(getattr(model, name), chunk)), dtype=np.float64)
+            found = np.asarray(getattr(model, name)(**_arguments_for(getattr(model, name), chunk)), dtype=np.float64)
             return (found.argmax(axis=1) if found.size else np.empty(0, np.int64)), (found if shares else None)
     return None, None
 
 
-def _foretold(model: Any, chunk: Chunk) -> Any:
+def _predictions(model: Any, chunk: Chunk) -> Any:
     if not type(model)._target_columns:
         return None
     return np.asarray(model.predict(chunk["X"]), dtype=np.float64)
 
 
-def _given(method: Any, chunk: Chunk) -> dict[str, Any]:
+def _arguments_for(method: Any, chunk: Chunk) -> dict[str, Any]:
     """What a method takes of a chunk."""
     taken = signature(method).parameters
     return {name: chunk[name] for name in chunk.keys() if name in taken}  # noqa: SIM118

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headwater.diagnostics.history import quantile
 
 # Scores that are kept of a first pass; more than enough for a threshold at a rate of one in ten thousand.
-KEPT = 2**20
+SAMPLE_SIZE = 2**20
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Reference:
         """Return the score below which so large a share of usual rows lies."""
         return quantile(self.scores, self.rows, rate)
 
-    def too_fine(self, rate: float) -> str:
+    def rate_warning(self, rate: float) -> str:
         """Return a sentence if a rate is finer than what is known, or nothing."""
         known = int(self.rows.sum())
         if rate == 0.0 or rate * known >= 1.0:
@@ -41,26 +41,26 @@ class Reference:
         return f"note: --rate {rate:g} is finer than the {known:,} usual scores that are known: odd is what is below them all"
 
 
-def collected(batches: Iterable[NDArray[np.float64]], origin: str, seed: int = 0) -> Reference:
+def sample_scores(batches: Iterable[NDArray[np.float64]], origin: str, seed: int = 0) -> Reference:
     """Return the scores of a first pass, or of a random part of it that fits in memory."""
     rng = np.random.default_rng(seed)
-    kept, held, seen = np.empty(KEPT), 0, 0
+    kept, held, seen = np.empty(SAMPLE_SIZE), 0, 0
     for batch in batches:
         scores = batch[np.isfinite(batch)]
-        room = min(KEPT - held, len(scores))
+        room = min(SAMPLE_SIZE - held, len(scores))
         kept[held : held + room] = scores[:room]
         held += room
         rest = scores[room:]
         # Each later score takes the place of one that is kept, with the probability that keeps the sample even.
         places = rng.integers(0, np.arange(seen + room, seen + len(scores)) + 1)
-        kept[places[places < KEPT]] = rest[places < KEPT]
+        kept[places[places < SAMPLE_SIZE]] = rest[places < SAMPLE_SIZE]
         seen += len(scores)
     if not held:
         raise ValueError("the data has no rows that can be scored, so there is nothing to rank them by")
     return Reference(np.sort(kept[:held]), np.ones(held), origin)
 
 
-def learned(model: Any) -> Reference | None:
+def history_reference(model: Any) -> Reference | None:
     """Return the scores that a model keeps of rows as they were before it learned them, if it does."""
     history = getattr(model, "history_", None)
     if history is None or not history.now.scored:

@@ -19,20 +19,20 @@ from typing import Any
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 CLEAR_LINE_AND_SHOW_CURSOR = b"\r\x1b[2K\x1b[?25h"
 
-_to_undo: list[Callable[[], object]] = []
+_undo_actions: list[Callable[[], object]] = []
 
 
 @contextmanager
-def undone_when_stopped(undo: Callable[[], object]) -> Iterator[None]:
+def undo_on_stop(undo: Callable[[], object]) -> Iterator[None]:
     """Let something be undone if the process is stopped meanwhile."""
-    _to_undo.append(undo)
+    _undo_actions.append(undo)
     try:
         yield
     finally:
-        _to_undo.remove(undo)
+        _undo_actions.remove(undo)
 
 
-def parts_removed(path: Path) -> Any:
+def remove_parts_on_stop(path: Path) -> Any:
     """Let what is written beside a file, to take its name in the end, be removed if the process is stopped meanwhile."""
     final = path.resolve()
     before = set(_parts(final))
@@ -41,14 +41,14 @@ def parts_removed(path: Path) -> Any:
         for part in set(_parts(final)) - before:
             part.unlink()
 
-    return undone_when_stopped(remove)
+    return undo_on_stop(remove)
 
 
 def _parts(path: Path) -> Iterator[Path]:
     return path.parent.glob(f".{escape(path.name)}.*.part")
 
 
-def stop_at_once() -> None:
+def install_handlers() -> None:
     """Let signals end this process, after what is half-done is undone."""
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup, or in the background
@@ -86,7 +86,7 @@ class Stop:
 
 
 @contextmanager
-def stopped_later() -> Iterator[Stop | None]:
+def defer_stop() -> Iterator[Stop | None]:
     """Yield what tells of the first signal, which does not stop the process by itself: what was done is kept before."""
     if threading.current_thread() is not threading.main_thread():  # signals are for the main thread alone
         yield None
@@ -103,15 +103,15 @@ def stopped_later() -> Iterator[Stop | None]:
         stop.restore()
 
 
-def finish_in_any_case() -> None:
+def ignore_signals() -> None:
     """Let no signal spoil the end of a command that has done all it was to do."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
-def clear_up() -> None:
+def clean_up() -> None:
     """Undo what is half-done, and remove copies of pipes, before the process ends without the usual end of Python."""
-    for undo in reversed(_to_undo):
+    for undo in reversed(_undo_actions):
         with suppress(Exception):
             undo()
     pieces = sys.modules.get("headwater.io.pieces")  # if nothing was read, there is nothing to remove
@@ -120,8 +120,8 @@ def clear_up() -> None:
 
 
 def _stop(number: int, frame: Any) -> None:
-    finish_in_any_case()
-    clear_up()
+    ignore_signals()
+    clean_up()
     with suppress(OSError):  # by its number: whoever wrote last may hold the lock of the stream
         if sys.stderr is not None and os.isatty(2):
             os.write(2, CLEAR_LINE_AND_SHOW_CURSOR)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from headwater.checkpoints import Checkpoint, Position
-from headwater.cli.support.continued_data import continued, records_of
-from headwater.cli.support.failures import tell, usage
+from headwater.cli.support.continued_data import match_stages, records_of
+from headwater.cli.support.failures import print_message, usage_error
 from headwater.cli.support.model_arguments import check_companions
-from headwater.cli.support.options import Talk
-from headwater.cli.support.progress import Watch, progress, share_read
-from headwater.cli.support.signals import parts_removed, stopped_later
+from headwater.cli.support.options import MessageOptions
+from headwater.cli.support.progress import Watch, progress_bar, share_of_bytes_read
+from headwater.cli.support.signals import defer_stop, remove_parts_on_stop
 from headwater.core.chunk import Chunk
 from headwater.io.all_rows import by_sequence, gathered
 from headwater.io.recipes.table_sequences import whole_sequences
@@ -26,7 +26,7 @@ MOST_PASSES = 10_000
 
 
 @dataclass(frozen=True)
-class Effort:
+class FitOptions:
     """How much is to be done: passes (None: what the algorithm needs), and where and how often it is kept."""
 
     passes: int | str | None = None
@@ -35,21 +35,23 @@ class Effort:
     checkpoint_seconds: float = 30.0
 
 
-def learn(model: Any, stream: Any, effort: Effort, talk: Talk, identity: Mapping[str, Any]) -> Any:
+def fit_model(model: Any, stream: Any, effort: FitOptions, talk: MessageOptions, identity: Mapping[str, Any]) -> Any:
     """Return a model that has learned the stream."""
-    if in_memory(model, effort.passes):
+    if needs_all_rows(model, effort.passes):
         if getattr(model, "half_life", None) is not None and algorithm_of(model).finish:
-            raise usage("--half-life is for streams, and passes over all rows forget none: leave out --half-life or --passes")
+            raise usage_error(
+                "--half-life is for streams, and passes over all rows forget none: leave out --half-life or --passes"
+            )
         if effort.checkpoint is not None:
-            raise usage("--checkpoint needs a stream, and these passes have all rows in memory: leave out one of the two")
-        return learn_at_once(model, stream, effort.passes, talk)
+            raise usage_error("--checkpoint needs a stream, and these passes have all rows in memory: leave out one of the two")
+        return fit_all_rows(model, stream, effort.passes, talk)
     passes = effort.passes if isinstance(effort.passes, int) else 1
     checkpoint = None
     if effort.checkpoint is not None:
         if stream.once:
-            raise usage("--checkpoint needs data that can be read again, and standard input cannot")
+            raise usage_error("--checkpoint needs data that can be read again, and standard input cannot")
         if type(model)._takes_sequences and next(iter(stream)).key is not None:
-            raise usage("--checkpoint cannot keep sequences that chunks cut in two: write one sequence a line")
+            raise usage_error("--checkpoint cannot keep sequences that chunks cut in two: write one sequence a line")
         checkpoint = Checkpoint(
             effort.checkpoint,
             {**identity, "data": stream.ways()},
@@ -57,12 +59,12 @@ def learn(model: Any, stream: Any, effort: Effort, talk: Talk, identity: Mapping
             every_seconds=effort.checkpoint_seconds,
             replaced=("start",) if identity.get("place") == identity.get("output") else (),
         )
-    learned = learn_stream(model, stream, passes, checkpoint, talk)
+    learned = fit_stream(model, stream, passes, checkpoint, talk)
     learned._end_warm_up()
     return learned
 
 
-def in_memory(model: Any, passes: int | str | None) -> bool:
+def needs_all_rows(model: Any, passes: int | str | None) -> bool:
     """Whether the model is to be learned from all rows at once: by passes of EM, or again and again in another order."""
     algorithm = algorithm_of(model)
     if not algorithm.online:
@@ -77,19 +79,19 @@ def algorithm_of(model: Any) -> Any:
     return learner_of(model).algorithm
 
 
-def learn_at_once(model: Any, stream: Any, passes: int | str | None, talk: Talk) -> Any:
+def fit_all_rows(model: Any, stream: Any, passes: int | str | None, talk: MessageOptions) -> Any:
     """Return a model that was fitted to all rows."""
     algorithm = algorithm_of(model)
     if model._has_state():
         if algorithm.online:
-            raise usage("a model that goes on learning reads a stream: leave out --passes")
+            raise usage_error("a model that goes on learning reads a stream: leave out --passes")
         raise ValueError(
             f"the model was learned by {algorithm.word!r}, which needs all rows at once and cannot go on: learn it anew, or by "
             f"{algorithm.twin!r}"
         )
     instead = "; --passes 1 learns from a stream" if algorithm.online else ""
-    with progress(talk, "reading", stream.total_rows) as watch:
-        together = by_sequence(gathered(_watched(model, stream, watch), instead=instead))
+    with progress_bar(talk, "reading", stream.total_rows) as watch:
+        together = by_sequence(gathered(_check_and_watch(model, stream, watch), instead=instead))
     name = "max_iter" if "max_iter" in model.get_params() else "n_iter"
     if isinstance(passes, int):
         model.set_params(**{name: passes})
@@ -103,20 +105,20 @@ def learn_at_once(model: Any, stream: Any, passes: int | str | None, talk: Talk)
     return model.fit(**together)
 
 
-def _watched(model: Any, stream: Any, watch: Watch) -> Iterator[Chunk]:
+def _check_and_watch(model: Any, stream: Any, watch: Watch) -> Iterator[Chunk]:
     for chunk in whole_sequences(model, stream):
         if not chunk.start:
             check_companions(model, chunk)
         yield chunk
-        watch(chunk.start + len(chunk), share=share_read(stream))
+        watch(chunk.start + len(chunk), share=share_of_bytes_read(stream))
 
 
-def learn_stream(model: Any, stream: Any, passes: int, checkpoint: Checkpoint | None, talk: Talk) -> Any:
+def fit_stream(model: Any, stream: Any, passes: int, checkpoint: Checkpoint | None, talk: MessageOptions) -> Any:
     """Return a model that has read the stream so many times, going on from a checkpoint if there is one."""
     if passes > 1 and stream.once:
-        raise usage("--passes needs data that can be read again, and standard input cannot")
+        raise usage_error("--passes needs data that can be read again, and standard input cannot")
     if checkpoint is None:
-        return timeless(_learn_stage(model, stream, Position(), passes, None, {}, talk)[0])
+        return drop_times(_fit_stage(model, stream, Position(), passes, None, {}, talk)[0])
     found, position, done = checkpoint.resume(), Position(), 0
     files, records = [stream.files], []
     if found is None:
@@ -124,13 +126,13 @@ def learn_stream(model: Any, stream: Any, passes: int, checkpoint: Checkpoint | 
     else:
         model, position = found
         records = checkpoint.more.get("stages", [])
-        files, new = continued(stream, records, checkpoint.path)
+        files, new = match_stages(stream, records, checkpoint.path)
         if position.complete and not new:
-            tell("note: the checkpoint says that all of this was learned before")
+            print_message("note: the checkpoint says that all of this was learned before")
             return model
         done = len(files) if position.complete else len(files) - 1
         if new:
-            tell(f"note: going on with {len(new):,} new file{'s' if len(new) > 1 else ''}")
+            print_message(f"note: going on with {len(new):,} new file{'s' if len(new) > 1 else ''}")
             files, records = [*files, new], [*records, records_of(new)]
         if position.complete:
             position = Position()
@@ -138,42 +140,48 @@ def learn_stream(model: Any, stream: Any, passes: int, checkpoint: Checkpoint | 
     for place in range(done, len(files)):
         more = {"stages": records[: place + 1]}
         stage = first if place == 0 else first.of(files[place], model)
-        model, position = _learn_stage(model, stage, position, passes, checkpoint, more, talk)
-        with parts_removed(checkpoint.path):
-            checkpoint.write(timeless(model), replace(position, complete=True), more)
+        model, position = _fit_stage(model, stage, position, passes, checkpoint, more, talk)
+        with remove_parts_on_stop(checkpoint.path):
+            checkpoint.write(drop_times(model), replace(position, complete=True), more)
         position = Position()
     return model
 
 
-def _learn_stage(
-    model: Any, stream: Any, position: Position, passes: int, checkpoint: Checkpoint | None, more: Mapping[str, Any], talk: Talk
+def _fit_stage(
+    model: Any,
+    stream: Any,
+    position: Position,
+    passes: int,
+    checkpoint: Checkpoint | None,
+    more: Mapping[str, Any],
+    talk: MessageOptions,
 ) -> tuple[Any, Position]:
     """Return a model that has read some files so many times, and where it is then."""
     from headwater.monitors import Monitor
 
     def keep() -> None:
         assert checkpoint is not None
-        with parts_removed(checkpoint.path):
-            checkpoint.write(timeless(model), position, more)
+        with remove_parts_on_stop(checkpoint.path):
+            checkpoint.write(drop_times(model), position, more)
 
     monitor = Monitor(model)
-    with stopped_later() if checkpoint is not None else nullcontext() as stop:
+    with defer_stop() if checkpoint is not None else nullcontext() as stop:
         while position.passes < passes:
             title = "learning" if passes == 1 else f"pass {position.passes + 1} of {passes}"
-            with progress(talk, title, stream.total_rows, position.rows) as watch:
+            with progress_bar(talk, title, stream.total_rows, position.rows) as watch:
                 for chunk in whole_sequences(model, stream.chunks(start_row=position.rows)):
                     if not chunk.start:
                         check_companions(model, chunk)
                     monitor.learn(chunk)
                     position = replace(position, rows=stream.position(chunk))
-                    watch(position.rows, monitor.history.late_score, share_read(stream))
+                    watch(position.rows, monitor.history.late_score, share_of_bytes_read(stream))
                     # The last chunk may be short; a stream goes on only from where whole ones end.
                     if checkpoint is not None and position.rows % stream.chunk_rows == 0:
                         stopped = stop if stop is not None and stop.asked else None
                         if stopped is not None or checkpoint.due(position):
                             keep()
                         if stopped is not None:
-                            tell(f"note: {checkpoint.path} is written, from which the same command goes on")
+                            print_message(f"note: {checkpoint.path} is written, from which the same command goes on")
                             stopped.now()
             if not model._has_state():
                 raise ValueError("there is nothing to learn: the data has no rows")
@@ -189,7 +197,7 @@ def _close_sequences(model: Any) -> None:
         model.close(key)
 
 
-def timeless(model: Any) -> Any:
+def drop_times(model: Any) -> Any:
     """Return the model without the times that its history took, so that the same rows make the same file."""
     history = model.history_
     model.history_ = replace(history, seconds=0.0, points=tuple(replace(point, seconds=0.0) for point in history.points))

@@ -12,8 +12,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from headwater.cli.support.failures import usage
-from headwater.cli.support.output_files import atomically
+from headwater.cli.support.failures import usage_error
+from headwater.cli.support.output_files import write_atomically
 
 Write = Callable[[Mapping[str, Any]], None]
 
@@ -28,16 +28,16 @@ def format_of(path: Path | None, asked: str | None) -> str:
     """Return the format of a table: what was asked for, or what the name of the file says, or CSV for standard output."""
     if asked is not None:
         if asked not in FORMATS:
-            raise usage(f"the output format must be one of {', '.join(FORMATS)}, got {asked!r}")
+            raise usage_error(f"the output format must be one of {', '.join(FORMATS)}, got {asked!r}")
         return asked
     if path is None or (path.exists() and not path.is_file()):
         return "csv"
     if path.suffix.lower() not in SUFFIXES:
-        raise usage(f"the output {path} must end in one of {', '.join(SUFFIXES)}")
+        raise usage_error(f"the output {path} must end in one of {', '.join(SUFFIXES)}")
     return SUFFIXES[path.suffix.lower()]
 
 
-def in_parts(columns: Mapping[str, Any]) -> dict[str, Any]:
+def split_complex(columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return columns that tables can hold: complex numbers as two."""
     import numpy as np
 
@@ -50,7 +50,7 @@ def in_parts(columns: Mapping[str, Any]) -> dict[str, Any]:
     return parted
 
 
-def with_added(columns: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+def add_columns(columns: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
     """Return columns with others after them, whose names get an underscore for as long as they are taken."""
     found = dict(columns)
     for name, values in added.items():
@@ -60,7 +60,7 @@ def with_added(columns: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str
     return found
 
 
-def named_symbols(schema: Mapping[str, Any] | None, symbols: Any) -> Any:
+def symbol_names(schema: Mapping[str, Any] | None, symbols: Any) -> Any:
     """Return symbols by their names, if a schema has names for them."""
     import numpy as np
 
@@ -71,7 +71,7 @@ def named_symbols(schema: Mapping[str, Any] | None, symbols: Any) -> Any:
 @contextmanager
 def table_writer(path: Path | None, format: str) -> Iterator[Write]:
     """Yield a function that writes columns by their names, as many rows at a time as it is given."""
-    with nullcontext() if path is None else atomically(path) as place:
+    with nullcontext() if path is None else write_atomically(path) as place:
         stream: BinaryIO = _standard_output() if place is None else place.open("wb")
         try:
             writer = _WRITERS[format](stream)
@@ -92,10 +92,10 @@ def table_writer(path: Path | None, format: str) -> Iterator[Write]:
 def _standard_output() -> BinaryIO:
     sys.stdout.flush()
     buffer = getattr(sys.stdout, "buffer", None)
-    return _Letters() if buffer is None else buffer  # type: ignore[return-value]
+    return _TextOutput() if buffer is None else buffer  # type: ignore[return-value]
 
 
-class _Letters(io.RawIOBase):
+class _TextOutput(io.RawIOBase):
     """Standard output where it is text alone, as in a notebook."""
 
     def writable(self) -> bool:
@@ -144,7 +144,7 @@ class _Feather(_Arrow):
         return ipc.new_file(self.stream, schema)
 
 
-class _Separated(_Arrow):
+class _Csv(_Arrow):
     delimiter = ","
 
     def open(self, schema: Any) -> Any:
@@ -157,20 +157,20 @@ class _Separated(_Arrow):
         return CSVWriter(self.stream, schema, write_options=options)
 
 
-class _Tabbed(_Separated):
+class _Tsv(_Csv):
     delimiter = "\t"
 
 
-class _Lines:
+class _JsonLines:
     """JSON lines."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
 
     def write(self, columns: Mapping[str, Any]) -> None:
-        from headwater.cli.support.display import plain
+        from headwater.cli.support.display import to_json_value
 
-        names, values = list(columns), [plain(column) for column in columns.values()]
+        names, values = list(columns), [to_json_value(column) for column in columns.values()]
         lines = (json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) for row in zip(*values, strict=True))
         self.stream.write("".join(line + "\n" for line in lines).encode())
 
@@ -178,4 +178,4 @@ class _Lines:
         pass
 
 
-_WRITERS: dict[str, Any] = {"csv": _Separated, "tsv": _Tabbed, "jsonl": _Lines, "parquet": _Parquet, "arrow": _Feather}
+_WRITERS: dict[str, Any] = {"csv": _Csv, "tsv": _Tsv, "jsonl": _JsonLines, "parquet": _Parquet, "arrow": _Feather}
