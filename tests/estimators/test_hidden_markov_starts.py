@@ -277,7 +277,8 @@ def test_units_of_columns_do_not_matter_for_a_given_chain(kind):
 
 
 def peer_of(kind):
-    hmm = pytest.importorskip("hmmlearn.hmm")
+    from hmmlearn import hmm
+
     if kind == "symbols":
         return hmm.CategoricalHMM(3, init_params="", n_iter=1, tol=-np.inf, n_features=4), SYMBOLS
     return hmm.GaussianHMM(3, kind, init_params="", n_iter=1, tol=-np.inf, covars_prior=0.0), ROWS

@@ -116,7 +116,6 @@ def test_a_curve_says_when_it_was_good_enough():
 
 
 def test_the_peer_is_watched_pass_by_pass():
-    pytest.importorskip("hmmlearn")
     rng = np.random.default_rng(2)
     X = chain_data.SYMBOLS.draw(2, rng).sample(2000, rng)
     watch = chain_data.watched(chain_data.SYMBOLS, chain_data.SYMBOLS.peer(2, n_iter=4, tol=-np.inf, random_state=0), X)

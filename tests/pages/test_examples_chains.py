@@ -156,7 +156,6 @@ def test_rare_chords_are_one_symbol():
 
 @pytest.mark.slow
 def test_commands_from_end_to_end(directory, tmp_path):
-    pytest.importorskip("hmmlearn")
     for at, example in enumerate(EXAMPLES.values()):
         assert example.main(["--quick", "--data", str(directory), "--out", str(tmp_path)]) == 0
         assert ("Not measured yet" in (tmp_path / "chains.md").read_text()) == (at < 2)
@@ -188,7 +187,6 @@ def test_the_page_of_the_repository_is_that_of_its_figures():
 @pytest.mark.skipif(not DIRECTORY or not Path(DIRECTORY).is_dir(), reason="HEADWATER_DATA names no directory")
 @pytest.mark.parametrize("name", [*EXAMPLES])
 def test_a_small_part_of_the_real_data(name, tmp_path):
-    pytest.importorskip("hmmlearn")
     if not (Path(DIRECTORY) / EXAMPLES[name].FILE).is_file():
         pytest.skip(f"HEADWATER_DATA has no {EXAMPLES[name].FILE}")
     assert EXAMPLES[name].main(["--quick", "--data", DIRECTORY, "--out", str(tmp_path)]) == 0
