@@ -265,7 +265,7 @@ def the_cut_changes_nothing(estimator: Any, rows: Array) -> None:
         for start in range(0, len(rows), size):
             cut.partial_fit(*_given(estimator, rows[start : start + size]))
         assert cut.n_samples_seen_ == whole.n_samples_seen_ == len(rows)
-        _assert_close(cut._reading()[0], whole._reading()[0], 1e-7)
+        _assert_close(cut._read().state, whole._read().state, 1e-7)
         np.testing.assert_allclose(cut.score_samples(*given), whole.score_samples(*given), rtol=1e-6, atol=1e-7)
 
 
@@ -288,7 +288,7 @@ def updates_score_before_they_learn(estimator: Any, rows: Array) -> None:
     silent = clone(estimator).partial_fit(*_given(estimator, rows))
     scored = clone(estimator)
     scores = np.concatenate([scored.update(*early), scored.update(*late)])
-    _assert_close(scored._reading()[0], silent._reading()[0], 1e-7)
+    _assert_close(scored._read().state, silent._read().state, 1e-7)
     np.testing.assert_allclose(clone(estimator).update(*early), scores[:half], rtol=1e-6, atol=1e-7)
     unknown = min(UNKNOWN_ROWS, scored._learner.warm_up_rows)
     assert np.isnan(scores[:unknown]).all()
@@ -350,7 +350,7 @@ def merging_is_adding(estimator: Any, rows: Array) -> None:
     _assert_close(same.average, alone.average, 1e-7)
     assert same.progress.rows_seen == alone.progress.rows_seen
     assert np.isclose(same.progress.n_eff, alone.progress.n_eff)
-    _assert_close(base.branch()._reading()[1], base._reading()[1], 1e-12)
+    _assert_close(base.branch()._read().parameters, base._read().parameters, 1e-12)
 
 
 def the_order_of_a_merge_changes_nothing(estimator: Any, rows: Array) -> None:
@@ -444,7 +444,7 @@ def _takes_labels(estimator: Any) -> bool:
 def _streaming(estimator: Any, rows: Array) -> tuple[Learner, State]:
     """A learner and its settled state after these rows, the partial batch folded."""
     _fitted(estimator, rows)
-    state = estimator._reading()[0]
+    state = estimator._read().state
     return suited(estimator._learner, state), state
 
 

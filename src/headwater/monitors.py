@@ -86,14 +86,14 @@ class Monitor:
     def _learn(self, X: Any, companions: dict[str, Any]) -> Any:
         began, model, history = time.perf_counter(), self.model, self.history
         given = _given(model, X, companions)
-        before = model._state.rows if model._has_state() else 0
+        before = model._runtime.rows if model._has_state() else 0
         scores = _learned(model, given, history)
         sizes = model._sizes(given["X"], given.get("lengths")) if len(scores) else None
         ranked = per_size(scores, sizes) if len(scores) else scores
-        history = history.after(scores, before, model._state.rows, ranked, sizes)
+        history = history.after(scores, before, model._runtime.rows, ranked, sizes)
         spent = history.seconds + time.perf_counter() - began
         if history.points and history.points[-1].rows > before:
-            shares, effective = model._shares_now(), float(model._state.progress.n_eff)
+            shares, effective = model._shares_now(), model._runtime.n_eff
             history = history.with_weights(shares, effective, spent)
         self.history = model.history_ = replace(history, seconds=spent)
         return model
@@ -128,7 +128,7 @@ def _learned(model: Any, given: dict[str, Any], history: History) -> Array:
     """Learn a chunk, and return the scores of its rows, NaN where they were not scored."""
     if model._scores_by_learning and history.all_scored <= model._scored_share * history.seen:
         return np.asarray(model._update_after_start(**given))
-    if model._scores_by_learning or not model._has_state() or model._state.base is None:
+    if model._scores_by_learning or not model._has_state() or model._runtime.warming_up:
         model.partial_fit(**given)
         return NO_SCORES
     rows = model._aligned(model._checked(given["X"]))
@@ -144,6 +144,6 @@ def _learned(model: Any, given: dict[str, Any], history: History) -> Array:
 def _chosen(rows: int, model: Any, history: History) -> NDArray[np.int64]:
     """Places of the rows of a chunk that are scored: a small share, or more while there are too few scores for thresholds."""
     number = rows * model._scored_share
-    if history.seen == model._state.rows:  # all of the stream was watched
+    if history.seen == model._runtime.rows:  # all of the stream was watched
         number = max(number, min(ENOUGH, SOON * (history.seen + rows)) - history.all_scored)
     return np.unique(np.linspace(0, rows, min(rows, max(1, round(number))), endpoint=False).astype(np.int64))

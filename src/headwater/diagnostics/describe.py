@@ -278,16 +278,16 @@ def stationary(transitions: Array) -> Array:
 
 def notes_of(model: Any, found: Description) -> tuple[str, ...]:
     """Sentences about a state that a reader should know."""
-    state, notes = model._state, []
-    if state.base is None:
-        waiting, wanted = state.buffer.rows if state.buffer else 0, model._learner.warm_up_rows
+    runtime, notes = model._runtime, []
+    if runtime.warming_up:
+        waiting, wanted = runtime.waiting_rows, model._learner.warm_up_rows
         until = f"{waiting:,} of about {wanted:,} rows"
-        if waiting >= wanted and state.buffer.named:
+        if waiting >= wanted and runtime.waiting_labels:
             until = f"{waiting:,} rows so far, since labels have named only some of the {found.component}s"
         notes.append(
             f"The warm-up is not over ({until}): what is said here comes from a start on these rows, and may change."
         )  # fmt: skip
-    held = rows_held(model)
+    held = runtime.unlearned_rows
     if held:
         wait = "s, which wait to be learned and are" if held != 1 else ", which waits to be learned and is"
         notes.append(f"The model holds {held:,} raw row{wait} saved with it.")
@@ -297,7 +297,7 @@ def notes_of(model: Any, found: Description) -> tuple[str, ...]:
         others = ", ".join(str(one.n_components) for one in race.rivals)
         how = f"{race.leader} {'won' if race.over else 'leads'} a race of {others}."
         if len(race.rivals) == 1:
-            how = f"of {state.rows:,} rows there are too few to compare several, so that it is {race.leader}."
+            how = f"of {runtime.rows:,} rows there are too few to compare several, so that it is {race.leader}."
         notes.append(f"The number of components was not given: {how}")
     growth = getattr(model, "growth_", None)
     if growth is not None:
@@ -311,14 +311,3 @@ def notes_of(model: Any, found: Description) -> tuple[str, ...]:
     if getattr(model, "converged_", True) is False:
         notes.append(f"The last fit had not converged after {model.n_iter_} passes.")
     return tuple(dict.fromkeys(notes))
-
-
-def rows_held(model: Any) -> int:
-    """Raw rows in the state: those of a warm-up, and those that wait for what comes after them."""
-    state = model._state
-    return sum(_held(one) for one in (state, *state.parts))
-
-
-def _held(state: Any) -> int:
-    waiting = sum(len(batch) for batch in state.waiting)
-    return waiting + (state.buffer.rows if state.base is None and state.buffer else 0)

@@ -25,12 +25,12 @@ BRIEF_WORK = 1e8  # operations that a glance at a model may take: a tenth of a s
 
 def health_of(model: Any, brief: bool = False) -> Health:
     """Return the health of a model that has a state; `brief` leaves out what takes long."""
-    state, vitals = model._state, model._vitals()
-    warming = state.base is None
+    runtime, vitals = model._runtime, model._vitals()
+    warming = runtime.warming_up
     with one_blas_thread():
         found = [*component_findings(vitals, warming, brief), *course_findings(model, brief)]
     ordered = sorted(found, key=lambda one: not one.action)
-    return Health(type(model).__name__, state.rows, model._unit, warming, tuple(ordered))
+    return Health(type(model).__name__, runtime.rows, model._unit, warming, tuple(ordered))
 
 
 def component_findings(vitals: Vitals, warming: bool = False, brief: bool = False) -> list[Finding]:
@@ -62,26 +62,26 @@ def course_findings(model: Any, brief: bool = False) -> list[Finding]:
     kept = kept_findings(model, brief)
     if kept is None:
         kept = [] if history is None else history_findings(history, unit, forgets)
-    state = model._reading()[0]
-    if state.drift is not None:
-        found += forgetting_findings(state, model._learner.warm_up_rows, unit)
+    reading = model._read()
+    if reading.drift is not None:
+        found += forgetting_findings(reading, unit)
     clusters = cluster_findings(model, BRIEF_WORK if brief else np.inf)
-    return [*found, *clusters, *kept, *contest_findings(state.healing, unit)]
+    return [*found, *clusters, *kept, *contest_findings(reading.refinement, unit)]
 
 
 def kept_findings(model: Any, brief: bool = False) -> list[Finding] | None:
     """Return how the last rows of a stream compare with older ones; None if too few are kept, or it would take too long."""
-    (state, parameters), learner = model._reading(), model._learner
-    if state.reservoir is None or not len(state.reservoir):
+    reading, learner = model._read(), model._learner
+    parameters, rows = reading.parameters, reading.reservoir_rows(MOST_KEPT)
+    if rows is None:
         return None
-    rows = state.reservoir.rows[: min(len(state.reservoir), MOST_KEPT)]  # which are as random as all of them
     if brief and 2.0 * len(rows) * learner.model.n_parameters(learner.width) > BRIEF_WORK:
         return None
     batch = Batch(rows.batch.X)
     scores = learner.model.log_likelihood(parameters, batch, learner.n_threads)
     components = learner.model.posterior(parameters, batch, learner.n_threads).argmax(axis=1)
     forgets = getattr(model, "half_life", None)
-    return reservoir_findings(scores, rows.places, rows.batch.weights, state.rows, model._unit, forgets, components)
+    return reservoir_findings(scores, rows.places, rows.batch.weights, reading.rows, model._unit, forgets, components)
 
 
 def _dead(vitals: Vitals, alive: NDArray[np.bool_]) -> list[Finding]:

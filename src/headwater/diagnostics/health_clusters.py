@@ -31,19 +31,20 @@ SPLITS = np.linspace(0.05, 0.95, 19)
 
 def cluster_findings(model: Any, work: float = np.inf) -> list[Finding]:
     """Return which Gaussians hold two clusters, by rows that are kept or wait; none if that takes more than so much work."""
-    (state, parameters), learner = model._reading(), model._learner
+    reading, learner, runtime = model._read(), model._learner, model._runtime
     mixture = model._model if isinstance(learner.model, Mixture) else None
     if mixture is None or not isinstance(mixture.family, Gaussian):
         return []
-    if state.reservoir is not None and len(state.reservoir):
-        rows = state.reservoir.rows[: min(len(state.reservoir), MOST_ROWS)].batch.X
-    elif model._state.base is None and model._state.buffer is not None:
-        rows = model._state.buffer.batch().X[:MOST_ROWS]
+    sample = reading.reservoir_rows(MOST_ROWS)
+    if sample is not None:
+        rows = sample.batch.X
+    elif runtime.waiting_rows:
+        rows = runtime.waiting_batch().X[:MOST_ROWS]
     else:
         return []
     if 2.0 * len(rows) * mixture.n_parameters(learner.width) > work:
         return []
-    owners = mixture.posterior(parameters, Batch(np.ascontiguousarray(rows)), learner.n_threads).argmax(axis=1)
+    owners = mixture.posterior(reading.parameters, Batch(np.ascontiguousarray(rows)), learner.n_threads).argmax(axis=1)
     found = []
     for k in range(mixture.n_components):
         valley = two_clusters(rows[owners == k])

@@ -11,7 +11,6 @@ from scipy.special import ndtri, stdtr
 from headwater.core.statistics import Array
 from headwater.diagnostics.health import Finding
 from headwater.diagnostics.health_vitals import amount, named
-from headwater.policies.drift_monitor import forgetting
 
 RECENT = 0.1  # the last part of a stream
 DOUBT = 4.0  # standard errors by which recent rows have to differ
@@ -147,13 +146,14 @@ def _drift(gap: float, z: float, row: float, rows: int, unit: str, forgets: Any,
     ]  # fmt: skip
 
 
-def forgetting_findings(state: Any, warm_up: int, unit: str = "rows") -> list[Finding]:
+def forgetting_findings(reading: Any, unit: str = "rows") -> list[Finding]:
     """Return which components of a stream that tunes its forgetting have changed, and how far back they remember."""
-    half_lives, weights = forgetting(state, warm_up)
+    half_lives, weights = reading.half_lives()
     which = [int(k) for k in np.flatnonzero(np.isfinite(half_lives))]
     if not which and not weights:
         return []
-    last, numbers = state.drift.last, {"last": float(state.drift.last), "alarms": float(state.drift.alarms)}
+    last, alarms = reading.drift.last, reading.drift.alarms
+    numbers = {"last": float(last), "alarms": float(alarms)}
     if not which:
         sentence = f"The weights have changed (last seen after {last:,} {unit}), and what they were before is being forgotten."
         return [Finding("forgetting", (), sentence, False, numbers)]

@@ -191,11 +191,10 @@ def give(model: Any, learned: Any) -> None:
     """Leave to a model what another one with its parameters has learned."""
     parameters = set(model._parameter_names())
     given = {name: value for name, value in vars(learned).items() if name not in parameters}
-    learner = given.pop("_own_learner")
     with learning(model):
         other = copy(model)
-        for name in (*STORED, "_race", "_rivals", "_own_learner", "_cache"):
+        for name in STORED:
             other.__dict__.pop(name, None)
         other.__dict__.update(given)
-        other._set(learned._state, learner)
+        other._runtime = replace(learned._runtime, made_with=other._parameter_values())
         model.__dict__ = other.__dict__

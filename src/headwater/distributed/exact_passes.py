@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from headwater.core.batch_fit import climbed_prior, climbed_readout, ended, resumed, sample_places
+from headwater.core.batch_fit import climbed_prior, climbed_readout, ended, sample_places
 from headwater.core.contracts import Start
 from headwater.core.learner import Learner
-from headwater.core.lineage import rooted
-from headwater.core.state import NO_LABELS, State, Summary
+from headwater.core.state import NO_LABELS, Summary
 from headwater.diagnostics.distributed_report import Round
 from headwater.distributed import tasks
 from headwater.distributed.messages import Message, Unread, blank_from_bytes
@@ -24,6 +22,7 @@ from headwater.distributed.rounds import told
 from headwater.distributed.task_graph import Cluster
 from headwater.estimators.base import RESULTS
 from headwater.estimators.model_file import from_bytes, to_bytes
+from headwater.estimators.runtime import Runtime
 from headwater.io.files import messages
 from headwater.kernels.mixture import converged
 from headwater.models.start import Climb, ascend
@@ -65,7 +64,7 @@ class Passes:
         def summarize(parameters: Any) -> Summary:
             began = time.perf_counter()
             asked = copy(self.latest or model)
-            asked._set(replace(asked._state, reported=parameters), learner)
+            asked._runtime = asked._reader.report_parameters(parameters)
             for name in RESULTS:
                 asked.__dict__.pop(name, None)
             data, numbers = to_bytes(asked), self.numbers
@@ -153,9 +152,9 @@ def pass_over(
     key: int,
     before: Sequence[float],
     streamed: bool,
-    keep: Callable[[State, Climb], None],
+    keep: Callable[[Runtime, Climb], None],
     reached: float = -np.inf,
-) -> tuple[State, Climb]:
+) -> tuple[Runtime, Climb]:
     """Make exact passes from a model on, until the objective settles.
 
     `before` are the objectives of passes that were made before a checkpoint, and `reached` is that of a model that goes on. A
@@ -164,9 +163,8 @@ def pass_over(
     learner = model._learner
     summary = None
     if before:  # a checkpoint keeps the summary as it is, to the bit
-        summary = model._state.pending
-        model._set(replace(model._state, pending=None), learner)
-    start = resumed(learner, model._state)
+        summary, model._runtime = model._runtime.take_summary()
+    start = model._reader.resume_start()
     summarize = passes.summarizer(model)
     if not streamed and not before:
         summary = summarize(start.parameters)
@@ -179,11 +177,10 @@ def pass_over(
     over = len(gains) > 1 and bool(converged(gains[-1], gains[-2], tol))
 
     def kept(now: Climb) -> None:
-        state = rooted(learner, key, Start(start.prior, now.parameters, now.summary))
-        keep(replace(state, reported=now.parameters, pending=now.summary), now)
+        keep(model._reader.end_pass(key, Start(start.prior, now.parameters, now.summary)), now)
 
     end = ascend(
         learner.model, climbed_readout(learner), prior, Climb(start.summary, start.parameters, tuple(before), over), summarize,
         passes.most, tol, reached, penalised=learner.model.has_prior or prior is start.prior, told=kept,
     )  # fmt: skip
-    return ended(learner, key, start, end), end
+    return model._reader.with_state(ended(learner, key, start, end)), end

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,8 @@ from headwater.distributed.task_graph import Cluster
 from headwater.estimators import race_stream
 from headwater.estimators.base import RESULTS
 from headwater.estimators.model_file import from_bytes, read
+from headwater.estimators.runtime import Runtime
 from headwater.models.start import Climb
-from headwater.policies.refinement_states import plain
 
 SAMPLED = 32  # parts that a sample is taken from, at most
 PLACES = 8  # that it is taken from, where files can be gone into
@@ -90,7 +90,7 @@ class Run:
         found: Any = None
         if self.goes_on:
             found = self.own.branch()
-            race_stream.each_state(found, plain)
+            found._runtime = found._runtime.without_refinement()
         gone, over = Gone(), False
         trace: list[float] = []
         if checkpoint is not None:
@@ -188,19 +188,19 @@ class Run:
             passes.latest, passes.before = None, len(passes.rounds)
             begun = begin(passes, self.blank, self.key + run, learner) if fresh else found
 
-            def keep(state: Any, now: Climb, begun: Any = begun, run: int = run) -> None:
-                passes.latest = _with_state(begun, replace(state, pending=None))
+            def keep(runtime: Runtime, now: Climb, begun: Any = begun, run: int = run) -> None:
+                passes.latest = _with_runtime(begun, runtime.take_summary()[1])
                 if run == 0:  # a file has room for one model, and later runs must not lose the best one so far
-                    self._keep(_with_state(begun, state), Gone(1, 0, passes.rounds, passes.unread), now.trace)
+                    self._keep(_with_runtime(begun, runtime), Gone(1, 0, passes.rounds, passes.unread), now.trace)
 
             try:
                 streamed = learner.algorithm.online or self.goes_on
                 bound = getattr(begun, "lower_bound_", -np.inf) if self.goes_on else -np.inf
-                state, end = pass_over(passes, begun, self.key, trace, streamed, keep, bound)
+                runtime, end = pass_over(passes, begun, self.key, trace, streamed, keep, bound)
             except UnreadError as error:
                 self._note_missing(error)
                 raise
-            reached = (_with_state(begun, state), list(end.trace), end.converged)
+            reached = (_with_runtime(begun, runtime), list(end.trace), end.converged)
             trace = []
             if best is None or (reached[1] or [-np.inf])[-1] > (best[1] or [-np.inf])[-1]:
                 best = reached
@@ -226,7 +226,7 @@ class Run:
         identity = {
             "model": type(self.model).__name__,
             "parameters": parameters_of(self.model),
-            "start": None if found is None else found._state.base.lineage,
+            "start": None if found is None else found._runtime.lineage,
             "data": self.plan.identity(self.plan.again),
             "rounds": self.rounds,
             "passes": self.passes,
@@ -266,7 +266,7 @@ class Run:
             self.kept.write(model, Position(gone.turn, gone.round, complete), more)
 
 
-def _with_state(model: Any, state: Any) -> Any:
+def _with_runtime(model: Any, runtime: Runtime) -> Any:
     other = copy(model)
-    other._set(state, model._learner)
+    other._runtime = runtime
     return other

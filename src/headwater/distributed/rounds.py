@@ -5,17 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from headwater.core.delta import Delta
-from headwater.core.learner import refreshed
-from headwater.core.lineage import rebased
-from headwater.core.loop import settle
-from headwater.core.merge import grown
-from headwater.core.state import State
 from headwater.diagnostics.distributed_report import Round
 from headwater.diagnostics.history import History
 from headwater.distributed import tasks
@@ -102,37 +97,20 @@ def one_round(
     began = time.perf_counter()
     learner = model._learner
     base = copy(model)
-    settled = rebased(settle(learner, model._state))
-    base._set(settled, learner)
+    base._runtime = model._reader.finalize()
     data = to_bytes(base)
-    before = base._state.progress
-    at_hand = before.weight_seen if turn else np.inf
+    at_hand = base._runtime.weight_seen if turn else np.inf
     message: Message = cluster.reduced(
         tasks.learn, Delta, data, plan, numbers, step, turn * TURN_KEYS, at_hand, watched is not None
     )
     done = told("learning", numbers, message, len(data), began)
     if message.data:
-        state, _ = grown(learner, base._state, messages.from_bytes(message.data, learner, Delta))
-        state = blended(base._state, state)
-        if turn:
-            state = refreshed(learner, replace(state, progress=replace(before, folds=state.progress.folds)))
-        base._set(state, learner)
+        base._runtime = base._runtime.grow_by(messages.from_bytes(message.data, learner, Delta), again=turn > 0)
         if watched is not None and message.usual is not None and message.usual.scored:
             rounds = [(one.rows, one.score) for one in (*watched, done)]
-            history = History.of_rounds(rounds, message.usual, state.rows - sum(rows for rows, _ in rounds))
-            base.history_ = history.with_weights(base._shares_now(), state.progress.n_eff, np.nan)
+            history = History.of_rounds(rounds, message.usual, base._runtime.rows - sum(rows for rows, _ in rounds))
+            base.history_ = history.with_weights(base._shares_now(), base._runtime.n_eff, np.nan)
     return base, done, message.unread
-
-
-def blended(before: State, after: State) -> State:
-    """Return a state whose average goes on from the one before: parts average what they alone have gone through.
-
-    The weights are those that the average of one stream would have (`Learner.average_gains`).
-    """
-    if after.average is None or before.average is None:
-        return after
-    share = (before.progress.weight_seen / after.progress.weight_seen) ** 2
-    return replace(after, average=after.average.toward(before.average, share))
 
 
 def told(stage: str, numbers: Sequence[int], message: Message, sent: int, began: float) -> Round:

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from headwater.core.batch_fit import polishes, resumed
+from headwater.core.batch_fit import polishes
 from headwater.core.chunk import Chunk
 from headwater.core.contracts import NO_SCORES, Start
-from headwater.core.learner import suited
-from headwater.core.lineage import rooted
-from headwater.core.loop import PART_KEYS, learned
+from headwater.core.loop import PART_KEYS
 from headwater.core.loop import started as start_on
 from headwater.core.state import NO_LABELS, Batch, Summary, joined
 from headwater.diagnostics.history import History
 from headwater.distributed.messages import Message, Refusal, Unread, answered, blank_from_bytes
 from headwater.distributed.parts import Part, Way, check_companions, chunks, first_rows, sample
+from headwater.estimators.component_count import with_choice
 from headwater.estimators.model_file import from_bytes, to_bytes
+from headwater.estimators.runtime import Runtime
 from headwater.io import all_rows
 from headwater.io.files import messages
 from headwater.io.read_errors import NoRows
@@ -65,7 +65,7 @@ def listed(items: Sequence[Any], functions: Functions) -> list[Any]:
 def _decoded(data: bytes, functions: tuple[tuple[str, Any], ...]) -> Any:
     model = from_bytes(data, **dict(functions))
     model.n_threads = 1  # a worker has as many threads as it has tasks
-    model._set(model._state, replace(model._own_learner, n_threads=1))
+    model._runtime = replace(model._runtime.with_threads(1), made_with=model._parameter_values())
     return model
 
 
@@ -123,7 +123,7 @@ def started(
         score = 0.0
         if judge is not chunk:
             batch, learner = model._taken(False, **judge)
-            scores = learner.model.log_likelihood(model._reading()[1], batch, 1)
+            scores = learner.model.log_likelihood(model._read().parameters, batch, 1)
             score = float(np.average(scores, weights=batch.row_weights))
     return to_bytes(model), score
 
@@ -136,16 +136,17 @@ def best(candidates: Sequence[Any], functions: Functions) -> Any:
 
 def _climb(model: Any, chunk: Chunk) -> None:
     """Make some passes over the sample from parameters that were given: parts have few rows to correct them by."""
-    learner, state = model._learner, model._state
+    runtime: Runtime = model._reader
+    learner = runtime.learner
     name = learner.algorithm.readout
     if ("exact", name) not in learner.model.ways:
         return
-    begun, (batch, _) = resumed(learner, state), model._taken(False, **chunk)
+    begun, (batch, _) = runtime.resume_start(), model._taken(False, **chunk)
     summary = learner.model.summarize(begun.parameters, batch, n_threads=1)
     end = climb(learner.model, name, begun.prior, begun.parameters, summary, batch, PASSES, 1e-3, 1, penalised=False)
     weight = begun.summary.size / end.summary.size
     counted = Summary(end.summary.statistics.scaled(weight), 0, begun.summary.size)
-    model._set(rooted(learner, state.key, Start(begun.prior, end.parameters, counted)), learner)
+    model._runtime = runtime.restart(Start(begun.prior, end.parameters, counted))
 
 
 def measured(blank: bytes, functions: Functions, part: Part, block: Any, way: Way) -> Any:
@@ -217,9 +218,7 @@ def begun(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any
         start = start_on(learner, batch, key, polishes(learner))
     model._note_columns(model._chunk(head["X"]), reset=True)
     model.n_features_in_ = learner.width - model._target_columns
-    state = replace(rooted(learner, key, start), reported=start.parameters)
-    model._set(state, suited(learner, state))
-    model._win(race)
+    model._runtime = with_choice(Runtime.begin_at(learner, key, start, model._parameter_values()), race)
     return to_bytes(model)
 
 
@@ -239,17 +238,8 @@ def learn(
     def read() -> Message:
         model = copy(base)
         # Draws of its own: where latent variables are drawn, no two parts draw alike. And an average of its own.
-        own = (base._state.key + key + (1 + part.number) * PART_KEYS) % 2**63
-        seen = base._state.progress.weight_seen
-        learner = replace(base._own_learner, averages_after=seen, rows_at_hand=rows_at_hand)
-        average = base._state.average
-        state = replace(
-            base._state,
-            key=own,
-            statistics=base._state.statistics.copy(),  # tables of its own: other threads learn from the same base
-            average=None if average is None else average.copy(),
-        )
-        model._set(state, learner)
+        own = (base._runtime.key + key + (1 + part.number) * PART_KEYS) % 2**63
+        model._runtime = base._runtime.part(own, rows_at_hand)
         scored = weighed = 0.0
         monitor = Monitor(model, History()) if watched else None
         for number, chunk in enumerate(chunks(model, part, block, way)):
@@ -268,9 +258,8 @@ def learn(
             points = [(point.score, point.scored) for point in history.points if point.scored]
             scored += history.total + sum(score * rows for score, rows in points)
             weighed += history.scored + sum(rows for _, rows in points)
-        delta = learned(model._learner, model._state)
-        data = messages.to_bytes(delta) if model._state.rows > base._state.rows else b""
-        rows = model._state.rows - base._state.rows
+        rows = model._runtime.rows - base._runtime.rows
+        data = messages.to_bytes(model._reader.delta()) if rows > 0 else b""
         return Message(data, rows, weighed, scored, usual=usual, largest=len(data))
 
     with one_blas_thread():  # the bits of large products depend on their threads
@@ -282,7 +271,7 @@ def summarize(held: bytes, functions: Functions, part: Part, block: Any, way: Wa
     base = decoded(held, functions)
 
     def read() -> Message:
-        learner, parameters = base._learner, base._reading()[1]
+        learner, parameters = base._learner, base._read().parameters
         summary: Summary | None = None
         for chunk in whole(base, chunks(base, part, block, way)):
             batch, _ = base._taken(False, **chunk)

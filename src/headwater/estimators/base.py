@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headwater.core.batch_fit import learn
 from headwater.core.chunk import Chunk, refuse_lost
-from headwater.core.learner import Learner, suited
-from headwater.core.loop import advance, planted, widened
+from headwater.core.learner import Learner
 from headwater.core.state import Batch, SparseRows, State
 from headwater.core.statistics import Array
 from headwater.core.validation import (
@@ -33,12 +32,12 @@ from headwater.core.validation import (
     one_line,
 )
 from headwater.estimators import race_stream
-from headwater.estimators.component_count import Choosing
+from headwater.estimators.component_count import Choosing, with_choice
 from headwater.estimators.describe import Telling
-from headwater.estimators.runtime import Keeping
+from headwater.estimators.runtime import Runtime
+from headwater.estimators.runtime_owner import Keeping
 from headwater.estimators.stream_input import take_streams
 from headwater.estimators.thread_safety import share, share_calls
-from headwater.io.files.states import holds_rows
 from headwater.models.start import Climb
 
 # What a fit leaves behind, until something else is learned; and what goes when all is learned anew.
@@ -163,7 +162,7 @@ class StreamingEstimator(Telling):
     @property
     def holds_rows_(self) -> bool:
         """Whether rows are kept as they came: in a warm-up, or because they wait for those after them."""
-        return holds_rows(self._fitted_state())
+        return self._fitted().holds_rows
 
     # Learning
 
@@ -205,8 +204,7 @@ class StreamingEstimator(Telling):
         self._note_columns(X, reset=resume is None or not self._grows)
         self.n_features_in_ = learner.width - self._target_columns
         self._note_new_columns(X)
-        self._set(state, learner)
-        self._win(race)
+        self._runtime = with_choice(Runtime(learner, state, self._parameter_values()), race)
         for name in RESULTS:
             self.__dict__.pop(name, None)
         self._conclude(end, bool(end.converged or learner.algorithm.again) or self.max_iter == 0)
@@ -241,7 +239,7 @@ class StreamingEstimator(Telling):
 
     def _resumed(self, learner: Learner) -> State | None:
         """The state that a `fit` goes on from, if there is one for rows of this width."""
-        return self._state if self._learner.width == learner.width else None
+        return self._runtime.state if self._learner.width == learner.width else None
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
@@ -318,17 +316,11 @@ class StreamingEstimator(Telling):
         return scores
 
     def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
-        if self._races and not (self._has_state() and self._race.over):
-            scores = race_stream.learned(self, batch, learner, scored)
-            for name in FIT_RESULTS:
-                self.__dict__.pop(name, None)
-            return scores
-        state = self._state if self._has_state() else State(self._new_key())
-        if self._has_state() and learner.width > self._learner.width:
-            state = widened(learner, state)
-        scores = np.full(len(batch) if scored else 0, np.nan)
-        state, _ = advance(learner, state, batch, scores, self.__dict__.get("_scores_start", True))
-        self._set(state, suited(learner, state))
+        if self._races and not (self._has_state() and self._runtime.race is not None and self._runtime.race.over):
+            self._runtime, scores = race_stream.learned(self, batch, learner, scored)
+        else:
+            scores = np.full(len(batch) if scored else 0, np.nan)
+            self._runtime = self._runtime_for(learner).advance(batch, scores, self.__dict__.get("_scores_start", True))
         for name in FIT_RESULTS:
             self.__dict__.pop(name, None)
         return scores
@@ -375,10 +367,9 @@ class StreamingEstimator(Telling):
         _refuse_batch(learner)
         key = self._new_key()
         race, learner = self._chosen(batch, learner, key, going_on=False) if self._races else (None, learner)
-        state = planted(learner, key, batch, float(weight))
+        runtime = Runtime.start_on(learner, key, batch, float(weight), self._parameter_values())
         self._note_columns(X, reset=True)
-        self._set(state, suited(learner, state))
-        self._win(race)
+        self._runtime = with_choice(runtime, race)
         for name in RESULTS:
             self.__dict__.pop(name, None)
         return self
@@ -404,7 +395,7 @@ class StreamingEstimator(Telling):
         >>> hw.merge(parts).n_samples_seen_
         6000
         """
-        self._fitted_state()
+        check_is_fitted(self)
         branched = copy(self)
         branched._branch()
         return branched

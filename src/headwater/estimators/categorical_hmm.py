@@ -235,7 +235,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         if not self._has_state():
             self._parameters_seen("emissionprob_")
             return self._given["emissionprob_"]
-        probabilities = self._categorical.probabilities(self._reading()[1].emissions)
+        probabilities = self._categorical.probabilities(self._read().parameters.emissions)
         return probabilities / probabilities.sum(axis=1, keepdims=True)
 
     @emissionprob_.setter

@@ -9,17 +9,15 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.chunk import refuse_lost
 from headwater.core.learner import Learner
-from headwater.core.lineage import closed
-from headwater.core.loop import milestone_parameters, report
-from headwater.core.state import NO_SEQUENCES, Batch, joined
+from headwater.core.state import NO_SEQUENCES, Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import check_width
 from headwater.estimators.chain_answers import ChainAnswers
 from headwater.estimators.chains import Chunk, check_key, check_keys, check_lengths, one_of
-from headwater.estimators.race_stream import each_state
 from headwater.models.chain_records import ChainParameters
 
 NOBODY = -(2**62)  # the number of a sequence that is not there
@@ -189,7 +187,7 @@ class ChainStreams(ChainAnswers):
         model : estimator
             The branch; the model itself is left as it is.
         """
-        self._fitted_state()
+        check_is_fitted(self)
         branched = copy(self)
         for name in ("_open", "_end"):
             branched.__dict__.pop(name, None)
@@ -214,15 +212,14 @@ class ChainStreams(ChainAnswers):
             some = ", ".join(map(repr, list(opened)[:5])) + (" ..." if len(opened) > 5 else "")
             raise ValueError(f"there is no open sequence with the key {key!r}; open are: {some or 'none'}")
         number = opened.pop(key)
-        each_state(self, lambda learner, state: closed(state, number))
-        self._cache.carry = None
+        self._runtime = self._runtime.close(number)
         self._open = opened
         return self
 
     @property
     def open_sequences_(self) -> list[Any]:
         """Keys of the sequences that are open; None is the one without a name."""
-        self._fitted_state()
+        check_is_fitted(self)
         return list(self.__dict__.get("_open", {}))
 
     def learn_one(self, x: Any, key: Any = None) -> Self:
@@ -340,37 +337,7 @@ class ChainStreams(ChainAnswers):
         """Parameters of the last refresh, and what is known of open sequences under them."""
         if not self._has_state():
             return self._parameters_seen(), None
-        state, cache = self._state, self._cache
-        parameters = self._quick_parameters(self.n_features_in_)
-        rows = [*state.waiting]
-        if state.base is None:
-            assert state.buffer is not None
-            rows = [state.buffer.batch()]
-        number = sum(map(len, rows))
-        known = cache.carry
-        if known is None or known[0] is not parameters or known[1] > number:
-            known = (parameters, 0, state.carry)
-        _, followed, carry = known
-        if followed < number:
-            carry = self._model.follow(parameters, joined(rows)[followed:], carry)
-            cache.carry = (parameters, number, carry)
-        return parameters, carry
-
-    def _set(self, state: Any, learner: Learner) -> None:
-        known = self.__dict__["_cache"].carry if "_cache" in self.__dict__ else None
-        super()._set(state, learner)
-        if state.base is not None:
-            self._cache.carry = known  # which goes on if nothing but more rows waits
-
-    def _quick_parameters(self, width: int) -> Any:
-        state, learner = self._state, self._learner
-        if state.base is None:
-            return milestone_parameters(learner, state)
-        cache = self._cache
-        quick = cache.quick
-        if quick is None or quick[0] is not state.statistics:
-            quick = cache.quick = (state.statistics, report(learner, replace(state, waiting=(), carry=None)))
-        return quick[1]
+        return self._fitted().position()
 
     # The machinery
 
@@ -386,7 +353,7 @@ class ChainStreams(ChainAnswers):
         rows = self._checked(X, reset)
         if not reset:
             rows = self._aligned(rows)
-        seen = self._state.rows if streaming and self._has_state() else 0
+        seen = self._runtime.rows if streaming and self._has_state() else 0
         opened = dict(self.__dict__.get("_open", {}))
         if not streaming or lengths is not None:
             if key is not None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.learner import Learner, suited
-from headwater.core.loop import branch
-from headwater.core.state import Batch, State
+from headwater.core.state import Batch
 from headwater.estimators import race_stream
 from headwater.estimators.race import Race
+from headwater.estimators.runtime import Reading, Runtime
 from headwater.policies.growth import Growth
 
 
@@ -29,11 +29,7 @@ class Choosing(ABC):
 
     n_components: Any  # a number, or "auto"; not all models have it
 
-    _state: State
-    _own_learner: Learner
-    _cache: Any
-    _race: Race
-    _rivals: tuple[Any, ...]
+    _runtime: Runtime
 
     @abstractmethod
     def _described(self, width: int) -> Learner:
@@ -44,8 +40,12 @@ class Choosing(ABC):
         """Whether anything was learned."""
 
     @abstractmethod
-    def _reading(self) -> tuple[State, Any]:
-        """Return the settled state and the parameters the user sees."""
+    def _read(self) -> Reading:
+        """Return what the user sees."""
+
+    @abstractmethod
+    def _parameter_values(self) -> tuple[Any, ...]:
+        """The values of all parameters."""
 
     @property
     def _auto(self) -> bool:
@@ -56,7 +56,7 @@ class Choosing(ABC):
     @property
     def _grown(self) -> bool:
         """Whether what was learned has grown."""
-        return self._has_state() and self._own_learner.grows
+        return self._has_state() and self._runtime.learner.grows
 
     @property
     def _races(self) -> bool:
@@ -68,46 +68,48 @@ class Choosing(ABC):
         """Number of components: as asked for, the one that it has grown to, or that of the leader of a race."""
         check_is_fitted(self)
         if self._grown:
-            return int(suited(self._own_learner, self._reading()[0]).model.n_components)
-        return int(self._learner.model.n_components if self._has_state() else self.n_components)
+            return int(self._read().model.n_components)
+        return int(self._reader.n_components if self._has_state() else self.n_components)
 
     @property
     def growth_(self) -> Growth | None:
         """How the number of components came about, split by split; None if it was given, or found by a race."""
         check_is_fitted(self)
-        base = self._reading()[0].base if self._grown else None
-        return None if base is None else base.growth
+        return self._read().growth if self._grown else None
 
     @property
     def race_(self) -> Race | None:
         """How the numbers of components that "auto" tries compare; None if there was nothing to try."""
         check_is_fitted(self)
-        return self.__dict__.get("_race")
+        return self._runtime.race if self._has_state() else None
 
     @property
     def _waits(self) -> bool:
         """Whether rows wait for a race to begin."""
-        return "_race" in self.__dict__ and self._has_state() and self._state.base is None and not self._race.over
+        return self._has_state() and self._runtime.waits_for_race
+
+    @property
+    def _reader(self) -> Runtime:
+        """The Runtime that is read. Where rows wait for a race, its number of components suits those rows."""
+        runtime = self._runtime
+        if not runtime.waits_for_race:
+            return runtime
+        if runtime.cache.reader is None:
+            runtime.cache.reader = race_stream.reader_of(self, runtime)
+        return runtime.cache.reader
 
     @property
     def _learner(self) -> Learner:
         """The learner of what was learned. In the warm-up of a race it depends on the rows that wait."""
-        if not self._waits:
-            return self._own_learner
-        cache = self._cache
-        if cache.learner is None:
-            cache.learner = race_stream.provisional(self, self._state, self._own_learner.width, self._race)
-        return cast(Learner, cache.learner)
-
-    @_learner.setter
-    def _learner(self, learner: Learner) -> None:
-        self._own_learner = learner
+        return self._reader.learner
 
     def _make_learner(self, width: int) -> Learner:
         """Check the parameters and return the learner they describe; of a race, that of its leader."""
         if self._auto and self._splits:
             return race_stream.growing_learner(self, width)
-        return race_stream.learner_of(self, width) if self._auto else self._described(width)
+        if self._auto:
+            return race_stream.learner_of(self, width, self._runtime.race if self._has_state() else None)
+        return self._described(width)
 
     def _chosen(self, batch: Batch, learner: Learner, key: int, going_on: bool) -> tuple[Race | Growth | None, Learner]:
         """Choose the number of components for rows at hand, if nobody did, and return the learner that has it."""
@@ -115,44 +117,46 @@ class Choosing(ABC):
             return None, learner
         if self._splits:
             if going_on:
-                state = self._state if self._state.base is not None else self._reading()[0]
+                runtime = self._runtime
+                state = self._read().state if runtime.warming_up else runtime.state
                 learner, growth = suited(learner, state), self.growth_ or Growth()
             else:
                 model, growth = race_stream.grown_at_hand(learner, batch, key)
                 learner = replace(learner, model=model)
             return growth, replace(learner, grows=False)
         if going_on:
-            learner = self._learner if self._waits else learner
-            return self._race.decided(self._state.rows, learner.model.n_components), learner
+            runtime = self._runtime
+            assert runtime.race is not None
+            learner = self._learner if runtime.waits_for_race else learner
+            return runtime.race.decided(runtime.rows, learner.model.n_components), learner
         race = race_stream.at_hand(self, batch, key, learner.width)
         return race, race_stream.rival_of(self, race.leader)._make_learner(learner.width)
 
-    def _win(self, race: Race | Growth | None) -> None:
-        """Take note of a race that is over, or of a growth on rows at hand."""
-        for name in ("_race", "_rivals"):
-            self.__dict__.pop(name, None)
-        if isinstance(race, Growth):
-            if self._state.base is not None:
-                self._state = replace(self._state, base=replace(self._state.base, growth=race))
-            self._own_learner = suited(replace(self._own_learner, grows=True), self._state)
-        elif race is not None:
-            self._race, self._rivals = race, ()
-
     def _end_warm_up(self) -> None:
         """Learn the rows that wait for a warm-up to be over, since no more of them come; a race is held on those there are."""
-        if self._state.base is not None:
+        runtime = self._runtime
+        if not runtime.warming_up:
             return
-        if self._waits:
-            assert self._state.buffer is not None
-            width = self._own_learner.width
-            self._race, self._rivals = race_stream.at_hand(self, self._state.buffer.batch(), self._state.key, width), ()
-            self._own_learner = race_stream.rival_of(self, self._race.leader)._make_learner(width)
-        race_stream.each_state(self, branch)
+        if runtime.waits_for_race:
+            width = runtime.learner.width
+            race = race_stream.at_hand(self, runtime.waiting_batch(), runtime.key, width)
+            learner = race_stream.rival_of(self, race.leader)._make_learner(width)
+            runtime = runtime.with_state(runtime.state, learner).with_race(race)
+        self._runtime = runtime.branch()
 
     def _branch(self) -> None:
         """Call all that was learned the base; a race that has not begun is over."""
-        if self._waits:
+        runtime = self._runtime
+        if runtime.waits_for_race:
+            assert runtime.race is not None
             learner = self._learner
-            self._race, self._rivals = self._race.decided(self._state.rows, learner.model.n_components), ()
-            self._own_learner = learner
-        race_stream.each_state(self, branch)
+            race = runtime.race.decided(runtime.rows, learner.model.n_components)
+            runtime = runtime.with_state(runtime.state, learner).with_race(race)
+        self._runtime = runtime.branch()
+
+
+def with_choice(runtime: Runtime, choice: Race | Growth | None) -> Runtime:
+    """Return a Runtime that knows how its number of components was chosen on rows at hand."""
+    if isinstance(choice, Growth):
+        return runtime.with_growth(choice)
+    return runtime if choice is None else runtime.with_race(choice)

@@ -56,9 +56,8 @@ class CountMixture(MixtureEstimator):
             Up to the evidence of the rows, which does not depend on the parameters.
         """
         scores = self.score_samples(X)
-        state, parameters = self._reading()
-        assert state.base is not None
-        prior, components = state.base.prior, state.base.prior.components
+        reading = self._read()
+        prior, components, parameters = reading.prior, reading.prior.components, reading.parameters
         alpha = np.maximum(prior.concentration, 1.0)
         weights = gammaln(alpha.sum()) - gammaln(alpha).sum() + ((alpha - 1.0) * parameters.log_weights).sum()
         excess = np.broadcast_to(components.beta - components.shift, (components.width, self.n_components_))
@@ -77,7 +76,7 @@ class CountMixture(MixtureEstimator):
     @property
     def _probabilities(self) -> Array:
         """Probabilities (K, V) of all columns."""
-        return self._family.probabilities(self._reading()[1].components)
+        return self._family.probabilities(self._read().parameters.components)
 
     @property
     def _probability_concentration(self) -> Array:

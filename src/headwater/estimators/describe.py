@@ -13,7 +13,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.chunk import values_of
-from headwater.core.state import State
 from headwater.core.statistics import Array
 from headwater.core.validation import one_line
 from headwater.diagnostics.describe import Limits, notes_of, row_totals
@@ -22,7 +21,8 @@ from headwater.diagnostics.display import html_table, text_table
 from headwater.diagnostics.health import Health, in_brief
 from headwater.diagnostics.health_checks import health_of
 from headwater.diagnostics.health_vitals import Vitals
-from headwater.estimators.runtime import Keeping
+from headwater.estimators.runtime import Folded, mean_shares
+from headwater.estimators.runtime_owner import Keeping
 
 
 class Telling(Keeping):
@@ -72,14 +72,13 @@ class Telling(Keeping):
         if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, got {one_line(level)}")
         self._check_learned("described")
-        state = self._state
         limits = Limits(int(values), int(components), float(level))
         found = self._describe(limits)
         return replace(
             found,
             model=type(self).__name__,
             algorithm=self._learner.algorithm.word,
-            rows=state.rows,
+            rows=self._runtime.rows,
             columns=found.columns or self.n_features_in_,
             unit=self._unit,
             level=limits.level,
@@ -125,20 +124,16 @@ class Telling(Keeping):
         return ()
 
     def _shares_now(self) -> Array:
-        """Shares of the components by the statistics as they are: nothing is settled; empty in the warm-up."""
-        state = self._fitted_state()
-        if state.base is None:
-            return np.empty(0)
-        shares = np.mean([self._shares_of(one) for one in state.parts or (state,)], axis=0)
-        return np.asarray(shares / max(float(np.sum(shares)), 1e-300))
+        """Shares of the components by what was folded so far; empty in the warm-up."""
+        return mean_shares([self._shares_of(part) for part in self._fitted().folded()])
 
-    def _shares_of(self, state: State) -> Array:
-        """Shares of the components in a state; empty if it has none."""
+    def _shares_of(self, folded: Folded) -> Array:
+        """Shares of the components by what was folded; empty if the model has none."""
         return np.empty(0)
 
     def _vitals(self) -> Vitals:
         """What the health of the model is judged by."""
-        return Vitals(self._shares_now() * self._state.rows, unit=self._unit)
+        return Vitals(self._shares_now() * self._runtime.rows, unit=self._unit)
 
     # How it looks
 

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.algorithms import Algorithm, Auto, resolve
-from headwater.core.learner import Learner, belief
+from headwater.core.learner import Learner
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import check_angles, check_finite, check_snapshot, check_snapshots, numeric
@@ -227,14 +227,14 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
 
     @property
     def _model(self) -> Arrival:
-        self._fitted_state()
+        check_is_fitted(self)
         model = self._learner.model
         assert isinstance(model, Arrival)
         return model
 
     def _believed(self) -> tuple[ArrivalStatistics, float]:
         """Statistics, and the rows they are worth."""
-        _, statistics, count = belief(self._learner, self._reading()[0])
+        _, statistics, count = self._read().belief
         assert isinstance(statistics, ArrivalStatistics)
         return statistics, count
 
@@ -254,7 +254,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
             The log-densities, 0 where all sensors are missing.
         """
         batch = self._rows(X)
-        return self._model.log_likelihood(self._reading()[1], batch, self.n_threads)
+        return self._model.log_likelihood(self._read().parameters, batch, self.n_threads)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-density of the snapshots.
@@ -287,7 +287,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
             The posterior mean of the signal, complex.
         """
         batch = self._rows(X)
-        return np.asarray(self._model.posterior(self._reading()[1], batch, self.n_threads))
+        return np.asarray(self._model.posterior(self._read().parameters, batch, self.n_threads))
 
     def impute(self, X: Any) -> Complex:
         """Return the snapshots with what is expected of the missing sensors given the others.
@@ -313,7 +313,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         True
         """
         rows = self._rows(X).X
-        completed = self.source(X)[:, None] * _vector(self._reading()[1])
+        completed = self.source(X)[:, None] * _vector(self._read().parameters)
         return np.where(np.isnan(rows), completed, rows)
 
     def spectrum(self, angles: Any) -> Array:
@@ -357,43 +357,43 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         check_is_fitted(self)
         if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
             raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")
-        return self._model.sample(self._reading()[1], int(n_samples), self._rng())
+        return self._model.sample(self._read().parameters, int(n_samples), self._rng())
 
     # What was learned
 
     @property
     def angle_(self) -> float:
         """The direction: a bearing from broadside, in radians, or the argument of `steering`."""
-        return self._model.sensors.angle(self._reading()[1].direction)
+        return self._model.sensors.angle(self._read().parameters.direction)
 
     @property
     def angle_std_(self) -> float:
         """Standard error of the angle."""
         statistics, count = self._believed()
         known = count * float(statistics.information[0] / statistics.count[0])
-        stretch = self._model.sensors.stretch(self._reading()[1].direction)
+        stretch = self._model.sensors.stretch(self._read().parameters.direction)
         return float(1.0 / (np.sqrt(known) * stretch)) if known > 0.0 and stretch > 0.0 else np.inf
 
     @property
     def omega_(self) -> float:
         """Phase from one sensor of a uniform linear array to the next, in radians."""
         linear = isinstance(self._model.sensors, LinearSensors)
-        return float(self._reading()[1].direction) if linear else np.nan
+        return float(self._read().parameters.direction) if linear else np.nan
 
     @property
     def power_(self) -> float:
         """Power of the source."""
-        return float(self._reading()[1].power)
+        return float(self._read().parameters.power)
 
     @property
     def noise_variance_(self) -> float:
         """Power of the noise at each sensor."""
-        return float(self._reading()[1].noise)
+        return float(self._read().parameters.noise)
 
     @property
     def covariance_(self) -> Complex:
         """Covariance of snapshots."""
-        parameters = self._reading()[1]
+        parameters = self._read().parameters
         vector = _vector(parameters)
         return np.asarray(parameters.power * np.outer(vector, vector.conj()) + parameters.noise * np.eye(len(vector)))
 
@@ -444,7 +444,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         return tuple(Value(names[at], float(amplitudes[at]), standing=float(standing[at])) for at in loud)
 
     def _summary(self) -> tuple[str, list[str], list[list[str]]]:
-        warming = " (warming up)" if self._state.base is None else ""
+        warming = " (warming up)" if self._runtime.warming_up else ""
         line = f"{self.n_samples_seen_:,} snapshots of {self.n_features_in_} sensors seen{warming}:"
         values = (self.angle_, self.angle_std_, self.power_, self.noise_variance_)
         return line, ["angle", "std", "power", "noise"], [[f"{value:.4g}" for value in values]]

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.core.learner import belief
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.estimators.base import StreamingEstimator
@@ -51,13 +50,13 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
 
     @property
     def _model(self) -> LatentFactors:
-        self._fitted_state()
+        check_is_fitted(self)
         model = self._learner.model
         assert isinstance(model, LatentFactors)
         return model
 
     def _belief(self) -> tuple[Any, Any, float]:
-        return belief(self._learner, self._reading()[0])
+        return self._read().belief
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Learn from the rows and return the weights of the factors in each.
@@ -135,6 +134,6 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
         table = [[str(k), f"{shares[k]:.3f}", *line] for k, line in zip(order[:8], lines, strict=True)]
         if len(order) > 8:
             table.append(["...", f"{shares[order[8:]].sum():.3f}", *[""] * len(columns)])
-        warming = " (warming up)" if self._state.base is None else ""
+        warming = " (warming up)" if self._runtime.warming_up else ""
         rows = f"{self.n_samples_seen_:,} row{'s' if self.n_samples_seen_ != 1 else ''} of {self.n_features_in_} columns"
         return f"{rows} seen{warming}; components by share, with their {word}:", ["component", "share", *columns], table

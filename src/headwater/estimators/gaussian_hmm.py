@@ -244,7 +244,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         if not self._has_state():
             self._parameters_seen("means_")
             return self._given["means_"]
-        return self._gaussian.means(self._reading()[1].emissions)
+        return self._gaussian.means(self._read().parameters.emissions)
 
     @means_.setter
     def means_(self, value: Any) -> None:
@@ -258,7 +258,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         for 'spherical', (n_features, n_features) for 'tied'.
         """
         if self._has_state():
-            return self._matrices(self._gaussian.covariances(self._reading()[1].emissions), self.n_features_in_)
+            return self._matrices(self._gaussian.covariances(self._read().parameters.emissions), self.n_features_in_)
         self._parameters_seen("covars_")
         return self._matrices(self._given["covars_"], self._given_width())
 
@@ -329,7 +329,7 @@ class GaussianHMM(HiddenMarkovEstimator):
                 f"covariance_type was {kind!r} when covars_ was learned, and is {self.covariance_type!r} now: add 'c' to "
                 f"init_params, so that covariances are found anew"
             )
-        parameters = self._reading()[1]
+        parameters = self._read().parameters
         return {
             name: self._gaussian.covariances(parameters.emissions) if name == "covars_" else getattr(self, name)
             for name in names
@@ -357,7 +357,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         each = family.n_parameters(width) / k
 
         def signs(rows: Array) -> GaussianSigns:
-            names, parameters = column_names(self, width), self._reading()[1].emissions
+            names, parameters = column_names(self, width), self._read().parameters.emissions
             covariances, (prior, statistics, _) = family.covariances(parameters), self._belief()
             return GaussianSigns(
                 rows, family.means(parameters), covariances, family.kind.matrix, names, each,

@@ -272,17 +272,17 @@ class GaussianMixture(MixtureEstimator):
     @property
     def means_(self) -> Array:
         """Mean of each component."""
-        return self._family.means(self._reading()[1].components)
+        return self._family.means(self._read().parameters.components)
 
     @property
     def covariances_(self) -> Array:
         """Covariance of each component, in the shape of `covariance_type`."""
-        return self._family.covariances(self._reading()[1].components)
+        return self._family.covariances(self._read().parameters.components)
 
     @property
     def precisions_cholesky_(self) -> Array:
         """Upper triangular factors of the precisions."""
-        return self._family.precisions_cholesky(self._reading()[1].components)
+        return self._family.precisions_cholesky(self._read().parameters.components)
 
     @property
     def precisions_(self) -> Array:

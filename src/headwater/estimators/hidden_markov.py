@@ -16,8 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithms import AutoOnlineEM, BayesianOnlineEM, OnlineEM, OnlineVB, SatoEM, resolve
 from headwater.core.contracts import StartSettings
-from headwater.core.learner import Learner, belief
-from headwater.core.state import State
+from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_finite, numeric, one_line
 from headwater.diagnostics.describe import MOST_SYMBOLS, heaviest, matrix_of
@@ -33,6 +32,7 @@ from headwater.estimators.chains import (
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.open_sequences import Follower
 from headwater.estimators.parameters import check_parameters
+from headwater.estimators.runtime import Folded
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
 
@@ -240,17 +240,17 @@ class HiddenMarkovEstimator(ChainStreams):
         return model
 
     def _belief(self) -> tuple[Any, Any, float]:
-        return belief(self._learner, self._reading()[0])
+        return self._read().belief
 
     def _n_parameters(self) -> int:
         return self._model.n_parameters(self.n_features_in_ if self._has_state() else self._given_width())
 
     def _impossible(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which states no sequence begins in (K,), and which passages do not exist (K, K)."""
-        base, k = self._state.base, self.n_components_
-        if base is not None:
-            return base.prior.start == 0.0, base.prior.steps == 0.0
-        given = self._own_learner.settings.given
+        prior, k = self._runtime.prior, self.n_components_
+        if prior is not None:
+            return prior.start == 0.0, prior.steps == 0.0
+        given = self._runtime.learner.settings.given
         chain = given if isinstance(given, GivenChain) else GivenChain(None)
         start = np.ones(k) if chain.start is None else chain.start
         return start == 0.0, (np.ones((k, k)) if chain.transitions is None else chain.transitions) == 0.0
@@ -333,7 +333,7 @@ class HiddenMarkovEstimator(ChainStreams):
     def _parameters_seen(self, name: str | None = None) -> ChainParameters:
         """Parameters that were learned, or set by hand; one alone may be read as soon as it is set."""
         if self._has_state():
-            return self._reading()[1]
+            return self._read().parameters
         given = self.__dict__.get("_given", {})
         wanted = {"startprob_", "transmat_", *self._emission_names.values()} if name is None else {name}
         if not wanted <= set(given):
@@ -380,9 +380,8 @@ class HiddenMarkovEstimator(ChainStreams):
         follower = Follower(self)  # sequences go on from chunk to chunk
         return lambda **chunk: follower.follow(**chunk)[0]
 
-    def _shares_of(self, state: State) -> Array:
-        statistics: Any = state.statistics if state.average is None else state.average
-        return np.asarray(statistics.emissions.count)
+    def _shares_of(self, folded: Folded) -> Array:
+        return np.asarray(folded.statistics.emissions.count)
 
     def _summary(self) -> tuple[str, list[str], list[list[str]]]:
         often = self.get_stationary_distribution()
@@ -394,7 +393,7 @@ class HiddenMarkovEstimator(ChainStreams):
         ]  # fmt: skip
         if len(order) > 8:
             table.append(["...", f"{often[order[8:]].sum():.3f}", "", *[""] * len(columns)])
-        warming = " (warming up)" if self._state.base is None else ""
+        warming = " (warming up)" if self._runtime.warming_up else ""
         rows = f"{self.n_samples_seen_:,} row{'s' if self.n_samples_seen_ != 1 else ''}"
         return (
             f"{rows} seen{warming}; states by how often they are, with their {word}:",

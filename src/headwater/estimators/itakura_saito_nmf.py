@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from headwater.core.algorithms import Algorithm, SimulatedEM, SurrogateEM, resolve
 from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner
-from headwater.core.state import Batch, State
+from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, check_rows, one_line
 from headwater.diagnostics.describe import Limits, column_names, curve_of, heaviest, hidden
@@ -19,6 +19,7 @@ from headwater.diagnostics.description import Component, Description, Value
 from headwater.diagnostics.health_signs import SpectrumSigns
 from headwater.diagnostics.health_vitals import Vitals
 from headwater.estimators.factor_model import FactorEstimator
+from headwater.estimators.runtime import Folded
 from headwater.models.spectra import SHAPES, Spectra
 
 Weights = Literal["mean", "map", "ml"]
@@ -222,7 +223,7 @@ class ItakuraSaitoNMF(FactorEstimator):
             The weights.
         """
         batch = self._rows(X)
-        return self._weights(batch, inference) * self._units(self._reading()[1])
+        return self._weights(batch, inference) * self._units(self._read().parameters)
 
     def transform_one(self, x: Any) -> Array:
         """Return the weights of the components in one frame, under the parameters of the last refresh.
@@ -286,7 +287,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         ((2, 300, 8), True)
         """
         batch = self._rows(X)
-        weights, powers = self._weights(batch, inference), self._reading()[1].powers
+        weights, powers = self._weights(batch, inference), self._read().parameters.powers
         parts = weights.T[:, :, None] * powers[:, None, :]
         parts[:, :, ~powers.any(axis=0)] = 1.0
         parts *= batch.X / np.maximum(parts.sum(axis=0), 1e-300)
@@ -308,7 +309,7 @@ class ItakuraSaitoNMF(FactorEstimator):
             that the same frame always gets the same score.
         """
         batch = self._rows(X)
-        return self._model.log_likelihood(self._reading()[1], batch, self.n_threads)
+        return self._model.log_likelihood(self._read().parameters, batch, self.n_threads)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-density of the frames.
@@ -341,7 +342,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         divergence : float
             Mean of x / v - log(x / v) - 1; about 0.58 if the components are true and known.
         """
-        batch, powers = self._rows(X), self._reading()[1].powers
+        batch, powers = self._rows(X), self._read().parameters.powers
         v = np.maximum(self._weights(batch, "ml") @ powers, 1e-300)
         ratio = batch.X * powers.any(axis=0) / v
         held = ratio > 0.0
@@ -364,14 +365,14 @@ class ItakuraSaitoNMF(FactorEstimator):
         """
         n_samples = self._checked_number(n_samples)
         model: Any = self._model
-        parameters = self._reading()[1]
+        parameters = self._read().parameters
         X, weights = model.sample(parameters, n_samples, self._rng())
         return X, weights * self._units(parameters)
 
     def _weights(self, batch: Batch, inference: Any) -> Array:
         """Weights in units in which their scale is 1."""
         model: Any = self._model
-        parameters = self._reading()[1]
+        parameters = self._read().parameters
         if inference == "mean":
             return model.posterior(parameters, batch, self.n_threads)
         if inference not in ("map", "ml"):
@@ -388,18 +389,18 @@ class ItakuraSaitoNMF(FactorEstimator):
     @property
     def components_(self) -> Array:
         """The spectra."""
-        parameters = self._reading()[1]
+        parameters = self._read().parameters
         return parameters.powers / self._units(parameters)[:, None]
 
     @property
     def weight_scale_(self) -> Array:
         """Scale of the inverse Gamma prior of the weights of each component."""
-        return self._units(self._reading()[1])
+        return self._units(self._read().parameters)
 
     @property
     def weight_shape_(self) -> float:
         """Shape of the inverse Gamma prior of the weights."""
-        return float(self._reading()[1].shape[0])
+        return float(self._read().parameters.shape[0])
 
     def _describe(self, limits: Limits) -> Description:
         names, shares, spectra = column_names(self, self.n_features_in_), self._shares(), self.components_
@@ -422,7 +423,7 @@ class ItakuraSaitoNMF(FactorEstimator):
 
     def _vitals(self) -> Vitals:
         _, statistics, count = self._belief()
-        parameters = self._reading()[1]
+        parameters = self._read().parameters
         parts = parameters.powers * statistics.down / parameters.scales[:, None]  # of each bin, by component
         rows = count * (parts / np.maximum(parts.sum(axis=0), 1e-300)).max(axis=1)
         k, width = parameters.powers.shape
@@ -439,13 +440,13 @@ class ItakuraSaitoNMF(FactorEstimator):
         names = column_names(self, self.n_features_in_)
         return tuple(Value(names[at], float(frame[at]), standing=float(decibels[at] / 3.0)) for at in loud)
 
-    def _shares_of(self, state: State) -> Array:
-        parameters, statistics = state.parameters, cast(Any, state.statistics)
-        return np.asarray((parameters.powers * statistics.down).sum(axis=1) / parameters.scales)
+    def _shares_of(self, folded: Folded) -> Array:
+        parameters = folded.parameters
+        return np.asarray((parameters.powers * folded.last_statistics.down).sum(axis=1) / parameters.scales)
 
     def _shares(self) -> Array:
         _, statistics, _ = self._belief()
-        parameters = self._reading()[1]
+        parameters = self._read().parameters
         shares = (parameters.powers * statistics.down).sum(axis=1) / parameters.scales
         return np.asarray(shares / max(float(shares.sum()), 1e-300))
 

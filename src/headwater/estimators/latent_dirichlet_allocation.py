@@ -15,8 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from headwater.core.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
 from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner
-from headwater.core.loop import report, settle, widened
-from headwater.core.state import Batch, SparseRows, State, sparse_rows
+from headwater.core.state import Batch, SparseRows, sparse_rows
 from headwater.core.statistics import Array
 from headwater.core.validation import check_count_items, check_count_row, check_counts, check_width, numeric, one_line
 from headwater.diagnostics.describe import Limits, column_names, count_oddities, word_components
@@ -25,6 +24,7 @@ from headwater.diagnostics.health_counts import CountSigns
 from headwater.diagnostics.health_vitals import Vitals
 from headwater.estimators.documents import DocumentReader
 from headwater.estimators.factor_model import FactorEstimator
+from headwater.estimators.runtime import Folded
 from headwater.estimators.thread_safety import remember
 from headwater.models.topics import Topics
 
@@ -303,9 +303,8 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
 
     def _seen_by(self, width: int) -> Any:
         if width <= self.n_features_in_:
-            return self._reading()[1]
-        learner = replace(self._learner, width=width)
-        return report(learner, settle(learner, widened(learner, self._state)))
+            return self._read().parameters
+        return self._reader.parameters_at(width)
 
     def _quick_parameters(self, width: int) -> Any:
         return self._seen_by(width) if width > self.n_features_in_ else super()._quick_parameters(width)
@@ -313,7 +312,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
     def _resumed(self, learner: Learner) -> Any:
         """The state that a `fit` goes on from; an open vocabulary may have grown since."""
         if self.vocabulary == "open" and learner.width > self.n_features_in_:
-            return widened(learner, self._state)
+            return self._runtime.with_learner(learner, ()).state
         return super()._resumed(learner)
 
     @property
@@ -322,9 +321,8 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
 
     def _widened(self, width: int) -> Self:
         """A copy that knows more columns."""
-        wide, learner = copy(self), replace(self._learner, width=width)
-        wide._learner, wide._parameters = learner, (width, self._parameters[1])
-        wide._set(widened(learner, self._state), learner)
+        wide, runtime = copy(self), self._runtime
+        wide._runtime = runtime.with_learner(replace(self._learner, width=width), runtime.made_with)
         wide.n_features_in_ = width
         return wide
 
@@ -459,7 +457,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
             raise ValueError(f"length must be a whole number, or one for each of the {n_samples} rows, got {length!r}")
         lengths = np.broadcast_to(lengths, (n_samples,)).astype(np.int64)
         model: Any = self._model
-        return model.sample(self._reading()[1], n_samples, self._rng(), lengths)
+        return model.sample(self._read().parameters, n_samples, self._rng(), lengths)
 
     # What was learned
 
@@ -472,13 +470,13 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
     @property
     def topics_(self) -> Array:
         """Probability of each word in each topic."""
-        topics = np.ascontiguousarray(self._reading()[1].all().T)
+        topics = np.ascontiguousarray(self._read().parameters.all().T)
         return topics / topics.sum(axis=1, keepdims=True)
 
     @property
     def doc_topic_prior_(self) -> Array:
         """Dirichlet parameters of the proportions of a document."""
-        return np.array(self._reading()[1].proportions)
+        return np.array(self._read().parameters.proportions)
 
     @property
     def topic_word_prior_(self) -> float:
@@ -511,9 +509,8 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         names = column_names(self, self.n_features_in_)
         return count_oddities(names, row, self.transform_one(row) @ self.topics_, most)
 
-    def _shares_of(self, state: State) -> Array:
-        statistics: Any = state.statistics if state.average is None else state.average
-        return np.asarray(statistics.length[0])
+    def _shares_of(self, folded: Folded) -> Array:
+        return np.asarray(folded.statistics.length[0])
 
     def _shares(self) -> Array:
         _, statistics, _ = self._belief()

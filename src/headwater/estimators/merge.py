@@ -12,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.learner import suited
 from headwater.core.match import MergeReport, merge_any
-from headwater.core.state import State
 from headwater.core.validation import one_line
 from headwater.estimators import race_stream
 from headwater.estimators.base import RESULTS, StreamingEstimator
+from headwater.estimators.race import Race
+from headwater.estimators.runtime import Runtime
 from headwater.estimators.thread_safety import view_of
 
 Estimator = TypeVar("Estimator", bound=StreamingEstimator)
@@ -99,7 +100,10 @@ def merge(models: Iterable[Estimator]) -> Estimator:
             place = next((at for at, (one, two) in enumerate(zip(*names, strict=False)) if one != two), min(map(len, names)))
             one, two = (repr(found[place]) if place < len(found) else "none" for found in names)
             raise ValueError(f"models must have the same columns in the same order, got {one} and {two} in place {place}")
-    merged, report = _merged_races(given) if all("_race" in model.__dict__ for model in given) else _merged(given)
+    races = all(model._runtime.race is not None for model in given)
+    runtime, report = _merged_races(given) if races else _merged(given, [model._runtime for model in given])
+    merged = copy(given[report.reference])
+    merged._runtime = runtime
     for name in RESULTS:
         merged.__dict__.pop(name, None)
     merged.merge_report_ = report
@@ -110,32 +114,29 @@ def merge(models: Iterable[Estimator]) -> Estimator:
     return merged
 
 
-def _merged(given: list[Estimator], rivals: list[Any] | None = None) -> tuple[Estimator, MergeReport]:
-    """Merge models that are alike, or those that race for them."""
-    parts = rivals or given
+def _merged(given: list[Estimator], parts: list[Runtime]) -> tuple[Runtime, MergeReport]:
+    """Merge the Runtimes of models that are alike, or of those that race for them."""
     state, report = merge_any(
-        [model._own_learner for model in parts],
-        [model._state for model in parts],
+        [part.learner for part in parts],
+        [part.state for part in parts],
         [getattr(model, "merge_report_", None) for model in given],
     )
-    leading: Any = parts[report.reference]
-    merged = copy(leading)
-    merged._set(state, suited(leading._own_learner, state))
-    return merged, report
+    reference = parts[report.reference]
+    return reference.with_state(state, suited(reference.learner, state)), report
 
 
-def _merged_races(given: list[Estimator]) -> tuple[Estimator, MergeReport]:
+def _merged_races(given: list[Estimator]) -> tuple[Runtime, MergeReport]:
     """Merge models of which some race: those with one number of components each, for all that run in every race."""
     begun = [model for model in given if not model._waits]
     if not begun:
         # Rows that wait for a race are what each has learned: the largest goes on with those of the others.
         waiting, report = _merged(given, [race_stream.standing(model, model._least_components, 2**62) for model in given])
-        assert waiting._state.buffer is not None
-        merged = copy(given[report.reference])
-        merged._set(State(waiting._state.key), merged._own_learner)
-        merged._advance(waiting._state.buffer.batch(), merged._own_learner, False)
-        return merged, report
-    common = set.intersection(*(set(model._race.running) for model in begun))
+        merged: Any = copy(given[report.reference])
+        before: Runtime = merged._runtime
+        merged._runtime = Runtime.begin(before.learner, waiting.key, before.made_with).with_race(before.race)
+        runtime, _ = race_stream.learned(merged, waiting.waiting_batch(), before.learner, False)
+        return runtime, report
+    common = set.intersection(*(set(_race_of(model).running) for model in begun))
     if not common:
         chosen = " and ".join(dict.fromkeys(str(model.n_components_) for model in begun))
         raise ValueError(
@@ -144,20 +145,25 @@ def _merged_races(given: list[Estimator]) -> tuple[Estimator, MergeReport]:
     led = {k: sum(model.n_samples_seen_ for model in begun if model.n_components_ == k) for k in sorted(common)}
     leader = max(led, key=lambda k: led[k])
     found = {
-        k: _merged(given, [race_stream.standing(model, k, model._race.warm_up) for model in given]) for k in sorted(common)
+        k: _merged(given, [race_stream.standing(model, k, _race_of(model).warm_up) for model in given]) for k in sorted(common)
     }
     report = found[leader][1]
-    merged = copy(given[report.reference])
-    races = [model._race for model in begun]
-    race_stream.resume(merged, races, [rival for rival, _ in found.values()], leader)
-    return merged, report
+    runtime = given[report.reference]._runtime
+    races = [_race_of(model) for model in begun]
+    return race_stream.resume(runtime, races, [rival for rival, _ in found.values()], leader), report
+
+
+def _race_of(model: StreamingEstimator) -> Race:
+    race = model._runtime.race
+    assert race is not None
+    return race
 
 
 def _check_alike(one: StreamingEstimator, other: StreamingEstimator) -> None:
     one._check_merge(other)
     if one.n_features_in_ != other.n_features_in_:
         raise ValueError(f"models must have one width, got {one.n_features_in_} and {other.n_features_in_} columns")
-    algorithms = one._own_learner.algorithm, other._own_learner.algorithm
+    algorithms = one._runtime.learner.algorithm, other._runtime.learner.algorithm
     if algorithms[0] != algorithms[1]:
         raise ValueError(f"models must be learned by one algorithm, got {algorithms[0]} and {algorithms[1]}")
     for name in one._merge_parameters:

@@ -15,15 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.algorithms import Algorithm, Auto, resolve
 from headwater.core.contracts import StartSettings
-from headwater.core.learner import LEAST_KEPT, Learner, belief, suited
-from headwater.core.lineage import chosen
-from headwater.core.state import Batch, State
+from headwater.core.learner import LEAST_KEPT, Learner
+from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.diagnostics.describe import Limits, dirichlet_interval
 from headwater.estimators.base import RESULTS, StreamingEstimator
 from headwater.estimators.parameters import check_parameters
+from headwater.estimators.runtime import Folded
 from headwater.models.mixture import Mixture
-from headwater.policies.drift_monitor import forgetting
 
 # Parameters that every mixture has, and the values they take.
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -223,7 +222,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             Log-density of each row under the current parameters.
         """
         batch = self._rows(X)
-        return self._model.log_likelihood(self._reading()[1], batch, self.n_threads)
+        return self._model.log_likelihood(self._read().parameters, batch, self.n_threads)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-density of the rows.
@@ -275,7 +274,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             Probabilities, which sum to one in each row.
         """
         batch = self._rows(X)
-        return self._model.posterior(self._reading()[1], batch, self.n_threads)
+        return self._model.posterior(self._read().parameters, batch, self.n_threads)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the most probable component of each row.
@@ -344,7 +343,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         y : ndarray of shape (n_samples,)
             The component of each row.
         """
-        return self._model.sample(self._reading()[1], self._checked_number(n_samples), self._rng())
+        return self._model.sample(self._read().parameters, self._checked_number(n_samples), self._rng())
 
     def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
         """Parameters that say something of each component, for some of them."""
@@ -377,9 +376,8 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         kept[np.argmax(weights)] = True
         pruned = copy(self)
         pruned.set_params(n_components=int(kept.sum()), **dict.fromkeys(self._given_start), **self._parameters_of(kept))
-        pruned._win(None)
         learner = pruned._make_learner(self._learner.width)
-        pruned._set(chosen(self._learner, learner, self._reading()[0], np.flatnonzero(kept)), learner)
+        pruned._runtime = self._reader.select(learner, np.flatnonzero(kept), pruned._parameter_values())
         for name in RESULTS:
             pruned.__dict__.pop(name, None)
         return pruned
@@ -420,7 +418,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     @property
     def weights_(self) -> Array:
         """Weight of each component."""
-        return np.exp(self._reading()[1].log_weights)
+        return np.exp(self._read().parameters.log_weights)
 
     @property
     def half_life_(self) -> Array:
@@ -441,9 +439,9 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         >>> bool(np.isfinite(model.half_life_[np.argmax(model.means_[:, 0])]))
         True
         """
-        state = self._reading()[0]
-        if state.drift is not None:
-            return forgetting(state, self._learner.warm_up_rows)[0]
+        reading = self._read()
+        if reading.drift is not None:
+            return reading.half_lives()[0]
         half_life = self._learner.half_life
         return np.full(self._model.n_components, np.inf if half_life is None else float(half_life))
 
@@ -460,14 +458,13 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
 
     @property
     def _model(self) -> Mixture:
-        self._fitted_state()
-        model = suited(self._learner, self._reading()[0]).model if self._grown else self._learner.model
+        check_is_fitted(self)
+        model = self._read().model if self._grown else self._learner.model
         assert isinstance(model, Mixture)
         return model
 
     def _proper_belief(self) -> tuple[Any, Any, float]:
-        state, _ = self._reading()
-        return belief(self._learner, state)
+        return self._read().belief
 
     def _n_parameters(self) -> int:
         return self._model.n_parameters(self._learner.width)
@@ -484,7 +481,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     @property
     def _modal(self) -> bool:
         """Whether what the user sees is a mode, of which the floor under variances is a part."""
-        return self._reading()[0].reported is not None or self._learner.algorithm.report == "mode"
+        return self._read().ends_passes or self._learner.algorithm.report == "mode"
 
     # How it looks
 
@@ -495,10 +492,8 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             return np.ones((1, 2))
         return dirichlet_interval(concentration, float(concentration.sum()), limits)
 
-    def _shares_of(self, state: State) -> Array:
-        prior: Any = state.base.prior  # type: ignore[union-attr]
-        statistics: Any = state.statistics if state.average is None else state.average
-        return np.asarray(prior.concentration + state.progress.n_eff * statistics.count)
+    def _shares_of(self, folded: Folded) -> Array:
+        return np.asarray(folded.prior.concentration + folded.n_eff * folded.statistics.count)
 
     @abstractmethod
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
@@ -516,6 +511,6 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         table = [[str(k), f"{weights[k]:.3f}", *line] for k, line in zip(order[:8], lines, strict=True)]
         if len(order) > 8:
             table.append(["...", f"{weights[order[8:]].sum():.3f}", *[""] * len(columns)])
-        warming = " (warming up)" if self._state.base is None else ""
+        warming = " (warming up)" if self._runtime.warming_up else ""
         line = f"{self._seen()} seen{warming}; components by weight, with their {word}:"
         return line, ["component", "weight", *columns], table

@@ -11,36 +11,40 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.learner import Learner, suited
 from headwater.core.state import State
 from headwater.estimators import race_stream
 from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.race import Race
+from headwater.estimators.runtime import Runtime
 from headwater.estimators.stored_parameters import read_parameter, write_parameter
 from headwater.estimators.stored_results import AS_IT_IS, RESULTS, read_race
 from headwater.estimators.thread_safety import ROLE
 from headwater.io.files import container
 from headwater.io.files.records import Damaged, Reader, Writer
-from headwater.io.files.states import StateReader, holds_rows, rows_held, without_rows, write_state
+from headwater.io.files.states import StateReader, rows_held, write_state
 
 MOST_UNSEEN = 10**4  # components of a model that is still in its warm-up, beside those that it has numbers for
 # What scikit-learn's metadata routing was told is a matter of the pipeline: a file does not hold it.
-PRIVATE = {"_state", "_own_learner", "_parameters", "_cache", "_race", "_rivals", "_named_columns", "_metadata_request", ROLE}
+PRIVATE = {"_runtime", "_named_columns", "_metadata_request", ROLE}
 
 
 def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, answers: bool = True) -> tuple[Any, Any]:
     """Return header and arrays of the file of a model."""
-    model._fitted_state()
-    race, rivals = model.__dict__.get("_race"), model.__dict__.get("_rivals", ())
-    learner, state = model._own_learner, model._state
+    check_is_fitted(model)
+    runtime: Runtime = model._runtime
     grows = model._grown
     if not raw_rows:
+        race = runtime.race
         if race is not None and not race.over:
-            learner, rivals = model._learner, ()
-            race = race.decided(state.rows, learner.model.n_components)
-        state = without_rows(learner, state)
+            runtime = runtime.with_state(runtime.state, model._learner)
+            runtime = runtime.with_race(race.decided(runtime.rows, runtime.n_components))
+        runtime = runtime.without_rows()
+    learner, state = runtime.learner, runtime.state
     writer = Writer()
-    known = dict(zip(model._parameter_names(), model._parameters[1], strict=True))
+    known = dict(zip(model._parameter_names(), runtime.made_with, strict=True))
     parameters = model.get_params(deep=False)
     changed = [name for name, value in parameters.items() if value is not known[name]]
     results = {name: model.__dict__[name] for name in RESULTS if name in model.__dict__}
@@ -53,8 +57,8 @@ def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, 
         "headwater": import_module("headwater").__version__,
         "model": type(model).__name__,
         "width": learner.width,
-        "rows": state.rows,
-        "holds_rows": holds_rows(state),
+        "rows": runtime.rows,
+        "holds_rows": runtime.holds_rows,
         "parameters": {name: write_parameter(writer, value, name) for name, value in parameters.items()},
         "learned_with": {name: write_parameter(writer, known[name], f"learned_with/{name}") for name in changed},
         "results": {
@@ -64,22 +68,22 @@ def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, 
             for name, value in results.items()
         },
         "components": suited(learner, state).model.n_components if grows else None,
-        "race": writer.write(race, "race"),
-        "rivals": [_write_rival(writer, rival) for rival in rivals],
-        "state": None if rivals else write_state(writer, learner, state, "state"),
+        "race": writer.write(runtime.race, "race"),
+        "rivals": [_write_rival(writer, rival) for rival in runtime.rivals],
+        "state": None if runtime.rivals else write_state(writer, learner, state, "state"),
     }
     header["tables"] = writer.tables
     if extra is not None:
         header["extra"] = extra
-    if answers and state.base is not None:
+    if answers and not runtime.warming_up:
         for name in model._answers:
             writer.arrays[f"answers/{name}"] = np.asarray(getattr(model, name))
     return header, writer.arrays
 
 
-def _write_rival(writer: Writer, rival: StreamingEstimator) -> dict[str, Any]:
+def _write_rival(writer: Writer, rival: Runtime) -> dict[str, Any]:
     k = rival.n_components
-    return {"n_components": k, "state": write_state(writer, rival._own_learner, rival._state, f"rivals/{k}")}
+    return {"n_components": k, "state": write_state(writer, rival.learner, rival.state, f"rivals/{k}")}
 
 
 def _as_json(value: Any) -> Any:
@@ -115,22 +119,22 @@ def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[
         raise Damaged("it has a number of components that was found, or should have one")
     width = reader.whole(header.get("width"), "width", 1)
     _check_columns(model, width)
-    if model._races:
-        model._race, model._rivals = read_race(reader, header.get("race"), "race"), ()
-        if model._race.leader > most:
-            raise Damaged("it has a race of more components than there are numbers in it")
+    race = read_race(reader, header.get("race"), "race") if model._races else None
+    if race is not None and race.leader > most:
+        raise Damaged("it has a race of more components than there are numbers in it")
     rivals = reader.items(header.get("rivals"), "rivals")
     if rivals:
-        _read_rivals(reader, model, rivals, width)
+        model._runtime = _read_rivals(reader, model, rivals, width, race)
     else:
-        learner = model._make_learner(width)
+        learner = model._make_learner(width) if race is None else race_stream.learner_of(model, width, race)
         if learner.grows:
             found = reader.whole(header["components"], "components", 1)
             if found > most:
                 raise Damaged("it has more components than there are numbers in it")
             learner = replace(learner, model=learner.usual.resized(found))
-        model._set(_read_state(reader, model, learner, header.get("state"), "state"), learner)
-    _check_reading(model, model._state)
+        state = _read_state(reader, model, learner, header.get("state"), "state")
+        model._runtime = Runtime(learner, state, model._parameter_values(), race)
+    _check_reading(model)
     for name in changed:
         setattr(model, name, parameters[name])
     return model
@@ -145,19 +149,20 @@ def _read_state(reader: Reader, model: StreamingEstimator, learner: Learner, tre
     return state
 
 
-def _read_rivals(reader: Reader, model: StreamingEstimator, trees: list[Any], width: int) -> None:
-    """Let a model go on with a race; those that run in it have states of their own, and it answers by the leader's."""
-    race, rivals = model.__dict__.get("_race"), []
+def _read_rivals(reader: Reader, model: StreamingEstimator, trees: list[Any], width: int, race: Race | None) -> Runtime:
+    """Return the Runtime of a race; those that run in it have states of their own, and it answers by the leader's."""
+    rivals = []
     for tree in trees:
         parts = reader.expect(tree, dict, "rivals")
         rival = race_stream.rival_of(model, reader.whole(parts.get("n_components"), "rivals", 1), race.warm_up if race else 0)
         rival.n_features_in_ = model.n_features_in_
         learner = rival._make_learner(width)
-        rival._set(_read_state(reader, rival, learner, parts.get("state"), f"rivals/{rival.n_components}"), learner)
-        rivals.append(rival)
+        state = _read_state(reader, rival, learner, parts.get("state"), f"rivals/{rival.n_components}")
+        rivals.append(Runtime(learner, state))
     if race is None or race.over or race.running != tuple(rival.n_components for rival in rivals):
         raise Damaged("it has others than those that run in its race")
-    race_stream.follow(model, race, tuple(rivals))
+    begun = Runtime(rivals[0].learner, rivals[0].state, model._parameter_values())
+    return race_stream.follow(begun, race, tuple(rivals))
 
 
 def _check_columns(model: StreamingEstimator, width: int) -> None:
@@ -169,12 +174,12 @@ def _check_columns(model: StreamingEstimator, width: int) -> None:
         raise Damaged(f"it has {len(names)} names for {known} columns")
 
 
-def _check_reading(model: StreamingEstimator, state: State) -> None:
+def _check_reading(model: StreamingEstimator) -> None:
     """See to it that a model past its warm-up can be read."""
     end = model.__dict__.get("_end")
     if end is not None and len(end) != model.n_components_:
         raise Damaged("it has another number of states at the end of a sequence than it has components")
-    if state.base is not None:
+    if not model._runtime.warming_up:
         for name in model._answers:
             if not np.isfinite(getattr(model, name)).all():
                 raise Damaged(f"{name} holds NaN or infinity")

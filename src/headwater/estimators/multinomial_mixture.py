@@ -243,7 +243,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
         """
         n_samples = self._checked_number(n_samples)
         lengths = self._checked_lengths(n_samples, length)
-        return self._model.sample(self._reading()[1], n_samples, self._rng(), lengths)
+        return self._model.sample(self._read().parameters, n_samples, self._rng(), lengths)
 
     @property
     def probabilities_(self) -> Array:

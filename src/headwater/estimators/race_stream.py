@@ -15,10 +15,11 @@ import numpy as np
 from headwater.core.contracts import NO_SCORES
 from headwater.core.learner import Learner, suited
 from headwater.core.lineage import rooted
-from headwater.core.loop import advance, report, rows_to_wait, started
-from headwater.core.state import Batch, Buffer, State
+from headwater.core.loop import report, started
+from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.estimators.race import BLOCK, Race, Rival, Tally
+from headwater.estimators.runtime import Runtime
 from headwater.policies.growth import Growth
 from headwater.policies.growth_states import found_on
 
@@ -55,7 +56,7 @@ def growing_learner(model: Any, width: int) -> Learner:
         raise ValueError(
             "half_life='auto' watches components that stay, so n_components or half_life must be a number, got 'auto' twice"
         )
-    return suited(learner, model._state) if model._has_state() else learner
+    return suited(learner, model._runtime.state) if model._has_state() else learner
 
 
 def grown_at_hand(learner: Learner, batch: Batch, key: int) -> tuple[Any, Growth]:
@@ -68,9 +69,8 @@ def grown_at_hand(learner: Learner, batch: Batch, key: int) -> tuple[Any, Growth
     return stage.model, growth
 
 
-def learner_of(model: Any, width: int) -> Learner:
-    """Return the learner of the leader, or of the smallest rival as long as there is none."""
-    race = model.__dict__.get("_race")
+def learner_of(model: Any, width: int, race: Race | None = None) -> Learner:
+    """Return the learner of the leader of a race, or of the smallest rival as long as there is none."""
     if race is None or not race.leader:
         return rival_of(model, model._least_components)._make_learner(width)
     return rival_of(model, race.leader, race.warm_up)._make_learner(width)
@@ -87,40 +87,35 @@ def _judges(warm_up: int) -> int:
     return max(JUDGES, warm_up // 4)
 
 
-def learned(model: Any, batch: Batch, learner: Learner, scored: bool) -> Array:
-    """Learn a chunk of a stream by all that race, and leave the leader's state to the model; return its scores."""
-    state = model._state if model._has_state() else State(model._new_key())
-    race, rivals = model.__dict__.get("_race") or planned(model, learner.width), model.__dict__.get("_rivals", ())
+def learned(model: Any, batch: Batch, learner: Learner, scored: bool) -> tuple[Runtime, Array]:
+    """Learn a chunk of a stream by all that race; return the Runtime, whose state is the leader's, and the leader's scores."""
+    known = model._has_state() and learner is model._runtime.learner
+    runtime: Runtime = model._runtime_for(learner)
+    race, rivals = runtime.race or planned(model, learner.width), runtime.rivals
     scores = np.full(len(batch) if scored else 0, np.nan)
     if not race.rivals:
-        buffer = Buffer() if state.buffer is None else state.buffer
-        state = replace(state, buffer=buffer)
-        at, over = rows_to_wait(replace(learner, warm_up=race.warm_up + race.until), buffer, batch)
+        at, over = runtime.rows_to_wait(batch, race.warm_up + race.until)
         told = scores[:at] if model.__dict__.get("_scores_start", True) else NO_SCORES
-        state = _wait(model, state, learner, batch[:at], told, race)
-        if over:
-            assert state.buffer is not None
-            race, rivals = _begun(model, race, state.buffer.batch(), state.key, learner.width)
-            race, rivals = _run(model, race, rivals, batch[at:], scores[at:], learner.width)
+        runtime = _wait(model, runtime.with_race(race), batch[:at], told)
         if not over:
-            model._race, model._rivals = race, ()
-            model._set(state, learner)
-            return scores
+            return runtime, scores
+        race, rivals = _begun(model, race, runtime.waiting_batch(), runtime.key, learner.width)
+        batch, told = batch[at:], scores[at:]
     else:
-        race, rivals = _run(model, race, rivals, batch, scores, learner.width)
-    follow(model, race, rivals)
-    return scores
+        rivals, told = rivals if known else _with_parameters(model, race, rivals, learner.width), scores
+    race, rivals = _run(race, rivals, batch, told)
+    return follow(runtime, race, rivals), scores
 
 
-def provisional(model: Any, state: State, width: int, race: Race) -> Learner:
-    """Return the learner by which rows are read that wait for the race: its number of components suits them so far."""
-    buffer = state.buffer
-    assert buffer is not None
-    rows = min(1 << (buffer.rows.bit_length() - 1), GLANCE)
-    if buffer.chosen is None or buffer.chosen[0] != rows:
-        buffer.chosen = rows, folded(model, buffer.batch(rows), state.key, width).leader
-    learner: Learner = rival_of(model, buffer.chosen[1], race.warm_up)._make_learner(width)
-    return learner
+def reader_of(model: Any, runtime: Runtime) -> Runtime:
+    """Return the Runtime by which rows are read that wait for the race: its number of components suits them so far."""
+    cache, width, race = runtime.cache, runtime.learner.width, runtime.race
+    rows = min(1 << (runtime.waiting_rows.bit_length() - 1), GLANCE)
+    if cache.leader is None or cache.leader[0] != rows:
+        cache.leader = rows, folded(model, runtime.waiting_batch(rows), runtime.key, width).leader
+    assert race is not None
+    learner: Learner = rival_of(model, cache.leader[1], race.warm_up)._make_learner(width)
+    return Runtime(learner, runtime.state, runtime.made_with)
 
 
 def at_hand(model: Any, batch: Batch, key: int, width: int) -> Race:
@@ -133,12 +128,12 @@ def at_hand(model: Any, batch: Batch, key: int, width: int) -> Race:
         return folded(sprinter, batch, key, width)
     warm_up = min(max(FEW, planned(sprinter, width).warm_up), n // 2)
     batch = _mixed(batch, key, warm_up + (_judges(warm_up) << DOUBLINGS))
-    cut, _ = rows_to_wait(replace(learner_of(sprinter, width), warm_up=warm_up), Buffer(), batch)
+    cut, _ = Runtime.begin(learner_of(sprinter, width), key).rows_to_wait(batch, warm_up)
     doublings = int(np.log2(max((len(batch) - cut) / _judges(warm_up), 1.0)))
     until = (len(batch) - cut) // (BLOCK << doublings) * BLOCK
     race = Race(warm_up=warm_up, until=until, last=until << doublings)
     race, rivals = _begun(sprinter, race, batch[: cut + until], key, width)
-    race, _ = _run(sprinter, race, rivals, batch[cut + until :], np.empty(0), width)
+    race, _ = _run(race, rivals, batch[cut + until :], NO_SCORES)
     return replace(race.decided(n, race.leader), warm_up=0)
 
 
@@ -172,84 +167,61 @@ def folded(model: Any, batch: Batch, key: int, width: int) -> Race:
     return Race(tally.told(numbers[: len(columns)])).decided(n, numbers[tally.leader])
 
 
-def each_state(model: Any, change: Any) -> None:
-    """Change the state of a model, and of all that race for it, in the same way."""
-    rivals = tuple(copy(rival) for rival in model.__dict__.get("_rivals", ()))
-    for rival in rivals:
-        rival._set(change(rival._learner, rival._state), rival._learner)
-    if rivals:
-        follow(model, model._race, rivals)
-    else:
-        state = change(model._own_learner, model._state)
-        model._set(state, suited(model._own_learner, state))
-
-
-def standing(model: Any, n_components: int, warm_up: int) -> Any:
+def standing(model: Any, n_components: int, warm_up: int) -> Runtime:
     """Return what learned for a model with this number of components: a rival, itself, or one that has rows waiting."""
-    for rival in model._rivals if "_rivals" in model.__dict__ else ():
+    runtime: Runtime = model._runtime
+    for rival in runtime.rivals:
         if rival.n_components == n_components:
             return rival
-    if not model._waits:
-        return model
-    rival = rival_of(model, n_components, warm_up)
-    rival._set(model._state, rival._make_learner(model._own_learner.width))
-    return rival
+    if not runtime.waits_for_race:
+        return runtime.with_race(None)
+    learner = rival_of(model, n_components, warm_up)._make_learner(runtime.learner.width)
+    return Runtime(learner, runtime.state, runtime.made_with)
 
 
-def resume(model: Any, races: list[Race], rivals: list[Any], leader: int) -> None:
+def resume(runtime: Runtime, races: list[Race], rivals: list[Runtime], leader: int) -> Runtime:
     """Let a model that was merged go on with the race, of those that run in all of its parts."""
-    reference = model._race if model._race.rivals else races[0]
+    reference = runtime.race if runtime.race is not None and runtime.race.rivals else races[0]
     judged = sum(race.judged for race in races)
-    running = {rival._learner.model.n_components for rival in rivals}
+    running = {rival.n_components for rival in rivals}
     entered = tuple(
-        replace(one, dropped_at=None if one.n_components in running else one.dropped_at or rivals[0]._state.rows)
+        replace(one, dropped_at=None if one.n_components in running else one.dropped_at or rivals[0].rows)
         for one in reference.rivals
     )
     race = replace(reference, rivals=entered, leader=leader, judged=judged, until=2 * judged, tally=Tally.of(len(rivals)))
     if len(rivals) == 1:
-        race = race.decided(rivals[0]._state.rows, leader)
-    for rival in rivals:
-        if rival is model:
-            continue
-        rival.__dict__.pop("_race", None)
-        rival.__dict__.pop("_rivals", None)
-        rival.n_components = rival._learner.model.n_components
-    follow(model, race, tuple(rivals))
+        race = race.decided(rivals[0].rows, leader)
+    return follow(runtime, race, tuple(rivals))
 
 
-def _wait(model: Any, state: State, learner: Learner, batch: Batch, scores: Array, race: Race) -> State:
-    """Put rows into the buffer; if they are to be scored, by what is known at each power of two."""
+def _wait(model: Any, runtime: Runtime, batch: Batch, scores: Array) -> Runtime:
+    """Put rows into the warm-up; if they are to be scored, by what is known at each power of two."""
     at = 0
     while at < len(batch):
-        assert state.buffer is not None
-        rows, stop, reader = state.buffer.rows, len(batch), learner
+        rows, stop, reader = runtime.waiting_rows, len(batch), runtime.learner
         if scores.size:
             stop = min(stop, at + (1 << rows.bit_length()) - rows)
-            reader = provisional(model, state, learner.width, race) if rows else learner
-        state, _ = advance(replace(reader, warm_up=2**62), state, batch[at:stop], scores[at:stop])
+            reader = reader_of(model, runtime).learner if rows else reader
+        runtime = runtime.wait(batch[at:stop], reader, scores[at:stop])
         at = stop
-    return state
+    return runtime
 
 
-def _begun(model: Any, race: Race, batch: Batch, key: int, width: int) -> tuple[Race, tuple[Any, ...]]:
+def _begun(model: Any, race: Race, batch: Batch, key: int, width: int) -> tuple[Race, tuple[Runtime, ...]]:
     """Start rivals on the first rows and judge them on the others, as long as larger ones may be better."""
-    rivals: list[Any] = []
+    rivals: list[Runtime] = []
     columns: list[Array] = []
     tally = Tally.of(0)
     for k in COMPONENTS:
         if k < model._least_components or (rivals and k * ROWS_EACH > race.warm_up):
             continue
-        rival = rival_of(model, k, race.warm_up)
-        learner = rival._make_learner(width)
-        if rivals and learner.model.rows_to_learn(width) > max(race.warm_up, rivals[0]._learner.model.rows_to_learn(width)):
+        learner: Learner = rival_of(model, k, race.warm_up)._make_learner(width)
+        if rivals and learner.model.rows_to_learn(width) > max(race.warm_up, rivals[0].learner.model.rows_to_learn(width)):
             break
-        cut, _ = rows_to_wait(learner, Buffer(), batch)
-        state, _ = advance(learner, State(key), batch[:cut])
+        rival = Runtime.begin(learner, key)
+        cut, _ = rival.rows_to_wait(batch, learner.warm_up_rows)
         column = np.empty(len(batch) - cut)
-        state, _ = advance(learner, state, batch[cut:], column)
-        rival.n_features_in_ = width - rival._target_columns
-        rival._set(state, learner)
-        rivals.append(rival)
+        rivals.append(rival.advance(batch[:cut]).advance(batch[cut:], column))
         columns.append(column)
         tally = Tally.of(len(rivals)).after(np.stack(columns, axis=1), batch[cut:].row_weights)
         if tally.exhausted():
@@ -259,47 +231,41 @@ def _begun(model: Any, race: Race, batch: Batch, key: int, width: int) -> tuple[
     return _compared(race, rivals, len(batch))
 
 
-def _run(
-    model: Any, race: Race, rivals: tuple[Any, ...], batch: Batch, scores: Array, width: int
-) -> tuple[Race, tuple[Any, ...]]:
+def _with_parameters(model: Any, race: Race, rivals: tuple[Runtime, ...], width: int) -> tuple[Runtime, ...]:
+    """Let rivals go on with the parameters that the model has now."""
+    learners = [rival_of(model, rival.n_components, race.warm_up)._make_learner(width) for rival in rivals]
+    return tuple(rival.with_learner(learner, ()) for rival, learner in zip(rivals, learners, strict=True))
+
+
+def _run(race: Race, rivals: tuple[Runtime, ...], batch: Batch, scores: Array) -> tuple[Race, tuple[Runtime, ...]]:
     """Let rivals learn rows, and compare them whenever it is time."""
-    rivals = tuple(copy(rival) for rival in rivals)
-    for rival in rivals:
-        for name in rival._parameter_names():
-            if name not in ("n_components", "warm_up"):
-                setattr(rival, name, model._parameter(name))
     at = 0
     while at < len(batch):
         racing = race.until > 0
         part = batch[at : at + race.until - race.judged] if racing else batch[at:]
-        table = np.empty((len(part), len(rivals)))
-        for column, rival in enumerate(rivals):
-            learner = rival._learner_for(width, True)
-            found = rival._advance(part, learner, racing or scores.size > 0)
-            rival.n_features_in_ = width - rival._target_columns
-            if found.size:
-                table[:, column] = found
+        table = np.full((len(rivals), len(part)), np.nan)
+        keep = racing or scores.size > 0
+        rivals = tuple(rival.advance(part, column if keep else NO_SCORES) for rival, column in zip(rivals, table, strict=True))
         if scores.size:
-            scores[at : at + len(part)] = table[:, [rival.n_components for rival in rivals].index(race.leader)]
+            scores[at : at + len(part)] = table[[rival.n_components for rival in rivals].index(race.leader)]
         at += len(part)
         if racing:
-            race = race.after(table, part.row_weights)
+            race = race.after(np.ascontiguousarray(table.T), part.row_weights)
             if race.judged == race.until:
-                race, rivals = _compared(race, list(rivals), rivals[0]._state.rows)
+                race, rivals = _compared(race, list(rivals), rivals[0].rows)
     return race, rivals
 
 
-def _compared(race: Race, rivals: list[Any], rows: int) -> tuple[Race, tuple[Any, ...]]:
+def _compared(race: Race, rivals: list[Runtime], rows: int) -> tuple[Race, tuple[Runtime, ...]]:
     race = race.compared(rows)
     running = set(race.running)
     return race, tuple(rival for rival in rivals if rival.n_components in running)
 
 
-def follow(model: Any, race: Race, rivals: tuple[Any, ...]) -> None:
-    """Let the model answer as its leader does; a winner needs no rivals beside it."""
+def follow(runtime: Runtime, race: Race, rivals: tuple[Runtime, ...]) -> Runtime:
+    """Return the Runtime that answers as the leader of its race does."""
     leader = next(rival for rival in rivals if rival.n_components == race.leader)
-    model._race, model._rivals = race, () if race.over else rivals
-    model._set(leader._state, leader._learner)
+    return runtime.with_state(leader.state, leader.learner).with_race(race, rivals)
 
 
 def _mixed(batch: Batch, key: int, rows: int) -> Batch:

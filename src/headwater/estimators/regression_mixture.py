@@ -290,7 +290,7 @@ class RegressionMixture(TargetMixture):
         means : ndarray of shape (n_samples, n_components)
             The value of each regression.
         """
-        return self._family.predictions(self._reading()[1].components, self._inputs(X))
+        return self._family.predictions(self._read().parameters.components, self._inputs(X))
 
     def predict_one(self, x: Any) -> float:  # type: ignore[override]
         """Return the expected target of one row under the parameters of the last refresh.
@@ -328,35 +328,35 @@ class RegressionMixture(TargetMixture):
         inputs, rng = self._inputs(X), self._rng()
         running = np.cumsum(self.predict_proba(X), axis=1)
         components = (running < rng.random((len(inputs), 1)) * running[:, -1:]).sum(axis=1)
-        return self._family.sample(self._reading()[1].components, components, rng, inputs), components
+        return self._family.sample(self._read().parameters.components, components, rng, inputs), components
 
     # What was learned
 
     @property
     def coef_(self) -> Array:
         """Coefficients of each regression."""
-        return self._family.coefficients(self._reading()[1].components)[0]
+        return self._family.coefficients(self._read().parameters.components)[0]
 
     @property
     def intercept_(self) -> Array:
         """Intercept of each regression; zeros without one."""
-        return self._family.coefficients(self._reading()[1].components)[1]
+        return self._family.coefficients(self._read().parameters.components)[1]
 
     @property
     def noise_variance_(self) -> Array:
         """Variance about each regression."""
-        return self._family.noise_variances(self._reading()[1].components)
+        return self._family.noise_variances(self._read().parameters.components)
 
     @property
     def input_means_(self) -> Array | None:
         """Means of the inputs of each component, or None if they do not gate."""
-        gate = self._reading()[1].components.gate
+        gate = self._read().parameters.components.gate
         return None if gate is None else gate.means + gate.origin
 
     @property
     def input_covariances_(self) -> Array | None:
         """Covariances of the inputs of each component, or None if they do not gate."""
-        gate, family = self._reading()[1].components.gate, self._family.gate
+        gate, family = self._read().parameters.components.gate, self._family.gate
         return None if gate is None or family is None else family.covariances(gate)
 
     @property
@@ -411,7 +411,7 @@ class RegressionMixture(TargetMixture):
 
     def _vitals(self) -> Vitals:
         prior, statistics, count = self._proper_belief()
-        rows, family, parameters = self._rows_behind(), self._family, self._reading()[1].components
+        rows, family, parameters = self._rows_behind(), self._family, self._read().parameters.components
         k, width = len(rows), self._learner.width
         each = family.n_parameters(width) / k
 
@@ -436,7 +436,7 @@ class RegressionMixture(TargetMixture):
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         pair = np.ascontiguousarray(row, dtype=float)
         inputs, y = pair[:-1], float(pair[-1])
-        k = int(np.argmax(self._model.posterior(self._reading()[1], Batch(pair[None]))[0]))
+        k = int(np.argmax(self._model.posterior(self._read().parameters, Batch(pair[None]))[0]))
         expected = float(inputs @ self.coef_[k] + self.intercept_[k])
         return (Value("target", y, standing=(y - expected) / float(np.sqrt(self.noise_variance_[k]))),)
 

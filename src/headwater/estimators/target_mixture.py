@@ -272,7 +272,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         """
         if y is not None:
             return super().predict_proba(Pair(X, y))
-        parameters = self._reading()[1]
+        parameters = self._read().parameters
         family: Any = self._model.family
         return family.shares(parameters.components, parameters.log_weights, self._inputs(X), self.n_threads)
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from headwater import __version__, plotting
 from headwater.core.statistics import Array
-from headwater.diagnostics.describe import rows_held, telling_columns
+from headwater.diagnostics.describe import telling_columns
 from headwater.diagnostics.description import Component, Description
 from headwater.plotting.images import image_shape as shape_of
 from headwater.plotting.shared import colors_of, variances_of
@@ -71,8 +71,8 @@ def context_of(
         "told": any(one.why for one in reading.odd) if reading else False,
         "ranges": any(fact.low is not None for fact in found.facts),
         "measure": model._measure,
-        "warming": model._state.base is None,
-        "held": rows_held(model),
+        "warming": model._runtime.warming_up,
+        "held": model._runtime.unlearned_rows,
         "reproduce": _reproduce(model, command, source),
         "number": number,
         "percent": percent,
