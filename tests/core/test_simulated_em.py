@@ -45,7 +45,7 @@ def summaries(kind, inferences):
     """Mean statistics of one batch at one and the same parameters, for each way to take the E-step."""
     make, rows = MODELS[kind]
     model = make(2, random_state=0, warm_up=100, algorithm="online-em").partial_fit(rows())
-    learner, state = model._learner, model._reading()[0]
+    learner, state = model._learner, model._read().state
     batch = Batch(model._checked(rows(seed=1)))
     found = [learner.model.summarize(state.parameters, batch, inference=inference) for inference in inferences]
     return [np.concatenate([np.ravel(array) for array in arrays_of(one.mean)]) for one in found], found
@@ -99,7 +99,7 @@ def test_labels_and_weights_of_drawn_rows():
     algorithm = hw.SimulatedEM(rao_blackwell=False, n_samples=3)
     model = hw.MultinomialMixture(2, algorithm=algorithm, random_state=0, warm_up=50)
     model.partial_fit(X, sample_weight=weights, labels=labels)
-    learner, state = model._learner, model._reading()[0]
+    learner, state = model._learner, model._read().state
     rows = Batch(X[:100], weights[:100], np.zeros(100, dtype=np.int64))
     found = learner.model.summarize(state.parameters, rows, inference=drawn(3))
     assert found.statistics.count.tolist() == pytest.approx([weights[:100].sum(), 0.0])

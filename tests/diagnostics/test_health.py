@@ -422,10 +422,14 @@ def test_kept_rows_of_a_model_are_compared():
     rng = np.random.default_rng(0)
     rows = np.where(np.arange(4000)[:, None] < 3600, rng.normal(size=(4000, 1)), 6.0 + rng.normal(size=(4000, 1)))
     model = hw.GaussianMixture(1, warm_up=100, random_state=0).partial_fit(rows)
-    model._set(replace(model._state, reservoir=taken(Reservoir(0, 1000, 2**20), Batch(rows), 0)), model._own_learner)
+    model._runtime = model._runtime.with_state(
+        replace(model._state, reservoir=taken(Reservoir(0, 1000, 2**20), Batch(rows), 0))
+    )
     assert kinds(model.health_) == ["drift"]
     mixed = rng.permutation(rows)
-    model._set(replace(model._state, reservoir=taken(Reservoir(0, 1000, 2**20), Batch(mixed), 0)), model._own_learner)
+    model._runtime = model._runtime.with_state(
+        replace(model._state, reservoir=taken(Reservoir(0, 1000, 2**20), Batch(mixed), 0))
+    )
     assert not model.health_.findings
 
 

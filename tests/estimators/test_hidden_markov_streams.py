@@ -122,7 +122,7 @@ def test_the_cut_of_a_warm_up_changes_nothing(make, mode):
     whole = a_model(make).partial_fit(X, **({"key": KEYS[:140]} if mode == "keys" else {}))
     cut = fed(a_model(make), X, mode, 9)
     assert_same(cut._state, whole._state)
-    assert_same(cut._reading()[1], whole._reading()[1])
+    assert_same(cut._read().parameters, whole._read().parameters)
     one_row = X[:1]
     np.testing.assert_array_equal(cut.filter(one_row, key="two"), whole.filter(one_row, key="two"))
 
@@ -533,7 +533,7 @@ def test_no_row_is_lost_when_the_algorithm_changes(make, words):
     X = rows_for(make)
     model = a_model(make, words[0]).partial_fit(X[:700]).set_params(algorithm=words[1]).partial_fit(X[700:])
     assert model.n_samples_seen_ == ROWS
-    model._reading()
+    model._read()
     assert settle(model._learner, model._state).progress.rows_seen == ROWS
 
 

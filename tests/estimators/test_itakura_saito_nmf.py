@@ -197,7 +197,7 @@ def test_weights_count():
     weighted = hw.ItakuraSaitoNMF(3, random_state=0, warm_up=100).partial_fit(Y, sample_weight=weights)
     np.testing.assert_array_equal(plain.components_, weighted.components_)
     heavy = hw.ItakuraSaitoNMF(3, random_state=0, warm_up=100).partial_fit(Y, sample_weight=2.0)
-    assert heavy._reading()[0].progress.weight_seen == 1200.0
+    assert heavy._read().state.progress.weight_seen == 1200.0
 
 
 # Units, zeros and silence

@@ -70,7 +70,7 @@ def test_an_uneven_prior_is_learned(seed):
     model = lda(**options).partial_fit(docs(6000, alpha=truth, length=100))
     found = model.doc_topic_prior_[order_of(model)[0]]
     assert (found > 0.45 * truth).all() and (found < 1.6 * truth).all()
-    assert model._reading()[1].proportions.tolist() == model.doc_topic_prior_.tolist()
+    assert model._read().parameters.proportions.tolist() == model.doc_topic_prior_.tolist()
 
 
 def test_a_prior_that_is_not_learned_is_the_one_given():
@@ -436,7 +436,7 @@ def test_proportions_are_those_of_enumeration():
     rows = np.array([naive.counts_of(one, V) for one in words])
     topics, alpha = model.topics_.T, model.doc_topic_prior_
     wanted = np.array([naive.expected(one, naive.posterior(one, topics, alpha)[0], topics, alpha)[1] for one in words])
-    batch, parameters = Batch(sparse_rows(rows)), model._reading()[1]
+    batch, parameters = Batch(sparse_rows(rows)), model._read().parameters
     found = np.mean([model._model.posterior(parameters, batch, key=key) for key in range(200)], axis=0)
     np.testing.assert_allclose(found, wanted, atol=0.01)
     exact = [naive.posterior(one, topics, alpha)[1] for one in words]

@@ -226,11 +226,11 @@ def test_a_heavy_row_goes_where_it_belongs(algorithm, weight):
 @pytest.mark.parametrize("half_life", [0.01, 1.0, 30.0])
 def test_the_shortest_memory_is_that_of_the_loop(algorithm, half_life):
     model = mixture(algorithm, half_life=half_life, reservoir=0).partial_fit(X[:100])
-    learner, state = model._learner, model._reading()[0]
+    learner, state = model._learner, model._read().state
     for at in range(100, 150):
         batch = Batch(X[at : at + 1])
         state = fold(learner, state, learner.model.summarize(state.parameters, batch))
-        model._set(loop.advance(learner, model._reading()[0], batch)[0], learner)
+        model._runtime = model._runtime.with_state(loop.advance(learner, model._read().state, batch)[0])
         found = loop.settle(learner, model._state).statistics.count
         np.testing.assert_allclose(found, state.statistics.count, rtol=1e-7, atol=1e-12)
     assert_sound(model, X)

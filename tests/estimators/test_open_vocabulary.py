@@ -29,7 +29,7 @@ def padded(chunks, width):
 
 
 def statistics_of(model):
-    return model._reading()[0].statistics
+    return model._read().state.statistics
 
 
 CUTS = {

@@ -35,20 +35,22 @@ def chained(rows, first=0):
 def undecided(rows=420):
     """A model in the middle of its race."""
     model = chain().partial_fit(chained(rows), key="a")
-    assert len(model._rivals) > 1
+    assert len(model._runtime.rivals) > 1
     return model
 
 
 def told(model):
     """All that a race knows, in a form that can be compared."""
-    race, states = model._race, tuple(rival._state for rival in model._rivals)
+    race, states = model._runtime.race, tuple(rival.state for rival in model._runtime.rivals)
     return [array.copy() for array in arrays_of((model._state, race.tally, race.judged, race.until, states))]
 
 
 def same(one, other, tolerance=0.0):
-    assert one._race.running == other._race.running
-    assert one._race.leader == other._race.leader
-    assert [rival.dropped_at for rival in one._race.rivals] == [rival.dropped_at for rival in other._race.rivals]
+    assert one._runtime.race.running == other._runtime.race.running
+    assert one._runtime.race.leader == other._runtime.race.leader
+    assert [rival.dropped_at for rival in one._runtime.race.rivals] == [
+        rival.dropped_at for rival in other._runtime.race.rivals
+    ]
     for left, right in zip(told(one), told(other), strict=True):
         np.testing.assert_allclose(left, right, rtol=tolerance, atol=tolerance)
 
@@ -150,10 +152,10 @@ def test_branches_go_on_with_the_race_and_merge():
     model = undecided()
     model.close("a")
     one, other = (model.branch().partial_fit(chained(40, first)) for first in (420, 460))
-    assert one._race.running == model._race.running
+    assert one._runtime.race.running == model._runtime.race.running
     merged = hw.merge([one, other])
     assert merged.n_samples_seen_ == 500
-    assert merged._race.running == model._race.running
+    assert merged._runtime.race.running == model._runtime.race.running
 
 
 def test_rows_that_wait_are_merged_into_a_race():
@@ -170,7 +172,7 @@ def test_rows_that_wait_are_merged_into_a_race():
 def test_sequences_go_on_through_a_race():
     rows, model = chain_models.a_stream(900, seed=0)[0][:, :1], hw.GaussianHMM("auto", warm_up=120, lag=10, random_state=0)
     model.partial_fit(rows[:300], key="a").partial_fit(rows[300:420], key="b")
-    assert len(model._rivals) > 1
+    assert len(model._runtime.rivals) > 1
     model.close("a")
     assert model.open_sequences_ == ["b"]
     model.partial_fit(rows[420:], key="b")
@@ -182,7 +184,7 @@ def test_sequences_go_on_through_a_race():
 def test_a_vocabulary_grows_in_a_race():
     model = auto(vocabulary="open")
     model.partial_fit(topics(400)[:, :9])
-    assert model._race.rivals
+    assert model._runtime.race.rivals
     model.partial_fit(topics(100))
     assert model.topics_.shape == (model.n_components_, 12)
 

@@ -26,7 +26,7 @@ def sampled(model, batch, capacity=40, room=2**30, **options):
     reservoir = Reservoir(7, capacity, room)
     for at in range(0, len(batch), 30):
         reservoir = taken(reservoir, batch[at : at + 30], at, **options)
-    model._set(replace(model._state, reservoir=reservoir), model._own_learner)
+    model._runtime = model._runtime.with_state(replace(model._state, reservoir=reservoir))
     return model
 
 
@@ -90,7 +90,7 @@ def test_files_of_before_are_read():
 def test_a_state_in_parts_with_reservoirs():
     model = hw.GaussianMixture(2, parts=4, warm_up=50, random_state=0).partial_fit(X)
     parts = tuple(replace(part, reservoir=taken(Reservoir(part.key, 5, 999), Batch(X[:9]), 0)) for part in model._state.parts)
-    model._set(replace(model._state, parts=parts), model._own_learner)
+    model._runtime = model._runtime.with_state(replace(model._state, parts=parts))
     again = model_file.from_bytes(model_file.to_bytes(model))
     assert again.holds_rows_ and holds_rows(again._state.parts[3])
     assert fingerprint(again._state, size=16) == fingerprint(model._state, size=16)

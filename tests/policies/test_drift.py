@@ -314,7 +314,7 @@ def test_what_forgets_is_told():
     (finding,) = [one for one in model.health_.findings if one.kind == "forgetting"]
     assert finding.components == (which,) and not finding.action
     assert finding.sentence.startswith(f"Component {which} has changed (last seen after ")
-    half_lives, weights = forgetting(model._reading()[0], 500)
+    half_lives, weights = forgetting(model._read().state, 500)
     assert finding.numbers["shortest"] == half_lives[which] and not weights
     np.testing.assert_array_equal(mixture(700.0).partial_fit(drawn(600)).half_life_, np.full(4, 700.0))
     assert np.isinf(mixture(None).partial_fit(drawn(600)).half_life_).all()

@@ -201,7 +201,7 @@ def test_reading_changes_nothing():
 def test_a_reading_may_have_more_components_than_the_stream():
     X = more_and_more()[:230]
     model = auto().partial_fit(X)
-    assert (model._own_learner.model.n_components, model.n_components_) == (2, 3)
+    assert (model._runtime.learner.model.n_components, model.n_components_) == (2, 3)
     assert model.predict_proba(X[:4]).shape == (4, 3)
     assert np.isfinite(model.score_one(X[0]))
     assert 0 <= model.predict_one(X[0]) < 2
@@ -264,7 +264,7 @@ def test_branches_grow_apart_and_merge():
     one, other = model.branch(), model.branch()
     one.partial_fit(groups(1000, 3, seed=1))
     other.partial_fit(groups(100, 2, seed=2))
-    assert (one._own_learner.model.n_components, other._own_learner.model.n_components) == (3, 2)
+    assert (one._runtime.learner.model.n_components, other._runtime.learner.model.n_components) == (3, 2)
     merged = hw.merge([one, other])
     assert (merged.n_samples_seen_, merged.n_components_) == (1340, 3)
     shares = np.sort(merged.weights_ * 1340)

@@ -239,7 +239,7 @@ def test_a_bad_start_is_left():
     stuck = streamed(rows, means_init=bad, warm_up=500, reservoir=0).score(held_out)
     model = streamed(rows, means_init=bad, warm_up=500)
     assert model.score(held_out) > stuck + 0.1
-    state = model._reading()[0]
+    state = model._read().state
     assert state.healing.moves >= 1
     assert {tuple(centre) for centre in (6.0 * np.round(model.means_ / 6.0)).tolist()} == {tuple(c) for c in CENTRES.tolist()}
 
@@ -385,7 +385,7 @@ def test_a_contest_that_found_nothing_is_not_repeated(monkeypatch):
     model.means_  # noqa: B018
     later = replace(model._state.healing, expected=known.expected + 5.0).after(0.0, 0.0)
     patched = replace(model._state, healing=replace(later, score=-100.0 * 2000, weight=2000.0))
-    model._set(patched, model._own_learner)
+    model._runtime = model._runtime.with_state(patched)
     with pytest.raises(pytest.fail.Exception, match="held again"):
         model.partial_fit(rows[:3000]).means_  # noqa: B018
 
@@ -393,7 +393,7 @@ def test_a_contest_that_found_nothing_is_not_repeated(monkeypatch):
 def test_batches_grow_while_parameters_stand_still():
     rows = drawn(200, 26)[0]
     model = streamed(rows, warm_up=100)
-    own = model._own_learner
+    own = model._runtime.learner
     grown = replace(model._state, progress=replace(model._state.progress, rows_seen=10**9))
     assert own.fold_rows(grown) == learner.BLOCKS * own.batch_rows
     assert own.fold_rows(replace(grown, healing=None)) == own.batch_rows == own.fold_rows(model._state)
