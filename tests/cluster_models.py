@@ -14,7 +14,7 @@ from every_model import KINDS, stream_of
 import headwater as hw
 from headwater.core.algorithms import ALGORITHMS
 from headwater.estimators.model_file import to_bytes
-from headwater.io import all_rows
+from headwater.io import row_collection
 from headwater.io.files import container
 
 SIZES = (60, 50, 70, 40, 80, 60, 40, 50, 50)
@@ -51,8 +51,8 @@ def at_hand(kind, sizes=SIZES, seed=0):
     chunks = stream_of(kind, sizes, seed)
     if kind == "markov":
         lines = [line for chunk in chunks for line in sentences(chunk)]
-        return dict(all_rows.gathered(hw.stream(iter(lines), format="sequences")))
-    given = {"X": all_rows.stacked([chunk.X for chunk in chunks])}
+        return dict(row_collection.collect_rows(hw.stream(iter(lines), format="sequences")))
+    given = {"X": row_collection.stack_rows([chunk.X for chunk in chunks])}
     if chunks[0].y is not None:
         given["y"] = np.concatenate([chunk.y for chunk in chunks])
     if kind in CHAINED:

@@ -21,7 +21,7 @@ from headwater.cli.support import output_files, signals, tables
 from headwater.cli.support.command import EXAMPLES
 from headwater.cli.support.description_text import print_description
 from headwater.estimators.base import StreamingEstimator
-from headwater.io import pieces
+from headwater.io import temporary_copies
 
 COMMANDS = ("fit", "score", "inspect", "sample", "merge", "compare", "report", "convert", "demo", "version")
 
@@ -340,7 +340,7 @@ def test_what_is_half_written_goes_when_the_process_is_stopped(there, tmp_path, 
     monkeypatch.setattr(os, "_exit", ended.append)
     spool = tmp_path / "spool"
     spool.write_text("copied")
-    monkeypatch.setattr(pieces, "_spools", {str(spool)})
+    monkeypatch.setattr(temporary_copies, "_copies", {str(spool)})
     before = [signal.getsignal(number) for number in signals.SIGNALS]
     try:
         with output_files.write_atomically(tmp_path / "[s].csv") as place, signals.remove_parts_on_stop(tmp_path / "[m].hw"):

@@ -12,7 +12,7 @@ from headwater.cli.support import progress
 from headwater.cli.support.model_settings import make_model
 from headwater.cli.support.options import MessageOptions
 from headwater.core.chunk import Chunk
-from headwater.io import all_rows
+from headwater.io import row_collection
 from headwater.io.recipes.table_sequences import whole_sequences
 from headwater.registry import MODELS
 
@@ -76,7 +76,7 @@ def test_passes_of_a_named_online_algorithm_stream_again(data, tmp_path, capsys)
 
 
 def test_what_does_not_fit_in_memory_is_refused(data, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(all_rows, "available_memory", lambda: 1000)
+    monkeypatch.setattr(row_collection, "available_memory", lambda: 1000)
     assert main(["fit", "gaussian", data, "-k", "2", "--passes", "auto", "--chunk-rows", "64"]) == 1
     said = capsys.readouterr().err
     assert "does not fit in memory" in said and "--passes 1 learns from a stream" in said and said.count("\n") == 1
@@ -157,7 +157,7 @@ def test_the_commands_that_made_a_model_are_kept(data, tmp_path, capsys, monkeyp
 
 def test_rows_with_keys_become_sequences():
     chunk = Chunk(np.arange(5.0)[:, None], key=np.array(["b", "a", "b", "a", "b"]))
-    sorted_ = all_rows.by_sequence(chunk)
+    sorted_ = row_collection.by_sequence(chunk)
     assert sorted_.X.ravel().tolist() == [0, 2, 4, 1, 3] and sorted_.lengths.tolist() == [3, 2] and sorted_.key is None
 
 
@@ -183,7 +183,7 @@ def test_chunks_are_put_together_with_what_belongs_to_them():
 
     one = Chunk(sparse.csr_array([[1.0, 0.0]]), sample_weight=np.array([2.0]))
     wider = Chunk(sparse.csr_array([[0.0, 0.0, 3.0]]), sample_weight=np.array([1.0]), start=1)
-    both = all_rows.joined([one, wider])
+    both = row_collection.concatenate_chunks([one, wider])
     assert both.X.toarray().tolist() == [[1, 0, 0], [0, 0, 3]] and both.sample_weight.tolist() == [2, 1] and both.start == 0
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import headwater as hw
-from headwater.io import memory_limit, pieces
+from headwater.io import byte_streams, first_bytes, memory_limit, sources
 from headwater.io.read_errors import StreamError
-from headwater.io.readers import delimited, json_lines, lines, svmlight
+from headwater.io.readers import delimited, delimited_head, json_lines, lines, svmlight
 
 
 def rows_of(source, **options):
@@ -30,8 +30,8 @@ def test_json_that_is_nested_too_deep_is_refused(tmp_path, nested):
 
 @pytest.mark.parametrize("wrong", ['{"a": x}', '{"a": "x"}', '{"a": [1]}'])
 def test_a_json_line_that_cannot_be_read_is_told_by_its_place_in_the_file(tmp_path, monkeypatch, wrong):
-    monkeypatch.setattr(lines, "HEAD", 64)
-    monkeypatch.setattr(json_lines, "HEAD", 64)
+    monkeypatch.setattr(lines, "HEAD_BYTES", 64)
+    monkeypatch.setattr(json_lines, "HEAD_BYTES", 64)
     path = written(tmp_path / "w.jsonl", '{"a": 1}\n' * 50 + wrong + "\n" + '{"a": 2}\n' * 10)
     with pytest.raises(StreamError, match=r"w\.jsonl cannot be read: JSON parse error: .* in row 50$"):
         rows_of(path)
@@ -43,13 +43,13 @@ def test_brackets_in_texts_are_no_nesting(tmp_path):
 
 
 def test_deep_json_after_the_first_rows_is_refused(tmp_path):
-    text = '{"x": 1.0}\n' * (pieces.HEAD // 10) + '{"x": 1.0, "a": ' + "[" * 600 + "]" * 600 + "}\n"
+    text = '{"x": 1.0}\n' * (sources.HEAD_BYTES // 10) + '{"x": 1.0, "a": ' + "[" * 600 + "]" * 600 + "}\n"
     with pytest.raises(StreamError, match="601 deep"):
         rows_of(written(tmp_path / "d.jsonl", text))
 
 
 def test_json_with_too_many_fields_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_lines, "MOST_FIELDS", 20)
+    monkeypatch.setattr(json_lines, "FIELD_LIMIT", 20)
     wide = json.dumps({f"c{place}": 1.0 for place in range(21)})
     with pytest.raises(StreamError, match=r"w\.jsonl has a line of 21 fields, where at most 20 are read: store it as \.npy"):
         rows_of(written(tmp_path / "w.jsonl", wide))
@@ -61,10 +61,10 @@ WIDE = 200
 @pytest.mark.parametrize("ending", ["csv", "headless.csv", "tsv", "jsonl", "svm", "txt", "seq"])
 def test_rows_that_are_longer_than_the_first_look_are_read(tmp_path, monkeypatch, ending):
     """As those of 150,000 columns are: the look goes on until it has seen a whole row."""
-    for module in (pieces, delimited, lines, json_lines):
-        monkeypatch.setattr(module, "HEAD", 256)
+    for module in (byte_streams, sources, delimited, delimited_head, lines, json_lines):
+        monkeypatch.setattr(module, "HEAD_BYTES", 256)
     for module in (lines, svmlight):
-        monkeypatch.setattr(module, "SAMPLE", 256)
+        monkeypatch.setattr(module, "SAMPLE_BYTES", 256)
     X = np.round(np.random.default_rng(0).random((3, WIDE)), 4)
     mark = "\t" if ending == "tsv" else ","
     body = "".join(mark.join(map(str, row)) + "\n" for row in X)
@@ -88,7 +88,7 @@ def test_rows_that_are_longer_than_the_first_look_are_read(tmp_path, monkeypatch
 
 
 def test_a_table_that_is_too_wide_for_the_memory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory_limit, "MANY_COLUMNS", 5)
+    monkeypatch.setattr(memory_limit, "UNCHECKED_COLUMNS", 5)
     monkeypatch.setattr(memory_limit, "available_memory", lambda: 100_000)
     path = written(tmp_path / "w.csv", ",".join("abcdef") + "\n" + "1,2,3,4,5,6\n")
     with pytest.raises(
@@ -109,10 +109,10 @@ def test_the_limit_of_the_process_counts_as_memory(monkeypatch):
 
 
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
-    for module in (pieces, lines, delimited):
-        monkeypatch.setattr(module, "LONGEST_LINE", 2**20)
+    for module in (sources, first_bytes, lines, delimited, delimited_head):
+        monkeypatch.setattr(module, "LINE_BYTES_LIMIT", 2**20)
     for module in (lines, svmlight):
-        monkeypatch.setattr(module, "SAMPLE", 2**20)
+        monkeypatch.setattr(module, "SAMPLE_BYTES", 2**20)
     for name in ("a.csv", "a.jsonl", "a.svm", "a.txt"):
         with pytest.raises(StreamError, match=rf"{name} has a line of more than 1 MB"):
             rows_of(written(tmp_path / name, "1" * 2**23))
@@ -139,7 +139,7 @@ def test_a_comma_that_may_be_either_is_asked_about(tmp_path):
 
 
 def test_a_decimal_comma_that_comes_late_is_explained(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "HEAD", 256)
+    monkeypatch.setattr(delimited_head, "HEAD_BYTES", 256)
     path = written(tmp_path / "d.csv", "a;b\n" + "1;2\n" * 256 + "1,5;2\n")
     with pytest.raises(StreamError, match=r"'1,5', which is no number; decimal=',' reads a comma as the decimal point"):
         rows_of(path)

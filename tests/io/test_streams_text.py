@@ -52,7 +52,7 @@ def test_words_are_hashed(text):
 
 
 def test_a_vocabulary_is_fixed_by_the_first_documents_or_grows(tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "SAMPLE", 1000)
+    monkeypatch.setattr(lines, "SAMPLE_BYTES", 1000)
     path = tmp_path / "long.txt"
     path.write_text("river stream\n" * 5000 + "river delta\n")
     last = list(hw.stream(path, chunk_rows=1000))[-1]

@@ -112,10 +112,10 @@ def _chunk_columns(chunk: Any, reading: ReadOptions) -> dict[str, Any]:
 def _convert_to_array(data: list[str], reading: ReadOptions, output: Path, form: str, talk: MessageOptions) -> dict[str, Any]:
     import numpy as np
 
-    from headwater.io.all_rows import gathered
+    from headwater.io.row_collection import collect_rows
 
     stream = reading.stream(data)
-    together = gathered(stream, instead="; a table such as .parquet is written chunk by chunk")
+    together = collect_rows(stream, instead="; a table such as .parquet is written chunk by chunk")
     with write_atomically(output) as place, place.open("wb") as file:
         if hasattr(together.X, "tocsr"):
             from scipy import sparse

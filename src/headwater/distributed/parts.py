@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.chunk import Chunk
-from headwater.io import all_rows
+from headwater.io import row_collection
 from headwater.io.recipes.table_sequences import whole_sequences
-from headwater.io.shuffle import taken
+from headwater.io.shuffle import select_items
 from headwater.io.stream import stream
 from headwater.registry import companions_of
 
@@ -91,7 +91,7 @@ def _weighty(found: Iterator[Chunk]) -> Iterator[Chunk]:
         if chunk.sample_weight is not None:
             kept = np.flatnonzero(np.asarray(chunk.sample_weight) != 0.0)
             if len(kept) < len(chunk.sample_weight):
-                chunk = taken(chunk, kept, chunk.start)
+                chunk = select_items(chunk, kept, chunk.start)
         if len(chunk):
             yield chunk
 
@@ -130,7 +130,7 @@ def _slices(model: Any, block: Any) -> Iterator[Chunk]:
     if model._chained:
         yield Chunk(X, lengths=np.array([len(X)]))
         return
-    size = max(1, CHUNK_BYTES // max(1, all_rows.size_of(X[:1])))
+    size = max(1, CHUNK_BYTES // max(1, row_collection.size_in_bytes(X[:1])))
     for at in range(0, X.shape[0], size):
         rows = slice(at, at + size)
         target, weight = (None if one is None else np.asarray(one)[rows] for one in (y, weights))
@@ -141,7 +141,7 @@ def first_rows(model: Any, chunk: Chunk) -> Chunk:
     """Return a few rows of a chunk, to see what it is made of; sequences are left whole."""
     if model._chained or chunk.lengths is not None:
         return chunk
-    return all_rows.taken(chunk, slice(0, 16))
+    return row_collection.select_rows(chunk, slice(0, 16))
 
 
 def check_companions(model: Any, chunk: Chunk) -> None:
@@ -172,13 +172,13 @@ def sample(model: Any, part: Part, block: Any, way: Way, rows: int, places: int,
             held += len(found[-1])
             if held >= share:
                 break
-    return all_rows.joined(found) if found else None
+    return row_collection.concatenate_chunks(found) if found else None
 
 
 def _some(model: Any, chunk: Chunk, rows: int, key: int, spread: bool) -> Chunk:
     """Some rows of a chunk: from all over it, or the first ones; those of sequences hang together."""
     if model._chained:
-        whole = all_rows.by_sequence(chunk if chunk.key is None else all_rows.taken(chunk, slice(0, rows)))
+        whole = row_collection.by_sequence(chunk if chunk.key is None else row_collection.select_rows(chunk, slice(0, rows)))
         if whole.lengths is not None:
             return _first_sequences(whole, rows)
         return replace(whole, X=whole.X[:rows], lengths=np.array([min(rows, len(whole))]))
@@ -189,7 +189,7 @@ def _some(model: Any, chunk: Chunk, rows: int, key: int, spread: bool) -> Chunk:
     order: NDArray[np.int64] = np.arange(wanted)
     if spread:
         order = np.sort(np.random.default_rng(np.random.SeedSequence((key, number))).permutation(number)[:wanted])
-    return taken(chunk, order, 0)
+    return select_items(chunk, order, 0)
 
 
 def _first_sequences(chunk: Chunk, rows: int) -> Chunk:

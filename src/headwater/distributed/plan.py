@@ -13,7 +13,7 @@ from headwater.distributed.messages import answered
 from headwater.distributed.parts import Part, Plan
 from headwater.distributed.read_options import way_of
 from headwater.distributed.task_graph import Cluster
-from headwater.io.sources import ADDRESS, Names
+from headwater.io.source_lookup import ADDRESS, FileNames
 from headwater.io.stream import stream
 
 PART_BYTES = 2**26  # of a stretch of a file, as numbers
@@ -144,14 +144,14 @@ def cut_at(rows: int, edges: Sequence[int] | None, step: int) -> list[int]:
 @answered
 def found(names: Sequence[str], form: str | None) -> list[str]:
     """Return the names of files, where those given may be patterns and folders; runs on a worker."""
-    return [piece.name for piece in stream(Names(names), format=form)._pieces]
+    return [source.name for source in stream(FileNames(names), format=form).files]
 
 
 @answered
 def looked(paths: Sequence[str], like: Any, reading: Mapping[str, Any]) -> Any:
     """Return how files are read, which a look at the first that can be read tells, and bytes of a row; runs on a worker."""
     problem: Exception | None = None
-    for some in (Names(paths), *paths):
+    for some in (FileNames(paths), *paths):
         try:
             opened = stream(some, like=like, **reading)
             return way_of("files", opened, reading), 8 * max(1, len(opened.columns or ()))
@@ -168,11 +168,10 @@ def counted(paths: Sequence[str], way: Any) -> list[tuple[int | None, int | None
         rows = size = changed = edges = None
         try:
             opened = stream(path, like=way.schema, **way.options)
-            (piece,) = opened._pieces
-            size, changed = piece.size, piece.changed
+            (source,) = opened.files
+            size, changed = source.size, source.changed
             rows = opened.total_rows if way.counted else None
-            reader = opened._format(0).read()
-            edges = reader.edges(piece, opened._said(0)) if way.counted and hasattr(reader, "edges") else None
+            edges = opened.block_starts if way.counted else None
         except (ValueError, OSError):
             pass  # whoever reads it will say what is wrong
         sizes.append((rows, size, changed, edges))

@@ -17,5 +17,4 @@ def way_of(kind: str, opened: Any, reading: Mapping[str, Any]) -> Way:
     schema = opened.schema
     options = {name: reading[name] for name in WRITTEN if reading.get(name) is not None}
     options |= {name: schema[name] for name in ROLES if reading.get(name) is not None and schema.get(name) is not None}
-    jumps = kind == "files" and bool(opened._format(0).read().JUMPS)
-    return Way(kind, schema, options, opened.chunk_rows, counted=bool(opened._recipe.counted) and jumps)
+    return Way(kind, schema, options, opened.chunk_rows, counted=kind == "files" and opened.skips_rows)

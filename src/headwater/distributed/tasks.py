@@ -23,7 +23,7 @@ from headwater.distributed.parts import Part, Way, check_companions, chunks, fir
 from headwater.estimators.component_count import with_choice
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.estimators.runtime import Runtime
-from headwater.io import all_rows
+from headwater.io import row_collection
 from headwater.io.files import messages
 from headwater.io.read_errors import NoRows
 from headwater.kernels.parallel import one_blas_thread
@@ -111,9 +111,9 @@ def started(
     if not together:
         unread = [one.sentence for one in samples if isinstance(one, Unread)]
         raise ValueError(unread[0] if unread else "the data has no rows")
-    chunk = judge = all_rows.joined(together)
+    chunk = judge = row_collection.concatenate_chunks(together)
     if starts > 1 and chunk.labels is None and len(chunk) >= FEW:
-        chunk, judge = (all_rows.taken(chunk, slice(first, None, starts + 1)) for first in (run, starts))
+        chunk, judge = (row_collection.select_rows(chunk, slice(first, None, starts + 1)) for first in (run, starts))
     elif run:
         return b"", -np.inf
     with one_blas_thread():
@@ -156,7 +156,7 @@ def measured(blank: bytes, functions: Functions, part: Part, block: Any, way: Wa
     def read() -> int | None:
         for chunk in chunks(model, part, block, way):
             check_companions(model, chunk)
-            return int(model._taken(True, **all_rows.by_sequence(first_rows(model, chunk)))[1].width)
+            return int(model._taken(True, **row_collection.by_sequence(first_rows(model, chunk)))[1].width)
         return None
 
     return _told(part, read)
@@ -298,7 +298,7 @@ def whole(model: Any, found: Iterator[Any]) -> Iterator[Any]:
         else:
             cut.append(chunk)
     if cut:
-        yield all_rows.by_sequence(all_rows.joined(cut))
+        yield row_collection.by_sequence(row_collection.concatenate_chunks(cut))
 
 
 def added(held: bytes, functions: Functions, one: Message, other: Message, kind: type[Any]) -> Message:

@@ -7,8 +7,8 @@ from typing import Any, Self
 from headwater.core.chunk import Chunk
 from headwater.core.state import SparseRows
 from headwater.estimators.base import StreamingEstimator
-from headwater.io.schema_fields import whole
-from headwater.io.vocabulary import Columns, Tokens, counted, documents_of
+from headwater.io.schema_fields import read_integer
+from headwater.io.vocabulary import Tokenizer, WordColumns, count_words, documents_of
 
 
 class DocumentReader(StreamingEstimator):
@@ -37,20 +37,20 @@ class DocumentReader(StreamingEstimator):
         if known is None or known.get("kind") != "text":
             raise ValueError(f"X must hold counts, since this {type(self).__name__} learned counts, got documents")
         if "buckets" in known:
-            columns = Columns(Tokens.of_schema(known), buckets=whole(known, "buckets", 1, 2**31))
-            return Chunk(counted(documents, columns), schema=known)
+            columns = WordColumns(Tokenizer.of_schema(known), buckets=read_integer(known, "buckets", 1, 2**31))
+            return Chunk(count_words(documents, columns), schema=known)
         names = self.feature_names_in_.tolist()
         grows = learning and self._grows
         if grows and len(names) < self.n_features_in_:
             unnamed = self.n_features_in_ - len(names)
             raise ValueError(f"X must hold counts, since {unnamed} columns of this model have no name, got documents")
-        columns = Columns(Tokens.of_schema(known), {name: place for place, name in enumerate(names)}, grows)
-        return Chunk(counted(documents, columns), tuple(columns.known), schema=known)
+        columns = WordColumns(Tokenizer.of_schema(known), {name: place for place, name in enumerate(names)}, grows)
+        return Chunk(count_words(documents, columns), tuple(columns.known), schema=known)
 
     def _first_documents(self, documents: list[str]) -> Chunk:
         """Counts of all words of documents, for a model that knows none yet."""
-        columns = Columns(Tokens(), open=True)
-        counts = counted(documents, columns)
+        columns = WordColumns(Tokenizer(), open=True)
+        counts = count_words(documents, columns)
         if not columns.known:
             raise ValueError(f"X must have words, since this model knows none, got {len(documents)} documents without any")
         vocabulary = {"open": True} if self._grows else {"vocabulary": list(columns.known)}

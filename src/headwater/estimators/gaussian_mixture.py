@@ -19,8 +19,7 @@ from headwater.diagnostics.health_vitals import PRUNE, Vitals
 from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals, mean_intervals
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.start_parameters import given_parameters, shaped
-from headwater.families.gaussian import Gaussian
-from headwater.families.gaussian_covariance import COVARIANCES
+from headwater.families.gaussian import COVARIANCES, Gaussian
 from headwater.families.gaussian_records import GaussianBelief
 from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.models.seeding import INIT_PARAMS

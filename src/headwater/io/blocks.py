@@ -1,4 +1,4 @@
-"""Blocks: rows as a reader has them, cut anew into groups of a given number of rows."""
+"""Blocks of rows as a reader yields them, and their regrouping into chunks of a given number of rows."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Rows as they were read: a record batch, a matrix, dense or sparse, or a list; where from, and the place of the first.
+    """Rows as they were read, the name of their source, and the place of the first row in it.
 
-    Where rows between them were left out, `numbers` holds the place of each. `before` are the rows of the files before it.
+    Where rows between them were left out, `numbers` holds the place of each. `before` counts the rows of earlier sources.
     """
 
-    rows: Any
+    rows: Any  # a record batch, a matrix, sparse rows, or an array of lines
     name: str
     first: int
     numbers: NDArray[np.int64] | None = None
     before: int = 0
-    pause: bool = False  # no rows, but the news that it is a while until others come
+    pause: bool = False  # whether it has no rows and says that a pipe pauses
 
     def __len__(self) -> int:
         return count_rows(self.rows)
@@ -37,7 +37,7 @@ class Block:
         return self.before + (self.first + np.arange(len(self)) if self.numbers is None else self.numbers)
 
     def without(self, rows: Any, here: NDArray[np.bool_]) -> Block:
-        """Return the rows that are left of a block, of which `here` says whether each is."""
+        """Return a block with the rows that are left; `here` says which of its rows they are."""
         return replace(self, rows=rows, numbers=self.first + np.flatnonzero(here))
 
     def part(self, begin: int, end: int) -> Block:
@@ -57,7 +57,7 @@ def count_rows(rows: Any) -> int:
 
 
 def first_rows(blocks: Iterable[Block], rows: int | None) -> Iterator[Block]:
-    """Yield blocks until there are so many rows; all of them if no number is given."""
+    """Yield blocks up to so many rows; all of them if no number is given."""
     for block in blocks:
         if rows is None:
             yield block
@@ -69,8 +69,8 @@ def first_rows(blocks: Iterable[Block], rows: int | None) -> Iterator[Block]:
             return
 
 
-def grouped(blocks: Iterable[Block], size: int, hurry: bool = False) -> Iterator[list[Block]]:
-    """Yield blocks in groups of exactly `size` rows, but for the last one; in a hurry, fewer where rows pause."""
+def group_rows(blocks: Iterable[Block], size: int, hurry: bool = False) -> Iterator[list[Block]]:
+    """Yield groups of exactly `size` rows, but for the last one; with `hurry`, a shorter group where a pipe pauses."""
     waiting: list[Block] = []
     missing = size
     for block in blocks:

@@ -1,58 +1,84 @@
-"""The formats: a name, endings of file names, how bytes begin, the kind of rows, and the module that reads them."""
+"""The formats of files, how each is recognized, and the module that reads it."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from headwater.core.validation import one_line
 from headwater.io.read_errors import StreamError
 
-ANY = "any"  # a format that holds one kind of rows or another
-COUNTS = re.compile(rb"\s*\d+\s*\n\s*\d+\s*\n\s*\d+\s*\n\s*\d+ \d+ \d+\s")
-PAIRS = re.compile(rb"[-+.\deE]+( qid:\d+)?( \d+:[-+.\deE]+)+\s*(#.*)?(\n|$)")
+if TYPE_CHECKING:
+    from headwater.io.options import Options
+    from headwater.io.recipes.recipe import Head, Recipe
+    from headwater.io.sources import Meter, Source
+
+ANY_KIND = "any"  # a format that holds one kind of rows or another
+DOCWORD_HEAD = re.compile(rb"\s*\d+\s*\n\s*\d+\s*\n\s*\d+\s*\n\s*\d+ \d+ \d+\s")
+SVMLIGHT_LINE = re.compile(rb"[-+.\deE]+( qid:\d+)?( \d+:[-+.\deE]+)+\s*(#.*)?(\n|$)")
+
+
+class FormatReader(Protocol):
+    """What a module of `headwater.io.readers` offers."""
+
+    RANDOM_ACCESS: bool  # whether reading can begin at any row
+
+    def head(self, source: Source, options: Options) -> Head:
+        """Look at the first rows: columns and their types, the width, or the first lines."""
+
+    def blocks(self, source: Source, options: Options, recipe: Recipe, skip: int, meter: Meter) -> Iterator[Any]:
+        """Yield rows as the format has them, after the rows to skip: record batches, matrices, or arrays of lines."""
+
+    def count(self, source: Source, options: Options) -> int | None:
+        """Return the number of rows, or None if it is not known before the end."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files: `reader` names a module with `head`, `blocks` and `count`."""
+    """A format of files: its name, the kind of its rows, the module that reads it, and how it is recognized."""
 
     name: str
     kind: str
     reader: str
     suffixes: tuple[str, ...] = ()
-    begins: Callable[[bytes], bool] = lambda head: False
+    matches: Callable[[bytes], bool] = lambda head: False
 
-    def read(self) -> Any:
-        """Return the module that reads it."""
-        return import_module(f"headwater.io.readers.{self.reader}")
+    def load_reader(self) -> FormatReader:
+        """Return the module that reads the format. It is imported on the first call."""
+        return cast(FormatReader, import_module(f"headwater.io.readers.{self.reader}"))
 
 
 def _magic(*starts: bytes) -> Callable[[bytes], bool]:
     return lambda head: head.startswith(starts)
 
 
-# Looked through in this order: what is told by its first bytes comes before what is told by its looks.
+def _pattern(pattern: re.Pattern[bytes]) -> Callable[[bytes], bool]:
+    return lambda head: pattern.match(head) is not None
+
+
+# In this order: formats with a magic number come before those that are recognized by a pattern.
 FORMATS = (
     Format("parquet", "tables", "columnar", (".parquet", ".pq"), _magic(b"PAR1")),
     Format("arrow", "tables", "columnar", (".arrow", ".arrows", ".feather", ".ipc"), _magic(b"ARROW1", b"\xff\xff\xff\xff")),
     Format("npy", "tables", "arrays", (".npy",), _magic(b"\x93NUMPY")),
-    Format("npz", ANY, "archives", (".npz",), _magic(b"PK\x03\x04")),
+    Format("npz", ANY_KIND, "archives", (".npz",), _magic(b"PK\x03\x04")),
     Format("mtx", "sparse", "matrix_market", (".mtx",), _magic(b"%%MatrixMarket")),
     Format("jsonl", "tables", "json_lines", (".jsonl", ".ndjson", ".json"), lambda head: head.lstrip().startswith(b"{")),
-    Format("docword", "sparse", "docword", (), lambda head: COUNTS.match(head) is not None),
-    Format("svmlight", "sparse", "svmlight", (".svm", ".svmlight", ".libsvm"), lambda head: PAIRS.match(head) is not None),
+    Format("docword", "sparse", "docword", (), _pattern(DOCWORD_HEAD)),
+    Format(
+        "svmlight", "sparse", "svmlight", (".svm", ".svmlight", ".libsvm"), lambda head: SVMLIGHT_LINE.match(head) is not None
+    ),
     Format("csv", "tables", "delimited", (".csv",)),
     Format("tsv", "tables", "delimited", (".tsv", ".tab")),
     Format("text", "documents", "lines", (".txt", ".text")),
     Format("sequences", "sequences", "lines", (".seq",)),
 )
-MEMORY = Format("memory", ANY, "memory")
-IN_MEMORY = {
+MEMORY_FORMAT = Format("memory", ANY_KIND, "memory")
+MEMORY_LINE_FORMATS = {
     "text": Format("text", "documents", "memory_lines"),
     "sequences": Format("sequences", "sequences", "memory_lines"),
 }
@@ -67,7 +93,7 @@ def find_format(name: str) -> Format:
 
 
 def suffix_format(name: str) -> Format | None:
-    """Return the format that the ending of a name speaks of."""
+    """Return the format that the ending of a name stands for, or None."""
     base = os.path.basename(name).lower()
     if base.startswith("docword."):
         return next((one for one in FORMATS if one.name == "docword"), None)
@@ -75,10 +101,10 @@ def suffix_format(name: str) -> Format | None:
     return next((one for one in FORMATS if ending in one.suffixes), None)
 
 
-def sniffed(name: str, head: bytes) -> Format:
+def recognize_format(name: str, head: bytes) -> Format:
     """Return the format that bytes look like, or ask for its name."""
     for one in FORMATS:
-        if one.begins(head):
+        if one.matches(head):
             return one
     line = head.split(b"\n", 1)[0]
     if b"\0" not in head and (b"," in line or b"\t" in line or b";" in line):

@@ -1,4 +1,4 @@
-"""How much memory there is, and tables that are too wide for it: Arrow's readers need some of it for each column."""
+"""Free memory, and the refusal of tables that are too wide for it: Arrow's readers need memory for each column."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import os
 
 from headwater.io.read_errors import StreamError
 
-MANY_COLUMNS = 10_000  # fewer are read wherever this library can be imported
-COLUMN_BYTES = 20_000  # measured: 8,500 for each reader of a column, of which there are two, one after the other
+UNCHECKED_COLUMNS = 10_000  # fewer fit wherever this library can be imported
+BYTES_PER_COLUMN = 20_000  # measured: 8,500 for each reader of a column, of which there are two, one after the other
 
 
 def available_memory() -> int | None:
-    """Return the bytes that are free, or None where nobody knows."""
+    """Return the free bytes, or None where the system does not tell."""
     known = [found for found in (_free_memory(), _unused_limit()) if found is not None]
     return min(known, default=None)
 
 
 def refuse_too_wide(columns: int, name: str) -> None:
-    """Refuse a table of so many columns that reading it would end the process."""
-    free = available_memory() if columns > MANY_COLUMNS else None
-    if free is not None and columns * COLUMN_BYTES > free:
+    """Refuse a table with so many columns that reading it would exhaust memory."""
+    free = available_memory() if columns > UNCHECKED_COLUMNS else None
+    if free is not None and columns * BYTES_PER_COLUMN > free:
         raise StreamError(
-            f"{name} has {columns:,} columns, which take about {columns * COLUMN_BYTES / 1e9:.1f} GB to read, and there is "
+            f"{name} has {columns:,} columns, which take about {columns * BYTES_PER_COLUMN / 1e9:.1f} GB to read, and there is "
             f"room for {free / 1e9:.1f} GB: store it as .npy or .npz, or as .svm if most values are zero"
         )
 

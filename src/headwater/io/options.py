@@ -1,4 +1,4 @@
-"""Options: what the user said about a stream, checked once."""
+"""The options of a stream, checked once."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import PurePath
 from typing import Any
 
 from headwater.core.validation import one_line
-from headwater.io.read_errors import reading
+from headwater.io.read_errors import explain_read_errors
 
-CATEGORIES = ("refuse", "one-hot", "drop")
-MISSING = ("refuse", "drop", "keep", "blank", "zero")
-GROWTH = ("first", "open", "known")
+CATEGORY_POLICIES = ("refuse", "one-hot", "drop")
+MISSING_POLICIES = ("refuse", "drop", "keep", "blank", "zero")
+VOCABULARY_MODES = ("first", "open", "known")
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the user said; None is for what is found out."""
+    """What the user asked for; None stands for what is found in the data."""
 
     format: str | None = None
     columns: tuple[str | int, ...] | None = None
@@ -45,34 +45,34 @@ class Options:
     shortest: int = 1
     stop_words: tuple[str, ...] = ()
     symbols: tuple[str, ...] | None = None
-    brief: bool = False  # whether the first row has to tell how rows are read, since it is a while until the next one comes
+    brief: bool = False  # whether the first row alone tells how rows are read, since the next one of a pipe may take long
 
-    def said(self) -> dict[str, Any]:
-        """Return what differs from the defaults, in words that JSON knows."""
+    def non_defaults(self) -> dict[str, Any]:
+        """Return what differs from the defaults, in values that JSON can hold."""
         found = {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name) != field.default}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
 
 def make_options(**given: Any) -> Options:
     """Return the options, or refuse one in a sentence."""
-    _choose("categories", given["categories"], CATEGORIES)
-    _choose("missing", given["missing"], MISSING)
-    given["columns"] = None if given["columns"] is None else _names("columns", given["columns"])
+    _check_choice("categories", given["categories"], CATEGORY_POLICIES)
+    _check_choice("missing", given["missing"], MISSING_POLICIES)
+    given["columns"] = None if given["columns"] is None else _check_columns("columns", given["columns"])
     if given["columns"] == ():
         raise ValueError("columns must name at least one column, got none")
     for name in ("exclude", "keep"):
-        given[name] = () if given[name] is None else _names(name, given[name])
-    given["stop_words"] = tuple(_words("stop_words", given["stop_words"] or ()))
-    given["symbols"] = None if given["symbols"] is None else tuple(_words("symbols", given["symbols"]))
-    given["vocabulary"] = _vocabulary(given["vocabulary"])
+        given[name] = () if given[name] is None else _check_columns(name, given[name])
+    given["stop_words"] = tuple(_check_words("stop_words", given["stop_words"] or ()))
+    given["symbols"] = None if given["symbols"] is None else tuple(_check_words("symbols", given["symbols"]))
+    given["vocabulary"] = _check_vocabulary(given["vocabulary"])
     for name in ("target", "weight", "label", "key", "text"):
         if given[name] is not None:
-            (given[name],) = _names(name, [given[name]])
-    given["chunk_rows"] = None if given["chunk_rows"] == "auto" else _whole("chunk_rows", given["chunk_rows"], 1)
+            (given[name],) = _check_columns(name, [given[name]])
+    given["chunk_rows"] = None if given["chunk_rows"] == "auto" else _check_integer("chunk_rows", given["chunk_rows"], 1)
     for name, least in (("shuffle", 0), ("seed", 0), ("shortest", 1)):
-        given[name] = _whole(name, given[name], least)
+        given[name] = _check_integer(name, given[name], least)
     if given["width"] is not None:
-        given["width"] = _whole("width", given["width"], 1)
+        given["width"] = _check_integer("width", given["width"], 1)
     if given["delimiter"] is not None and (not isinstance(given["delimiter"], str) or len(given["delimiter"]) != 1):
         raise ValueError(f"delimiter must be one character, got {one_line(given['delimiter'], 80)}")
     if given["decimal"] not in (None, ".", ","):
@@ -86,18 +86,18 @@ def make_options(**given: Any) -> Options:
     return Options(**given)
 
 
-def _choose(name: str, value: Any, words: tuple[str, ...]) -> None:
+def _check_choice(name: str, value: object, words: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in words:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, got {one_line(value, 80)}")
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def _check_integer(name: str, value: object, least: int) -> int:
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {one_line(value, 80)}")
     return int(value)
 
 
-def _names(name: str, value: Any) -> tuple[str | int, ...]:
+def _check_columns(name: str, value: object) -> tuple[str | int, ...]:
     listed = [value] if isinstance(value, str | numbers.Integral) else value
     if isinstance(listed, Iterable) and not isinstance(listed, Mapping):
         found = tuple(int(one) if isinstance(one, numbers.Integral) else one for one in listed)
@@ -106,9 +106,9 @@ def _names(name: str, value: Any) -> tuple[str | int, ...]:
     raise ValueError(f"{name} must name columns, or give their places from 0, got {one_line(value, 80)}")
 
 
-def _words(name: str, value: Any) -> list[str]:
+def _check_words(name: str, value: object) -> list[str]:
     if isinstance(value, str | PurePath) and os.path.isfile(value):
-        with reading(str(value)), open(value, encoding="utf8") as file:
+        with explain_read_errors(str(value)), open(value, encoding="utf8") as file:
             value = file.read().split()
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise ValueError(f"{name} must be a list of words, or a file of them, got {one_line(value, 80)}")
@@ -120,14 +120,14 @@ def _words(name: str, value: Any) -> list[str]:
     return words
 
 
-def _vocabulary(value: Any) -> str | int | tuple[str, ...]:
+def _check_vocabulary(value: object) -> str | int | tuple[str, ...]:
     if isinstance(value, str) and not os.path.isfile(value):
-        _choose("vocabulary", value, GROWTH)
-    if isinstance(value, str) and value in GROWTH:
+        _check_choice("vocabulary", value, VOCABULARY_MODES)
+    if isinstance(value, str) and value in VOCABULARY_MODES:
         return value
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        return _whole("vocabulary", value, 2)
-    words = tuple(_words("vocabulary", value))
+        return _check_integer("vocabulary", value, 2)
+    words = tuple(_check_words("vocabulary", value))
     if not words:
         raise ValueError("vocabulary must hold at least one word, got none")
     return words

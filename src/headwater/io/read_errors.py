@@ -1,4 +1,4 @@
-"""What goes wrong while a file is read, in one sentence that begins with its name."""
+"""Errors of reading: one sentence each, which begins with the name of the file."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-LONGEST = 240  # characters of what a library had to say
+MESSAGE_LETTERS = 240  # of a message of another library that are shown
 
 
 class StreamError(ValueError):
-    """A sentence that is complete: nobody adds to it on the way."""
+    """An error whose sentence is complete; callers pass it on unchanged."""
 
 
 class NoRows(StreamError):
-    """A file that is fine, but has no rows: another one may have some."""
+    """A valid file without rows: another file of the stream may have some."""
 
 
-def told(error: BaseException) -> str:
+def one_line_message(error: BaseException) -> str:
     """Return what an error says, in one line of printable text."""
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     words = "".join(letter if letter.isprintable() else "?" for letter in " ".join(first.split()))
-    return words if len(words) <= LONGEST else f"{words[:LONGEST]}..."
+    return words if len(words) <= MESSAGE_LETTERS else f"{words[:MESSAGE_LETTERS]}..."
 
 
 @contextmanager
-def reading(name: str) -> Iterator[None]:
-    """Turn whatever reading a file may raise into one sentence; the kinds of errors that files have are kept."""
+def explain_read_errors(name: str) -> Iterator[None]:
+    """Turn whatever reading a file may raise into one sentence that names it. Types that say that a file is absent are kept."""
     from pyarrow import ArrowException
 
     try:
@@ -36,22 +36,22 @@ def reading(name: str) -> Iterator[None]:
     except StreamError:
         raise
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
-        raise type(error)(f"{name} cannot be read: {error.strerror or told(error)}") from None
+        raise type(error)(f"{name} cannot be read: {error.strerror or one_line_message(error)}") from None
     except MemoryError:
         raise StreamError(f"{name} cannot be read: it asks for more memory than there is") from None
     except (
         ArrowException, OSError, EOFError, zlib.error, zipfile.BadZipFile, struct.error, UnicodeError, OverflowError,
         ValueError, NotImplementedError,
     ) as error:  # fmt: skip
-        raise StreamError(f"{name} cannot be read: {told(error)}") from error
+        raise StreamError(f"{name} cannot be read: {one_line_message(error)}") from error
 
 
-def listed(names: Sequence[str], most: int = 10) -> str:
+def quote_names(names: Sequence[str], most: int = 10) -> str:
     """Return names as a sentence lists them, the first ones of many."""
     shown = ", ".join(repr(name) for name in names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
-def columns_called(names: Sequence[str]) -> str:
+def column_phrase(names: Sequence[str]) -> str:
     """Return "column 'a'", or "columns 'a', 'b'"."""
-    return f"column{'s' if len(names) > 1 else ''} {listed(names)}"
+    return f"column{'s' if len(names) > 1 else ''} {quote_names(names)}"

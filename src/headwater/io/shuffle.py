@@ -1,4 +1,4 @@
-"""Shuffling: rows of some chunks together, in an order that depends on the seed and the place alone."""
+"""Shuffling of rows, in an order that depends on the seed and the place in the stream alone."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from headwater.core.chunk import Chunk
 
 
-def permuted(whole: Chunk, size: int, seed: int, number: int) -> Iterator[Chunk]:
+def permute_rows(whole: Chunk, size: int, seed: int, number: int) -> Iterator[Chunk]:
     """Yield the rows of a chunk in another order, in chunks of `size` rows."""
     rows = len(whole) if whole.lengths is None else len(whole.lengths)
     order = np.random.default_rng(np.random.SeedSequence((seed, number))).permutation(rows)
     for begin in range(0, rows, size):
-        yield taken(whole, order[begin : begin + size], whole.start + begin)
+        yield select_items(whole, order[begin : begin + size], whole.start + begin)
 
 
-def taken(whole: Chunk, places: NDArray[np.int64], start: int) -> Chunk:
-    """Return some rows of a chunk, or some of its sequences, with what belongs to them."""
+def select_items(whole: Chunk, places: NDArray[np.int64], start: int) -> Chunk:
+    """Return some rows of a chunk, or some of its sequences, with their companions."""
     found: dict[str, Any] = {
         name: values[places]
         for name in ("y", "sample_weight", "labels", "key", "lengths")

@@ -1,180 +1,221 @@
-"""What the user named becomes pieces: paths, folders, globs, addresses, standard input, lists of them, and memory."""
+"""Sources of a stream: files here or elsewhere, pipes, and data in memory. Each source is read by itself."""
 
 from __future__ import annotations
 
-import fnmatch
-import glob
 import os
-import re
-import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePath
-from typing import Any
+import sys
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from headwater.core.validation import one_line
-from headwater.io.formats import suffix_format
-from headwater.io.pieces import STANDARD_INPUT, File, Held, Pipe, piped, standard_input, uncompressed
-from headwater.io.read_errors import StreamError, reading, told
+from headwater.io.byte_streams import (
+    HEAD_BYTES,
+    LINE_BYTES_LIMIT,
+    ArrivedBytes,
+    ByteStream,
+    ReplayedBytes,
+    has_bytes_within,
+    read_bytes,
+)
+from headwater.io.compression import CODECS, MAGIC_BYTES, codec_of, may_be_compressed, strip_codec_suffix
+from headwater.io.read_errors import StreamError, explain_read_errors
+from headwater.io.temporary_copies import copy_to_disk
 
-ADDRESS = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
-WILD = re.compile(r"[*?\[]")
-
-Piece = File | Pipe | Held
-
-
-class Names(tuple[str, ...]):
-    """Names of files, where a list of strings might be taken for texts."""
-
-
-def find_pieces(source: Any, any_suffix: bool, lines: bool = False) -> list[Piece]:
-    """Return the pieces of a source, in the order in which they are read. Folders give the files that have a known ending.
-
-    With `lines` the format is one of lines, so that a list of strings may be the lines themselves.
-    """
-    if isinstance(source, str | PurePath):
-        return _named(str(source), any_suffix)
-    if isinstance(source, list | tuple) and source and all(isinstance(one, str | PurePath) for one in source):
-        if not isinstance(source, Names):
-            if lines and _are_texts(source):
-                return [_held(source)]
-            if not lines and not any(map(_looks_named, source)):
-                raise FileNotFoundError(f"{str(source[0])!r:.60} is no file: if these are texts, say so by format='text'")
-        return [piece for one in source for piece in _named(str(one), any_suffix)]
-    return [_held(source)]
-
-
-def _are_texts(items: Sequence[str | PurePath]) -> bool:
-    """Whether strings are texts, and do not name files; refuse them if some do and others cannot."""
-    texts = [item for item in items if not _looks_named(item)]
-    if not texts:
-        return False
-    there = next((item for item in items if isinstance(item, PurePath) or _exists(item)), None)
-    if there is None:
-        return True
-    raise StreamError(
-        f"the list holds the name of a file, {str(there)!r:.60}, and what is no file, {str(texts[0])!r:.60}: pass names as "
-        f"paths (pathlib), or texts as an array or a series"
-    )
-
-
-def _looks_named(item: str | PurePath) -> bool:
-    """Whether this names a file: one that is there, an address, or what is written like a path or with a known ending."""
-    if isinstance(item, PurePath) or item == STANDARD_INPUT or ADDRESS.match(item) or _exists(item):
-        return True
-    if not item or re.search(r"\s", item):
-        return False
-    return bool(os.path.dirname(item)) or suffix_format(uncompressed(item)) is not None
-
-
-def _exists(name: str) -> bool:
-    try:
-        return os.path.exists(name) or (bool(WILD.search(name)) and bool(glob.glob(name, recursive=True)))
-    except (OSError, ValueError):  # too long for a name, or with characters that no name has
-        return False
-
-
-def _held(source: Any) -> Held:
-    name = f"the {type(source).__name__}"
-    if hasattr(source, "read") and not hasattr(source, "__arrow_c_stream__"):
-        raise TypeError(f"a stream is made of names of files or of rows, got {name}, an open file: pass its path")
-    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__") or hasattr(source, "shape"):
-        return Held(name, source, once=type(source).__name__ == "RecordBatchReader")
-    if isinstance(source, Iterator):
-        return Held(name, source, once=True)
-    if isinstance(source, Mapping) or not isinstance(source, Iterable) or isinstance(source, bytes):
-        raise TypeError(
-            f"a stream is made of names of files, tables, arrays or an iterable of them, got {one_line(source, 80)}"
-        )
-    return Held(name, source)
-
-
-def _named(name: str, any_suffix: bool) -> list[Piece]:
-    if not name:
-        raise ValueError("a stream needs the name of a file, got an empty one")
-    if name == STANDARD_INPUT:
-        return [standard_input()]
-    if ADDRESS.match(name):
-        return _remote(name, any_suffix)
-    if os.path.isdir(name):
-        found = sorted(os.path.join(folder, one) for folder, _, names in os.walk(name) for one in names)
-        return [_local(path) for path in _chosen(name, found, name, any_suffix)]
-    if WILD.search(name) and not os.path.exists(name):
-        found = sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
-        if not found:
-            raise FileNotFoundError(f"{name} matches no file")
-        return [_local(path) for path in found]
-    return [_local(name)]
-
-
-def _local(path: str) -> Piece:
-    from pyarrow.fs import LocalFileSystem
-
-    with reading(path):
-        about = os.stat(path)
-    if not stat.S_ISREG(about.st_mode):
-        return piped(path)
-    return File(path, path, LocalFileSystem(), about.st_size, about.st_mtime_ns)
-
-
-def _chosen(folder: str, paths: list[str], base: str, any_suffix: bool) -> list[str]:
-    """Leave out hidden files and, where no format was named, those without a known ending; refuse several formats."""
-    shown = [path for path in paths if not _hidden(path[len(base) :])]
-    formats = {path: suffix_format(uncompressed(path)) for path in shown}
-    chosen = shown if any_suffix else [path for path in shown if formats[path] is not None]
-    if not chosen:
-        among = f", only {len(shown)} with unknown endings: name their format=" if shown else ""
-        raise FileNotFoundError(f"{folder} is a folder without files to read{among}")
-    several = sorted({found.name for path in chosen if (found := formats[path]) is not None})
-    if len(several) > 1:
-        raise StreamError(f"{folder} holds files of several formats, {' and '.join(several)}: choose some by a glob")
-    return chosen
-
-
-def _hidden(path: str) -> bool:
-    return any(part.startswith((".", "_")) for part in PurePath(path.lstrip("/\\")).parts)
-
-
-def _remote(address: str, any_suffix: bool) -> list[Piece]:
-    from pyarrow.fs import FileSelector, FileType
-
-    filesystem, path = _filesystem(address)
-    scheme = address.split("://", 1)[0]
-    with reading(address):
-        info = filesystem.get_file_info(path)
-        if info.type == FileType.File:
-            return [File(address, path, filesystem, info.size, info.mtime_ns)]
-        wild = info.type == FileType.NotFound and "*" in path
-        if info.type == FileType.NotFound and not wild:
-            raise FileNotFoundError(2, "there is no such file")
-        base = path.split("*", 1)[0].rsplit("/", 1)[0] if wild else path
-        infos = {one.path: one for one in filesystem.get_file_info(FileSelector(base, recursive=True)) if one.is_file}
-        found = sorted(one for one in infos if not wild or fnmatch.fnmatch(one, path))
-        if not found and wild:
-            raise FileNotFoundError(2, "it matches no file")
-    chosen = found if wild else _chosen(address, found, path, any_suffix)
-    return [File(f"{scheme}://{one.lstrip('/')}", one, filesystem, infos[one].size, infos[one].mtime_ns) for one in chosen]
-
-
-def _filesystem(address: str) -> tuple[Any, str]:
-    """Return the file system of an address and the path in it: pyarrow's own, or one of fsspec."""
+if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow import fs
+    from pyarrow.fs import FileSystem
 
-    try:
-        filesystem, path = fs.FileSystem.from_uri(address)
-        return filesystem, path
-    except OSError as error:
-        raise StreamError(f"{address} cannot be read: {told(error)}") from error
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as first:
-        scheme = address.split("://", 1)[0]
+PIPE_PAUSE_SECONDS = 0.02  # without a byte; a pipe is then taken to pause, and what has arrived is handed on
+STANDARD_INPUT = "-"
+
+
+@dataclass
+class Meter:
+    """What one pass has read and left out so far: bytes of finished sources, the open file, words and rows left out."""
+
+    done: int = 0
+    handle: pa.NativeFile | None = None
+    left_out: int = 0
+    rows_left_out: int = 0
+
+    def read(self) -> int:
+        """Return the bytes read so far."""
         try:
-            from fsspec.core import url_to_fs
-        except ImportError:
-            raise StreamError(
-                f"{address} cannot be read: pyarrow does not know {scheme}://, and fsspec, which may, is not installed"
-            ) from first
-        try:
-            found, path = url_to_fs(address)
-        except (ValueError, ImportError) as error:
-            raise StreamError(f"{address} cannot be read: {told(error)}") from error
-        return fs.PyFileSystem(fs.FSSpecHandler(found)), path
+            return self.done + (0 if self.handle is None else int(self.handle.tell()))
+        except (ValueError, OSError):  # closed meanwhile
+            return self.done
+
+    def finish(self, size: int | None) -> None:
+        """Note that a source is finished."""
+        self.done, self.handle = (self.done + size if size is not None else self.read()), None
+
+
+@dataclass(frozen=True, eq=False)
+class File:
+    """A file in a file system of pyarrow. It can be read again."""
+
+    name: str
+    path: str
+    filesystem: FileSystem
+    size: int | None = None
+    changed: int | None = None
+    once: bool = False
+    copies: list[str] = field(default_factory=list)  # the path of the copy on this disk, if one was made
+
+    @property
+    def bare(self) -> str:
+        """The name without the ending of its compression."""
+        return strip_codec_suffix(self.name)
+
+    def _codec(self) -> str | None:
+        ending = os.path.splitext(self.name)[1]
+        if ending in CODECS:
+            return CODECS[ending]
+        with self.filesystem.open_input_stream(self.path, compression=None) as raw:
+            return codec_of(raw.read(MAGIC_BYTES))
+
+    @contextmanager
+    def open(self, meter: Meter | None = None) -> Iterator[ByteStream]:
+        """Open the file for reading from its beginning, decompressed."""
+        from pyarrow import CompressedInputStream
+
+        codec = self._codec()
+        with self.filesystem.open_input_file(self.path) as raw:
+            if meter is not None:
+                meter.handle = raw
+            if codec is None:
+                yield raw
+            else:
+                with CompressedInputStream(raw, codec) as stream:
+                    yield stream
+
+    def peek(self, size: int = HEAD_BYTES) -> bytes:
+        """Return the first bytes, decompressed."""
+        with self.open() as stream:
+            return read_bytes(stream, size)
+
+    def local(self) -> str:
+        """Return a path of the bytes on this machine: of a temporary copy if they are compressed or elsewhere."""
+        from pyarrow.fs import LocalFileSystem
+
+        here = isinstance(self.filesystem, LocalFileSystem) and self._codec() is None
+        return self.path if here else copy_to_disk(self)
+
+    @contextmanager
+    def seekable(self) -> Iterator[pa.NativeFile]:
+        """Open the file for a reader that seeks."""
+        from pyarrow import OSFile
+
+        with self.filesystem.open_input_file(self.path) if self._codec() is None else OSFile(self.local()) as file:
+            yield file
+
+
+@dataclass(frozen=True, eq=False)
+class Pipe:
+    """Standard input, or anything else whose bytes come once. Bytes that were looked at are kept for the reading."""
+
+    name: str
+    handle: BinaryIO
+    size: int | None = None
+    changed: int | None = None
+    once: bool = True
+    kept: bytearray = field(default_factory=bytearray)
+    streams: list[ByteStream] = field(default_factory=list)  # the stream of decompressed bytes, once it is open
+    plain: list[bool] = field(default_factory=list)  # whether bytes come uncompressed, once that is known
+    copies: list[str] = field(default_factory=list)
+
+    @property
+    def bare(self) -> str:
+        """Bytes of a pipe have no name that tells their format."""
+        return ""
+
+    def _stream(self) -> ByteStream:
+        """Return the stream of decompressed bytes. It is opened on the first call."""
+        import pyarrow as pa
+
+        if not self.streams:
+            arrived = ArrivedBytes(self.handle)
+            first = bytearray()
+            while may_be_compressed(bytes(first)) and (part := arrived.read(MAGIC_BYTES - len(first))):
+                first.extend(part)
+            codec = codec_of(bytes(first))
+            whole = pa.PythonFile(ReplayedBytes(first, arrived), mode="r")
+            self.streams.append(whole if codec is None else pa.CompressedInputStream(whole, codec))
+            self.plain.append(codec is None)
+        return self.streams[0]
+
+    def peek_lines(self, lines: int) -> bytes:
+        """Return the bytes that have arrived, with at least so many whole lines, and keep them."""
+        if self.copies:
+            return self.peek()
+        while self.kept.lstrip().count(b"\n") < lines and (part := self._stream().read(HEAD_BYTES)):
+            self.kept.extend(part)
+            if len(self.kept) > lines * LINE_BYTES_LIMIT:
+                raise StreamError(f"{self.name} has a line of more than {LINE_BYTES_LIMIT >> 20} MB")
+        return bytes(self.kept)
+
+    def pauses(self) -> bool:
+        """Whether all that has arrived was read, and nothing more came for a moment."""
+        return self.plain == [True] and not self.kept and not has_bytes_within(self.handle, PIPE_PAUSE_SECONDS)
+
+    def peek(self, size: int = HEAD_BYTES) -> bytes:
+        """Return the first bytes, and keep them."""
+        if self.copies:
+            with open(self.copies[0], "rb") as file:
+                return file.read(size)
+        if len(self.kept) < size:
+            self.kept.extend(read_bytes(self._stream(), size - len(self.kept)))
+        return bytes(self.kept[:size])
+
+    @contextmanager
+    def open(self, meter: Meter | None = None) -> Iterator[ByteStream]:
+        """Open the bytes for reading, those that were looked at included."""
+        import pyarrow as pa
+
+        stream = self._stream()
+        yield pa.PythonFile(ReplayedBytes(self.kept, stream), mode="r")
+
+    def local(self) -> str:
+        """Return the path of a temporary copy of all bytes."""
+        return copy_to_disk(self)
+
+    @contextmanager
+    def seekable(self) -> Iterator[pa.NativeFile]:
+        """Open the bytes for a reader that seeks."""
+        from pyarrow import OSFile
+
+        with OSFile(self.local()) as file:
+            yield file
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Rows in memory, or from a generator, one item after the other."""
+
+    name: str
+    items: Any  # a table, an array, or an iterable of them or of texts
+    once: bool = False
+    size: int | None = None
+    changed: int | None = None
+    bare: str = ""
+
+
+Source = File | Pipe | InMemory
+
+
+def standard_input() -> Pipe:
+    """Return standard input as a source."""
+    if sys.stdin is None:
+        raise StreamError("standard input cannot be read: there is none")
+    return Pipe("standard input", sys.stdin.buffer)
+
+
+def open_named_pipe(path: str) -> Pipe:
+    """Return a named pipe as a source. It is closed with the source."""
+    with explain_read_errors(path):
+        file = open(path, "rb")  # noqa: SIM115
+    source = Pipe(path, file)
+    weakref.finalize(source, file.close)
+    return source

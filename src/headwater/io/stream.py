@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -12,114 +12,74 @@ from typing import Any
 import numpy as np
 
 from headwater.core.chunk import Chunk, Chunks
-from headwater.io.all_rows import gathered
-from headwater.io.blocks import Block, first_rows, grouped
-from headwater.io.formats import ANY, IN_MEMORY, MEMORY, Format, find_format, sniffed, suffix_format
+from headwater.io.blocks import first_rows, group_rows
+from headwater.io.formats import MEMORY_LINE_FORMATS, find_format
 from headwater.io.options import Options, make_options
-from headwater.io.pieces import Held, Meter, Pipe, glanced, peeked
-from headwater.io.read_ahead import ahead
-from headwater.io.read_errors import NoRows, StreamError
-from headwater.io.recipes.column_choice import keeping
-from headwater.io.recipes.kinds import plan, refuse_kind
+from headwater.io.prefetch import prefetch
+from headwater.io.read_errors import NoRows
 from headwater.io.recipes.schemas import recipe_like, schema_of
-from headwater.io.recipes.sparse import widest
 from headwater.io.recipes.table_sequences import complete_sequences
-from headwater.io.recipes.tables import MARK
-from headwater.io.shuffle import permuted
-from headwater.io.sources import Piece, find_pieces
+from headwater.io.row_collection import collect_rows
+from headwater.io.shuffle import permute_rows
+from headwater.io.source_lookup import find_sources
+from headwater.io.source_reader import SourceReader
+from headwater.io.sources import Meter, Source
 
-LOOK = 4096  # bytes by which a format is told
+DIGEST_LETTERS = 200  # letters of an option above which a digest stands for it
 
 
 class Stream(Chunks):
     """Rows as chunks; made by `headwater.stream`. Each iteration is one pass, wherever the source can be read again."""
 
-    def __init__(self, pieces: list[Piece], options: Options, schema: Mapping[str, Any] | None, prefetch: bool) -> None:
-        self._pieces, self._options, self._like, self._prefetch = pieces, options, schema, prefetch
-        self._formats: dict[int, Format] = {}
+    def __init__(self, reader: SourceReader, read_ahead: bool) -> None:
+        self._reader, self._read_ahead = reader, read_ahead
         self._begun = False
-        self._marks = False
-        self._parts: list[Stream] = []  # of which each reads some of the files
+        self._parts: list[Stream] = []  # streams of some of the files, made by `of`
         self._meter = Meter()
 
+    @property
+    def _options(self) -> Options:
+        return self._reader.options
+
     # What is known of it
-
-    @cached_property
-    def _recipe(self) -> Any:
-        """How chunks are made, which a look at the first rows tells."""
-        found = self._planned()
-        return replace(found, missing=MARK) if self._marks and getattr(found, "missing", None) == "drop" else found
-
-    def _planned(self) -> Any:
-        if self._like is not None and not self._options.keep:
-            return recipe_like(self._like, self._options)
-        at, head = self._first_head()
-        one, first = self._format(at), self._pieces[at]
-        if getattr(head, "open", False) and len(self._pieces) > 1:
-            head = widest([self._format(at).read().head(piece, self._said(at)) for at, piece in enumerate(self._pieces)])
-        found = plan(one, head, self._options, first.name) if self._like is None else recipe_like(self._like, self._options)
-        return keeping(found, head, self._said(at), first.name) if self._options.keep else found
-
-    def _first_head(self) -> tuple[int, Any]:
-        """Look at the first piece that has rows."""
-        for at, piece in enumerate(self._pieces):
-            try:
-                return at, self._format(at).read().head(piece, self._said(at))
-            except NoRows:
-                if at + 1 == len(self._pieces):
-                    raise
-        raise AssertionError("a stream has at least one piece")
-
-    def _format(self, index: int) -> Format:
-        """Return the format of a piece: as named, by its ending, or by its first bytes."""
-        if index not in self._formats:
-            piece, named = self._pieces[index], self._options.format
-            if isinstance(piece, Held):
-                found = IN_MEMORY.get(named or "", MEMORY)
-            elif named is not None:
-                found = find_format(named)
-            else:
-                found = suffix_format(piece.bare) or _recognized(piece)
-            self._formats[index] = found
-        return self._formats[index]
-
-    def _said(self, index: int) -> Options:
-        """Return the options with the format of a piece. Rows of a pipe that are read like others do not wait for more."""
-        brief = self._like is not None and isinstance(self._pieces[index], Pipe)
-        return replace(self._options, format=self._format(index).name, brief=brief)
 
     @property
     def schema(self) -> dict[str, Any]:
         """How rows are made of what is read, in words that JSON knows: `like=` it, another file is read in the same way."""
-        found: dict[str, Any] = self._recipe.schema()
-        return found
+        return self._reader.recipe.schema()
 
     @property
     def columns(self) -> list[str] | None:
         """Names of the columns of X, where there are any."""
-        return list(self._recipe.names) if self._recipe.named else None
+        return list(self._reader.recipe.names) if self._reader.recipe.named else None
 
     @property
     def chunk_rows(self) -> int:
         """Rows of each chunk but the last."""
-        return self._options.chunk_rows or int(self._recipe.chunk_rows)
+        return self._options.chunk_rows or int(self._reader.recipe.chunk_rows)
 
     @cached_property
     def total_rows(self) -> int | None:
         """Rows of one pass, if that is known without reading them."""
-        if not self._recipe.counted:
+        if not self._reader.recipe.keeps_every_row:
             return None
-        counts = [self._count(index) for index in range(len(self._pieces))]
+        counts = [self._reader.count(index) for index in range(len(self._reader.sources))]
         return None if None in counts else sum(counts)  # type: ignore[arg-type]
 
-    def _count(self, index: int) -> int | None:
-        found: int | None = self._format(index).read().count(self._pieces[index], self._said(index))
-        return found
+    @property
+    def skips_rows(self) -> bool:
+        """Whether the first file can be read from any row on, without those before it."""
+        return self._reader.skips_rows()
+
+    @property
+    def block_starts(self) -> list[int] | None:
+        """Rows of the first file at which reading can begin cheaply, such as those of row groups; None if it has none."""
+        return self._reader.block_starts()
 
     @property
     def total_bytes(self) -> int | None:
         """Bytes of all files together, as they are stored."""
-        sizes = [piece.size for piece in self._pieces]
+        sizes = [source.size for source in self._reader.sources]
         return None if None in sizes else sum(sizes)  # type: ignore[arg-type]
 
     @property
@@ -143,45 +103,46 @@ class Stream(Chunks):
     @property
     def once(self) -> bool:
         """Whether there is only one pass: of standard input and of generators."""
-        return any(piece.once for piece in self._pieces)
+        return any(source.once for source in self._reader.sources)
 
     @property
-    def files(self) -> list[Piece]:
+    def files(self) -> list[Source]:
         """What is read, in this order: each has a name, and a size and a time of change if it is a file."""
-        return list(self._pieces)
+        return list(self._reader.sources)
 
-    def of(self, files: Sequence[Piece], learned: Any = None, anew: bool = False) -> Stream:
+    def of(self, files: Sequence[Source], learned: Any = None, anew: bool = False) -> Stream:
         """Return the stream of some of the files, read as all of these are, or as the first of them says (`anew`).
 
         `learned` is a model that knows more words than the first files have.
         """
-        found = Stream(list(files), self._options, self._like, self._prefetch)
+        recipe = None
         if not anew:
-            recipe = self._recipe
-            if recipe.remembers and learned is not None:
+            recipe = self._reader.recipe
+            if recipe.carries_state and learned is not None:
                 recipe = recipe_like(schema_of(learned), replace(self._options, columns=None))
-            found.__dict__["_recipe"] = recipe
+        found = Stream(SourceReader(list(files), self._options, self._reader.like, known_recipe=recipe), self._read_ahead)
         self._parts.append(found)
         return found
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what must be the same for a pass to be the same: names, sizes and times of files, and the options."""
-        pieces = [[piece.name, piece.size, piece.changed] for piece in self._pieces]
-        return {"sources": pieces, **self.ways()}
+        sources = [[source.name, source.size, source.changed] for source in self._reader.sources]
+        return {"sources": sources, **self.ways()}
 
     def ways(self) -> dict[str, Any]:
         """Return what must be the same for files to be read in the same way."""
-        said = {name: _digest(value) for name, value in self._options.said().items()}
-        return {"options": said, "like": None if self._like is None else _digest(dict(self._like))}
+        like = self._reader.like
+        said = {name: _digest(value) for name, value in self._options.non_defaults().items()}
+        return {"options": said, "like": None if like is None else _digest(dict(like))}
 
     def describe(self) -> str:
         """Return one line about it."""
-        names = [piece.name for piece in self._pieces]
+        names = [source.name for source in self._reader.sources]
         shown = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         parts = [shown]
         if self.total_bytes is not None:
             parts.append(f"{self.total_bytes:,} bytes")
-        if said := self._options.said():
+        if said := self._options.non_defaults():
             parts += [f"{name}={value!r:.60}" for name, value in said.items()]
         return ", ".join(parts)
 
@@ -199,13 +160,12 @@ class Stream(Chunks):
 
     def at_once(self) -> Chunk:
         """Return all rows as one chunk, or refuse if they do not fit in memory."""
-        return gathered(self)
+        return collect_rows(self)
 
     def marked(self) -> Stream:
         """Return a stream of all rows: those that `missing="drop"` would leave out are there, and NaN in every column."""
-        found = Stream(self._pieces, self._options, self._like, self._prefetch)
-        found._marks = True
-        return found
+        reader = SourceReader(self._reader.sources, self._options, self._reader.like, mark_missing=True)
+        return Stream(reader, self._read_ahead)
 
     def arriving(self) -> Generator[Chunk, None, None]:
         """Make one pass over chunks that are shorter where a pipe pauses: what has come is not held back until more comes."""
@@ -227,12 +187,14 @@ class Stream(Chunks):
 
     def _pass(self, start_row: int, hurry: bool = False) -> Generator[Chunk, None, None]:
         if self.once and self._begun:
-            raise ValueError(f"{self._pieces[0].name} can be read only once, and has been: keep what it gave, or read a file")
-        self._recipe  # noqa: B018, what is wrong with the first rows is said at once
+            raise ValueError(
+                f"{self._reader.sources[0].name} can be read only once, and has been: keep what it gave, or read a file"
+            )
+        self._reader.recipe  # noqa: B018, what is wrong with the first rows is said at once
         self._begun = True
         self._meter = meter = Meter()
-        made = self._some(self._made(start_row, meter, hurry=hurry), start_row)
-        return ahead(made) if self._prefetch else made
+        made = self._refuse_empty(self._make_chunks(start_row, meter, hurry=hurry), start_row)
+        return prefetch(made) if self._read_ahead else made
 
     def stretch(self, start: int, rows: int) -> Generator[Chunk, None, None]:
         """Yield some rows from any place on, cut into chunks from there: what one of several readers of a file reads.
@@ -244,28 +206,30 @@ class Stream(Chunks):
         rows : int
             How many rows there are to be.
         """
-        return self._made(start, Meter(), rows)
+        return self._make_chunks(start, Meter(), rows)
 
     @staticmethod
     def position(chunk: Chunk) -> int:
         """Return the row after a chunk: where to go on from. Sequences are counted, not their symbols."""
         return chunk.start + (len(chunk) if chunk.lengths is None else len(chunk.lengths))
 
-    def _some(self, made: Iterator[Chunk], start: int) -> Generator[Chunk, None, None]:
+    def _refuse_empty(self, made: Iterator[Chunk], start: int) -> Generator[Chunk, None, None]:
         """Refuse a pass without a single row."""
         empty = start == 0
         for chunk in made:
             empty = False
             yield chunk
         if empty:
-            raise NoRows(f"{self._pieces[0].name} has no rows that could be used")
+            raise NoRows(f"{self._reader.sources[0].name} has no rows that could be used")
 
-    def _made(self, start: int, meter: Meter, rows: int | None = None, hurry: bool = False) -> Generator[Chunk, None, None]:
-        recipe, size = self._recipe, self.chunk_rows
-        make = recipe.maker()
+    def _make_chunks(
+        self, start: int, meter: Meter, rows: int | None = None, hurry: bool = False
+    ) -> Generator[Chunk, None, None]:
+        recipe, size = self._reader.recipe, self.chunk_rows
+        make = recipe.chunk_maker()
         if not self._options.shuffle:
-            begin = 0 if recipe.remembers else start
-            for group in grouped(first_rows(self._blocks(begin, meter), rows), size, hurry):
+            begin = 0 if recipe.carries_state else start
+            for group in group_rows(first_rows(self._reader.blocks(begin, meter), rows), size, hurry):
                 chunk = make(group, begin)
                 if meter.rows_left_out:  # also those of whole blocks, which are in no group
                     chunk = replace(chunk, places=np.concatenate([block.places for block in group]))
@@ -277,75 +241,21 @@ class Stream(Chunks):
             return
         # Whole chunks are shuffled together, so that a pass can begin at any of them.
         span = -(-self._options.shuffle // size) * size
-        begin = 0 if recipe.remembers else start // span * span
-        for group in grouped(self._blocks(begin, meter), span):
+        begin = 0 if recipe.carries_state else start // span * span
+        for group in group_rows(self._reader.blocks(begin, meter), span):
             whole = make(group, begin)
             meter.left_out = getattr(make, "left_out", 0)
             following = self.position(whole)
-            for chunk in permuted(whole, size, self._options.seed, begin // span):
+            for chunk in permute_rows(whole, size, self._options.seed, begin // span):
                 if chunk.start >= start:
                     yield chunk
             begin = following
-
-    def _blocks(self, skip: int, meter: Meter) -> Iterator[Block]:
-        """Yield what was read, after so many rows: files that know their rows are not read for it."""
-        recipe, before = self._recipe, 0
-        for index, piece in enumerate(self._pieces):
-            form = self._format(index)
-            reader, options = form.read(), self._said(index)
-            if form.kind != ANY:
-                refuse_kind(recipe, form.kind, piece.name)
-            size = reader.count(piece, options) if skip and recipe.counted and reader.JUMPS else None
-            if size is not None and skip >= size:
-                skip, before = skip - size, before + size
-                meter.finish(piece.size)
-                continue
-            here = skip if size is not None else 0
-            read = [here]
-            found = self._numbered(reader.blocks(piece, options, recipe, here, meter), piece, before, read, meter)
-            skip -= here
-            for block in found:
-                if skip and skip >= len(block):
-                    skip -= len(block)
-                    continue
-                yield block.part(skip, len(block)) if skip else block
-                skip = 0
-            before += read[0]
-            meter.finish(piece.size)
-
-    def _numbered(self, found: Iterator[Any], piece: Piece, before: int, read: list[int], meter: Meter) -> Iterator[Block]:
-        """Number rows as the file does, before any are left out; `read` counts them."""
-        for rows in found:
-            block = Block(rows, piece.name, read[0], before=before)
-            read[0] += len(block)
-            whole = self._recipe.filtered(block)
-            if whole.numbers is not None:  # comments and empty lines between sequences are no rows
-                meter.rows_left_out += len(block) - len(whole)
-            yield whole
-            if isinstance(piece, Pipe) and piece.pauses():
-                yield Block([], piece.name, read[0], before=before, pause=True)
-
-
-def _recognized(piece: Piece) -> Format:
-    """Return the format that the first bytes of a piece look like; those of a pipe are asked line by line."""
-    if not isinstance(piece, Pipe):
-        return sniffed(piece.name, peeked(piece, LOOK))
-    lines = 1
-    while True:
-        found = glanced(piece, lines)
-        first = found.lstrip().split(b"\n", lines)
-        try:
-            return sniffed(piece.name, b"\n".join(first[:lines])[:LOOK] + b"\n")
-        except StreamError:
-            if len(first) <= lines or len(found) >= LOOK:
-                raise
-        lines += 1
 
 
 def _digest(value: Any) -> Any:
     """Return a short value as it is, and what stands for a long one."""
     text = json.dumps(value, sort_keys=True)
-    return value if len(text) <= 200 else hashlib.sha256(text.encode()).hexdigest()
+    return value if len(text) <= DIGEST_LETTERS else hashlib.sha256(text.encode()).hexdigest()
 
 
 def stream(
@@ -466,5 +376,5 @@ def stream(
     schema = None if like is None else schema_of(like)
     if schema is None and options.vocabulary == "known":
         raise ValueError("vocabulary='known' means the words of a model: name it by like=")
-    pieces = find_pieces(source, any_suffix=format is not None, lines=format in IN_MEMORY)
-    return Stream(pieces, options, schema, prefetch)
+    sources = find_sources(source, any_suffix=format is not None, lines=format in MEMORY_LINE_FORMATS)
+    return Stream(SourceReader(sources, options, schema), prefetch)

@@ -1,27 +1,29 @@
-"""Words of documents: how text is cut into them, which columns they have, and how often each document has them."""
+"""Words of documents: how text is split into words, the column of each word, and counts by document."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from headwater.io.schema_fields import flag, texts, whole
+from headwater.io.schema_fields import Schema, read_flag, read_integer, read_texts
 
-BETWEEN = r"[^\pL\pM\pN_]+"
-MOST_WORDS = 10_000_000
-LONGEST_WORD = 10**6
-NO_WORD, UNKNOWN = -1, -2
-BLOCK = 1024  # documents that are cut into words at a time
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WORD_SEPARATOR = r"[^\pL\pM\pN_]+"
+VOCABULARY_LIMIT = 10_000_000  # different words
+WORD_LETTERS_LIMIT = 10**6  # of the least length of a word that a schema may ask for
+EXCLUDED_WORD, UNKNOWN_WORD = -1, -2  # in place of a column
+DOCUMENTS_PER_BLOCK = 1024  # documents that are split into words at a time
 
 
 @dataclass(frozen=True)
-class Tokens:
+class Tokenizer:
     """How words are made of text."""
 
     lowercase: bool = True
@@ -29,39 +31,39 @@ class Tokens:
     stop_words: frozenset[str] = frozenset()
 
     @classmethod
-    def of_schema(cls, schema: Mapping[str, Any]) -> Tokens:
-        """Return those that a schema speaks of, or refuse it."""
-        stop_words = frozenset(texts(schema, "stop_words", MOST_WORDS) or ())
-        return cls(flag(schema, "lowercase", True), whole(schema, "shortest", 1, LONGEST_WORD, 1), stop_words)
+    def of_schema(cls, schema: Schema) -> Tokenizer:
+        """Return the tokenizer that a schema describes, or refuse it."""
+        stop_words = frozenset(read_texts(schema, "stop_words", VOCABULARY_LIMIT) or ())
+        return cls(read_flag(schema, "lowercase", True), read_integer(schema, "shortest", 1, WORD_LETTERS_LIMIT, 1), stop_words)
 
     def schema(self) -> dict[str, Any]:
-        """Return the same in words that JSON knows."""
+        """Return the same in values that JSON can hold."""
         stop_words = sorted(self.stop_words)
         return {"kind": "text", "lowercase": self.lowercase, "shortest": self.shortest, "stop_words": stop_words}
 
-    def kept(self, word: str) -> bool:
+    def keeps(self, word: str) -> bool:
         """Whether a word counts."""
         return len(word) >= self.shortest and word not in self.stop_words
 
-    def split(self, lines: Any) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    def split(self, lines: pa.StringArray) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
         """Return the different words in the order of their first occurrence, the word at each place, and words a line."""
         import pyarrow.compute as pc
 
         text = lines.fill_null("")
-        parts = pc.split_pattern_regex(pc.utf8_lower(text) if self.lowercase else text, pattern=BETWEEN)
+        parts = pc.split_pattern_regex(pc.utf8_lower(text) if self.lowercase else text, pattern=WORD_SEPARATOR)
         encoded = parts.flatten().dictionary_encode()
         lengths = pc.list_value_length(parts).to_numpy(zero_copy_only=False)
         return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False), lengths.astype(np.int64)
 
 
 @dataclass
-class Columns:
-    """The column of each word: known words have one, others get the next if it is `open`; with `buckets` a hash tells.
+class WordColumns:
+    """The column of each word. New words get the next column if the vocabulary is `open`; with `buckets`, a hash chooses.
 
-    `left_out` counts the words that have none.
+    `left_out` counts the words that have no column.
     """
 
-    tokens: Tokens
+    tokens: Tokenizer
     known: dict[str, int] = field(default_factory=dict)
     open: bool = False
     buckets: int | None = None
@@ -72,24 +74,24 @@ class Columns:
         """Number of columns."""
         return self.buckets or len(self.known)
 
-    def found(self, lines: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def find(self, lines: pa.StringArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the column of each word that counts, and how many there are in each line."""
         different, places, lengths = self.tokens.split(lines)
         columns = np.array([self._column(word) for word in different], dtype=np.int64)[places]
         counts = columns >= 0
-        self.left_out += int(np.count_nonzero(columns == UNKNOWN))
+        self.left_out += int(np.count_nonzero(columns == UNKNOWN_WORD))
         documents = np.repeat(np.arange(len(lengths)), lengths)[counts]
         return columns[counts], np.bincount(documents, minlength=len(lengths))
 
     def _column(self, word: str) -> int:
-        if not self.tokens.kept(word):
-            return NO_WORD
+        if not self.tokens.keeps(word):
+            return EXCLUDED_WORD
         if self.buckets is not None:
             return zlib.crc32(word.encode()) % self.buckets
-        column = self.known.get(word, UNKNOWN)
+        column = self.known.get(word, UNKNOWN_WORD)
         if column < 0 and self.open:
-            if len(self.known) >= MOST_WORDS:
-                raise ValueError(f"there are more than {MOST_WORDS} different words: hash them by vocabulary=2**20")
+            if len(self.known) >= VOCABULARY_LIMIT:
+                raise ValueError(f"there are more than {VOCABULARY_LIMIT} different words: hash them by vocabulary=2**20")
             column = self.known[word] = len(self.known)
         return column
 
@@ -101,20 +103,23 @@ def count_matrix(columns: NDArray[np.int64], lengths: NDArray[np.int64], width: 
     return counts
 
 
-def counted(documents: list[str], columns: Columns) -> csr_array:
+def count_words(documents: list[str], columns: WordColumns) -> csr_array:
     """Return the counts of words in documents; columns that are open get the words that they do not know."""
     import pyarrow as pa
 
-    found = [columns.found(pa.array(documents[at : at + BLOCK], pa.string())) for at in range(0, len(documents), BLOCK)]
+    found = [
+        columns.find(pa.array(documents[at : at + DOCUMENTS_PER_BLOCK], pa.string()))
+        for at in range(0, len(documents), DOCUMENTS_PER_BLOCK)
+    ]
     places, lengths = (np.concatenate([part[at] for part in found]) for at in (0, 1))
     return count_matrix(places, lengths, columns.width)
 
 
-def documents_of(X: Any, name: str = "X") -> list[str] | None:
+def documents_of(X: object, name: str = "X") -> list[str] | None:
     """Return a list of texts, if that is what X is: a list, an array, a series; None if it holds none. Others are refused."""
     if isinstance(X, str | bytes):
         raise ValueError(f"{name} must be a list of documents, got one {type(X).__name__}, {X[:40]!r}: put it into a list")
-    items = _listed(X)
+    items = _list_items(X)
     if items is None:
         return None
     if not items:
@@ -140,7 +145,7 @@ def documents_of(X: Any, name: str = "X") -> list[str] | None:
     return items
 
 
-def _listed(X: Any) -> list[Any] | None:
+def _list_items(X: Any) -> list[Any] | None:
     """The items of what has one dimension, unless they are numbers."""
     if isinstance(X, list | tuple):
         return list(X)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.estimators.base import StreamingEstimator
-from headwater.io.files.atomic import replacing
+from headwater.io.files.atomic import atomic_write
 
 MISSING = "reports need matplotlib and jinja2: pip install 'headwater[plot]'"
 
@@ -78,7 +78,7 @@ def report(
     )  # fmt: skip
     html = _template().render(found)
     if path is not None:
-        with replacing(Path(path)) as place:
+        with atomic_write(Path(path)) as place:
             place.write_text(html, encoding="utf-8")
     return html
 

@@ -20,8 +20,8 @@ from headwater.cli.support.row_scores import RowAnswers, make_scorer
 from headwater.cli.support.signals import undo_on_stop
 from headwater.core.chunk import Chunk
 from headwater.diagnostics.history import perplexity
-from headwater.io.all_rows import by_sequence, gathered, taken
 from headwater.io.recipes.table_sequences import whole_sequences
+from headwater.io.row_collection import by_sequence, collect_rows, select_rows
 from headwater.registry import learner_of
 
 # One row in so many is held out.
@@ -130,7 +130,7 @@ class Split:
                 sequences += len(chunk.lengths)
                 part = _select_sequences(chunk, (places % HELD_OUT_PERIOD == HELD_OUT_PERIOD - 1) == held_out)
             else:
-                part = taken(chunk, np.flatnonzero(self._is_held_out(chunk) == held_out))
+                part = select_rows(chunk, np.flatnonzero(self._is_held_out(chunk) == held_out))
             if len(part):
                 yield part
 
@@ -165,7 +165,7 @@ def run_algorithm(contest: Contest, algorithm: str) -> dict[str, Any]:
             model.partial_fit(**chunk)
             rows += len(chunk)
     else:
-        together = by_sequence(gathered(split.training_chunks()))
+        together = by_sequence(collect_rows(split.training_chunks()))
         rows = len(together)
         model.fit(**together)
     seconds = time.perf_counter() - began
@@ -193,7 +193,7 @@ def _compile_kernels(model: Any, chunk: Chunk, online: bool) -> None:
     """Learn a few rows with a copy, so that kernels are compiled before the clock starts."""
     some = chunk
     if chunk.lengths is None:
-        some = taken(chunk, np.arange(min(len(chunk), COMPILE_ROWS)))
+        some = select_rows(chunk, np.arange(min(len(chunk), COMPILE_ROWS)))
     copy = _copy_unfitted(model)
     if online and "warm_up" in copy.get_params():
         copy.set_params(warm_up=max(len(some) // 2, copy._n_labels))

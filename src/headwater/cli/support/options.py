@@ -69,11 +69,11 @@ class ReadOptions:
         """Open the data, in the shape that a model has learned if one is given; one that learns may take up new words."""
         import headwater
         from headwater.io.read_errors import StreamError
-        from headwater.io.sources import Names
+        from headwater.io.source_lookup import FileNames
 
         asked = self.stream_arguments(seed=seed, like=like, learns=learns, **more)
         try:
-            return headwater.stream(sources[0] if len(sources) == 1 else Names(sources), **asked)
+            return headwater.stream(sources[0] if len(sources) == 1 else FileNames(sources), **asked)
         except (StreamError, OSError):
             raise
         except (ValueError, TypeError) as error:

@@ -35,27 +35,27 @@ def refuse_to_replace(option: str, output: Path, inputs: Iterable[str]) -> None:
 
 
 def _input_files(inputs: Iterable[str]) -> Iterator[Path]:
-    from headwater.io.sources import find_pieces
+    from headwater.io.source_lookup import find_sources
 
     for one in inputs:
         if Path(one).is_file():
             yield Path(one)
         elif one != "-":
             with suppress(OSError, ValueError):  # what cannot be read is told by whoever reads it
-                yield from (Path(piece.name) for piece in find_pieces(one, any_suffix=True))
+                yield from (Path(piece.name) for piece in find_sources(one, any_suffix=True))
 
 
 @contextmanager
 def write_atomically(path: Path) -> Iterator[Path]:
     """Yield a place to write to; what was written takes the name of `path` when all went well, and is gone otherwise."""
-    from headwater.io.files.atomic import replacing  # which loads NumPy with its room
+    from headwater.io.files.atomic import atomic_write  # which loads NumPy with its room
 
     check_output(path)
     if path.exists() and not path.is_file():  # a device or a pipe has no name to take
         with _name_file_in_errors(path):
             yield path
         return
-    with remove_parts_on_stop(path), _name_file_in_errors(path), replacing(path) as place:
+    with remove_parts_on_stop(path), _name_file_in_errors(path), atomic_write(path) as place:
         yield place
 
 

@@ -20,8 +20,8 @@ from headwater.cli.support.row_scores import RowAnswers, make_scorer
 from headwater.cli.support.score_reference import Reference, history_reference, sample_scores
 from headwater.cli.support.tables import format_of, table_writer
 from headwater.core.chunk import Chunk
-from headwater.io.all_rows import taken
 from headwater.io.recipes.table_sequences import whole_sequences
+from headwater.io.row_collection import select_rows
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def write_scores(
     with table_writer(output, form) as write, progress_bar(talk, "scoring", stream.total_rows) as watch:
         for chunk in whole_sequences(model, stream.arriving()):
             whole = _complete_rows(chunk)
-            answers = answer(chunk if whole is None else taken(chunk, whole))
+            answers = answer(chunk if whole is None else select_rows(chunk, whole))
             if asked.rank and answers.scores is None:
                 raise ValueError("rows can be ranked only with the target, whose density is the score")
             said = _score_columns(answers, asked, reference, threshold, type(model)._measure)

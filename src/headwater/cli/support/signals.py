@@ -114,9 +114,9 @@ def clean_up() -> None:
     for undo in reversed(_undo_actions):
         with suppress(Exception):
             undo()
-    pieces = sys.modules.get("headwater.io.pieces")  # if nothing was read, there is nothing to remove
-    if pieces is not None:
-        pieces.remove_spools()
+    copies = sys.modules.get("headwater.io.temporary_copies")  # if nothing was read, there is nothing to remove
+    if copies is not None:
+        copies.remove_temporary_copies()
 
 
 def _stop(number: int, frame: Any) -> None:

@@ -17,8 +17,8 @@ from headwater.cli.support.options import MessageOptions
 from headwater.cli.support.progress import Watch, progress_bar, share_of_bytes_read
 from headwater.cli.support.signals import defer_stop, remove_parts_on_stop
 from headwater.core.chunk import Chunk
-from headwater.io.all_rows import by_sequence, gathered
 from headwater.io.recipes.table_sequences import whole_sequences
+from headwater.io.row_collection import by_sequence, collect_rows
 from headwater.registry import learner_of
 
 # Passes after which a model that does not converge is taken as it is.
@@ -91,7 +91,7 @@ def fit_all_rows(model: Any, stream: Any, passes: int | str | None, talk: Messag
         )
     instead = "; --passes 1 learns from a stream" if algorithm.online else ""
     with progress_bar(talk, "reading", stream.total_rows) as watch:
-        together = by_sequence(gathered(_check_and_watch(model, stream, watch), instead=instead))
+        together = by_sequence(collect_rows(_check_and_watch(model, stream, watch), instead=instead))
     name = "max_iter" if "max_iter" in model.get_params() else "n_iter"
     if isinstance(passes, int):
         model.set_params(**{name: passes})

@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a place to write to, which takes the name of `path` in one step when all is written, and is gone otherwise.
 
     Whoever reads the path finds the old file or the new one, and never a part of one. A link stays one, and a new file has the

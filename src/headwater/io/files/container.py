@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.io.files.atomic import replacing
+from headwater.io.files.atomic import atomic_write
 from headwater.io.files.records import Damaged
 
-FORMAT = 1
-HEADER = "headwater"  # the key of the header in the metadata of the file
-DIGEST = "digest"
+FORMAT_NUMBER = 1
+HEADER_KEY = "headwater"  # the key of the header in the metadata of the file
+DIGEST_KEY = "digest"
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
 def pack(header: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     """Return what safetensors is to write: the arrays, with the digest of all, and the metadata."""
-    text = json.dumps({"format": FORMAT, **header}, allow_nan=False, ensure_ascii=False)
+    text = json.dumps({"format": FORMAT_NUMBER, **header}, allow_nan=False, ensure_ascii=False)
     plain = {name: np.array(array, order="C") for name, array in arrays.items()}
-    return {**plain, DIGEST: _digest(text, plain)}, {HEADER: text}
+    return {**plain, DIGEST_KEY: _digest(text, plain)}, {HEADER_KEY: text}
 
 
 def to_bytes(header: Mapping[str, Any], arrays: Arrays) -> bytes:
@@ -44,7 +44,7 @@ def write(path: Path, header: Mapping[str, Any], arrays: Arrays) -> None:
 
     packed = pack(header, arrays)
     try:
-        with replacing(path) as place:
+        with atomic_write(path) as place:
             save_file(packed[0], str(place), packed[1])
     except (IsADirectoryError, FileNotFoundError):
         raise
@@ -60,17 +60,17 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         raise FileNotFoundError(f"there is no file {path}")
     if not path.is_file():  # a pipe would be waited for, and a device may have no end
         raise OSError(f"{path} is no regular file, and should be a model file")
-    return _unpacked(path, str(path))
+    return _unpack(path, str(path))
 
 
 def from_bytes(data: bytes, name: str = "the model") -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return header and arrays of the bytes of a model file, or say what is wrong with them."""
-    return _unpacked(data, name)
+    return _unpack(data, name)
 
 
-def _unpacked(source: Path | bytes, name: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _unpack(source: Path | bytes, name: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
-        text, arrays = _opened(source)
+        text, arrays = _load(source)
     except (OSError, Damaged) as error:
         raise type(error)(f"{name} cannot be read: {_first_line(error)}") from error
     except Exception as error:  # whatever a library makes of a file that is none
@@ -83,16 +83,18 @@ def _unpacked(source: Path | bytes, name: str) -> tuple[dict[str, Any], dict[str
         raise Damaged(f"{name} is damaged: its header is no JSON") from error
     if not isinstance(header, dict) or type(header.get("format")) is not int:
         raise Damaged(f"{name} is damaged: its header names no format")
-    if header["format"] != FORMAT:
-        newer = "a newer headwater than this; update headwater to read it" if header["format"] > FORMAT else "no headwater"
+    if header["format"] != FORMAT_NUMBER:
+        newer = (
+            "a newer headwater than this; update headwater to read it" if header["format"] > FORMAT_NUMBER else "no headwater"
+        )
         raise Damaged(f"{name} has the format {str(header['format'])[:20]}, which was written by {newer}")
-    digest = arrays.pop(DIGEST, None)
+    digest = arrays.pop(DIGEST_KEY, None)
     if digest is None or not np.array_equal(digest, _digest(text, arrays)):
         raise Damaged(f"{name} is damaged: its content is not what was written")
     return header, arrays
 
 
-def _opened(source: Path | bytes) -> tuple[str | None, dict[str, NDArray[Any]]]:
+def _load(source: Path | bytes) -> tuple[str | None, dict[str, NDArray[Any]]]:
     from safetensors import safe_open
     from safetensors.numpy import load
 
@@ -100,10 +102,10 @@ def _opened(source: Path | bytes) -> tuple[str | None, dict[str, NDArray[Any]]]:
         size = int.from_bytes(source[:8], "little")
         loaded = load(source)  # which checks the sizes
         metadata = json.loads(source[8 : 8 + size]).get("__metadata__") or {}
-        return metadata.get(HEADER), {name: np.array(array) for name, array in loaded.items()}
+        return metadata.get(HEADER_KEY), {name: np.array(array) for name, array in loaded.items()}
     with safe_open(str(source), framework="numpy") as file:
         metadata = file.metadata() or {}
-        return metadata.get(HEADER), {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
+        return metadata.get(HEADER_KEY), {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
 
 
 def _digest(text: str, arrays: Arrays) -> NDArray[np.uint8]:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from headwater.families.table import Blend, Table, restored
 
 LARGEST = 2**62  # of a whole number
-HUGE = 1e250  # the squares of the largest rows are far below it
-UNBOUNDED = ("inf", "-inf", "nan")
+VALUE_LIMIT = 1e250  # the squares of the largest rows are far below it
+NOT_FINITE = ("inf", "-inf", "nan")
 
 
 class Damaged(ValueError):
@@ -145,14 +145,14 @@ class Reader:
 
     def number(self, tree: Any, path: str, least: float = -math.inf, finite: bool = True) -> float:
         """Return a number."""
-        if isinstance(tree, dict) and tree.get("float") in UNBOUNDED and not finite:
+        if isinstance(tree, dict) and tree.get("float") in NOT_FINITE and not finite:
             return float(tree["float"])
         if type(tree) is int and abs(tree) < LARGEST:
             tree = float(tree)
         number = float(self.expect(tree, float, path))
-        if not abs(number) <= (HUGE if finite else math.inf) or math.isnan(number) or number < least:
+        if not abs(number) <= (VALUE_LIMIT if finite else math.inf) or math.isnan(number) or number < least:
             wanted = f" of at least {least:g}" if least > -math.inf else ""
-            raise Damaged(f"{path} is {number:g}, and should be a number{wanted}, and no more than {HUGE:g}")
+            raise Damaged(f"{path} is {number:g}, and should be a number{wanted}, and no more than {VALUE_LIMIT:g}")
         return number
 
     def items(self, tree: Any, path: str) -> list[Any]:
@@ -197,10 +197,10 @@ class Reader:
             wanted = tuple("any" if size is None else size for size in shape)
             raise Damaged(f"{path} has the shape {array.shape}, and should have {wanted}")
         if dtype.kind in "fc" and not infinite:
-            sound = np.abs(array) <= HUGE
+            sound = np.abs(array) <= VALUE_LIMIT
             sound = sound | np.isnan(array) if missing else sound | np.isneginf(array) if zero_logs else sound
             if not sound.all():
-                raise Damaged(f"{path} holds {'' if missing else 'NaN, '}infinity or a number beyond {HUGE:g}")
+                raise Damaged(f"{path} holds {'' if missing else 'NaN, '}infinity or a number beyond {VALUE_LIMIT:g}")
         return array
 
     def table(self, tree: Any, shape: tuple[int, int], path: str) -> Table | Blend:

@@ -6,34 +6,37 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from headwater.io.first_bytes import read_first_bytes
 from headwater.io.options import Options
-from headwater.io.pieces import Meter, peeked
-from headwater.io.read_errors import StreamError, listed, reading, told
-from headwater.io.readers.arrays import Layout, column_names, layout_of_header, matrix_head
-from headwater.io.recipes.kinds import refuse_kind
+from headwater.io.read_errors import StreamError, explain_read_errors, one_line_message, quote_names
+from headwater.io.readers.arrays import Layout, column_names, matrix_head, read_header
+from headwater.io.recipes.recipe import ColumnRecipe
+from headwater.io.recipes.row_kinds import refuse_kind
 from headwater.io.recipes.sparse import SparseHead, SparseRows, check_width
-from headwater.io.recipes.tables import Head
+from headwater.io.recipes.tables import TableHead
+from headwater.io.sources import File, Meter, Pipe
 
-JUMPS = False
-SPARSE = {"data", "indices", "indptr", "shape", "format"}
-LARGEST_WHOLE = 2**30  # bytes of an array that must be read whole, since its columns come one after the other
-STEP = 4096
+RANDOM_ACCESS = False
+SPARSE_ARRAYS = {"data", "indices", "indptr", "shape", "format"}
+FORTRAN_BYTES_LIMIT = 2**30  # bytes of an array that must be read whole, since its columns come one after the other
+ROWS_PER_BLOCK = 4096
 
 
 @dataclass
 class Member:
     """An array of an archive, read from its beginning to its end."""
 
-    file: Any
+    file: IO[bytes]
     layout: Layout
     name: str
 
-    def take(self, rows: int) -> Any:
+    def take(self, rows: int) -> NDArray[Any]:
         """Return the next rows."""
         size = rows * self.layout.width * self.layout.dtype.itemsize
         found = self.file.read(size)
@@ -47,33 +50,35 @@ class Member:
             raise StreamError(f"{self.name} has an array that is longer than it says")
 
 
-def head(piece: Any, options: Options) -> Head | SparseHead:
+def head(source: File | Pipe, options: Options) -> TableHead | SparseHead:
     """Look at the headers of the arrays."""
-    peeked(piece, 4)
-    with reading(piece.name), ExitStack() as stack:
-        archive = stack.enter_context(zipfile.ZipFile(piece.local()))
-        if set(_names(archive)) >= SPARSE:
-            rows, width, entries = _sparse_sizes(archive, piece.name, stack)
-            return SparseHead(check_width(width, piece.name), row_bytes=max(16, 16 * entries // max(1, rows)))
-        layout = _member(archive, _chosen(archive, options, piece.name), piece.name, stack).layout
-    return matrix_head(layout.rows, layout.width, layout.dtype, piece.name)
+    read_first_bytes(source, 4)
+    with explain_read_errors(source.name), ExitStack() as stack:
+        archive = stack.enter_context(zipfile.ZipFile(source.local()))
+        if set(_names(archive)) >= SPARSE_ARRAYS:
+            rows, width, entries = _sparse_sizes(archive, source.name, stack)
+            return SparseHead(check_width(width, source.name), row_bytes=max(16, 16 * entries // max(1, rows)))
+        layout = _member(archive, _choose_array(archive, options, source.name), source.name, stack).layout
+    return matrix_head(layout.rows, layout.width, layout.dtype, source.name)
 
 
-def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
+def blocks(
+    source: File | Pipe, options: Options, recipe: ColumnRecipe, skip: int, meter: Meter
+) -> Iterator[NDArray[Any] | SparseRows]:
     """Yield matrices of some rows."""
-    with reading(piece.name), ExitStack() as stack:
-        archive = stack.enter_context(zipfile.ZipFile(piece.local()))
-        if set(_names(archive)) >= SPARSE:
-            refuse_kind(recipe, "sparse", piece.name)
-            yield from _sparse_blocks(archive, piece.name, stack)
+    with explain_read_errors(source.name), ExitStack() as stack:
+        archive = stack.enter_context(zipfile.ZipFile(source.local()))
+        if set(_names(archive)) >= SPARSE_ARRAYS:
+            refuse_kind(recipe, "sparse", source.name)
+            yield from _sparse_blocks(archive, source.name, stack)
             return
-        refuse_kind(recipe, "tables", piece.name)
-        member = _member(archive, _chosen(archive, options, piece.name), piece.name, stack)
+        refuse_kind(recipe, "tables", source.name)
+        member = _member(archive, _choose_array(archive, options, source.name), source.name, stack)
         layout = member.layout
-        recipe.wanted(column_names(layout.width), piece.name)
+        recipe.columns_to_read(column_names(layout.width), source.name)
         if layout.fortran:
-            if layout.rows * layout.width * layout.dtype.itemsize > LARGEST_WHOLE:
-                raise StreamError(f"{piece.name} holds a large matrix column by column: save it in the order of rows")
+            if layout.rows * layout.width * layout.dtype.itemsize > FORTRAN_BYTES_LIMIT:
+                raise StreamError(f"{source.name} holds a large matrix column by column: save it in the order of rows")
             yield member.take(layout.rows).reshape(layout.width, layout.rows).T
         else:
             for begin in range(0, layout.rows, recipe.chunk_rows):
@@ -81,35 +86,35 @@ def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -
         member.finish()
 
 
-def count(piece: Any, options: Options) -> int | None:
+def count(source: File | Pipe, options: Options) -> int | None:
     """Return the number of rows."""
-    with reading(piece.name), ExitStack() as stack:
-        archive = stack.enter_context(zipfile.ZipFile(piece.local()))
-        if set(_names(archive)) >= SPARSE:
-            return _sparse_sizes(archive, piece.name, stack)[0]
-        return _member(archive, _chosen(archive, options, piece.name), piece.name, stack).layout.rows
+    with explain_read_errors(source.name), ExitStack() as stack:
+        archive = stack.enter_context(zipfile.ZipFile(source.local()))
+        if set(_names(archive)) >= SPARSE_ARRAYS:
+            return _sparse_sizes(archive, source.name, stack)[0]
+        return _member(archive, _choose_array(archive, options, source.name), source.name, stack).layout.rows
 
 
 def _names(archive: zipfile.ZipFile) -> list[str]:
     return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
 
 
-def _chosen(archive: zipfile.ZipFile, options: Options, name: str) -> str:
+def _choose_array(archive: zipfile.ZipFile, options: Options, name: str) -> str:
     names = _names(archive)
     wanted = options.array or ("X" if "X" in names else names[0] if len(names) == 1 else None)
     if wanted is None or wanted not in names:
         found = "" if wanted is None else f", not {wanted!r}"
-        raise StreamError(f"{name} holds the arrays {listed(names)}{found}: name one by array=")
+        raise StreamError(f"{name} holds the arrays {quote_names(names)}{found}: name one by array=")
     return wanted
 
 
 def _member(archive: zipfile.ZipFile, array: str, name: str, stack: ExitStack) -> Member:
-    file = stack.enter_context(_opened(archive, array, name))
-    return Member(file, layout_of_header(file, name), name)
+    file = stack.enter_context(_open_member(archive, array, name))
+    return Member(file, read_header(file, name), name)
 
 
 def _sparse_sizes(archive: zipfile.ZipFile, name: str, stack: ExitStack) -> tuple[int, int, int]:
-    kind = _member_values(archive, "format", name)
+    kind = _read_word(archive, "format", name)
     if kind not in ("csr", b"csr"):
         raise StreamError(f"{name} holds a sparse matrix in the format {kind!r}, where 'csr' is read: save matrix.tocsr()")
     shape = _member(archive, "shape", name, stack)
@@ -122,27 +127,27 @@ def _sparse_sizes(archive: zipfile.ZipFile, name: str, stack: ExitStack) -> tupl
     return rows, width, entries
 
 
-def _member_values(archive: zipfile.ZipFile, array: str, name: str) -> Any:
-    with _opened(archive, array, name) as file:
-        layout = layout_of_header(file, name, kinds="SU")
+def _read_word(archive: zipfile.ZipFile, array: str, name: str) -> str | bytes:
+    with _open_member(archive, array, name) as file:
+        layout = read_header(file, name, kinds="SU")
         if layout.shape or layout.dtype.itemsize > 64:
             raise StreamError(f"{name} holds a sparse matrix whose {array} is no word")
         return np.frombuffer(file.read(layout.dtype.itemsize), layout.dtype)[0].item()
 
 
-def _opened(archive: zipfile.ZipFile, array: str, name: str) -> Any:
+def _open_member(archive: zipfile.ZipFile, array: str, name: str) -> IO[bytes]:
     try:
         return archive.open(f"{array}.npy")
     except (KeyError, RuntimeError) as error:  # not there, encrypted, or packed in a way that is not known
-        raise StreamError(f"{name} cannot be read: {told(error)}") from error
+        raise StreamError(f"{name} cannot be read: {one_line_message(error)}") from error
 
 
 def _sparse_blocks(archive: zipfile.ZipFile, name: str, stack: ExitStack) -> Iterator[SparseRows]:
     rows, width, entries = _sparse_sizes(archive, name, stack)
     data, indices, indptr = (_member(archive, array, name, stack) for array in ("data", "indices", "indptr"))
     done = int(indptr.take(1)[0])
-    for begin in range(0, rows, STEP):
-        ends = indptr.take(min(STEP, rows - begin)).astype(np.int64)
+    for begin in range(0, rows, ROWS_PER_BLOCK):
+        ends = indptr.take(min(ROWS_PER_BLOCK, rows - begin)).astype(np.int64)
         steps = np.diff(ends, prepend=done)
         if steps.min() < 0 or ends[-1] > entries:
             raise StreamError(f"{name} holds a sparse matrix whose rows do not follow each other")

@@ -6,18 +6,20 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from tokenize import TokenError
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
+from numpy.typing import NDArray
 
 from headwater.io.options import Options
-from headwater.io.pieces import Meter
-from headwater.io.read_errors import NoRows, StreamError, reading, told
-from headwater.io.recipes.tables import Head
+from headwater.io.read_errors import NoRows, StreamError, explain_read_errors, one_line_message
+from headwater.io.recipes.recipe import ColumnRecipe
+from headwater.io.recipes.tables import TableHead
+from headwater.io.sources import File, Meter, Pipe
 
-JUMPS = True
-HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+RANDOM_ACCESS = True
+HEADER_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Layout:
 
     shape: tuple[int, ...]
     fortran: bool
-    dtype: Any
+    dtype: np.dtype[Any]
     offset: int
 
     @property
@@ -38,35 +40,35 @@ class Layout:
         return self.shape[1] if len(self.shape) == 2 else 1
 
 
-def head(piece: Any, options: Options) -> Head:
+def head(source: File | Pipe, options: Options) -> TableHead:
     """Look at the header."""
-    with reading(piece.name):
-        layout = layout_of(piece.local(), piece.name)
-    return matrix_head(layout.rows, layout.width, layout.dtype, piece.name)
+    with explain_read_errors(source.name):
+        layout = read_layout(source.local(), source.name)
+    return matrix_head(layout.rows, layout.width, layout.dtype, source.name)
 
 
-def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
+def blocks(source: File | Pipe, options: Options, recipe: ColumnRecipe, skip: int, meter: Meter) -> Iterator[NDArray[Any]]:
     """Yield matrices of some rows, after the rows to skip."""
-    with reading(piece.name):
-        path = piece.local()
-        layout = layout_of(path, piece.name)
-        recipe.wanted(column_names(layout.width), piece.name)
+    with explain_read_errors(source.name):
+        path = source.local()
+        layout = read_layout(path, source.name)
+        recipe.columns_to_read(column_names(layout.width), source.name)
         step = recipe.chunk_rows
         with open(path, "rb") as file:
             for begin in range(skip, layout.rows, step):
-                yield _read(file, layout, begin, min(begin + step, layout.rows), piece.name)
+                yield _read_rows(file, layout, begin, min(begin + step, layout.rows), source.name)
 
 
-def count(piece: Any, options: Options) -> int | None:
+def count(source: File | Pipe, options: Options) -> int | None:
     """Return the number of rows."""
-    with reading(piece.name):
-        return layout_of(piece.local(), piece.name).rows
+    with explain_read_errors(source.name):
+        return read_layout(source.local(), source.name).rows
 
 
-def layout_of(path: str, name: str) -> Layout:
+def read_layout(path: str, name: str) -> Layout:
     """Read and check the header: a matrix of numbers that the file has room for."""
     with open(path, "rb") as file:
-        layout = layout_of_header(file, name)
+        layout = read_header(file, name)
         size = file.seek(0, 2)
     wanted = layout.offset + layout.rows * layout.width * layout.dtype.itemsize
     if size != wanted:
@@ -75,17 +77,17 @@ def layout_of(path: str, name: str) -> Layout:
     return layout
 
 
-def layout_of_header(file: Any, name: str, kinds: str = "biufc") -> Layout:
+def read_header(file: IO[bytes], name: str, kinds: str = "biufc") -> Layout:
     """Read and check the header of a .npy file: a vector or a matrix of numbers."""
     version = npy.read_magic(file)
-    if version not in HEADERS:
+    if version not in HEADER_READERS:
         raise StreamError(f"{name} has version {version} of the .npy format, which is for structured arrays")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            shape, fortran, dtype = HEADERS[version](file)
+            shape, fortran, dtype = HEADER_READERS[version](file)
     except (TokenError, SyntaxError, KeyError, TypeError, AttributeError, RecursionError, Warning) as error:
-        raise StreamError(f"{name} has a damaged header: {told(error)}") from error
+        raise StreamError(f"{name} has a damaged header: {one_line_message(error)}") from error
     layout = Layout(tuple(shape), fortran, dtype, file.tell())
     if dtype.hasobject or dtype.kind not in kinds:
         raise StreamError(f"{name} must hold numbers, got an array of {dtype}")
@@ -94,11 +96,11 @@ def layout_of_header(file: Any, name: str, kinds: str = "biufc") -> Layout:
     return layout
 
 
-def matrix_head(rows: int, width: int, dtype: Any, name: str) -> Head:
+def matrix_head(rows: int, width: int, dtype: np.dtype[Any], name: str) -> TableHead:
     """Return what is known of a matrix: made-up names of its columns, and whether it is complex."""
     if rows == 0 or width == 0:
         raise NoRows(f"{name} is empty: a matrix of {rows} rows and {width} columns")
-    return Head(tuple(column_names(width)), named=False, complex=dtype.kind == "c")
+    return TableHead(tuple(column_names(width)), named=False, complex=dtype.kind == "c")
 
 
 def column_names(width: int) -> list[str]:
@@ -106,7 +108,7 @@ def column_names(width: int) -> list[str]:
     return [f"x{index}" for index in range(width)]
 
 
-def _read(file: Any, layout: Layout, begin: int, end: int, name: str) -> Any:
+def _read_rows(file: IO[bytes], layout: Layout, begin: int, end: int, name: str) -> NDArray[Any]:
     size = layout.dtype.itemsize
     if not layout.fortran:
         file.seek(layout.offset + begin * layout.width * size)
@@ -122,6 +124,6 @@ def _read(file: Any, layout: Layout, begin: int, end: int, name: str) -> Any:
     return rows
 
 
-def _check_size(found: Any, wanted: int, name: str) -> None:
+def _check_size(found: NDArray[Any], wanted: int, name: str) -> None:
     if len(found) != wanted:
         raise StreamError(f"{name} has become shorter while it was read")

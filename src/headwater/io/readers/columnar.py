@@ -4,81 +4,86 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headwater.io.first_bytes import read_first_bytes
 from headwater.io.options import Options
-from headwater.io.pieces import Meter, peeked
-from headwater.io.read_errors import NoRows, StreamError, reading
-from headwater.io.recipes.column_choice import refuse_twice
-from headwater.io.recipes.tables import Head, chunk_rows_of
+from headwater.io.read_errors import NoRows, StreamError, explain_read_errors
+from headwater.io.recipes.column_choice import refuse_duplicate_names
+from headwater.io.recipes.recipe import ColumnRecipe
+from headwater.io.recipes.tables import TableHead, rows_per_chunk
+from headwater.io.sources import File, Meter, Pipe
 
-END = b"\xff\xff\xff\xff\0\0\0\0"
-FILE, STREAM, PARQUET = b"ARROW1", b"\xff\xff\xff\xff", b"PAR1"
-JUMPS = True
-BUFFER = 2**18
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+STREAM_END = b"\xff\xff\xff\xff\0\0\0\0"
+FILE_MAGIC, STREAM_MAGIC, PARQUET_MAGIC = b"ARROW1", b"\xff\xff\xff\xff", b"PAR1"
+RANDOM_ACCESS = True
+BUFFER_BYTES = 2**18
 SAMPLE_ROWS = 65536
 
 
-def head(piece: Any, options: Options) -> Head:
+def head(source: File | Pipe, options: Options) -> TableHead:
     """Look at the types of the columns, and at the first rows."""
     import pyarrow as pa
 
-    with reading(piece.name), _opened(piece) as file:
+    with explain_read_errors(source.name), _open(source) as file:
         schema = file.schema
-        rows = min(SAMPLE_ROWS, chunk_rows_of(8 * len(schema.names)))
+        rows = min(SAMPLE_ROWS, rows_per_chunk(8 * len(schema.names)))
         batch = next((batch for batch in file.batches(None, 0, rows) if batch.num_rows), None)
         if batch is None:
-            raise NoRows(f"{piece.name} has columns but no rows")
+            raise NoRows(f"{source.name} has columns but no rows")
         sample = pa.Table.from_batches([batch])
-        return Head(
+        return TableHead(
             tuple(schema.names), dict(zip(schema.names, schema.types, strict=True)),
             lambda name: sample.column(name).combine_chunks(),
         )  # fmt: skip
 
 
-def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
+def blocks(source: File | Pipe, options: Options, recipe: ColumnRecipe, skip: int, meter: Meter) -> Iterator[pa.RecordBatch]:
     """Yield record batches of the columns that are wanted, after the rows to skip."""
-    with reading(piece.name), _opened(piece) as file:
+    with explain_read_errors(source.name), _open(source) as file:
         names = file.schema.names
-        refuse_twice(names, piece.name)
-        yield from file.batches(recipe.wanted(names, piece.name), skip, recipe.chunk_rows)
+        refuse_duplicate_names(names, source.name)
+        yield from file.batches(recipe.columns_to_read(names, source.name), skip, recipe.chunk_rows)
 
 
-def count(piece: Any, options: Options) -> int | None:
+def count(source: File | Pipe, options: Options) -> int | None:
     """Return the number of rows, where the file says it."""
-    with reading(piece.name), _opened(piece) as file:
-        found: int | None = file.count()
-        return found
+    with explain_read_errors(source.name), _open(source) as file:
+        return file.count()
 
 
-def edges(piece: Any, options: Options) -> list[int]:
+def block_starts(source: File | Pipe, options: Options) -> list[int]:
     """Return the rows that row groups and record batches begin with: to go to any other, those before it have to be read."""
-    with reading(piece.name), _opened(piece) as file:
+    with explain_read_errors(source.name), _open(source) as file:
         found: list[int] = np.cumsum([0, *file.sizes()]).tolist()
         return found[:-1]
 
 
 @contextmanager
-def _opened(piece: Any) -> Iterator[Any]:
-    beginning = peeked(piece, 8)
-    if beginning.startswith(PARQUET):
+def _open(source: File | Pipe) -> Iterator[_Parquet | _Records]:
+    beginning = read_first_bytes(source, 8)
+    if beginning.startswith(PARQUET_MAGIC):
         from pyarrow.parquet import ParquetFile
 
         # A row group may be as large as the file, so that it is read bit by bit, and not at once.
-        bounded = {"pre_buffer": False, "buffer_size": BUFFER, "page_checksum_verification": True}
-        with piece.seekable() as source, ParquetFile(source, **bounded) as file:
+        bounded = {"pre_buffer": False, "buffer_size": BUFFER_BYTES, "page_checksum_verification": True}
+        with source.seekable() as opened, ParquetFile(opened, **bounded) as file:
             yield _Parquet(file)
-    elif beginning.startswith((FILE, STREAM)):
-        with piece.seekable() as source:
-            yield _Records(source, beginning.startswith(FILE), piece.name)
+    elif beginning.startswith((FILE_MAGIC, STREAM_MAGIC)):
+        with source.seekable() as opened:
+            yield _Records(opened, beginning.startswith(FILE_MAGIC), source.name)
     else:
-        raise StreamError(f"{piece.name} is neither Parquet nor Arrow: it begins with {beginning!r}")
+        raise StreamError(f"{source.name} is neither Parquet nor Arrow: it begins with {beginning!r}")
 
 
 class _Parquet:
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: ParquetFile) -> None:
         self.file, self.schema = file, file.schema_arrow
 
     def count(self) -> int:
@@ -88,7 +93,7 @@ class _Parquet:
         metadata = self.file.metadata
         return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
 
-    def batches(self, columns: list[str] | None, skip: int, rows: int) -> Iterator[Any]:
+    def batches(self, columns: list[str] | None, skip: int, rows: int) -> Iterator[pa.RecordBatch]:
         """Row groups are skipped as a whole. Columns whose names hold dots would be taken for nested ones, hence all."""
         groups = list(range(self.file.metadata.num_row_groups))
         while groups and skip >= (size := self.file.metadata.row_group(groups[0]).num_rows):
@@ -97,27 +102,27 @@ class _Parquet:
         dotted = columns is not None and any("." in name for name in columns)
         chosen = None if dotted else columns
         found = self.file.iter_batches(rows, row_groups=groups, columns=chosen, use_threads=False) if groups else ()
-        for batch in _after(skip, found):
+        for batch in _skip_rows(skip, found):
             yield batch.select(columns) if dotted else batch
 
 
 class _Records:
-    """Record batches of a file or a stream of Arrow, which are looked through: they are taken as they are, and may lie."""
+    """Record batches of an Arrow file or stream. Each is validated, since Arrow itself trusts what a file says."""
 
-    def __init__(self, source: Any, random: bool, name: str) -> None:
-        self.source, self.random = source, random
+    def __init__(self, file: pa.NativeFile, random: bool, name: str) -> None:
+        self.file, self.random = file, random
         if not random:
-            source.seek(max(0, source.size() - len(END)))
-            if source.read(len(END)) != END:
+            file.seek(max(0, file.size() - len(STREAM_END)))
+            if file.read(len(STREAM_END)) != STREAM_END:
                 raise StreamError(f"{name} is cut short: it lacks the mark that ends a stream of Arrow")
         self.schema = self._open(None).schema
 
-    def _open(self, places: list[int] | None) -> Any:
+    def _open(self, places: list[int] | None) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
         from pyarrow import ipc
 
         options = ipc.IpcReadOptions(use_threads=False, included_fields=places or [])
-        self.source.seek(0)
-        return ipc.open_file(self.source, options=options) if self.random else ipc.open_stream(self.source, options=options)
+        self.file.seek(0)
+        return ipc.open_file(self.file, options=options) if self.random else ipc.open_stream(self.file, options=options)
 
     def count(self) -> int | None:
         """Only a file can be asked, batch by batch; one column is enough."""
@@ -127,15 +132,15 @@ class _Records:
         reader = self._open([0])
         return [reader.get_batch(index).num_rows for index in range(reader.num_record_batches)] if self.random else []
 
-    def batches(self, columns: list[str] | None, skip: int, rows: int) -> Iterator[Any]:
+    def batches(self, columns: list[str] | None, skip: int, rows: int) -> Iterator[pa.RecordBatch]:
         at = {name: place for place, name in enumerate(self.schema.names)}
         places = None if columns is None else sorted(at[name] for name in columns)
         reader = self._open(places)
         found = (reader.get_batch(index) for index in range(reader.num_record_batches)) if self.random else reader
-        yield from _after(skip, (_valid(batch) for batch in found))
+        yield from _skip_rows(skip, (_validate(batch) for batch in found))
 
 
-def _after(skip: int, batches: Iterable[Any]) -> Iterator[Any]:
+def _skip_rows(skip: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Leave out the first rows."""
     for batch in batches:
         if skip < batch.num_rows:
@@ -143,6 +148,6 @@ def _after(skip: int, batches: Iterable[Any]) -> Iterator[Any]:
         skip = max(0, skip - batch.num_rows)
 
 
-def _valid(batch: Any) -> Any:
+def _validate(batch: pa.RecordBatch) -> pa.RecordBatch:
     batch.validate(full=True)
     return batch

@@ -1,4 +1,4 @@
-"""CSV and TSV, by pyarrow: files by its incremental reader on one thread, pipes by whole rows as they come."""
+"""CSV and TSV, by pyarrow: files by its incremental reader on one thread, pipes by whole rows as they arrive."""
 
 from __future__ import annotations
 
@@ -6,144 +6,103 @@ import re
 import time
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
-from headwater.io.memory_limit import refuse_too_wide
+from headwater.io.byte_streams import HEAD_BYTES, LINE_BYTES_LIMIT, AppendedBytes, ByteStream
 from headwater.io.options import Options
-from headwater.io.pieces import HEAD, LONGEST_LINE, Followed, Meter, Pipe, first_lines, glanced
-from headwater.io.read_errors import NoRows, StreamError, listed, reading, told
-from headwater.io.readers.arrays import column_names
-from headwater.io.recipes.column_choice import refuse_twice
-from headwater.io.recipes.tables import Head
+from headwater.io.read_errors import NoRows, StreamError, explain_read_errors
+from headwater.io.readers.delimited_head import Look, look_at_first_rows
+from headwater.io.readers.delimited_parsing import convert_options, explain_csv_errors, parse_options
+from headwater.io.recipes.column_choice import refuse_duplicate_names
+from headwater.io.recipes.recipe import ColumnRecipe
+from headwater.io.recipes.tables import TableHead
+from headwater.io.sources import File, Meter, Pipe
 
-JUMPS = False
-DELIMITERS = (",", ";", "\t", "|", " ")
-PATIENCE = 0.5  # seconds
-MISSING = ["", "NA", "N/A", "NaN", "nan", "-nan", "-NaN", "null", "NULL", "None", "n/a", "#N/A", "<NA>", "?"]
-# What was looked at is not looked at again: of wide tables that takes long.
-_looks: weakref.WeakKeyDictionary[Any, tuple[Options, Look]] = weakref.WeakKeyDictionary()
-DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
-THOUSANDS = re.compile(r"\s*[-+]?\d{1,3}(,\d{3})+\s*")
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-
-@dataclass(frozen=True)
-class Look:
-    """What the first bytes of a file tell: names of columns, lines before the first row, the delimiter, and a few rows."""
-
-    names: list[str]
-    skip: int
-    start: int  # bytes before the first row
-    delimiter: str
-    decimal: str
-    block_size: int
-    rows: Any  # a table whose columns have no names, or None
-
-    def column(self, name: str) -> Any:
-        """Return the first values of a column."""
-        return self.rows.column(self.names.index(name)).combine_chunks()
-
-    def types(self) -> dict[str, Any]:
-        """Return the types that the first values have."""
-        return {} if self.rows is None else dict(zip(self.names, self.rows.schema.types, strict=True))
+RANDOM_ACCESS = False
+RELEASE_SECONDS = 0.5  # longest wait for the threads of pyarrow to let go of a file
 
 
-def head(piece: Any, options: Options) -> Head:
+def head(source: File | Pipe, options: Options) -> TableHead:
     """Look at the first rows: names and types of the columns, as far as they go."""
-    look = _look(piece, options)
+    look = look_at_first_rows(source, options)
     if look.rows is None or not look.rows.num_rows:
-        raise NoRows(f"{piece.name} has names of columns but no rows")
-    return Head(tuple(look.names), look.types(), look.column, guessed=True)
+        raise NoRows(f"{source.name} has names of columns but no rows")
+    return TableHead(tuple(look.names), look.types(), look.column, guessed=True)
 
 
-def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
+def blocks(source: File | Pipe, options: Options, recipe: ColumnRecipe, skip: int, meter: Meter) -> Iterator[pa.RecordBatch]:
     """Yield record batches of the columns that are wanted."""
-    if isinstance(piece, Pipe):
-        yield from _arriving(piece, options, recipe, meter)
+    if isinstance(source, Pipe):
+        yield from _pipe_blocks(source, options, recipe, meter)
         return
     from pyarrow import PythonFile, csv
 
-    look = _look(piece, options)
-    wanted = _wanted(look, recipe, piece.name)
+    look = look_at_first_rows(source, options)
+    wanted = _columns_to_read(look, recipe, source.name)
     if look.rows is None:
         return
-    with reading(piece.name), piece.open(meter) as stream, _explaining(piece.name, wanted):
-        followed = Followed(stream, _last_row(look))
+    with explain_read_errors(source.name), source.open(meter) as stream, explain_csv_errors(source.name, wanted):
+        followed = AppendedBytes(stream, _sentinel_row(look))
         held = weakref.ref(followed)
         found = csv.open_csv(
             PythonFile(followed, mode="r"),
             csv.ReadOptions(use_threads=False, column_names=look.names, skip_rows=look.skip, block_size=look.block_size),
-            _parsing(look.delimiter),
-            csv.ConvertOptions(include_columns=wanted, column_types=_types(look, recipe), **_conversion(look.decimal)),
+            parse_options(look.delimiter),
+            csv.ConvertOptions(
+                include_columns=wanted, column_types=_column_types(look, recipe), **convert_options(look.decimal)
+            ),
         )
         del followed
         try:
-            yield from _without_last_row(found, piece.name)
+            yield from _drop_sentinel_row(found, source.name)
         finally:
             del found
-            _let_go(held)
+            _wait_for_release(held)
 
 
-def _look(piece: Any, options: Options) -> Look:
-    """Look at the first rows, or at the first one alone if no more are to be waited for."""
-    known = _looks.get(piece)
-    if known is None or known[0] != options:
-        found = _glance(piece, options) if options.brief else _looked(piece, options, first_lines(piece, HEAD, lines=2))
-        known = _looks[piece] = options, found
-    return known[1]
+def count(source: File | Pipe, options: Options) -> int | None:
+    """Return None: the number of rows is known only at the end."""
+    return None
 
 
-def _wanted(look: Look, recipe: Any, name: str) -> list[str]:
-    refuse_twice(look.names, name)
-    found: list[str] = recipe.wanted(look.names, name)
+def _columns_to_read(look: Look, recipe: ColumnRecipe, name: str) -> list[str]:
+    refuse_duplicate_names(look.names, name)
+    found: list[str] = recipe.columns_to_read(look.names, name)
     return found
 
 
-def _types(look: Look, recipe: Any) -> dict[str, Any]:
+def _column_types(look: Look, recipe: ColumnRecipe) -> dict[str, pa.DataType]:
     """Return the types to read columns by: those of the recipe, and of true and false where the first rows have such."""
     from pyarrow import bool_
     from pyarrow.types import is_boolean
 
-    types: dict[str, Any] = recipe.types()
+    types: dict[str, pa.DataType] = recipe.types()
     return types | {name: bool_() for name, kind in look.types().items() if name in types and is_boolean(kind)}
 
 
-def _arriving(piece: Pipe, options: Options, recipe: Any, meter: Meter) -> Iterator[Any]:
+def _pipe_blocks(source: Pipe, options: Options, recipe: ColumnRecipe, meter: Meter) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a pipe as they come: pyarrow's own reader would wait for the block after the next."""
-    look = _look(piece, options)
-    wanted, before = _wanted(look, recipe, piece.name), 0
-    with reading(piece.name), piece.open(meter) as stream:
-        for number, found in enumerate(_whole_rows(stream, look.delimiter, piece.name)):
+    look = look_at_first_rows(source, options)
+    wanted, before = _columns_to_read(look, recipe, source.name), 0
+    with explain_read_errors(source.name), source.open(meter) as stream:
+        for number, found in enumerate(_whole_rows(stream, look.delimiter, source.name)):
             body = found[look.start :] if number == 0 else found
             lines = before + (found.count(b"\n", 0, look.start) if number == 0 else 0)
             before += found.count(b"\n")
             if body.strip(b"\r\n"):
-                with _explaining(piece.name, wanted, lines):
-                    table = _converted(body, look, wanted, _types(look, recipe))
+                with explain_csv_errors(source.name, wanted, lines):
+                    table = _convert(body, look, wanted, _column_types(look, recipe))
                 yield from table.to_batches()
 
 
-def _glance(piece: Pipe, options: Options) -> Look:
-    """Look at the first row, and at the one after it if it takes that to know whether the first holds names."""
-    lines = 1
-    while True:
-        found = glanced(piece, lines)
-        ended = found.lstrip().count(b"\n") < lines
-        one = _first_row(found)[1]
-        two = one + _first_row(found[one:])[1]
-        if ended or (found[one - 1 : one] == b"\n" and found[one:two].strip() and found[two - 1 : two] == b"\n"):
-            return _looked(piece, options, found[:two])
-        if found[one - 1 : one] == b"\n" and (look := _looked(piece, options, found[:one], alone=True)) is not None:
-            return look
-        lines += 1
-
-
-def _whole_rows(stream: Any, delimiter: str, name: str) -> Iterator[bytes]:
+def _whole_rows(stream: ByteStream, delimiter: str, name: str) -> Iterator[bytes]:
     """Yield the bytes of a stream in blocks that end where a row does; a value in quotation marks may hold line breaks."""
     quoted = re.compile(rb'(?:\A|(?<=[\n\r%b]))"(?:[^"]|"")*+("|\Z)' % re.escape(delimiter.encode()))
     rest = b""
-    while part := stream.read(HEAD):
+    while part := stream.read(HEAD_BYTES):
         rest += part
         end = len(rest)
         if b'"' in rest:
@@ -152,9 +111,9 @@ def _whole_rows(stream: Any, delimiter: str, name: str) -> Iterator[bytes]:
         if end:
             yield rest[:end]
             rest = rest[end:]
-        elif len(rest) > LONGEST_LINE:
+        elif len(rest) > LINE_BYTES_LIMIT:
             raise StreamError(
-                f"{name} has a row of more than {LONGEST_LINE >> 20} MB, or a quotation mark that is never closed"
+                f"{name} has a row of more than {LINE_BYTES_LIMIT >> 20} MB, or a quotation mark that is never closed"
             )
     if any(not one[1] for one in quoted.finditer(rest)):
         raise StreamError(f"{name} has a quotation mark that is never closed")
@@ -162,17 +121,17 @@ def _whole_rows(stream: Any, delimiter: str, name: str) -> Iterator[bytes]:
         yield rest
 
 
-def _converted(body: bytes, look: Look, wanted: list[str], types: dict[str, Any]) -> Any:
+def _convert(body: bytes, look: Look, wanted: list[str], types: dict[str, pa.DataType]) -> pa.Table:
     """Return the table of some rows. Columns of true and false may begin with missing values, so that no glance tells."""
     from pyarrow import BufferReader, bool_, csv
     from pyarrow.types import is_boolean
 
-    def parsed(types: dict[str, Any]) -> Any:
+    def parsed(types: dict[str, pa.DataType]) -> pa.Table:
         return csv.read_csv(
             BufferReader(body),
-            csv.ReadOptions(use_threads=False, column_names=look.names, block_size=max(len(body), HEAD)),
-            _parsing(look.delimiter),
-            csv.ConvertOptions(include_columns=wanted, column_types=types, **_conversion(look.decimal)),
+            csv.ReadOptions(use_threads=False, column_names=look.names, block_size=max(len(body), HEAD_BYTES)),
+            parse_options(look.delimiter),
+            csv.ConvertOptions(include_columns=wanted, column_types=types, **convert_options(look.decimal)),
         )
 
     try:
@@ -184,19 +143,19 @@ def _converted(body: bytes, look: Look, wanted: list[str], types: dict[str, Any]
         return parsed(types | {name: kind for name, kind in found.items() if name in types})
 
 
-def _let_go(held: weakref.ref[Any]) -> None:
+def _wait_for_release(held: weakref.ref[AppendedBytes]) -> None:
     """Wait until pyarrow's own threads have let go of a file of ours: they would take a process down that ends meanwhile."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + RELEASE_SECONDS
     while held() is not None and time.monotonic() < until:
         time.sleep(0.001)
 
 
-def _last_row(look: Look) -> bytes:
+def _sentinel_row(look: Look) -> bytes:
     """Return a row of missing values. A file whose last quotation mark is never closed would swallow it."""
     return b"\n" + look.delimiter.join(["NA"] * len(look.names)).encode() + b"\n"
 
 
-def _without_last_row(batches: Iterable[Any], name: str) -> Iterator[Any]:
+def _drop_sentinel_row(batches: Iterable[pa.RecordBatch], name: str) -> Iterator[pa.RecordBatch]:
     waiting = None
     for batch in batches:
         if not batch.num_rows:
@@ -207,179 +166,3 @@ def _without_last_row(batches: Iterable[Any], name: str) -> Iterator[Any]:
     if waiting is None or any(column[-1].is_valid for column in waiting.columns):
         raise StreamError(f"{name} has a quotation mark that is never closed")
     yield waiting.slice(0, waiting.num_rows - 1)
-
-
-def count(piece: Any, options: Options) -> int | None:
-    """Nobody knows before the end."""
-    return None
-
-
-def _looked(piece: Any, options: Options, found: bytes, alone: bool = False) -> Any:
-    """Return what some whole lines tell; `alone`, None if it takes a second row."""
-    if b"\0" in found:
-        raise StreamError(f"{piece.name} is no text: it holds binary data")
-    begin, end = _first_row(found)
-    with reading(piece.name), _explaining(piece.name, []):
-        first = found[begin:end]
-        delimiter = options.delimiter or ("\t" if options.format == "tsv" else _sniffed(first, options.decimal))
-        refuse_too_wide(first.count(delimiter.encode()) + 1, piece.name)
-        cells = _cells(first, delimiter)
-        commas = delimiter != "," and options.decimal != "."
-        if alone and options.header is None and not all(_is_number(cell, commas) for cell in cells):
-            return None
-        headed = options.header if options.header is not None else _headed(cells, found[end:], delimiter, commas, piece.name)
-        if alone and headed:
-            return None
-        # Lines are skipped rather than cut off, so that errors count from the first.
-        skip = found.count(b"\n", 0, end) if headed else 0
-        names = cells if headed else column_names(len(cells))
-        some = found[end if headed else begin :].strip(b"\r\n")
-        decimal = options.decimal or "."
-        table = _parsed(found, delimiter, False, names, skip, decimal) if some else None
-        if table is not None and options.decimal is None and commas and _has_decimal_commas(table, names, piece.name):
-            decimal = ","
-            table = _parsed(found, delimiter, False, names, skip, decimal)
-    return Look(names, skip, end if headed else begin, delimiter, decimal, _block_size(found, piece.name), table)
-
-
-def _first_row(found: bytes) -> tuple[int, int]:
-    """Return where the first row begins and ends, after the mark of UTF-8 and empty lines."""
-    body = found.removeprefix(b"\xef\xbb\xbf")
-    begin = len(found) - len(body.lstrip(b"\r\n"))
-    end = found.find(b"\n", begin)
-    while end >= 0 and found.count(b'"', begin, end) % 2:  # a name may go on in the next line
-        end = found.find(b"\n", end + 1)
-    return begin, len(found) if end < 0 else end + 1
-
-
-def _sniffed(first: bytes, decimal: str | None) -> str:
-    """Return the delimiter that makes most cells of the first row; a comma may be a decimal point instead."""
-    marks = [mark for mark in DELIMITERS if mark.encode() in first and mark != decimal]
-    cells = {mark: _width(first, mark) for mark in marks}
-    if decimal is None and b"," in first:
-        for mark in (mark for mark in marks if mark not in ", " and cells[mark] > 1):
-            if all(_is_number(cell, commas=True) for cell in _cells(first, mark)):
-                return mark
-    return max(cells, key=lambda mark: cells[mark], default=",")
-
-
-def _has_decimal_commas(table: Any, names: list[str], name: str) -> bool:
-    """Whether a column holds numbers with a comma for a decimal point, in the first rows; not sure is refused."""
-    from pyarrow.types import is_string
-
-    for place, column in enumerate(table.columns):
-        if not is_string(column.type):
-            continue
-        found = column.drop_null().to_pylist()
-        if found and all(DECIMAL_COMMA.fullmatch(one) or THOUSANDS.fullmatch(one) or _is_number(one) for one in found):
-            if all(THOUSANDS.fullmatch(one) or _is_number(one) for one in found):
-                shown = next(one for one in found if THOUSANDS.fullmatch(one))
-                raise StreamError(
-                    f"{name} has {shown!r} in column {names[place]!r}, whose comma may be a decimal point, or not: decimal=',' "
-                    f"says that it is, decimal='.' that it is not"
-                )
-            return True
-    return False
-
-
-def _width(first: bytes, delimiter: str) -> int:
-    """Return how many cells a delimiter makes of a row; none, if it cuts through a name that goes on in the next line."""
-    try:
-        return len(_cells(first, delimiter))
-    except ValueError:
-        return 0
-
-
-def _cells(first: bytes, delimiter: str) -> list[str]:
-    """Return the values of one row as text. Without quotation marks that is quick, and takes no memory for each column."""
-    if b'"' not in first:
-        return first.decode().rstrip("\r\n").split(delimiter)
-    return [str(column[0].as_py()) for column in _parsed(first, delimiter, raw=True).columns]
-
-
-def _headed(cells: list[str], rest: bytes, delimiter: str, commas: bool, name: str) -> bool:
-    """Whether the first row holds names: none of them is a number, or some stand above one."""
-    numbers = [_is_number(cell, commas) for cell in cells]
-    counted = len(cells) > 1 and cells == [str(place) for place in range(len(cells))]  # as frames without names are written
-    if not counted and (all(numbers) or not any(numbers)):
-        return not all(numbers)
-    begin, end = _first_row(rest)
-    below = _cells(rest[begin:end], delimiter) if rest.strip() else []
-    if any(_is_number(value, commas) and not number for number, value in zip(numbers, below, strict=False)):
-        return True
-    raise StreamError(f"{name} may have names in its first row, or not, {listed(cells, 4)}: say header=True or header=False")
-
-
-def _is_number(value: str, commas: bool = False) -> bool:
-    """Whether a value is a number, or stands for a missing one; `commas`, also with a comma for a decimal point."""
-    try:
-        float(value)
-    except ValueError:
-        return (value in MISSING and value != "") or (commas and DECIMAL_COMMA.fullmatch(value) is not None)
-    return True
-
-
-def _parsing(delimiter: str) -> Any:
-    from pyarrow import csv
-
-    return csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-
-
-def _conversion(decimal: str) -> dict[str, Any]:
-    return {"null_values": MISSING, "strings_can_be_null": True, "decimal_point": decimal}
-
-
-def _parsed(found: bytes, delimiter: str, raw: bool, names: list[str] | None = None, skip: int = 0, decimal: str = ".") -> Any:
-    """Return the table of some rows; `raw`, as text."""
-    from pyarrow import BufferReader, csv, string
-
-    places = None if names is None else [str(place) for place in range(len(names))]  # names may come twice
-    return csv.read_csv(
-        BufferReader(found),
-        csv.ReadOptions(
-            use_threads=False,
-            column_names=places,
-            autogenerate_column_names=places is None,
-            skip_rows=skip,
-            block_size=max(len(found), HEAD),
-        ),
-        _parsing(delimiter),
-        csv.ConvertOptions(default_column_type=string()) if raw else csv.ConvertOptions(**_conversion(decimal)),
-    )
-
-
-def _block_size(found: bytes, name: str) -> int:
-    """Return the bytes that are parsed at a time: many rows, however wide they are."""
-    line = max(map(len, found.split(b"\n")))
-    if line > LONGEST_LINE:
-        raise StreamError(f"{name} has a line of more than {LONGEST_LINE >> 20} MB")
-    return max(HEAD, 4 * line)
-
-
-@contextmanager
-def _explaining(name: str, wanted: list[str], before: int = 0) -> Iterator[None]:
-    """Put what pyarrow says of a cell or a row into our words; so many lines were read before."""
-    try:
-        yield
-    except StreamError:
-        raise
-    except ValueError as error:
-        raise StreamError(_explained(name, told(error), wanted, before)) from error
-
-
-def _explained(name: str, message: str, wanted: list[str], before: int) -> str:
-    if found := re.search(r"column #(\d+): Row #(\d+): CSV conversion error to (\w+): (.*)", message):
-        place, line, kind, what = found.groups()
-        column = repr(wanted[int(place)]) if int(place) < len(wanted) else f"number {place}"
-        value = what.removeprefix("invalid value ")
-        said = f"{value}, which is no number" if kind == "double" else what
-        comma = DECIMAL_COMMA.fullmatch(value.strip("'"))
-        hint = "; decimal=',' reads a comma as the decimal point" if kind == "double" and comma else ""
-        return f"{name} has in column {column}, line {before + int(line)}: {said}{hint}"
-    if found := re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message):
-        line, expected, got = found.groups()
-        where = f"line {before + int(line)}" if line else "a line"
-        return f"{name} has {got} values in {where}, where {expected} are expected"
-    if "straddling" in message:
-        return f"{name} has a row that is too long, or a quotation mark that is never closed"
-    return f"{name} cannot be read: {message}"

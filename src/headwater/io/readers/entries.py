@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from headwater.io.byte_streams import ByteStream
 from headwater.io.read_errors import StreamError
 from headwater.io.readers.lines import whole_lines
 from headwater.io.recipes.sparse import SparseRows
@@ -17,7 +17,9 @@ from headwater.io.recipes.sparse import SparseRows
 GAPS = re.compile(rb"[ \t\r]+")
 
 
-def read_entries(stream: Any, rows: int, width: int, name: str, before: int, fields: int = 3) -> Iterator[NDArray[Any]]:
+def read_entries(
+    stream: ByteStream, rows: int, width: int, name: str, before: int, fields: int = 3
+) -> Iterator[NDArray[np.float64]]:
     """Yield entries as rows of a matrix, after the bytes that stand before the first. A pattern has no values: all are 1."""
     from pyarrow import BufferReader, csv, float64
 
@@ -41,14 +43,14 @@ def read_entries(stream: Any, rows: int, width: int, name: str, before: int, fie
         yield found
 
 
-def rows_of(entries: NDArray[Any], begin: int, end: int, width: int) -> SparseRows:
+def to_rows(entries: NDArray[np.float64], begin: int, end: int, width: int) -> SparseRows:
     """Return the rows from one number to another, counted from 0, of which these are the entries."""
     part = entries[(entries[:, 0] > begin) & (entries[:, 0] <= end)]
     places = part[:, 0].astype(np.int64) - 1 - begin, part[:, 1].astype(np.int64) - 1
     return SparseRows(csr_array((part[:, 2], places), shape=(end - begin, width)))
 
 
-def _check(found: NDArray[Any], rows: int, width: int, name: str) -> None:
+def _check(found: NDArray[np.float64], rows: int, width: int, name: str) -> None:
     for place, (what, most) in enumerate((("row", rows), ("column", width))):
         numbers = found[:, place]
         wrong = ~((numbers >= 1) & (numbers <= most) & (numbers == np.round(numbers)))

@@ -3,48 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
+from headwater.io.byte_streams import HEAD_BYTES, LINE_BYTES_LIMIT, ByteStream
+from headwater.io.first_bytes import read_first_lines
 from headwater.io.options import Options
-from headwater.io.pieces import HEAD, LONGEST_LINE, Meter, first_lines
-from headwater.io.read_errors import StreamError, reading
+from headwater.io.read_errors import StreamError, explain_read_errors
+from headwater.io.recipes.recipe import Recipe
+from headwater.io.sources import File, Meter, Pipe
 
-JUMPS = False
-SAMPLE = 2**23  # bytes that words and symbols are looked for in
-PREAMBLE = 64  # lines that may stand before the last comment at the head of a file of sequences
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RANDOM_ACCESS = False
+SAMPLE_BYTES = 2**23  # bytes that words and symbols are looked for in
+PREAMBLE_LINES = 64  # lines that may stand before the last comment at the head of a file of sequences
 
 
-def head(piece: Any, options: Options) -> Any:
+def head(source: File | Pipe, options: Options) -> pa.StringArray:
     """Return the first lines, as an array of Arrow."""
-    with reading(piece.name):
-        lines = _lines(first_lines(piece, SAMPLE))
-    return lines.slice(_preamble(lines) if options.format == "sequences" else 0)
+    with explain_read_errors(source.name):
+        lines = _to_lines(read_first_lines(source, SAMPLE_BYTES))
+    return lines.slice(_count_preamble_lines(lines) if options.format == "sequences" else 0)
 
 
-def blocks(piece: Any, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
+def blocks(source: File | Pipe, options: Options, recipe: Recipe, skip: int, meter: Meter) -> Iterator[pa.StringArray]:
     """Yield arrays of lines."""
-    with reading(piece.name), piece.open(meter) as stream:
+    with explain_read_errors(source.name), source.open(meter) as stream:
         first = options.format == "sequences"
-        for found in whole_lines(stream, piece.name):
-            lines = _lines(found)
-            yield lines.slice(_preamble(lines)) if first else lines
+        for found in whole_lines(stream, source.name):
+            lines = _to_lines(found)
+            yield lines.slice(_count_preamble_lines(lines)) if first else lines
             first = False
 
 
-def count(piece: Any, options: Options) -> int | None:
-    """Nobody knows before the end."""
+def count(source: File | Pipe, options: Options) -> int | None:
+    """Return None: the number of rows is known only at the end."""
     return None
 
 
-def whole_lines(stream: Any, name: str) -> Iterator[bytes]:
+def whole_lines(stream: ByteStream, name: str) -> Iterator[bytes]:
     """Yield the bytes of a stream in blocks that end where a line does."""
     rest = b""
-    while part := stream.read(HEAD):
+    while part := stream.read(HEAD_BYTES):
         end = part.rfind(b"\n") + 1
         if not end:
             rest += part
-            if len(rest) > LONGEST_LINE:
-                raise StreamError(f"{name} has a line of more than {LONGEST_LINE >> 20} MB")
+            if len(rest) > LINE_BYTES_LIMIT:
+                raise StreamError(f"{name} has a line of more than {LINE_BYTES_LIMIT >> 20} MB")
             continue
         yield rest + part[:end]
         rest = part[end:]
@@ -52,7 +58,7 @@ def whole_lines(stream: Any, name: str) -> Iterator[bytes]:
         yield rest
 
 
-def _lines(found: bytes) -> Any:
+def _to_lines(found: bytes) -> pa.StringArray:
     """Return lines as an array of Arrow; what stands before a line break counts, what follows the last one if there is any."""
     import pyarrow as pa
 
@@ -60,9 +66,9 @@ def _lines(found: bytes) -> Any:
     return pa.array(lines[:-1] if not lines[-1] else lines, pa.string())
 
 
-def _preamble(lines: Any) -> int:
+def _count_preamble_lines(lines: pa.StringArray) -> int:
     """Return how many lines stand before the sequences: all up to the last comment, if the file begins with one."""
-    begin = [line.as_py() for line in lines.slice(0, PREAMBLE)]
+    begin = [line.as_py() for line in lines.slice(0, PREAMBLE_LINES)]
     if not begin or not begin[0].startswith("%"):
         return 0
     return 1 + max(index for index, line in enumerate(begin) if line.startswith("%"))

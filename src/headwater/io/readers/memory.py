@@ -4,81 +4,86 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from headwater.core.validation import one_line
+from headwater.io.blocks import count_rows
 from headwater.io.options import Options
-from headwater.io.pieces import Held, Meter
-from headwater.io.read_errors import NoRows, StreamError, reading
+from headwater.io.read_errors import NoRows, StreamError, explain_read_errors
 from headwater.io.readers.arrays import column_names, matrix_head
-from headwater.io.recipes.kinds import refuse_kind
+from headwater.io.recipes.recipe import ColumnRecipe
+from headwater.io.recipes.row_kinds import refuse_kind
 from headwater.io.recipes.sparse import SparseHead, SparseRows, check_width, row_bytes
-from headwater.io.recipes.tables import Head
+from headwater.io.recipes.tables import TableHead
+from headwater.io.sources import InMemory, Meter
 
-JUMPS = False
-ROWS = 65536  # of a record batch that is made of a frame
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    MemoryRows: TypeAlias = pa.RecordBatch | NDArray[Any] | SparseRows
+
+RANDOM_ACCESS = False
+ROWS_PER_BATCH = 65536  # of a record batch that is made of a frame
 
 
-def head(piece: Held, options: Options) -> Head | SparseHead:
+def head(source: InMemory, options: Options) -> TableHead | SparseHead:
     """Look at the first rows."""
-    first = next((rows for rows in _peeked(piece) if len_of(rows)), None)
+    first = next((rows for rows in _peek(source) if count_rows(rows)), None)
     if first is None:
-        raise NoRows(f"{piece.name} has no rows")
+        raise NoRows(f"{source.name} has no rows")
     if isinstance(first, SparseRows):
-        return SparseHead(check_width(first.rows.shape[1], piece.name), row_bytes=row_bytes(first.rows))
+        return SparseHead(check_width(first.rows.shape[1], source.name), row_bytes=row_bytes(first.rows))
     if isinstance(first, np.ndarray):
-        return matrix_head(first.shape[0], first.shape[1], first.dtype, piece.name)
+        return matrix_head(first.shape[0], first.shape[1], first.dtype, source.name)
     schema = first.schema
-    return Head(tuple(schema.names), dict(zip(schema.names, schema.types, strict=True)), first.column)
+    return TableHead(tuple(schema.names), dict(zip(schema.names, schema.types, strict=True)), first.column)
 
 
-def blocks(piece: Held, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
+def blocks(source: InMemory, options: Options, recipe: ColumnRecipe, skip: int, meter: Meter) -> Iterator[MemoryRows]:
     """Yield record batches or matrices."""
-    with reading(piece.name):
-        for rows in _batches(piece.items, piece.name):
-            refuse_kind(recipe, "sparse" if isinstance(rows, SparseRows) else "tables", piece.name)
+    with explain_read_errors(source.name):
+        for rows in _batches(source.items, source.name):
+            refuse_kind(recipe, "sparse" if isinstance(rows, SparseRows) else "tables", source.name)
             if isinstance(rows, SparseRows):
                 yield rows
                 continue
-            matrix = isinstance(rows, np.ndarray)
-            wanted = recipe.wanted(column_names(rows.shape[1]) if matrix else rows.schema.names, piece.name)
-            yield rows if matrix else rows.select(wanted)
+            if isinstance(rows, np.ndarray):
+                recipe.columns_to_read(column_names(rows.shape[1]), source.name)
+                yield rows
+                continue
+            yield rows.select(recipe.columns_to_read(rows.schema.names, source.name))
 
 
-def count(piece: Held, options: Options) -> int | None:
+def count(source: InMemory, options: Options) -> int | None:
     """Return the number of rows of a table or matrix."""
-    shape = getattr(piece.items, "shape", None)
+    shape = getattr(source.items, "shape", None)
     return int(shape[0]) if shape else None
 
 
-def len_of(rows: Any) -> int:
-    """Return the number of rows of a batch or a matrix."""
-    return rows.num_rows if isinstance(rows, SparseRows) else int(rows.shape[0])
-
-
-def _peeked(piece: Held) -> Iterator[Any]:
+def _peek(source: InMemory) -> Iterator[MemoryRows]:
     """Give the rows for a look; what comes once is put back in front of the rest."""
-    with reading(piece.name):
-        if not piece.once:
-            yield from _batches(piece.items, piece.name)
+    with explain_read_errors(source.name):
+        if not source.once:
+            yield from _batches(source.items, source.name)
             return
-        rest = iter(piece.items)
+        rest = iter(source.items)
         seen = []
         for item in rest:
             seen.append(item)
-            found = list(_batches_of(item, piece.name, alone=True))
-            if any(map(len_of, found)):
+            found = list(_batches_of(item, source.name, alone=True))
+            if any(map(count_rows, found)):
                 break
         else:
             found = []
-        object.__setattr__(piece, "items", chain(seen, rest))
+        object.__setattr__(source, "items", chain(seen, rest))
         yield from found
 
 
-def _batches(items: Any, name: str) -> Iterator[Any]:
+def _batches(items: Any, name: str) -> Iterator[MemoryRows]:
     if _is_table(items):
         yield from _batches_of(items, name)
     elif isinstance(items, list | tuple) and items and not _is_table(items[0]):
@@ -88,11 +93,11 @@ def _batches(items: Any, name: str) -> Iterator[Any]:
             yield from _batches_of(item, name, alone=True)
 
 
-def _is_table(item: Any) -> bool:
+def _is_table(item: object) -> bool:
     return any(hasattr(item, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "shape"))
 
 
-def _batches_of(item: Any, name: str, alone: bool = False) -> Iterator[Any]:
+def _batches_of(item: Any, name: str, alone: bool = False) -> Iterator[MemoryRows]:
     """Yield the record batches of a table, or a matrix. A vector is a column, or a row if it is one item of many."""
     import pyarrow as pa
 
@@ -106,7 +111,7 @@ def _batches_of(item: Any, name: str, alone: bool = False) -> Iterator[Any]:
     if isinstance(item, pa.RecordBatch):
         yield item
     elif isinstance(item, pa.Table):
-        yield from item.to_batches(max_chunksize=ROWS)
+        yield from item.to_batches(max_chunksize=ROWS_PER_BATCH)
     elif hasattr(item, "__arrow_c_stream__"):
         yield from pa.RecordBatchReader.from_stream(item)
     elif hasattr(item, "__arrow_c_array__"):

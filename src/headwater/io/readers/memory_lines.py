@@ -4,48 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headwater.core.validation import one_line
 from headwater.io.options import Options
-from headwater.io.pieces import Held, Meter
-from headwater.io.read_errors import NoRows, StreamError, reading
+from headwater.io.read_errors import NoRows, StreamError, explain_read_errors
+from headwater.io.recipes.recipe import Recipe
+from headwater.io.sources import InMemory, Meter
 
-JUMPS = False
-SAMPLE, STEP = 10_000, 1024
-
-
-def head(piece: Held, options: Options) -> Any:
-    """Return the first texts; of what comes once, they are put back in front of the rest."""
-    items = iter(piece.items)
-    seen = list(islice(items, SAMPLE))
-    if piece.once:
-        object.__setattr__(piece, "items", chain(seen, items))
-    if not seen:
-        raise NoRows(f"{piece.name} has no rows")
-    return _texts(seen, piece.name)
-
-
-def blocks(piece: Held, options: Options, recipe: Any, skip: int, meter: Meter) -> Iterator[Any]:
-    """Yield arrays of texts."""
-    items = iter(piece.items)
-    while some := list(islice(items, STEP)):
-        yield _texts(some, piece.name)
-
-
-def count(piece: Held, options: Options) -> int | None:
-    """Return how many texts there are, if that is known."""
-    return len(piece.items) if hasattr(piece.items, "__len__") else None
-
-
-def _texts(items: list[Any], name: str) -> Any:
+if TYPE_CHECKING:
     import pyarrow as pa
 
-    with reading(name):
+RANDOM_ACCESS = False
+SAMPLE_TEXTS, TEXTS_PER_BLOCK = 10_000, 1024
+
+
+def head(source: InMemory, options: Options) -> pa.StringArray:
+    """Return the first texts; of what comes once, they are put back in front of the rest."""
+    items = iter(source.items)
+    seen = list(islice(items, SAMPLE_TEXTS))
+    if source.once:
+        object.__setattr__(source, "items", chain(seen, items))
+    if not seen:
+        raise NoRows(f"{source.name} has no rows")
+    return _texts(seen, source.name)
+
+
+def blocks(source: InMemory, options: Options, recipe: Recipe, skip: int, meter: Meter) -> Iterator[pa.StringArray]:
+    """Yield arrays of texts."""
+    items = iter(source.items)
+    while some := list(islice(items, TEXTS_PER_BLOCK)):
+        yield _texts(some, source.name)
+
+
+def count(source: InMemory, options: Options) -> int | None:
+    """Return how many texts there are, if that is known."""
+    return len(source.items) if hasattr(source.items, "__len__") else None
+
+
+def _texts(items: list[object], name: str) -> pa.StringArray:
+    import pyarrow as pa
+
+    with explain_read_errors(name):
         return pa.array([_text(item, name) for item in items], pa.string())
 
 
-def _text(item: Any, name: str) -> str:
+def _text(item: object, name: str) -> str:
     """Return a document, or a sequence whose symbols come one by one, as text."""
     if hasattr(item, "as_py"):
         item = item.as_py()

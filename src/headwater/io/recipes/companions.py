@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.io.blocks import Block
 from headwater.io.options import Options
-from headwater.io.read_errors import StreamError, columns_called, listed
-from headwater.io.recipes import columns as of
+from headwater.io.read_errors import StreamError, column_phrase, quote_names
+from headwater.io.recipes import arrow_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Column: TypeAlias = pa.Array | NDArray[np.float64]  # of a table, or of a matrix
 
 ROLES = {"target": "y", "weight": "sample_weight", "label": "labels", "key": "key"}
 
@@ -26,7 +31,7 @@ class Companions:
     label: str | None = None
     key: str | None = None
     label_levels: tuple[str, ...] | None = None
-    relaxed: bool = False  # they may be absent: the rows are read like others before
+    optional: bool = False  # they may be absent: the rows are read like others before
 
     @property
     def names(self) -> list[str]:
@@ -35,11 +40,11 @@ class Companions:
         return list(dict.fromkeys(name for name in found if name is not None))
 
     def schema(self) -> dict[str, Any]:
-        """Return what there is, in words that JSON knows."""
+        """Return what there is, in values that JSON can hold."""
         found = {role: getattr(self, role) for role in ROLES if getattr(self, role) is not None}
         return found if self.label_levels is None else {**found, "label_levels": list(self.label_levels)}
 
-    def types(self) -> dict[str, Any]:
+    def types(self) -> dict[str, pa.DataType]:
         """Return how to read the columns of a file that has no types of its own."""
         import pyarrow as pa
 
@@ -50,7 +55,7 @@ class Companions:
             found[self.key] = pa.string()
         return found
 
-    def values(self, block: Block, find: Callable[[str], Any]) -> dict[str, NDArray[Any]]:
+    def values(self, block: Block, find: Callable[[str], Column | None]) -> dict[str, NDArray[Any]]:
         """Return what belongs to the rows of a block, of which `find` gives a column by its name, or None."""
         found = {}
         for role, argument in ROLES.items():
@@ -60,7 +65,7 @@ class Companions:
                 found[argument] = getattr(self, f"_{role}")(column, block, f"column {name!r} of {block.name}")
         return found
 
-    def _target(self, column: Any, block: Block, place: str) -> NDArray[np.float64]:
+    def _target(self, column: Column, block: Block, place: str) -> NDArray[np.float64]:
         values = _numbers(column, place)
         wrong = ~np.isfinite(values)
         if wrong.any():
@@ -70,32 +75,40 @@ class Companions:
 
     _weight = _target
 
-    def _label(self, column: Any, block: Block, place: str) -> NDArray[np.int64]:
+    def _label(self, column: Column, block: Block, place: str) -> NDArray[np.int64]:
         if self.label_levels is None:
-            return _whole(column, block, place)
-        places, gone = of.codes(column, self.label_levels)
+            return _whole_numbers(column, block, place)
+        places, gone = arrow_columns.level_codes(column, self.label_levels)
         unknown = (places < 0) & ~gone
-        if unknown.any() and not self.relaxed:
+        if unknown.any() and not self.optional:
             row = int(np.argmax(unknown))
+            label = arrow_columns.to_text(column)[row].as_py()
             raise StreamError(
-                f"{place} has the label {of.words(column)[row].as_py()!r:.80} in row {block.number(row)}, which is not among "
-                f"the first ones: {listed(self.label_levels)}"
+                f"{place} has the label {label!r:.80} in row {block.number(row)}, which is not among "
+                f"the first ones: {quote_names(self.label_levels)}"
             )
         return places
 
-    def _key(self, column: Any, block: Block, place: str) -> NDArray[Any]:
-        return _whole(column, block, place) if isinstance(column, np.ndarray) else of.keys(column, place)
+    def _key(self, column: Column, block: Block, place: str) -> NDArray[Any]:
+        return (
+            _whole_numbers(column, block, place)
+            if isinstance(column, np.ndarray)
+            else arrow_columns.sequence_keys(column, place)
+        )
 
 
-def plan_companions(given: Mapping[str, str | None], types: Mapping[str, Any], sample: Any, place: str) -> Companions:
+def plan_companions(
+    given: Mapping[str, str | None], types: Mapping[str, pa.DataType], sample: Callable[[str], pa.Array] | None, place: str
+) -> Companions:
     """Return the companions that were named, or refuse a column that cannot be one."""
     for role in ("target", "weight"):
         name = given[role]
-        if name is not None and name in types and not of.is_number(types[name]):
+        if name is not None and name in types and not arrow_columns.is_number(types[name]):
             raise StreamError(f"{role} must be a column of numbers, but {name!r} of {place} holds {types[name]}")
     label, levels = given["label"], None
-    if label is not None and label in types and not of.is_number(types[label]):
-        levels = of.levels(sample(label), f"column {label!r} of {place}")
+    if label is not None and label in types and not arrow_columns.is_number(types[label]):
+        assert sample is not None
+        levels = arrow_columns.find_levels(sample(label), f"column {label!r} of {place}")
     return Companions(given["target"], given["weight"], label, given["key"], levels)
 
 
@@ -108,19 +121,19 @@ def refuse_roles(options: Options, place: str) -> None:
 
 def refuse_absent(companions: Companions, names: Sequence[str], place: str) -> None:
     """Refuse rows without the columns that were named for them now; those that a model knows may be absent."""
-    lost = [] if companions.relaxed else [name for name in companions.names if name not in names]
+    lost = [] if companions.optional else [name for name in companions.names if name not in names]
     if lost:
-        raise StreamError(f"{place} lacks the {columns_called(lost)}; beside its rows it has {listed(names) or 'none'}")
+        raise StreamError(f"{place} lacks the {column_phrase(lost)}; beside its rows it has {quote_names(names) or 'none'}")
 
 
-def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, Any]:
+def concatenate_companions(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, Any]:
     """Put the companions of several blocks one after the other; what only some have is left out."""
     names = [name for name in ROLES.values() if all(name in part for part in parts)]
     return {name: np.concatenate([part[name] for part in parts]) if len(parts) > 1 else parts[0][name] for name in names}
 
 
-def spread(values: Mapping[str, NDArray[Any]], here: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    """Return what belongs to some rows for all of them: NaN, -1 or an empty text for the others."""
+def fill_absent_rows(values: Mapping[str, NDArray[Any]], here: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """Return the companions of all rows, given those of the rows that are `here`: NaN, -1 or an empty text for the others."""
     nothing = {"f": np.nan, "i": -1, "U": ""}
     found = {}
     for name, some in values.items():
@@ -129,11 +142,11 @@ def spread(values: Mapping[str, NDArray[Any]], here: NDArray[np.bool_]) -> dict[
     return found
 
 
-def _numbers(column: Any, place: str) -> NDArray[Any]:
-    return column if isinstance(column, np.ndarray) else of.numbers(column, place)
+def _numbers(column: Column, place: str) -> NDArray[Any]:
+    return column if isinstance(column, np.ndarray) else arrow_columns.to_numbers(column, place)
 
 
-def _whole(column: Any, block: Block, place: str) -> NDArray[np.int64]:
+def _whole_numbers(column: Column, block: Block, place: str) -> NDArray[np.int64]:
     values = _numbers(column, place)
     labels = np.where(np.isnan(values), -1.0, values)
     wrong = (labels != np.round(labels)) | (labels < -1.0) | (labels > 2**31)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,36 +12,46 @@ from numpy.typing import NDArray
 from headwater.core.chunk import Chunk
 from headwater.io.blocks import Block
 from headwater.io.options import Options
-from headwater.io.read_errors import StreamError, reading
-from headwater.io.recipes.column_choice import refuse_twice, resolved
-from headwater.io.recipes.columns import is_category, words
-from headwater.io.recipes.companions import ROLES, Companions, joined, plan_companions, refuse_absent, refuse_roles
-from headwater.io.recipes.kept_columns import Kept
-from headwater.io.recipes.tables import Head, chunk_rows_of, finder, wanted
-from headwater.io.vocabulary import Columns, Tokens, count_matrix
+from headwater.io.read_errors import StreamError, explain_read_errors
+from headwater.io.recipes.arrow_columns import is_category, to_text
+from headwater.io.recipes.column_choice import refuse_duplicate_names, resolve_column
+from headwater.io.recipes.companions import (
+    ROLES,
+    Companions,
+    concatenate_companions,
+    plan_companions,
+    refuse_absent,
+    refuse_roles,
+)
+from headwater.io.recipes.kept_columns import KeptColumns
+from headwater.io.recipes.tables import TableHead, column_finder, columns_to_read, rows_per_chunk
+from headwater.io.vocabulary import Tokenizer, WordColumns, count_matrix
 
-GUESS = 4096  # bytes of a document, where none was seen
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROW_BYTES_GUESS = 4096  # bytes of a document, where none was seen
 
 
 @dataclass(frozen=True)
-class Recipe:
+class DocumentRecipe:
     """How documents become rows of counts: by known words, by words as they come (`open`), or by a hash."""
 
-    tokens: Tokens = Tokens()
+    tokens: Tokenizer = Tokenizer()
     vocabulary: tuple[str, ...] = ()
     open: bool = False
     buckets: int | None = None
     text: str | None = None
     companions: Companions = Companions()
     others: tuple[str, ...] | None = None
-    chunk_rows: int = chunk_rows_of(GUESS)
-    kept: Kept = Kept()
+    chunk_rows: int = rows_per_chunk(ROW_BYTES_GUESS)
+    kept: KeptColumns = KeptColumns()
 
     kinds = ("documents", "sequences", "tables")
-    counted = True
+    keeps_every_row = True
 
     @property
-    def remembers(self) -> bool:
+    def carries_state(self) -> bool:
         """Whether a chunk depends on those before it."""
         return self.open
 
@@ -56,7 +66,7 @@ class Recipe:
         return self.vocabulary
 
     def schema(self) -> dict[str, Any]:
-        """Return the recipe in words that JSON knows. An open vocabulary is what the model has learned, not part of it."""
+        """Return the recipe in values that JSON can hold. An open vocabulary is what the model has learned, not part of it."""
         found = {**self.tokens.schema(), **self.companions.schema()}
         if self.text is not None:
             found["text"] = self.text
@@ -64,32 +74,32 @@ class Recipe:
             return {**found, "buckets": self.buckets}
         return {**found, "open": True} if self.open else {**found, "vocabulary": list(self.vocabulary)}
 
-    def wanted(self, names: Sequence[str], place: str) -> list[str]:
+    def columns_to_read(self, names: Sequence[str], place: str) -> list[str]:
         """Return the columns to read from a table."""
         if self.text is None:
             raise StreamError(f"{place} is a table: name the column that holds the documents by text=")
-        return wanted([self.text], self.companions, self.others, self.kept, names, place)
+        return columns_to_read([self.text], self.companions, self.others, self.kept, names, place)
 
-    def types(self) -> dict[str, Any]:
+    def types(self) -> dict[str, pa.DataType]:
         """Return how to read the columns of a file that has no types of its own."""
         import pyarrow as pa
 
         return self.kept.types() | {str(self.text): pa.string()} | self.companions.types()
 
-    def filtered(self, block: Block) -> Block:
+    def filter_rows(self, block: Block) -> Block:
         """A line without a word is a document, too."""
         return block
 
-    def maker(self) -> Callable[[Sequence[Block], int], Chunk]:
+    def chunk_maker(self) -> Callable[[Sequence[Block], int], Chunk]:
         """Return the function that makes chunks, and knows the words of all before if the vocabulary is open."""
         known = dict(zip(self.vocabulary, range(len(self.vocabulary)), strict=True))
-        return _Counter(self, Columns(self.tokens, known, self.open, self.buckets))
+        return _DocumentCounter(self, WordColumns(self.tokens, known, self.open, self.buckets))
 
 
 @dataclass
-class _Counter:
-    recipe: Recipe
-    columns: Columns
+class _DocumentCounter:
+    recipe: DocumentRecipe
+    columns: WordColumns
     names: tuple[str, ...] = ()
     schema: dict[str, Any] = field(default_factory=dict)
 
@@ -104,8 +114,8 @@ class _Counter:
     def __call__(self, blocks: Sequence[Block], start: int) -> Chunk:
         found = []
         for block in blocks:
-            with reading(block.name):
-                found.append(self._counted(block))
+            with explain_read_errors(block.name):
+                found.append(self._count(block))
         if not self.columns.width:
             raise StreamError(f"{blocks[0].name} has no words in its first {sum(map(len, blocks))} documents")
         places, lengths = (np.concatenate([part[at] for part in found]) for at in (0, 1))
@@ -114,45 +124,47 @@ class _Counter:
             self.names = tuple(self.columns.known)
         return Chunk(
             counts, None if self.recipe.buckets else self.names, start=start, schema=self.schema,
-            kept=self.recipe.kept.values(blocks), **joined([part[2] for part in found]),
+            kept=self.recipe.kept.values(blocks), **concatenate_companions([part[2] for part in found]),
         )  # fmt: skip
 
-    def _counted(self, block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, Any]]:
+    def _count(self, block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, NDArray[Any]]]:
         """Return the column of each word that counts, how many there are in each document, and the companions."""
         table = hasattr(block.rows, "schema")
-        places, lengths = self.columns.found(words(block.rows.column(self.recipe.text)) if table else block.rows)
+        places, lengths = self.columns.find(to_text(block.rows.column(self.recipe.text)) if table else block.rows)
         if not table:
             refuse_absent(self.recipe.companions, (), block.name)
-        companions = self.recipe.companions.values(block, finder(block.rows)) if table else {}
+        companions = self.recipe.companions.values(block, column_finder(block.rows)) if table else {}
         return places, lengths, companions
 
 
-def plan(head: Any, options: Options, place: str) -> Recipe:
+def plan_documents(head: TableHead | pa.StringArray, options: Options, place: str) -> DocumentRecipe:
     """Say how words are made, and which are known; the head is one of lines, or of a table with a column of documents."""
-    tokens = Tokens(options.lowercase, options.shortest, frozenset(options.stop_words))
+    tokens = Tokenizer(options.lowercase, options.shortest, frozenset(options.stop_words))
     text, companions, others = None, Companions(), None
-    if isinstance(head, Head):
-        refuse_twice(head.names, place)
-        text = resolved(options.text, head.names, place, "text")
+    if isinstance(head, TableHead):
+        refuse_duplicate_names(head.names, place)
+        text = resolve_column(options.text, head.names, place, "text")
         if text is None or not is_category(head.types.get(text)):
             raise StreamError(f"text must name a column of text, but {text!r} of {place} holds {head.types.get(text or '')}")
-        roles = {role: resolved(getattr(options, role), head.names, place, role) for role in ROLES}
+        roles = {role: resolve_column(getattr(options, role), head.names, place, role) for role in ROLES}
         companions = plan_companions(roles, head.types, head.sample, place)
         others = tuple(head.names) if options.columns is None else None
         assert head.sample is not None
-        lines = words(head.sample(text))
+        lines = to_text(head.sample(text))
     else:
         refuse_roles(options, place)
         lines = head
-    rows = chunk_rows_of(max(64, lines.nbytes // max(1, len(lines))))
+    rows = rows_per_chunk(max(64, lines.nbytes // max(1, len(lines))))
     if isinstance(options.vocabulary, int):
-        return Recipe(tokens, buckets=options.vocabulary, text=text, companions=companions, others=others, chunk_rows=rows)
+        return DocumentRecipe(
+            tokens, buckets=options.vocabulary, text=text, companions=companions, others=others, chunk_rows=rows
+        )
     if options.vocabulary == "open":
-        return Recipe(tokens, open=True, text=text, companions=companions, others=others, chunk_rows=rows)
+        return DocumentRecipe(tokens, open=True, text=text, companions=companions, others=others, chunk_rows=rows)
     if options.vocabulary == "first":
-        vocabulary = tuple(word for word in tokens.split(lines)[0] if tokens.kept(word))
+        vocabulary = tuple(word for word in tokens.split(lines)[0] if tokens.keeps(word))
         if not vocabulary:
             raise StreamError(f"{place} has no words in its first {len(lines)} documents")
     else:
         vocabulary = tuple(options.vocabulary)
-    return Recipe(tokens, vocabulary, text=text, companions=companions, others=others, chunk_rows=rows)
+    return DocumentRecipe(tokens, vocabulary, text=text, companions=companions, others=others, chunk_rows=rows)

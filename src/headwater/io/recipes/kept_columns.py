@@ -1,39 +1,42 @@
-"""Columns that are kept: passed along beside the rows, with the types of their file, for whoever writes them again."""
+"""Kept columns: passed along beside the rows with the types of their file, for output."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headwater.io.blocks import Block
-from headwater.io.read_errors import StreamError, reading, told
+from headwater.io.read_errors import StreamError, explain_read_errors, one_line_message
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
-class Kept:
-    """Names and types of the columns; a matrix has no types. The first rows settle them, so that all chunks agree."""
+class KeptColumns:
+    """Names and types of the columns; a matrix has no types. The first rows fix the types, so that all chunks agree."""
 
-    columns: tuple[tuple[str, Any], ...] = ()
+    columns: tuple[tuple[str, pa.DataType | None], ...] = ()
 
     @property
     def names(self) -> list[str]:
         """Names of the columns."""
         return [name for name, _ in self.columns]
 
-    def types(self) -> dict[str, Any]:
+    def types(self) -> dict[str, pa.DataType]:
         """Return how to read the columns of a file that has no types of its own."""
         return dict(self.columns)
 
-    def values(self, blocks: Sequence[Block]) -> dict[str, Any]:
+    def values(self, blocks: Sequence[Block]) -> dict[str, pa.Array]:
         """Return the columns of some blocks, as arrays of Arrow."""
-        return {name: _joined([_column(block, name, kind) for block in blocks]) for name, kind in self.columns}
+        return {name: _concatenate([_column(block, name, kind) for block in blocks]) for name, kind in self.columns}
 
 
-def plain(kind: Any) -> Any:
-    """Return the type of the values. A column that begins without any may go on with whatever can be written."""
+def value_type(kind: pa.DataType | None) -> pa.DataType | None:
+    """Return the type of the values. A column whose first rows have no value is kept as text."""
     import pyarrow as pa
 
     if kind is not None and pa.types.is_dictionary(kind):
@@ -41,10 +44,10 @@ def plain(kind: Any) -> Any:
     return pa.string() if kind == pa.null() else kind
 
 
-def _column(block: Block, name: str, kind: Any) -> Any:
+def _column(block: Block, name: str, kind: pa.DataType | None) -> pa.Array:
     import pyarrow as pa
 
-    with reading(block.name):
+    with explain_read_errors(block.name):
         if isinstance(block.rows, np.ndarray):
             if block.rows.dtype.kind == "c":
                 raise StreamError(f"{block.name} holds complex numbers, which cannot be kept")
@@ -56,10 +59,12 @@ def _column(block: Block, name: str, kind: Any) -> Any:
         try:
             return column if column.type == kind else column.cast(kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise StreamError(f"column {name!r} of {block.name} was {kind} in the first rows: {told(error)}") from error
+            raise StreamError(
+                f"column {name!r} of {block.name} was {kind} in the first rows: {one_line_message(error)}"
+            ) from error
 
 
-def _joined(parts: list[Any]) -> Any:
+def _concatenate(parts: list[pa.Array]) -> pa.Array:
     import pyarrow as pa
 
     if len(parts) == 1:

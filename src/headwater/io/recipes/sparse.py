@@ -13,23 +13,23 @@ from scipy.sparse import csr_array, vstack
 from headwater.core.chunk import Chunk
 from headwater.io.blocks import Block
 from headwater.io.options import Options
-from headwater.io.read_errors import StreamError, reading
-from headwater.io.recipes.column_choice import resolved
-from headwater.io.recipes.companions import ROLES, Companions, joined, refuse_absent
-from headwater.io.recipes.tables import chunk_rows_of
+from headwater.io.read_errors import StreamError, explain_read_errors
+from headwater.io.recipes.column_choice import resolve_column
+from headwater.io.recipes.companions import ROLES, Companions, concatenate_companions, refuse_absent
+from headwater.io.recipes.tables import rows_per_chunk
 
-GUESS = 1024  # bytes of a row, where none was seen
-WIDEST = 2**31 - 1
+ROW_BYTES_GUESS = 1024  # bytes of a row, where none was seen
+WIDTH_LIMIT = 2**31 - 1  # columns, whose places are 32-bit integers
 
 
 @dataclass(frozen=True, eq=False)
 class SparseHead:
-    """What a look at sparse rows told: their width, the names of columns if there are any, and what comes beside them."""
+    """What the first sparse rows tell: their width, names of columns if there are any, and columns that come beside them."""
 
     width: int
     names: tuple[str, ...] | None = None
     beside: tuple[str, ...] = ()
-    row_bytes: int = GUESS
+    row_bytes: int = ROW_BYTES_GUESS
     base: int = 1  # the number of the first column, in formats that number them
     open: bool = False  # other files may be wider
 
@@ -38,7 +38,7 @@ class SparseHead:
 class SparseRows:
     """Some rows, and columns that come beside them by their names."""
 
-    rows: Any
+    rows: csr_array
     beside: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @property
@@ -53,18 +53,18 @@ class SparseRows:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class SparseRecipe:
     """How chunks are made of sparse rows."""
 
     width: int
     vocabulary: tuple[str, ...] | None = None
     companions: Companions = Companions()
-    chunk_rows: int = chunk_rows_of(GUESS)
+    chunk_rows: int = rows_per_chunk(ROW_BYTES_GUESS)
     base: int = 1
 
     kinds = ("sparse",)
-    remembers = False
-    counted = True
+    carries_state = False
+    keeps_every_row = True
 
     @property
     def named(self) -> bool:
@@ -77,28 +77,28 @@ class Recipe:
         return self.vocabulary or ()
 
     def schema(self) -> dict[str, Any]:
-        """Return the recipe in words that JSON knows."""
+        """Return the recipe in values that JSON can hold."""
         found = {"kind": "sparse", "width": self.width, "base": self.base, **self.companions.schema()}
         return found if self.vocabulary is None else {**found, "vocabulary": list(self.vocabulary)}
 
-    def filtered(self, block: Block) -> Block:
+    def filter_rows(self, block: Block) -> Block:
         """Rows lack nothing: what is not there is zero."""
         return block
 
-    def maker(self) -> Callable[[Sequence[Block], int], Chunk]:
+    def chunk_maker(self) -> Callable[[Sequence[Block], int], Chunk]:
         """Return the function that makes chunks."""
         schema = self.schema()
 
         def make(blocks: Sequence[Block], start: int) -> Chunk:
             parts = []
             for block in blocks:
-                with reading(block.name):
+                with explain_read_errors(block.name):
                     self._check(block)
                     refuse_absent(self.companions, tuple(block.rows.beside), block.name)
                     parts.append(self.companions.values(block, block.rows.beside.get))
             rows = [csr_array(block.rows.rows, dtype=np.float64) for block in blocks]
             X = rows[0] if len(rows) == 1 else csr_array(vstack(rows, format="csr"))
-            return Chunk(X, self.vocabulary, start=start, schema=schema, **joined(parts))
+            return Chunk(X, self.vocabulary, start=start, schema=schema, **concatenate_companions(parts))
 
         return make
 
@@ -115,15 +115,15 @@ class Recipe:
             )
 
 
-def plan(head: SparseHead, options: Options, place: str) -> Recipe:
+def plan_sparse(head: SparseHead, options: Options, place: str) -> SparseRecipe:
     """Say how chunks are made of sparse rows. Columns of these are not chosen."""
     if options.columns is not None or options.exclude:
         raise StreamError(f"{place} holds sparse rows, of which columns= and exclude= choose none")
-    roles: dict[str, Any] = {role: resolved(getattr(options, role), head.beside, place, role) for role in ROLES}
-    return Recipe(head.width, head.names, Companions(**roles), chunk_rows_of(head.row_bytes), head.base)
+    roles: dict[str, Any] = {role: resolve_column(getattr(options, role), head.beside, place, role) for role in ROLES}
+    return SparseRecipe(head.width, head.names, Companions(**roles), rows_per_chunk(head.row_bytes), head.base)
 
 
-def widest(heads: Sequence[SparseHead]) -> SparseHead:
+def merge_heads(heads: Sequence[SparseHead]) -> SparseHead:
     """Return what holds for all files together: the width of the widest, and columns from 0 if one has a column 0."""
     base = min(head.base for head in heads)
     last = max(head.width + head.base for head in heads)
@@ -132,11 +132,11 @@ def widest(heads: Sequence[SparseHead]) -> SparseHead:
 
 def check_width(width: int, place: str) -> int:
     """Return a width that rows can have, or refuse it."""
-    if not 0 < width <= WIDEST:
-        raise StreamError(f"{place} has {width} columns, where 1 to {WIDEST} are possible")
+    if not 0 < width <= WIDTH_LIMIT:
+        raise StreamError(f"{place} has {width} columns, where 1 to {WIDTH_LIMIT} are possible")
     return width
 
 
-def row_bytes(rows: Any) -> int:
+def row_bytes(rows: csr_array) -> int:
     """Return the bytes of a row on average."""
     return max(16, int(16 * rows.nnz / max(1, rows.shape[0])))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headwater.core.chunk import Chunk
-from headwater.io.all_rows import joined, taken
+from headwater.io.row_collection import concatenate_chunks, select_rows
 
 
 def whole_sequences(model: Any, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
@@ -20,7 +20,7 @@ def whole_sequences(model: Any, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 def complete_sequences(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """Yield chunks of complete sequences: rows of one key that follow one another, with their lengths in place of the key."""
     waiting: list[Chunk] = []  # parts of a sequence that may go on in the next chunk
-    ended: set[Any] = set()
+    ended: set[str | int] = set()
     for chunk in chunks:
         if chunk.key is None:
             if chunk.start and chunk.lengths is None and chunk.shape[1:] in ((), (1,)):
@@ -36,15 +36,15 @@ def complete_sequences(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
             waiting.append(chunk)
             continue
         last = int(others[-1]) if len(others) else 0
-        done = [*waiting, taken(chunk, slice(0, last))] if last else waiting
+        done = [*waiting, select_rows(chunk, slice(0, last))] if last else waiting
         if done:
-            yield _complete(joined(done), ended)
-        waiting = [replace(taken(chunk, slice(last, len(chunk))), start=chunk.start + last)]
+            yield _with_lengths(concatenate_chunks(done), ended)
+        waiting = [replace(select_rows(chunk, slice(last, len(chunk))), start=chunk.start + last)]
     if waiting:
-        yield _complete(joined(waiting), ended)
+        yield _with_lengths(concatenate_chunks(waiting), ended)
 
 
-def _complete(chunk: Chunk, ended: set[Any]) -> Chunk:
+def _with_lengths(chunk: Chunk, ended: set[str | int]) -> Chunk:
     key = np.asarray(chunk.key)
     edges = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1], [True]]))
     names = key[edges[:-1]]

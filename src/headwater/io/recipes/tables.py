@@ -4,32 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.chunk import Chunk
 from headwater.io.blocks import Block
-from headwater.io.read_errors import StreamError, columns_called, listed, reading
-from headwater.io.recipes import columns as of
-from headwater.io.recipes.companions import Companions, joined, spread
-from headwater.io.recipes.kept_columns import Kept
+from headwater.io.read_errors import StreamError, column_phrase, explain_read_errors, quote_names
+from headwater.io.recipes import arrow_columns
+from headwater.io.recipes.companions import Companions, concatenate_companions, fill_absent_rows
+from headwater.io.recipes.kept_columns import KeptColumns
 
-CHUNK_BYTES = 2**22
-MARK = "mark"  # what becomes of rows that lack a value where all rows are to be there: NaN in every column
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headwater.io.recipes.companions import Column
+
+CHUNK_BYTES = 2**22  # of a chunk of the default size
+MARK_MISSING = "mark"  # what becomes of rows that lack a value where all rows are to be there: NaN in every column
 
 
 @dataclass(frozen=True, eq=False)
-class Head:
+class TableHead:
     """What a look at the first rows told: names and types of columns, and a way to the first values of each.
 
     A matrix has no types; `named` says whether names were found or made up, `guessed` whether types were.
     """
 
     names: tuple[str, ...]
-    types: Mapping[str, Any] = field(default_factory=dict)
-    sample: Callable[[str], Any] | None = None
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    sample: Callable[[str], pa.Array] | None = None
     named: bool = True
     complex: bool = False
     guessed: bool = False
@@ -44,7 +49,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TableRecipe:
     """How chunks are made of the columns of a table."""
 
     inputs: tuple[Input, ...]
@@ -53,9 +58,9 @@ class Recipe:
     named: bool = True
     complex: bool = False
     others: tuple[str, ...] | None = None  # columns that are left out, if no more than these may come
-    kept: Kept = Kept()
+    kept: KeptColumns = KeptColumns()
 
-    remembers = False
+    carries_state = False
     kinds = ("tables",)
 
     @property
@@ -70,37 +75,37 @@ class Recipe:
     @property
     def chunk_rows(self) -> int:
         """Rows of about 4 MB: a power of two, which depends on the width alone."""
-        return chunk_rows_of(len(self.names) * (16 if self.complex else 8))
+        return rows_per_chunk(len(self.names) * (16 if self.complex else 8))
 
     @property
-    def counted(self) -> bool:
+    def keeps_every_row(self) -> bool:
         """Whether a row that was read is a row that comes out, so that rows can be skipped without a look at them."""
         return self.missing != "drop"
 
     def schema(self) -> dict[str, Any]:
-        """Return the recipe in words that JSON knows."""
+        """Return the recipe in values that JSON can hold."""
         inputs = [
             {"name": one.name} if one.levels is None else {"name": one.name, "levels": list(one.levels)} for one in self.inputs
         ]
-        missing = "drop" if self.missing == MARK else self.missing
+        missing = "drop" if self.missing == MARK_MISSING else self.missing
         found = {"kind": "table", "inputs": inputs, "missing": missing, "named": self.named, **self.companions.schema()}
         return {**found, "complex": True} if self.complex else found
 
-    def wanted(self, names: Sequence[str], place: str) -> list[str]:
-        """Return the columns to read from a piece with these names, or refuse it."""
-        return wanted([one.name for one in self.inputs], self.companions, self.others, self.kept, names, place)
+    def columns_to_read(self, names: Sequence[str], place: str) -> list[str]:
+        """Return the columns to read from a source with these names, or refuse it."""
+        return columns_to_read([one.name for one in self.inputs], self.companions, self.others, self.kept, names, place)
 
-    def types(self) -> dict[str, Any]:
+    def types(self) -> dict[str, pa.DataType]:
         """Return how to read the columns of a file that has no types of its own."""
         import pyarrow as pa
 
         found = {one.name: pa.float64() if one.levels is None else pa.string() for one in self.inputs}
         return self.kept.types() | found | self.companions.types()
 
-    def filtered(self, block: Block) -> Block:
+    def filter_rows(self, block: Block) -> Block:
         """Leave out the rows that lack something, if that is the policy."""
         whole = self._whole(block) if self.missing == "drop" else None
-        return block if whole is None else _chosen(block, whole)
+        return block if whole is None else _select_rows(block, whole)
 
     def _whole(self, block: Block) -> NDArray[np.bool_] | None:
         """Return which rows lack nothing; None if all do."""
@@ -111,10 +116,10 @@ class Recipe:
             return None if whole.all() else whole
         import pyarrow.compute as pc
 
-        here, find = None, finder(rows)
+        here, find = None, column_finder(rows)
         for name in self._needed():
             column = find(name)
-            found = None if column is None else of.has_values(column)
+            found = None if column is None else arrow_columns.value_mask(column)
             if found is not None:
                 here = found if here is None else pc.and_(here, found)
         return None if here is None else np.asarray(here.to_numpy(zero_copy_only=False))
@@ -124,7 +129,7 @@ class Recipe:
         found = [*(one.name for one in self.inputs), *self.companions.names]
         return [name for name in dict.fromkeys(found) if name != self.companions.label]
 
-    def maker(self) -> Callable[[Sequence[Block], int], Chunk]:
+    def chunk_maker(self) -> Callable[[Sequence[Block], int], Chunk]:
         """Return the function that makes chunks; it remembers nothing from one to the next."""
         names, schema = tuple(self.names), self.schema()
 
@@ -133,18 +138,23 @@ class Recipe:
             parts, end = [], 0
             for block in blocks:
                 begin, end = end, end + len(block)
-                with reading(block.name):
+                with explain_read_errors(block.name):
                     self._fill(block, X[begin:end])
-                    whole = self._whole(block) if self.missing == MARK else None
+                    whole = self._whole(block) if self.missing == MARK_MISSING else None
                     self._check(X[begin:end], block)
                     if whole is None:
-                        parts.append(self.companions.values(block, finder(block.rows)))
+                        parts.append(self.companions.values(block, column_finder(block.rows)))
                         continue
                     X[begin:end][~whole] = np.nan
-                    some = _chosen(block, whole)
-                    parts.append(spread(self.companions.values(some, finder(some.rows)), whole))
+                    some = _select_rows(block, whole)
+                    parts.append(fill_absent_rows(self.companions.values(some, column_finder(some.rows)), whole))
             return Chunk(
-                X, names if self.named else None, start=start, schema=schema, kept=self.kept.values(blocks), **joined(parts)
+                X,
+                names if self.named else None,
+                start=start,
+                schema=schema,
+                kept=self.kept.values(blocks),
+                **concatenate_companions(parts),
             )
 
         return make
@@ -160,10 +170,10 @@ class Recipe:
         for one in self.inputs:
             column = block.rows.column(one.name)
             if one.levels is None:
-                out[:, at] = of.numbers(column, f"column {one.name!r} of {block.name}")
+                out[:, at] = arrow_columns.to_numbers(column, f"column {one.name!r} of {block.name}")
                 at += 1
                 continue
-            found, gone = of.codes(column, one.levels)
+            found, gone = arrow_columns.level_codes(column, one.levels)
             part = out[:, at : at + len(one.levels)]
             part[:] = found[:, None] == np.arange(len(one.levels))
             part[gone] = np.nan
@@ -183,7 +193,7 @@ class Recipe:
             out[gone] = 0.0
         elif self.missing == "blank":
             out[gone.any(axis=1)] = np.nan
-        elif self.missing not in ("keep", MARK) and gone.any():
+        elif self.missing not in ("keep", MARK_MISSING) and gone.any():
             row, column = np.argwhere(gone)[0]
             raise StreamError(
                 f"{block.name} has no value in column {self.names[column]!r}, row {block.number(row)}: missing='drop' leaves "
@@ -191,7 +201,7 @@ class Recipe:
             )
 
 
-def _chosen(block: Block, here: NDArray[np.bool_]) -> Block:
+def _select_rows(block: Block, here: NDArray[np.bool_]) -> Block:
     """Return some rows of a block."""
     import pyarrow as pa
 
@@ -199,7 +209,7 @@ def _chosen(block: Block, here: NDArray[np.bool_]) -> Block:
     return block.without(rows, here)
 
 
-def finder(rows: Any) -> Callable[[str], Any]:
+def column_finder(rows: pa.RecordBatch | NDArray[Any]) -> Callable[[str], Column | None]:
     """Return the function that finds a column of a record batch or of a matrix by its name."""
     if isinstance(rows, np.ndarray):
         return lambda name: rows[:, int(name[1:])] if name[1:].isdigit() and int(name[1:]) < rows.shape[1] else None
@@ -207,21 +217,26 @@ def finder(rows: Any) -> Callable[[str], Any]:
     return lambda name: rows.column(name) if name in names else None
 
 
-def wanted(
-    inputs: Sequence[str], companions: Companions, others: Sequence[str] | None, kept: Kept, names: Sequence[str], place: str
+def columns_to_read(
+    inputs: Sequence[str],
+    companions: Companions,
+    others: Sequence[str] | None,
+    kept: KeptColumns,
+    names: Sequence[str],
+    place: str,
 ) -> list[str]:
-    """Return the columns to read from a piece with these names, or refuse it."""
+    """Return the columns to read from a source with these names, or refuse it."""
     present = set(names)
-    needed = [*inputs, *kept.names, *(() if companions.relaxed else companions.names)]
+    needed = [*inputs, *kept.names, *(() if companions.optional else companions.names)]
     lost = [name for name in dict.fromkeys(needed) if name not in present]
     if lost:
-        raise StreamError(f"{place} lacks the {columns_called(lost)}; it has {listed(names)}")
+        raise StreamError(f"{place} lacks the {column_phrase(lost)}; it has {quote_names(names)}")
     known = {*needed, *companions.names, *(others or ())}
     if others is not None and (new := [name for name in names if name not in known]):
-        raise StreamError(f"{place} has the {columns_called(new)}, which the first file does not have: choose by columns=")
+        raise StreamError(f"{place} has the {column_phrase(new)}, which the first file does not have: choose by columns=")
     return list(dict.fromkeys([*inputs, *(name for name in companions.names if name in present), *kept.names]))
 
 
-def chunk_rows_of(bytes_of_row: int) -> int:
+def rows_per_chunk(bytes_of_row: int) -> int:
     """Return the rows of a chunk of about 4 MB: a power of two, at most 65536, and fewer than 1024 only of rows over 4 kB."""
     return int(2 ** np.clip(np.floor(np.log2(CHUNK_BYTES / max(1, bytes_of_row))), 4, 16))

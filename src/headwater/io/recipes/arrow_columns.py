@@ -1,20 +1,23 @@
-"""Columns of Arrow become numbers, levels or names here."""
+"""Columns of Arrow as numbers, text, levels of a category, or keys of sequences."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.io.read_errors import StreamError
 
-MOST_LEVELS = 1000
-LONGEST_KEY = 200
-MOSTLY = 0.9
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LEVEL_LIMIT = 1000  # different values of a one-hot column
+KEY_LETTERS_LIMIT = 200  # characters of a key, which open sequences are kept by
+NUMERIC_SHARE = 0.9  # of the values of a text column; with more, the others are taken for typing errors
 
 
-def is_number(kind: Any) -> bool:
+def is_number(kind: pa.DataType) -> bool:
     """Whether a type of Arrow is a number: whole ones, floating ones, decimals, true and false, and nothing at all."""
     from pyarrow import types
 
@@ -23,8 +26,8 @@ def is_number(kind: Any) -> bool:
     )
 
 
-def is_category(kind: Any) -> bool:
-    """Whether a type of Arrow can be told by its name: text, dictionaries, dates and times."""
+def is_category(kind: pa.DataType) -> bool:
+    """Whether a type of Arrow can be one-hot encoded: text, dictionaries, dates and times."""
     from pyarrow import types
 
     return any(
@@ -33,7 +36,7 @@ def is_category(kind: Any) -> bool:
     )
 
 
-def numbers(column: Any, place: str) -> NDArray[np.float64]:
+def to_numbers(column: pa.Array, place: str) -> NDArray[np.float64]:
     """Return a column as numbers, NaN where there is none."""
     import pyarrow as pa
 
@@ -45,10 +48,10 @@ def numbers(column: Any, place: str) -> NDArray[np.float64]:
     return found
 
 
-def mostly_numbers(column: Any) -> bool:
-    """Whether nearly all values of a column of text are numbers, so that the others are taken for slips."""
-    found = words(column).drop_null().to_pylist()
-    return sum(map(_is_number, found)) >= MOSTLY * len(found)
+def is_mostly_numbers(column: pa.Array) -> bool:
+    """Whether nearly all values of a column of text are numbers, so that the others are taken for typing errors."""
+    found = to_text(column).drop_null().to_pylist()
+    return sum(map(_is_number, found)) >= NUMERIC_SHARE * len(found)
 
 
 def _is_number(text: str) -> bool:
@@ -59,7 +62,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def words(column: Any) -> Any:
+def to_text(column: pa.Array) -> pa.StringArray:
     """Return a column as text."""
     import pyarrow as pa
 
@@ -68,42 +71,42 @@ def words(column: Any) -> Any:
     return column if pa.types.is_string(column.type) else column.cast(pa.string())
 
 
-def levels(column: Any, place: str) -> tuple[str, ...]:
+def find_levels(column: pa.Array, place: str) -> tuple[str, ...]:
     """Return the different values of a column as text, sorted, or refuse a column that has too many."""
-    found = words(column).unique().drop_null().to_pylist()
-    if len(found) > MOST_LEVELS:
+    found = to_text(column).unique().drop_null().to_pylist()
+    if len(found) > LEVEL_LIMIT:
         raise StreamError(
-            f"{place} has {len(found)} different values, more than the {MOST_LEVELS} that one-hot takes: exclude it, or use "
+            f"{place} has {len(found)} different values, more than the {LEVEL_LIMIT} that one-hot takes: exclude it, or use "
             f"categories='drop'"
         )
     return tuple(sorted(found))
 
 
-def codes(column: Any, known: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def level_codes(column: pa.Array, known: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the place of each value among the known ones, -1 for others, and where there is none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    text = words(column)
+    text = to_text(column)
     found = pc.index_in(text, value_set=pa.array(known, pa.string())).fill_null(-1)
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64), text.is_null().to_numpy(zero_copy_only=False)
 
 
-def keys(column: Any, place: str) -> NDArray[np.str_]:
-    """Return names of sequences as text, whatever they are in the file."""
+def sequence_keys(column: pa.Array, place: str) -> NDArray[np.str_]:
+    """Return the keys of sequences as text, whatever type they have in the file."""
     import pyarrow.compute as pc
 
-    text = words(column)
+    text = to_text(column)
     if text.null_count:
         raise StreamError(f"{place} must name the sequence of each row, but has {text.null_count} missing values")
     longest = pc.max(pc.utf8_length(text)).as_py() or 0
-    if longest > LONGEST_KEY:
-        raise StreamError(f"{place} must name sequences by at most {LONGEST_KEY} characters, got one of {longest}")
+    if longest > KEY_LETTERS_LIMIT:
+        raise StreamError(f"{place} must name sequences by at most {KEY_LETTERS_LIMIT} characters, got one of {longest}")
     return np.array(text.to_pylist(), dtype=np.str_)
 
 
-def has_values(column: Any) -> Any:
-    """Return where a column has a value, as an array of Arrow; NaN is none. None says: everywhere."""
+def value_mask(column: pa.Array) -> pa.BooleanArray | None:
+    """Return where a column has a value that is not NaN; None if it has one everywhere."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

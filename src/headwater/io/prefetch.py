@@ -1,4 +1,4 @@
-"""Reading ahead: a thread does the work of an iterator while what it found before is used."""
+"""Prefetching: a thread runs an iterator ahead of the consumer."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ import atexit
 import threading
 from collections.abc import Generator
 from queue import Empty, Full, Queue
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 Item = TypeVar("Item")
 
-WAIT = 0.05  # seconds after which a thread that cannot go on looks whether it is still wanted
-PATIENCE = 1.0  # seconds that a thread has to end; one that waits for a pipe may not
+POLL_SECONDS = 0.05  # after which a thread that waits for room checks whether it should stop
+JOIN_SECONDS = 1.0  # that a thread has to end; one that waits for a pipe may take longer
 _END = object()
 _running: set[tuple[threading.Thread, threading.Event]] = set()
 
 
 @atexit.register
 def _end_all() -> None:
-    """End the threads that still run at exit: one that is cut off while it reads takes the process down with it."""
+    """End the threads that still run at exit: one that is cut off inside pyarrow crashes the process."""
     for _, stop in list(_running):
         stop.set()
     for thread, _ in list(_running):
-        thread.join(PATIENCE)
+        thread.join(JOIN_SECONDS)
 
 
-def ahead(work: Generator[Item, None, None], depth: int = 2) -> Generator[Item, None, None]:
+def prefetch(work: Generator[Item, None, None], depth: int = 2) -> Generator[Item, None, None]:
     """Yield the items of a generator, which a thread runs up to `depth` items ahead; errors arrive where their item would.
 
-    If nobody wants more, the generator is closed and the thread ends.
+    When the consumer stops, the generator is closed and the thread ends.
     """
-    queue: Queue[tuple[Any, BaseException | None]] = Queue(depth)
+    queue: Queue[tuple[Item | object, BaseException | None]] = Queue(depth)
     stop = threading.Event()
 
-    def put(item: Any, error: BaseException | None = None) -> bool:
+    def put(item: Item | object, error: BaseException | None = None) -> bool:
         while not stop.is_set():
             try:
-                queue.put((item, error), timeout=WAIT)
+                queue.put((item, error), timeout=POLL_SECONDS)
             except Full:
                 continue
             return True
@@ -65,7 +65,7 @@ def ahead(work: Generator[Item, None, None], depth: int = 2) -> Generator[Item, 
                 raise error
             if item is _END:
                 return
-            yield item
+            yield cast(Item, item)
             del item  # a chunk that waits here for its successor would be one more in memory
     finally:
         stop.set()
@@ -74,4 +74,4 @@ def ahead(work: Generator[Item, None, None], depth: int = 2) -> Generator[Item, 
                 queue.get_nowait()
         except Empty:
             pass
-        thread.join(PATIENCE)
+        thread.join(JOIN_SECONDS)

@@ -1,0 +1,101 @@
+"""Byte streams: what pyarrow reads from, for bytes that arrive, that were read before, or that are appended."""
+
+from __future__ import annotations
+
+import select
+from typing import BinaryIO, Protocol
+
+HEAD_BYTES = 2**20  # bytes of a file that are looked at before it is read; also the size of one read
+LINE_BYTES_LIMIT = 2**26  # bytes of one line; a longer one is refused, so that memory stays bounded
+
+
+class ByteStream(Protocol):
+    """What can be read from its beginning to its end."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return the next bytes, at most `size` of them; none at the end."""
+
+
+class _ReadOnlyFile:
+    """The methods that pyarrow asks of a Python file that is read from its beginning to its end."""
+
+    closed = False
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def flush(self) -> None:
+        """Nothing is written."""
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class ArrivedBytes(_ReadOnlyFile):
+    """The bytes of a pipe as they arrive: a read waits for the first byte, and then takes only what is there."""
+
+    def __init__(self, handle: BinaryIO) -> None:
+        self.handle = handle
+        self.take = getattr(handle, "read1", handle.read)
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0:
+            return bytes(self.handle.read())
+        parts: list[bytes] = []
+        while size > 0 and (not parts or has_bytes_within(self.handle, 0.0)) and (part := self.take(size)):
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+
+class ReplayedBytes(_ReadOnlyFile):
+    """Bytes that were read before, followed by the rest of their stream."""
+
+    def __init__(self, kept: bytearray, rest: ByteStream) -> None:
+        self.kept, self.rest = kept, rest
+
+    def read(self, size: int = -1) -> bytes:
+        if not self.kept:
+            return bytes(self.rest.read(size) if size >= 0 else self.rest.read())
+        if size < 0:
+            size = len(self.kept)
+        found = bytes(self.kept[:size])
+        del self.kept[:size]
+        return found
+
+
+class AppendedBytes(_ReadOnlyFile):
+    """The bytes of a stream, followed by some bytes of ours."""
+
+    def __init__(self, stream: ByteStream, end: bytes) -> None:
+        self.stream, self.end = stream, end
+
+    def read(self, size: int = -1) -> bytes:
+        found = self.stream.read(size)
+        if found:
+            return found
+        found, self.end = self.end, b""
+        return found
+
+
+def has_bytes_within(handle: BinaryIO, seconds: float) -> bool:
+    """Whether a file of the operating system has bytes, or ends, within some seconds; False where it cannot be asked."""
+    try:
+        return bool(select.select([handle.fileno()], [], [], seconds)[0])
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def read_bytes(stream: ByteStream, size: int) -> bytes:
+    """Return this many bytes, or all that are left."""
+    parts: list[bytes] = []
+    while size > 0 and (part := stream.read(min(size, HEAD_BYTES))):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
