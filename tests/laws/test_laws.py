@@ -38,7 +38,7 @@ from headwater.checks import (
 def chain_laws(model):
     """Rows have no weights, so copies of them cannot be weighed, and a sum of two streams is not one of both.
 
-    That passes never lose is shown in test_hidden_markov.py. Blocks of "auto" are longer than these streams.
+    That passes never lose is shown in test_hidden_markov_passes.py. Blocks of "auto" are longer than these streams.
     """
     laws = LAWS if model.algorithm in ("em", "vb") else (*LAWS, *STREAM_LAWS)
     symbols = isinstance(model, hw.CategoricalHMM)
