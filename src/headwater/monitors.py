@@ -16,7 +16,7 @@ from headwater.core.statistics import Array
 from headwater.diagnostics.describe import per_size
 from headwater.diagnostics.history import History
 from headwater.estimators.stream_input import refuse_beside
-from headwater.estimators.thread_safety import learning
+from headwater.estimators.thread_safety import lock_of
 
 NO_SCORES: Array = np.empty(0)
 ENOUGH = 512  # scores by which a threshold of one in a hundred can be told
@@ -80,7 +80,7 @@ class Monitor:
         model : estimator
             The model, a chunk wiser.
         """
-        with learning(self.model):  # who else learns waits, and rows are counted once
+        with lock_of(self.model):  # who else learns waits, and rows are counted once
             return self._learn_stream(X, companions) if isinstance(X, Chunks) else self._learn(X, companions)
 
     def _learn(self, X: Any, companions: dict[str, Any]) -> Any:

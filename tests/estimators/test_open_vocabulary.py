@@ -12,7 +12,7 @@ from topic_models import K, V, X, assert_close, assert_same, assert_sound, conte
 
 import headwater as hw
 from headwater.core.state import arrays_of
-from headwater.estimators import base
+from headwater.estimators import runtime
 
 
 def widths(*cuts, open_rows=X):
@@ -231,7 +231,7 @@ def test_a_wider_chunk_that_is_broken_off_changes_nothing(monkeypatch):
     def broken(*_):
         raise MemoryError
 
-    monkeypatch.setattr(base, "advance", broken)
+    monkeypatch.setattr(runtime, "advance", broken)
     with pytest.raises(MemoryError):
         model.partial_fit(pd.DataFrame(X[:150, :6], columns=list("abcdef")))
     assert content(model) == before

@@ -11,7 +11,7 @@ from every_model import KINDS, learned, stream_of
 from sklearn.base import clone
 
 import headwater as hw
-from headwater.estimators.thread_safety import learning
+from headwater.estimators.thread_safety import lock_of
 
 THREADS, CALLS, ROWS = 4, 50, 8
 
@@ -93,7 +93,7 @@ def _asked(model, chunk):
 def test_readers_do_not_wait_for_a_learner(kind):
     model, chunk = learned(kind), stream_of(kind, (ROWS,))[0]
     answers = []
-    with learning(model):  # as if somebody learned
+    with lock_of(model):  # as if somebody learned
         reader = threading.Thread(target=lambda: answers.append((model.n_samples_seen_, repr(model), model.describe())))
         reader.start()
         reader.join(30)
@@ -108,7 +108,7 @@ def test_readers_do_not_wait_for_a_learner(kind):
 def test_a_lock_is_no_part_of_a_model(kind, tmp_path):
     model, chunk = learned(kind), stream_of(kind, (ROWS,))[0]
     model.save(tmp_path / "model")
-    with learning(model):
+    with lock_of(model):
         others = [copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model)), hw.load(tmp_path / "model")]
         joblib.dump(model, tmp_path / "joblib")
         others.append(joblib.load(tmp_path / "joblib"))

@@ -22,7 +22,7 @@ from headwater.distributed.task_graph import Cluster
 from headwater.distributed.versions import check_workers
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.stored_results import RESULTS as STORED
-from headwater.estimators.thread_safety import learning
+from headwater.estimators.thread_safety import lock_of
 from headwater.kernels.parallel import one_blas_thread
 from headwater.registry import learner_of
 
@@ -191,7 +191,7 @@ def give(model: Any, learned: Any) -> None:
     """Leave to a model what another one with its parameters has learned."""
     parameters = set(model._parameter_names())
     given = {name: value for name, value in vars(learned).items() if name not in parameters}
-    with learning(model):
+    with lock_of(model):
         other = copy(model)
         for name in STORED:
             other.__dict__.pop(name, None)

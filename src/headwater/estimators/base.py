@@ -32,12 +32,11 @@ from headwater.core.validation import (
     one_line,
 )
 from headwater.estimators import race_stream
-from headwater.estimators.component_count import Choosing, with_choice
+from headwater.estimators.component_count import with_choice
 from headwater.estimators.describe import Telling
 from headwater.estimators.runtime import Runtime
-from headwater.estimators.runtime_owner import Keeping
-from headwater.estimators.stream_input import take_streams
-from headwater.estimators.thread_safety import share, share_calls
+from headwater.estimators.stream_input import learns_at_once, learns_by_chunk
+from headwater.estimators.thread_safety import learns, reads
 from headwater.models.start import Climb
 
 # What a fit leaves behind, until something else is learned; and what goes when all is learned anew.
@@ -77,10 +76,6 @@ class StreamingEstimator(Telling):
     _target_columns: ClassVar[int] = 0
 
     _scores_start: bool
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        _wrap(cls)
 
     # What a subclass says
 
@@ -144,6 +139,7 @@ class StreamingEstimator(Telling):
 
     # Model files
 
+    @reads
     def save(self, path: str | os.PathLike[str], *, raw_rows: bool = True) -> None:
         """Write the model to a file, from which `headwater.load` reads it; saved in mid-stream, it goes on as if never stopped.
 
@@ -160,12 +156,14 @@ class StreamingEstimator(Telling):
         save(self, path, raw_rows=raw_rows)
 
     @property
+    @reads
     def holds_rows_(self) -> bool:
         """Whether rows are kept as they came: in a warm-up, or because they wait for those after them."""
         return self._fitted().holds_rows
 
     # Learning
 
+    @learns_at_once
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from all rows at hand, forgetting what was learned before (unless `warm_start`).
 
@@ -241,6 +239,7 @@ class StreamingEstimator(Telling):
         """The state that a `fit` goes on from, if there is one for rows of this width."""
         return self._runtime.state if self._learner.width == learner.width else None
 
+    @learns_by_chunk
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
 
@@ -261,6 +260,7 @@ class StreamingEstimator(Telling):
         self._learn_chunk(X, sample_weight)
         return self
 
+    @learns_by_chunk
     def update(self, X: Any, sample_weight: Any = None) -> Array:
         """Score each row as the model was before learning it, and learn it; in one E-step, if it is exact.
 
@@ -297,6 +297,7 @@ class StreamingEstimator(Telling):
             return scores
         return self._learn_chunk(X, sample_weight, labels, scored=True)
 
+    @learns
     def _update_after_start(self, **chunk: Any) -> Array:
         """Do what `update` does, but score no rows of the warm-up, for which starts have to be found: they are NaN."""
         self._scores_start = False
@@ -325,6 +326,7 @@ class StreamingEstimator(Telling):
             self.__dict__.pop(name, None)
         return scores
 
+    @learns_at_once
     def warm_start_from(self, X: Any, sample_weight: Any = None, *, weight: float = 1.0) -> Self:
         """Find a start on a sample, whatever its size, and forget what was learned before; the warm-up is over then.
 
@@ -402,6 +404,7 @@ class StreamingEstimator(Telling):
 
     # One row
 
+    @learns
     def learn_one(self, x: Any) -> Self:
         """Learn one row, given as an array or as a mapping from column names to values.
 
@@ -415,6 +418,9 @@ class StreamingEstimator(Telling):
         self : object
             The estimator, a row wiser.
         """
+        return self._learn_one(x)
+
+    def _learn_one(self, x: Any) -> Self:
         return self._learn_row(self._one(x, learning=True), x)
 
     def _learn_row(self, row: Any, x: Any) -> Self:
@@ -427,6 +433,7 @@ class StreamingEstimator(Telling):
         self._advance(Batch(row), learner, scored=False)
         return self
 
+    @reads
     def score_one(self, x: Any) -> float:
         """Return the log-density of one row under the parameters of the last refresh.
 
@@ -519,20 +526,6 @@ class Watch:
         if self._line:
             print(self._line)
         self._line = ""
-
-
-def _wrap(kind: type) -> None:
-    """Make the methods of a class take streams, and safe on several threads; those of others are as their authors made them."""
-    own = kind.__module__.startswith("headwater.")
-    if own:
-        share(kind)
-    take_streams(kind, StreamingEstimator)
-    if own:
-        share_calls(kind)
-
-
-for _kind in (Choosing, Keeping, Telling, StreamingEstimator):
-    _wrap(_kind)
 
 
 def _outside() -> int:

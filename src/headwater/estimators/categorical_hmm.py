@@ -19,6 +19,8 @@ from headwater.diagnostics.health_vitals import Vitals
 from headwater.estimators.chains import check_numbers, check_probabilities, check_symbols
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols
+from headwater.estimators.stream_input import answers_at_once
+from headwater.estimators.thread_safety import learns, reads
 from headwater.families.categorical import Categorical
 
 
@@ -162,15 +164,18 @@ class CategoricalHMM(HiddenMarkovEstimator):
         return None if number is None else int(number)
 
     @property
+    @reads
     def n_features(self) -> int | None:
         """Number of symbols: as it was asked for, as the learned or given probabilities have it, or None if nobody knows."""
         number: int | None = self._parameter("n_features")
         return self._n_symbols(False) if number is None else number
 
     @n_features.setter
+    @learns
     def n_features(self, value: int | None) -> None:
         self.__dict__["n_features"] = value
 
+    @reads
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters as they were given, whatever was learned.
 
@@ -230,6 +235,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         return cast(Categorical, self._model.family)
 
     @property
+    @reads
     def emissionprob_(self) -> Array:
         """Probability of each symbol in each state (n_components, n_features). May be set before learning."""
         if not self._has_state():
@@ -239,9 +245,11 @@ class CategoricalHMM(HiddenMarkovEstimator):
         return probabilities / probabilities.sum(axis=1, keepdims=True)
 
     @emissionprob_.setter
+    @learns
     def emissionprob_(self, value: Any) -> None:
         self._give("emissionprob_", check_probabilities(value, (self._given_number(), -1), "emissionprob_"))
 
+    @answers_at_once
     def next_distribution(self, key: Any = None, X: Any = None) -> Array:
         """Return the probability of each symbol at the next row of a sequence.
 
@@ -262,6 +270,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         probabilities = self._categorical.probabilities(parameters.emissions)
         return states @ (probabilities / probabilities.sum(axis=1, keepdims=True))
 
+    @reads
     def sample(
         self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -13,6 +13,8 @@ from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.chains import one_of
+from headwater.estimators.stream_input import answers_at_once, answers_by_chunk, answers_by_score
+from headwater.estimators.thread_safety import reads
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
 
@@ -42,11 +44,13 @@ class ChainAnswers(StreamingEstimator):
 
     @property
     @abstractmethod
+    @reads
     def transmat_(self) -> Array:
         """Probability of each passage."""
 
     # Answers
 
+    @answers_by_score
     def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
         """Return the log-likelihood of all rows together.
 
@@ -66,6 +70,7 @@ class ChainAnswers(StreamingEstimator):
         """
         return float(self.score_steps(X, one_of(y, lengths)).sum())
 
+    @answers_at_once
     def score_steps(self, X: Any, lengths: Any = None) -> Array:
         """Return the log-density of each row given the rows before it in its sequence.
 
@@ -84,6 +89,7 @@ class ChainAnswers(StreamingEstimator):
         batch = self._sequences_of(X, lengths)
         return self._model.log_likelihood(self._parameters_seen(), batch, self.n_threads)
 
+    @answers_by_chunk
     def score_samples(self, X: Any, lengths: Any = None) -> tuple[float, Array]:
         """Return the log-likelihood of all rows together, and the probability of each state at each of them.
 
@@ -106,6 +112,7 @@ class ChainAnswers(StreamingEstimator):
         posteriors = self._model.smoothed(self._parameters_seen(), batch, scores, self.n_threads)
         return float(scores.sum()), posteriors
 
+    @answers_by_chunk
     def predict_proba(self, X: Any, lengths: Any = None) -> Array:
         """Return the probability of each state at each row, given all rows of its sequence.
 
@@ -124,6 +131,7 @@ class ChainAnswers(StreamingEstimator):
         batch = self._sequences_of(X, lengths)
         return self._model.posterior(self._parameters_seen(), batch, self.n_threads)
 
+    @answers_at_once
     def decode(self, X: Any, lengths: Any = None, algorithm: str | None = None) -> tuple[float, NDArray[np.int64]]:
         """Return the most probable states.
 
@@ -151,6 +159,7 @@ class ChainAnswers(StreamingEstimator):
             return float(posteriors.max(axis=1).sum()), posteriors.argmax(axis=1)
         return self._model.best(self._parameters_seen(), self._sequences_of(X, lengths), self.n_threads)
 
+    @answers_by_chunk
     def predict(self, X: Any, lengths: Any = None) -> NDArray[np.int64]:
         """Return the most probable states (see `decode`).
 
@@ -168,6 +177,7 @@ class ChainAnswers(StreamingEstimator):
         """
         return self.decode(X, lengths)[1]
 
+    @reads
     def sample(
         self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
     ) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -197,6 +207,7 @@ class ChainAnswers(StreamingEstimator):
         rng = self._rng() if random_state is None else np.random.default_rng(_seed(random_state))
         return self._model.sample(parameters, int(n_samples), rng, None if currstate is None else int(currstate))
 
+    @answers_by_score
     def aic(self, X: Any, lengths: Any = None) -> float:
         """Return Akaike's information criterion on the rows; lower is better.
 
@@ -214,6 +225,7 @@ class ChainAnswers(StreamingEstimator):
         """
         return -2.0 * self.score(X, lengths) + 2.0 * self._n_parameters()
 
+    @answers_by_score
     def bic(self, X: Any, lengths: Any = None) -> float:
         """Return the Bayesian information criterion on the rows; lower is better.
 
@@ -231,6 +243,7 @@ class ChainAnswers(StreamingEstimator):
         """
         return -2.0 * self.score(X, lengths) + self._n_parameters() * float(np.log(len(self._checked(X))))
 
+    @reads
     def get_stationary_distribution(self) -> Array:
         """Return how often the chain is in each state in the long run.
 

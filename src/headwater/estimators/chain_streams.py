@@ -18,6 +18,8 @@ from headwater.core.statistics import Array
 from headwater.core.validation import check_width
 from headwater.estimators.chain_answers import ChainAnswers
 from headwater.estimators.chains import Chunk, check_key, check_keys, check_lengths, one_of
+from headwater.estimators.stream_input import answers_at_once, learns_at_once, learns_by_chunk
+from headwater.estimators.thread_safety import learns, reads
 from headwater.models.chain_records import ChainParameters
 
 NOBODY = -(2**62)  # the number of a sequence that is not there
@@ -68,6 +70,7 @@ class ChainStreams(ChainAnswers):
 
     # Learning
 
+    @learns_at_once
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Learn from all sequences at hand, forgetting what was learned before, but for what `init_params` leaves out.
 
@@ -101,6 +104,7 @@ class ChainStreams(ChainAnswers):
         self._end = self._model.last_states(self._parameters_seen(), batch, self.n_threads)
         return self
 
+    @learns_by_chunk
     def partial_fit(self, X: Any, lengths: Any = None, *, key: Any = None) -> Self:  # type: ignore[override]
         """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
 
@@ -124,6 +128,7 @@ class ChainStreams(ChainAnswers):
         self._learn_rows(X, lengths, key, False)
         return self
 
+    @learns_by_chunk
     def update(self, X: Any, lengths: Any = None, *, key: Any = None) -> Array:
         """Score each row given those before it, as the model was before learning it, and learn it.
 
@@ -155,6 +160,7 @@ class ChainStreams(ChainAnswers):
         self._open = chunk.opened
         return scores
 
+    @learns_at_once
     def warm_start_from(self, X: Any, lengths: Any = None, *, weight: float = 1.0) -> Self:
         """Find a start on a sample of sequences, and forget what was learned before; the warm-up is over then.
 
@@ -194,6 +200,7 @@ class ChainStreams(ChainAnswers):
         branched._branch()
         return branched
 
+    @learns
     def close(self, key: Any = None) -> Self:
         """End an open sequence: rows that come next under this key begin another.
 
@@ -217,11 +224,13 @@ class ChainStreams(ChainAnswers):
         return self
 
     @property
+    @reads
     def open_sequences_(self) -> list[Any]:
         """Keys of the sequences that are open; None is the one without a name."""
         check_is_fitted(self)
         return list(self.__dict__.get("_open", {}))
 
+    @learns
     def learn_one(self, x: Any, key: Any = None) -> Self:
         """Learn one row, which follows those before it.
 
@@ -246,6 +255,7 @@ class ChainStreams(ChainAnswers):
             self.feature_names_in_ = np.asarray(list(x), dtype=object)
         return self
 
+    @reads
     def score_one(self, x: Any, key: Any = None) -> float:
         """Return the log-density of one row if it came next, under the parameters of the last refresh.
 
@@ -265,6 +275,7 @@ class ChainStreams(ChainAnswers):
         self._went_on(self._one(x), key, scores, np.empty((0, 0)))
         return float(scores[0])
 
+    @answers_at_once
     def filter(self, X: Any, *, key: Any = None) -> Array:
         """Return the probability of each state at each row, given the rows up to it, if they came next.
 
@@ -292,6 +303,7 @@ class ChainStreams(ChainAnswers):
         self._went_on(rows, key, np.empty(0), states)
         return states[0] if single else states
 
+    @answers_at_once
     def next_state_proba(self, key: Any = None, X: Any = None) -> Array:
         """Return the probability of each state at the next row of a sequence.
 
@@ -337,7 +349,7 @@ class ChainStreams(ChainAnswers):
         """Parameters of the last refresh, and what is known of open sequences under them."""
         if not self._has_state():
             return self._parameters_seen(), None
-        return self._fitted().position()
+        return self._reader.position()
 
     # The machinery
 

@@ -13,6 +13,7 @@ from headwater.core.state import Batch
 from headwater.estimators import race_stream
 from headwater.estimators.race import Race
 from headwater.estimators.runtime import Reading, Runtime
+from headwater.estimators.thread_safety import reads
 from headwater.policies.growth import Growth
 
 
@@ -64,6 +65,7 @@ class Choosing(ABC):
         return self._auto and not self._splits
 
     @property
+    @reads
     def n_components_(self) -> int:
         """Number of components: as asked for, the one that it has grown to, or that of the leader of a race."""
         check_is_fitted(self)
@@ -72,12 +74,14 @@ class Choosing(ABC):
         return int(self._reader.n_components if self._has_state() else self.n_components)
 
     @property
+    @reads
     def growth_(self) -> Growth | None:
         """How the number of components came about, split by split; None if it was given, or found by a race."""
         check_is_fitted(self)
         return self._read().growth if self._grown else None
 
     @property
+    @reads
     def race_(self) -> Race | None:
         """How the numbers of components that "auto" tries compare; None if there was nothing to try."""
         check_is_fitted(self)

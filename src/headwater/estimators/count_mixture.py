@@ -15,6 +15,7 @@ from headwater.diagnostics.describe import column_names
 from headwater.diagnostics.health_counts import CountSigns
 from headwater.diagnostics.health_vitals import PRUNE, Vitals
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
+from headwater.estimators.stream_input import answers_by_score
 from headwater.families.multinomial import Multinomial
 from headwater.models.seeding import INIT_PARAMS
 
@@ -39,6 +40,7 @@ class CountMixture(MixtureEstimator):
             )
         return learner
 
+    @answers_by_score
     def log_posterior(self, X: Any) -> float:
         """Return the log-density of the current parameters and the rows: what MAP-EM maximises.
 

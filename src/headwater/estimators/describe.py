@@ -23,6 +23,7 @@ from headwater.diagnostics.health_checks import health_of
 from headwater.diagnostics.health_vitals import Vitals
 from headwater.estimators.runtime import Folded, mean_shares
 from headwater.estimators.runtime_owner import Keeping
+from headwater.estimators.thread_safety import reads
 
 
 class Telling(Keeping):
@@ -38,6 +39,7 @@ class Telling(Keeping):
     n_features_in_: int
     score_samples: Callable[..., Any]
 
+    @reads
     def describe(self, *, values: int = 12, components: int = 32, level: float = 0.9) -> Description:
         """Return what was learned, in parts that are the same for every model: for tables, reports and other programs.
 
@@ -86,6 +88,7 @@ class Telling(Keeping):
         )
 
     @property
+    @reads
     def health_(self) -> Health:
         """How well the model is doing: components that are dead, doubled, collapsed or starved, drift; a sentence for each.
 
@@ -141,10 +144,12 @@ class Telling(Keeping):
     def _summary(self) -> tuple[str, list[str], list[list[str]]]:
         """One line, and the head and the lines of a small table."""
 
+    @reads
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = super().__repr__(N_CHAR_MAX)
         return f"{text}\n{text_table(*self._summary(), *in_brief(health_of(self, brief=True)))}" if self._has_state() else text
 
+    @reads
     def _repr_html_inner(self) -> str:
         html = super()._repr_html_inner()
         return html + html_table(*self._summary(), *in_brief(health_of(self, brief=True))) if self._has_state() else html

@@ -24,6 +24,8 @@ from headwater.diagnostics.health_vitals import Vitals
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.parameters import check_parameters
+from headwater.estimators.stream_input import answers_by_chunk, answers_by_score
+from headwater.estimators.thread_safety import reads
 from headwater.models.arrival import Arrival, ArrivalParameters, ArrivalStatistics
 from headwater.models.steering import Complex, GivenSensors, LinearSensors, Sensors, powers
 
@@ -240,6 +242,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
 
     # Answers
 
+    @answers_by_chunk
     def score_samples(self, X: Any) -> Array:
         """Return the log-density of the observed sensors of each snapshot.
 
@@ -256,6 +259,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         batch = self._rows(X)
         return self._model.log_likelihood(self._read().parameters, batch, self.n_threads)
 
+    @answers_by_score
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-density of the snapshots.
 
@@ -273,6 +277,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         """
         return float(self.score_samples(X).mean())
 
+    @answers_by_chunk
     def source(self, X: Any) -> Complex:
         """Return what is expected of the signal of the source in each snapshot: a beamformer that knows the noise.
 
@@ -289,6 +294,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         batch = self._rows(X)
         return np.asarray(self._model.posterior(self._read().parameters, batch, self.n_threads))
 
+    @answers_by_chunk
     def impute(self, X: Any) -> Complex:
         """Return the snapshots with what is expected of the missing sensors given the others.
 
@@ -316,6 +322,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         completed = self.source(X)[:, None] * _vector(self._read().parameters)
         return np.where(np.isnan(rows), completed, rows)
 
+    @reads
     def spectrum(self, angles: Any) -> Array:
         """Return the power that arrives from each angle, by a beam that points there: the Bartlett spectrum.
 
@@ -339,6 +346,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         gains = (np.abs(vectors) ** 2).sum(axis=1)
         return powers(vectors, statistics.real + 1j * statistics.imag) / gains / float(statistics.count[0])
 
+    @reads
     def sample(self, n_samples: int = 1) -> tuple[Complex, Complex]:
         """Draw snapshots from the model.
 
@@ -362,11 +370,13 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
     # What was learned
 
     @property
+    @reads
     def angle_(self) -> float:
         """The direction: a bearing from broadside, in radians, or the argument of `steering`."""
         return self._model.sensors.angle(self._read().parameters.direction)
 
     @property
+    @reads
     def angle_std_(self) -> float:
         """Standard error of the angle."""
         statistics, count = self._believed()
@@ -375,22 +385,26 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         return float(1.0 / (np.sqrt(known) * stretch)) if known > 0.0 and stretch > 0.0 else np.inf
 
     @property
+    @reads
     def omega_(self) -> float:
         """Phase from one sensor of a uniform linear array to the next, in radians."""
         linear = isinstance(self._model.sensors, LinearSensors)
         return float(self._read().parameters.direction) if linear else np.nan
 
     @property
+    @reads
     def power_(self) -> float:
         """Power of the source."""
         return float(self._read().parameters.power)
 
     @property
+    @reads
     def noise_variance_(self) -> float:
         """Power of the noise at each sensor."""
         return float(self._read().parameters.noise)
 
     @property
+    @reads
     def covariance_(self) -> Complex:
         """Covariance of snapshots."""
         parameters = self._read().parameters
@@ -398,12 +412,14 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         return np.asarray(parameters.power * np.outer(vector, vector.conj()) + parameters.noise * np.eye(len(vector)))
 
     @property
+    @reads
     def observed_(self) -> Array:
         """Share of snapshots that have each sensor."""
         statistics, _ = self._believed()
         return np.asarray(statistics.heard / statistics.count)
 
     @property
+    @reads
     def angle_range_(self) -> tuple[float, float]:
         """Angles that are searched."""
         return self._model.sensors.range

@@ -7,6 +7,7 @@ from typing import Any, Self
 from headwater.core.chunk import Chunk
 from headwater.core.state import SparseRows
 from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.thread_safety import learns
 from headwater.io.schema_fields import read_integer
 from headwater.io.vocabulary import Tokenizer, WordColumns, count_words, documents_of
 
@@ -61,6 +62,7 @@ class DocumentReader(StreamingEstimator):
         chunk = self._as_rows([text], learning=False)
         return self._aligned(self._checked(chunk))
 
+    @learns
     def learn_one(self, x: Any) -> Self:
         """Learn one document, given as a text, an array of counts or a mapping from words to counts.
 
@@ -74,9 +76,20 @@ class DocumentReader(StreamingEstimator):
         self : object
             The estimator, a document wiser.
         """
-        if isinstance(x, str):
-            return self.partial_fit([x])
-        return super().learn_one(x)
+        return self._learn_one(x)
+
+    def _learn_one(self, x: Any) -> Self:
+        return self.partial_fit([x]) if isinstance(x, str) else super()._learn_one(x)
+
+    def _places(self, names: Any) -> dict[Any, int]:
+        """The column of each name; made once."""
+        cache = self._runtime.cache if self._has_state() else None
+        known = None if cache is None else cache.places
+        if known is None or known[0] is not names:
+            known = (names, {name: place for place, name in enumerate(() if names is None else names)})
+            if cache is not None:
+                cache.places = known
+        return known[1]
 
 
 def _called(X: Any) -> str:

@@ -16,6 +16,8 @@ from headwater.core.statistics import Array
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.parameters import check_parameters
+from headwater.estimators.stream_input import learns_at_once
+from headwater.estimators.thread_safety import reads
 from headwater.models.latent_factors import LatentFactors
 
 SHARED = (
@@ -58,6 +60,7 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
     def _belief(self) -> tuple[Any, Any, float]:
         return self._read().belief
 
+    @learns_at_once
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Learn from the rows and return the weights of the factors in each.
 
@@ -81,6 +84,7 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
     def transform(self, X: Any) -> Any:
         """Return the weights of the factors in each row."""
 
+    @reads
     def transform_one(self, x: Any) -> Array:
         """Return the weights of the factors in one row, under the parameters of the last refresh.
 
@@ -98,6 +102,7 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
         return self._learner.model.posterior(self._quick_parameters(row.shape[1]), Batch(row), 1)[0]
 
     @property
+    @reads
     def acceptance_rate_(self) -> float:
         """Share of Metropolis proposals that were accepted, as it is by now; NaN for other samplers."""
         _, statistics, _ = self._belief()

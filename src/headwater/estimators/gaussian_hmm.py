@@ -20,6 +20,8 @@ from headwater.diagnostics.health_vitals import Vitals
 from headwater.diagnostics.intervals import mean_intervals
 from headwater.estimators.chains import check_chain_rows, check_numbers, precision_factor
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
+from headwater.estimators.stream_input import answers_at_once
+from headwater.estimators.thread_safety import learns, reads
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_scaled import ScaledGaussian
 
@@ -194,6 +196,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         return family
 
     @property
+    @reads
     def n_features(self) -> int:
         """Number of columns, learned or given. May be set before learning, as for hmmlearn."""
         if self._has_state():
@@ -204,6 +207,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         return int(self.__dict__.get("_n_features", self._given_width()))
 
     @n_features.setter
+    @learns
     def n_features(self, value: int) -> None:
         if self._has_state():
             raise AttributeError("n_features was learned and cannot be set: make a new model")
@@ -239,6 +243,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         return cast(Gaussian, self._model.family)
 
     @property
+    @reads
     def means_(self) -> Array:
         """Mean of each state (n_components, n_features). May be set before learning (see `init_params`)."""
         if not self._has_state():
@@ -247,10 +252,12 @@ class GaussianHMM(HiddenMarkovEstimator):
         return self._gaussian.means(self._read().parameters.emissions)
 
     @means_.setter
+    @learns
     def means_(self, value: Any) -> None:
         self._give("means_", check_numbers(value, (self._given_number(), -1), "means_"))
 
     @property
+    @reads
     def covars_(self) -> Array:
         """Covariance of each state (n_components, n_features, n_features), as hmmlearn has it for every kind.
 
@@ -263,6 +270,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         return self._matrices(self._given["covars_"], self._given_width())
 
     @covars_.setter
+    @learns
     def covars_(self, value: Any) -> None:
         self._give("covars_", _compact(value, self._given_number(), self.covariance_type))
 
@@ -274,6 +282,7 @@ class GaussianHMM(HiddenMarkovEstimator):
             return np.tile(covariance, (self.n_components_ if self._has_state() else self._given_number(), 1, 1))
         return (covariance[:, None, None] if covariance.ndim == 1 else covariance[:, :, None]) * np.eye(width)
 
+    @answers_at_once
     def next_distribution(self, key: Any = None, X: Any = None) -> tuple[Array, Array]:
         """Return mean and covariance of the next row of a sequence.
 

@@ -19,6 +19,7 @@ from headwater.diagnostics.health_vitals import PRUNE, Vitals
 from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals, mean_intervals
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.start_parameters import given_parameters, shaped
+from headwater.estimators.thread_safety import reads
 from headwater.families.gaussian import COVARIANCES, Gaussian
 from headwater.families.gaussian_records import GaussianBelief
 from headwater.families.gaussian_scaled import ScaledGaussian
@@ -248,6 +249,7 @@ class GaussianMixture(MixtureEstimator):
 
     # What was learned
 
+    @reads
     def credible_intervals(self, level: float = 0.9) -> CredibleIntervals:
         """Return central intervals of the belief about weights, means and variances, one by one.
 
@@ -269,21 +271,25 @@ class GaussianMixture(MixtureEstimator):
         return credible_intervals(self._family, self.weight_concentration_, self._component_belief(), float(level))
 
     @property
+    @reads
     def means_(self) -> Array:
         """Mean of each component."""
         return self._family.means(self._read().parameters.components)
 
     @property
+    @reads
     def covariances_(self) -> Array:
         """Covariance of each component, in the shape of `covariance_type`."""
         return self._family.covariances(self._read().parameters.components)
 
     @property
+    @reads
     def precisions_cholesky_(self) -> Array:
         """Upper triangular factors of the precisions."""
         return self._family.precisions_cholesky(self._read().parameters.components)
 
     @property
+    @reads
     def precisions_(self) -> Array:
         """Inverse covariances."""
         factor = self.precisions_cholesky_
@@ -292,11 +298,13 @@ class GaussianMixture(MixtureEstimator):
         return factor**2
 
     @property
+    @reads
     def mean_precision_(self) -> Array:
         """Rows' worth of belief about each mean."""
         return self._component_belief().mean_precision
 
     @property
+    @reads
     def degrees_of_freedom_(self) -> Array:
         """Degrees of freedom of the belief about each precision."""
         return self._component_belief().dof

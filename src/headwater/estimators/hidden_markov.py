@@ -33,6 +33,7 @@ from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.open_sequences import Follower
 from headwater.estimators.parameters import check_parameters
 from headwater.estimators.runtime import Folded
+from headwater.estimators.thread_safety import learns, reads
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
 
@@ -94,6 +95,7 @@ class HiddenMarkovEstimator(ChainStreams):
         """What the table shows of these states: a word for it, the heads of the columns, and a line for each."""
 
     @property
+    @reads
     def max_iter(self) -> int:
         """Passes that a `fit` makes at most."""
         return int(self.n_iter)
@@ -202,25 +204,30 @@ class HiddenMarkovEstimator(ChainStreams):
     # What was learned
 
     @property
+    @reads
     def startprob_(self) -> Array:
         """Probability of each state to be the first (n_components,). May be set before learning (see `init_params`)."""
         return self._parameters_seen("startprob_").start / self._parameters_seen("startprob_").start.sum()
 
     @startprob_.setter
+    @learns
     def startprob_(self, value: Any) -> None:
         self._give("startprob_", check_probabilities(value, (self._given_number(),), "startprob_"))
 
     @property
+    @reads
     def transmat_(self) -> Array:
         """Probability of each passage (n_components, n_components). May be set before learning (see `init_params`)."""
         transitions = self._parameters_seen("transmat_").transitions
         return transitions / transitions.sum(axis=1, keepdims=True)
 
     @transmat_.setter
+    @learns
     def transmat_(self, value: Any) -> None:
         self._give("transmat_", check_probabilities(value, (self._given_number(), self._given_number()), "transmat_"))
 
     @property
+    @reads
     def monitor_(self) -> Monitor:
         """How the last fit went."""
         if "lower_bounds_" not in self.__dict__:

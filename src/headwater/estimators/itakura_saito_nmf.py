@@ -20,6 +20,8 @@ from headwater.diagnostics.health_signs import SpectrumSigns
 from headwater.diagnostics.health_vitals import Vitals
 from headwater.estimators.factor_model import FactorEstimator
 from headwater.estimators.runtime import Folded
+from headwater.estimators.stream_input import answers_at_once, answers_by_chunk, answers_by_score
+from headwater.estimators.thread_safety import reads
 from headwater.models.spectra import SHAPES, Spectra
 
 Weights = Literal["mean", "map", "ml"]
@@ -205,6 +207,7 @@ class ItakuraSaitoNMF(FactorEstimator):
 
     # Answers
 
+    @answers_by_chunk
     def transform(self, X: Any, inference: Weights = "mean") -> Array:
         """Return the weights of the components in each frame.
 
@@ -225,6 +228,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         batch = self._rows(X)
         return self._weights(batch, inference) * self._units(self._read().parameters)
 
+    @reads
     def transform_one(self, x: Any) -> Array:
         """Return the weights of the components in one frame, under the parameters of the last refresh.
 
@@ -241,6 +245,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         weights = np.asarray(super().transform_one(x))
         return weights * self._units(self._quick_parameters(self.n_features_in_))
 
+    @reads
     def inverse_transform(self, X: Any) -> Array:
         """Return the mean powers of frames with these weights.
 
@@ -260,6 +265,7 @@ class ItakuraSaitoNMF(FactorEstimator):
             raise ValueError(f"X must have a weight for each of the {len(components)} components, got {weights.shape[1]}")
         return weights @ components
 
+    @answers_by_chunk
     def separate(self, X: Any, inference: Weights = "mean") -> Array:
         """Return the power that each component has in each bin of each frame, by Wiener's filter.
 
@@ -293,6 +299,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         parts *= batch.X / np.maximum(parts.sum(axis=0), 1e-300)
         return parts
 
+    @answers_by_chunk
     def score_samples(self, X: Any) -> Array:
         """Return the log-density of each frame, its weights integrated out.
 
@@ -311,6 +318,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         batch = self._rows(X)
         return self._model.log_likelihood(self._read().parameters, batch, self.n_threads)
 
+    @answers_by_score
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-density of the frames.
 
@@ -328,6 +336,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         """
         return float(self.score_samples(X).mean())
 
+    @answers_at_once
     def divergence(self, X: Any) -> float:
         """Return the mean Itakura-Saito divergence of a bin from what the components make of it, at the likeliest weights.
 
@@ -348,6 +357,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         held = ratio > 0.0
         return float((ratio - np.log(ratio, where=held, out=np.zeros_like(ratio)) - 1.0)[held].mean()) if held.any() else 0.0
 
+    @reads
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw frames from the model.
 
@@ -387,17 +397,20 @@ class ItakuraSaitoNMF(FactorEstimator):
     # What was learned
 
     @property
+    @reads
     def components_(self) -> Array:
         """The spectra."""
         parameters = self._read().parameters
         return parameters.powers / self._units(parameters)[:, None]
 
     @property
+    @reads
     def weight_scale_(self) -> Array:
         """Scale of the inverse Gamma prior of the weights of each component."""
         return self._units(self._read().parameters)
 
     @property
+    @reads
     def weight_shape_(self) -> float:
         """Shape of the inverse Gamma prior of the weights."""
         return float(self._read().parameters.shape[0])

@@ -25,7 +25,8 @@ from headwater.diagnostics.health_vitals import Vitals
 from headwater.estimators.documents import DocumentReader
 from headwater.estimators.factor_model import FactorEstimator
 from headwater.estimators.runtime import Folded
-from headwater.estimators.thread_safety import remember
+from headwater.estimators.stream_input import answers_at_once, answers_by_chunk, answers_by_score, learns_at_once
+from headwater.estimators.thread_safety import learns, reads
 from headwater.models.topics import Topics
 
 # What words mean for topics where they mean something else for mixtures.
@@ -243,14 +244,6 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         rows = row.without_zeros() if isinstance(row, SparseRows) else sparse_rows(row)
         return rows if width is None else self._aligned(rows)
 
-    def _places(self, names: Any) -> dict[Any, int]:
-        """The column of each name; made once."""
-        known = self.__dict__.get("_named_columns")
-        if known is None or known[0] is not names:
-            known = (names, {name: place for place, name in enumerate(() if names is None else names)})
-            remember(self, "_named_columns", known)
-        return known[1]
-
     def _aligned(self, rows: SparseRows) -> SparseRows:
         if self.vocabulary == "open":
             return rows if rows.width >= self.n_features_in_ else rows.widened(self.n_features_in_)
@@ -272,6 +265,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         if self._grows and names is not None and len(names) > len(getattr(self, "feature_names_in_", names)):
             self.feature_names_in_ = np.asarray(names, dtype=object)
 
+    @learns
     def learn_one(self, x: Any) -> Self:
         """Learn one document, given as a text, an array of counts or a mapping from words to counts.
 
@@ -285,15 +279,18 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         self : object
             The estimator, a document wiser.
         """
+        return self._learn_one(x)
+
+    def _learn_one(self, x: Any) -> Self:
         known = getattr(self, "feature_names_in_", None)
-        super().learn_one(x)
+        super()._learn_one(x)
         if isinstance(x, Mapping) and known is not None and len(known) < self.n_features_in_:
             places = self._places(known)
             names = np.empty(self.n_features_in_, dtype=object)
             names[: len(known)] = known
             names[len(known) :] = [name for name in x if name not in places]
             grown = {**places, **{name: place for place, name in enumerate(names[len(known) :], start=len(known))}}
-            self.feature_names_in_, self._named_columns = names, (names, grown)
+            self.feature_names_in_, self._runtime.cache.places = names, (names, grown)
         return self
 
     def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
@@ -328,6 +325,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
 
     # Answers
 
+    @answers_by_chunk
     def transform(self, X: Any, *, normalize: bool = True) -> Array:
         """Return the proportions of the topics in each document.
 
@@ -353,6 +351,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         lengths = np.diff(ends[batch.X.indptr - batch.X.indptr[0]])
         return proportions * (lengths + parameters.proportions.sum())[:, None]
 
+    @learns_at_once
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None, *, normalize: bool = True) -> Any:
         """Learn from the documents and return the proportions of the topics in each.
 
@@ -374,6 +373,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         """
         return self.fit(X, y, sample_weight).transform(X, normalize=normalize)
 
+    @answers_by_chunk
     def score_samples(self, X: Any) -> Array:
         """Return a lower bound of the log-probability of each document (mean-field, at the topics as they are).
 
@@ -390,6 +390,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         batch = self._rows(X)
         return self._model.log_likelihood(self._seen_by(batch.X.width), batch, self.n_threads)
 
+    @answers_by_score
     def score(self, X: Any, y: Any = None) -> float:
         """Return the sum of the bounds of all documents, as scikit-learn does.
 
@@ -407,6 +408,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         """
         return float(self.score_samples(X).sum())
 
+    @answers_at_once
     def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
         """Return exp(-score / number of words): a bound, and one that only models of one kind can be compared by.
 
@@ -433,6 +435,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         with np.errstate(over="ignore"):
             return float(np.exp(-score / words)) if words else 1.0
 
+    @reads
     def sample(self, n_samples: int = 1, length: Any = None) -> tuple[Array, Array]:
         """Draw documents from the model.
 
@@ -462,23 +465,27 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
     # What was learned
 
     @property
+    @reads
     def components_(self) -> Array:
         """Pseudo-counts of words in each topic."""
         prior, statistics, count = self._belief()
         return np.ascontiguousarray((prior.words.beta + count * np.asarray(statistics.table)).T)
 
     @property
+    @reads
     def topics_(self) -> Array:
         """Probability of each word in each topic."""
         topics = np.ascontiguousarray(self._read().parameters.all().T)
         return topics / topics.sum(axis=1, keepdims=True)
 
     @property
+    @reads
     def doc_topic_prior_(self) -> Array:
         """Dirichlet parameters of the proportions of a document."""
         return np.array(self._read().parameters.proportions)
 
     @property
+    @reads
     def topic_word_prior_(self) -> float:
         """Dirichlet parameter of the words of a topic."""
         model: Any = self._model

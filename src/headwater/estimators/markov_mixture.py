@@ -27,6 +27,7 @@ from headwater.diagnostics.describe import (
 from headwater.diagnostics.description import Description, Value
 from headwater.estimators.sequence_mixture import SequenceMixture
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols, check_sequences, transition_counts
+from headwater.estimators.thread_safety import reads
 from headwater.families.multinomial import Multinomial
 
 MOST_UNASKED = 2000  # symbols that a stray number may not exceed
@@ -151,6 +152,7 @@ weight_concentration_prior, n_threads, parts, reservoir
         self.parts = parts
         self.reservoir = reservoir
 
+    @reads
     def sample(self, n_samples: int = 1, length: Any = None) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
         """Draw sequences from the mixture.
 
@@ -183,27 +185,32 @@ weight_concentration_prior, n_threads, parts, reservoir
     # What was learned
 
     @property
+    @reads
     def n_symbols_(self) -> int:
         """Number of symbols."""
         return _symbols_of(self.n_features_in_)
 
     @property
+    @reads
     def startprob_(self) -> Array:
         """Probability of each first symbol in each component."""
         return self._probabilities[:, : self.n_symbols_]
 
     @property
+    @reads
     def transmat_(self) -> Array:
         """Probability of each step in each component."""
         size = self.n_symbols_
         return self._probabilities[:, size:].reshape(-1, size, size)
 
     @property
+    @reads
     def startprob_concentration_(self) -> Array:
         """Dirichlet parameters of the belief about each first symbol in each component."""
         return self._probability_concentration[:, : self.n_symbols_]
 
     @property
+    @reads
     def transmat_concentration_(self) -> Array:
         """Dirichlet parameters of the belief about each step in each component."""
         size = self.n_symbols_

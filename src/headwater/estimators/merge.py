@@ -17,7 +17,6 @@ from headwater.estimators import race_stream
 from headwater.estimators.base import RESULTS, StreamingEstimator
 from headwater.estimators.race import Race
 from headwater.estimators.runtime import Runtime
-from headwater.estimators.thread_safety import view_of
 
 Estimator = TypeVar("Estimator", bound=StreamingEstimator)
 
@@ -86,7 +85,7 @@ def merge(models: Iterable[Estimator]) -> Estimator:
         if type(model) is not type(first):
             raise ValueError(f"models must be of one class, got {type(first).__name__} and {type(model).__name__}")
         check_is_fitted(model)
-    given = [view_of(model) for model in given]
+    given = [copy(model) for model in given]  # as they are now, whatever others learn meanwhile
     width = max(model.n_features_in_ for model in given)
     if all(model._grows for model in given):
         given = [model if model.n_features_in_ == width else model._widened(width) for model in given]

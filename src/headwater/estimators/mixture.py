@@ -22,6 +22,8 @@ from headwater.diagnostics.describe import Limits, dirichlet_interval
 from headwater.estimators.base import RESULTS, StreamingEstimator
 from headwater.estimators.parameters import check_parameters
 from headwater.estimators.runtime import Folded
+from headwater.estimators.stream_input import answers_by_chunk, answers_by_score, learns_at_once, learns_by_chunk
+from headwater.estimators.thread_safety import reads
 from headwater.models.mixture import Mixture
 
 # Parameters that every mixture has, and the values they take.
@@ -106,6 +108,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
 
     # Learning
 
+    @learns_at_once
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
         """Learn from all rows at hand, forgetting what was learned before (unless `warm_start`).
 
@@ -127,6 +130,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         """
         return self._fit(X, sample_weight, labels)
 
+    @learns_by_chunk
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
         """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
 
@@ -149,6 +153,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         self._learn_chunk(X, sample_weight, labels)
         return self
 
+    @learns_by_chunk
     def update(self, X: Any, sample_weight: Any = None, *, labels: Any = None) -> Array:
         """Score each row as the model was before learning it, and learn it, in one E-step.
 
@@ -172,6 +177,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         """
         return self._update(X, sample_weight, labels)
 
+    @learns_at_once
     def warm_start_from(self, X: Any, sample_weight: Any = None, *, labels: Any = None, weight: float = 1.0) -> Self:
         """Find a start on a sample, whatever its size, and forget what was learned before; the warm-up is over then.
 
@@ -208,6 +214,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
 
     # Answers
 
+    @answers_by_chunk
     def score_samples(self, X: Any) -> Array:
         """Return the log-density of each row.
 
@@ -224,6 +231,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         batch = self._rows(X)
         return self._model.log_likelihood(self._read().parameters, batch, self.n_threads)
 
+    @answers_by_score
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-density of the rows.
 
@@ -241,6 +249,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         """
         return self.score_samples(X).mean()
 
+    @answers_by_chunk
     def predictive_score_samples(self, X: Any) -> Array:
         """Return the log-density of each row with the uncertainty of the parameters integrated out.
 
@@ -260,6 +269,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         parameters = self._model.readout("predictive", *self._proper_belief())
         return self._model.log_likelihood(parameters, batch, self.n_threads)
 
+    @answers_by_chunk
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each component for each row.
 
@@ -276,6 +286,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         batch = self._rows(X)
         return self._model.posterior(self._read().parameters, batch, self.n_threads)
 
+    @answers_by_chunk
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the most probable component of each row.
 
@@ -291,6 +302,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         """
         return self.predict_proba(X).argmax(axis=1)
 
+    @reads
     def predict_one(self, x: Any) -> int:
         """Return the most probable component of one row under the parameters of the last refresh.
 
@@ -307,6 +319,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         row = self._one(x)
         return int(np.argmax(self._learner.model.posterior(self._quick_parameters(row.shape[1]), Batch(row), 1)[0]))
 
+    @learns_at_once
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> NDArray[np.int64]:
         """Learn from the rows and return the most probable component of each.
 
@@ -328,6 +341,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         """
         return self.fit(X, y, sample_weight, labels=labels).predict(X)
 
+    @reads
     def sample(self, n_samples: int = 1) -> tuple[Any, NDArray[np.int64]]:
         """Draw rows from the mixture.
 
@@ -355,6 +369,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")
         return int(n_samples)
 
+    @reads
     def prune(self, min_weight: float | None = None) -> Self:
         """Return a model without the components that are empty; it can go on learning.
 
@@ -382,6 +397,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             pruned.__dict__.pop(name, None)
         return pruned
 
+    @answers_by_score
     def bic(self, X: Any) -> float:
         """Return the Bayesian information criterion on the rows; lower is better.
 
@@ -398,6 +414,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         scores = self.score_samples(X)
         return float(-2.0 * scores.sum() + self._n_parameters() * np.log(len(scores)))
 
+    @answers_by_score
     def aic(self, X: Any) -> float:
         """Return Akaike's information criterion on the rows; lower is better.
 
@@ -416,11 +433,13 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     # What was learned
 
     @property
+    @reads
     def weights_(self) -> Array:
         """Weight of each component."""
         return np.exp(self._read().parameters.log_weights)
 
     @property
+    @reads
     def half_life_(self) -> Array:
         """Half-life of each component now, in rows of the stream; infinite if it forgets nothing.
 
@@ -446,12 +465,14 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return np.full(self._model.n_components, np.inf if half_life is None else float(half_life))
 
     @property
+    @reads
     def weight_concentration_(self) -> Array:
         """Dirichlet parameters of the belief about the weights."""
         prior, statistics, count = self._proper_belief()
         return prior.concentration + count * statistics.count
 
     @property
+    @reads
     def n_active_(self) -> int:
         """Number of components that rows were learned for: at least one row's worth in all."""
         return int(np.count_nonzero(self._active()))

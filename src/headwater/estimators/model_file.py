@@ -21,14 +21,13 @@ from headwater.estimators.race import Race
 from headwater.estimators.runtime import Runtime
 from headwater.estimators.stored_parameters import read_parameter, write_parameter
 from headwater.estimators.stored_results import AS_IT_IS, RESULTS, read_race
-from headwater.estimators.thread_safety import ROLE
 from headwater.io.files import container
 from headwater.io.files.records import Damaged, Reader, Writer
 from headwater.io.files.states import StateReader, rows_held, write_state
 
 MOST_UNSEEN = 10**4  # components of a model that is still in its warm-up, beside those that it has numbers for
 # What scikit-learn's metadata routing was told is a matter of the pipeline: a file does not hold it.
-PRIVATE = {"_runtime", "_named_columns", "_metadata_request", ROLE}
+PRIVATE = {"_runtime", "_metadata_request"}
 
 
 def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, answers: bool = True) -> tuple[Any, Any]:

@@ -19,7 +19,7 @@ from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.documents import DocumentReader
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.start_parameters import given_probabilities, shaped
-from headwater.estimators.thread_safety import remember
+from headwater.estimators.thread_safety import reads
 from headwater.families.multinomial import Multinomial
 from headwater.families.multinomial_rows import worth_thinning
 
@@ -201,14 +201,6 @@ class MultinomialMixture(DocumentReader, CountMixture):
             return check_count_items(x, self._places(names), type(self).__name__)
         return _thinned(check_count_row(x, names, width, type(self).__name__))
 
-    def _places(self, names: Any) -> dict[Any, int]:
-        """The column of each name; made once."""
-        known = self.__dict__.get("_named_columns")
-        if known is None or known[0] is not names:
-            known = (names, {name: place for place, name in enumerate(names)})
-            remember(self, "_named_columns", known)
-        return known[1]
-
     def _described(self, width: int) -> Learner:
         self._check_parameters()
         prior = self.probability_concentration_prior
@@ -224,6 +216,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
         prior = self.probability_concentration_prior
         return {"probability_concentration_prior": np.asarray(prior)[kept]} if np.ndim(prior) == 2 else {}
 
+    @reads
     def sample(self, n_samples: int = 1, length: Any = None) -> tuple[Array, NDArray[np.int64]]:
         """Draw rows of counts from the mixture.
 
@@ -246,11 +239,13 @@ class MultinomialMixture(DocumentReader, CountMixture):
         return self._model.sample(self._read().parameters, n_samples, self._rng(), lengths)
 
     @property
+    @reads
     def probabilities_(self) -> Array:
         """Probability of each column in each component."""
         return self._probabilities
 
     @property
+    @reads
     def probability_concentration_(self) -> Array:
         """Dirichlet parameters of the belief about the probabilities."""
         return self._probability_concentration

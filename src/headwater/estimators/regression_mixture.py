@@ -21,7 +21,9 @@ from headwater.diagnostics.health_signs import LineSigns
 from headwater.diagnostics.health_vitals import PRUNE, Vitals
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.start_parameters import GivenCoefficients, given_weights, shaped
+from headwater.estimators.stream_input import answers_at_once, answers_by_chunk
 from headwater.estimators.target_mixture import TargetMixture
+from headwater.estimators.thread_safety import reads
 from headwater.families.gaussian import Gaussian
 from headwater.families.regression import Regression, input_totals
 from headwater.families.regression_belief import moments
@@ -253,6 +255,7 @@ class RegressionMixture(TargetMixture):
 
     # Answers
 
+    @answers_by_chunk
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the expected target of each row.
 
@@ -277,6 +280,7 @@ class RegressionMixture(TargetMixture):
         within = shares @ self.noise_variance_
         return mean, np.sqrt(within + (shares * (means - mean[:, None]) ** 2).sum(axis=1))
 
+    @answers_by_chunk
     def predict_component_means(self, X: Any) -> Array:
         """Return the target that each component expects of each row.
 
@@ -292,6 +296,7 @@ class RegressionMixture(TargetMixture):
         """
         return self._family.predictions(self._read().parameters.components, self._inputs(X))
 
+    @reads
     def predict_one(self, x: Any) -> float:  # type: ignore[override]
         """Return the expected target of one row under the parameters of the last refresh.
 
@@ -310,6 +315,7 @@ class RegressionMixture(TargetMixture):
         shares = family.shares(parameters.components, parameters.log_weights, row, 1)
         return float((shares * family.predictions(parameters.components, row)).sum())
 
+    @answers_at_once
     def sample(self, X: Any) -> tuple[Array, NDArray[np.int64]]:  # type: ignore[override]
         """Draw targets for inputs that are given.
 
@@ -333,38 +339,45 @@ class RegressionMixture(TargetMixture):
     # What was learned
 
     @property
+    @reads
     def coef_(self) -> Array:
         """Coefficients of each regression."""
         return self._family.coefficients(self._read().parameters.components)[0]
 
     @property
+    @reads
     def intercept_(self) -> Array:
         """Intercept of each regression; zeros without one."""
         return self._family.coefficients(self._read().parameters.components)[1]
 
     @property
+    @reads
     def noise_variance_(self) -> Array:
         """Variance about each regression."""
         return self._family.noise_variances(self._read().parameters.components)
 
     @property
+    @reads
     def input_means_(self) -> Array | None:
         """Means of the inputs of each component, or None if they do not gate."""
         gate = self._read().parameters.components.gate
         return None if gate is None else gate.means + gate.origin
 
     @property
+    @reads
     def input_covariances_(self) -> Array | None:
         """Covariances of the inputs of each component, or None if they do not gate."""
         gate, family = self._read().parameters.components.gate, self._family.gate
         return None if gate is None or family is None else family.covariances(gate)
 
     @property
+    @reads
     def degrees_of_freedom_(self) -> Array:
         """Degrees of freedom of the belief about each noise."""
         return self._component_belief().dof
 
     @property
+    @reads
     def coef_precision_(self) -> Array:
         """Precisions of the belief about the coefficients, in units of the precision of the noise."""
         precision = self._component_belief().precision

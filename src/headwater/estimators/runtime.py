@@ -106,6 +106,7 @@ class Cache:
     carry: tuple[Any, int, Any] | None = None  # parameters, rows followed after the last fold, what is known of open sequences
     reader: Runtime | None = None  # of rows that wait for a race
     leader: tuple[int, int] | None = None  # of a race on the first so many rows that wait
+    places: tuple[Any, dict[Any, int]] | None = None  # names of columns, and the place of each
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Cache, ())
@@ -152,6 +153,7 @@ class Runtime:
             quick=old.quick if old.quick is not None and old.quick[0] is known else None,
             carry=None if state.base is None else old.carry,  # which goes on if nothing but more rows waits
             leader=old.leader if state.base is None else None,
+            places=old.places,
         )
         return Runtime(
             self.learner if learner is None else learner,

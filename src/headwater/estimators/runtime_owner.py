@@ -15,7 +15,7 @@ from headwater.core.learner import Learner
 from headwater.core.state import State
 from headwater.estimators.component_count import Choosing
 from headwater.estimators.runtime import Reading, Runtime
-from headwater.estimators.thread_safety import ROLE
+from headwater.estimators.thread_safety import learns, reads
 
 
 class Keeping(Choosing, BaseEstimator):
@@ -35,16 +35,11 @@ class Keeping(Choosing, BaseEstimator):
 
     def __copy__(self) -> Self:
         """Return a copy that learns on its own."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.__dict__.pop(ROLE, None)
+        other = object.__new__(type(self))
+        other.__dict__ = self.__dict__.copy()
         return other
 
-    def __getstate__(self) -> dict[str, Any]:
-        known: dict[str, Any] = super().__getstate__()
-        known.pop(ROLE, None)
-        return known
-
+    @learns
     def set_params(self, **params: Any) -> Self:
         """Set parameters by their names, as scikit-learn has it.
 
@@ -116,6 +111,7 @@ class Keeping(Choosing, BaseEstimator):
         return self._has_state()
 
     @property
+    @reads
     def n_samples_seen_(self) -> int:
         """Rows learned from so far, counted once however many passes were made."""
         return self._fitted().rows

@@ -17,6 +17,7 @@ from headwater.core.validation import check_counts
 from headwater.diagnostics.describe import row_totals
 from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.sequences import check_sequences
+from headwater.estimators.stream_input import answers_by_chunk, answers_by_score, learns_at_once, learns_by_chunk
 
 
 class SequenceMixture(CountMixture):
@@ -56,6 +57,7 @@ class SequenceMixture(CountMixture):
     ) -> tuple[Batch, Learner]:
         return super()._taken(reset, self._counts(X, lengths, y, anew=reset), None, sample_weight, labels)
 
+    @learns_at_once
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Self:
         """Learn from all sequences at hand, forgetting what was learned before (unless `warm_start`).
 
@@ -79,6 +81,7 @@ class SequenceMixture(CountMixture):
         """
         return super().fit(self._counts(X, lengths, y, anew=not self.warm_start), None, sample_weight, labels=labels)
 
+    @learns_by_chunk
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Self:
         """Learn some sequences of a stream; the answer does not depend on how the stream was cut.
 
@@ -102,6 +105,7 @@ class SequenceMixture(CountMixture):
         """
         return super().partial_fit(self._counts(X, lengths, y), None, sample_weight, labels=labels)
 
+    @learns_by_chunk
     def update(self, X: Any, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Array:
         """Score each sequence as the model was before learning it, and learn it, in one E-step.
 
@@ -123,6 +127,7 @@ class SequenceMixture(CountMixture):
         """
         return super().update(self._counts(X, lengths), sample_weight, labels=labels)
 
+    @learns_at_once
     def warm_start_from(
         self, X: Any, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None, weight: float = 1.0
     ) -> Self:
@@ -148,6 +153,7 @@ class SequenceMixture(CountMixture):
         """
         return super().warm_start_from(self._counts(X, lengths, anew=True), sample_weight, labels=labels, weight=weight)
 
+    @answers_by_chunk
     def score_samples(self, X: Any, lengths: Any = None) -> Array:
         """Return the log-probability of each sequence.
 
@@ -165,6 +171,7 @@ class SequenceMixture(CountMixture):
         """
         return super().score_samples(self._counted(X, lengths))
 
+    @answers_by_score
     def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
         """Return the mean log-probability of the sequences.
 
@@ -184,6 +191,7 @@ class SequenceMixture(CountMixture):
         """
         return float(self.score_samples(self._counted(X, lengths, y)).mean())
 
+    @answers_by_chunk
     def predictive_score_samples(self, X: Any, lengths: Any = None) -> Array:
         """Return the log-probability of each sequence with the uncertainty of the parameters integrated out.
 
@@ -201,6 +209,7 @@ class SequenceMixture(CountMixture):
         """
         return super().predictive_score_samples(self._counted(X, lengths))
 
+    @answers_by_chunk
     def predict_proba(self, X: Any, lengths: Any = None) -> Array:
         """Return the probability of each component for each sequence.
 
@@ -218,6 +227,7 @@ class SequenceMixture(CountMixture):
         """
         return super().predict_proba(self._counted(X, lengths))
 
+    @answers_by_chunk
     def predict(self, X: Any, lengths: Any = None) -> NDArray[np.int64]:
         """Return the most probable component of each sequence.
 
@@ -235,6 +245,7 @@ class SequenceMixture(CountMixture):
         """
         return self.predict_proba(X, lengths).argmax(axis=1)
 
+    @learns_at_once
     def fit_predict(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None
     ) -> NDArray[np.int64]:
@@ -260,6 +271,7 @@ class SequenceMixture(CountMixture):
         """
         return self.fit(X, y, sample_weight, lengths=lengths, labels=labels).predict(X, lengths)
 
+    @answers_by_score
     def log_posterior(self, X: Any, lengths: Any = None) -> float:
         """Return the log-density of the current parameters and the sequences: what MAP-EM maximises.
 
@@ -277,6 +289,7 @@ class SequenceMixture(CountMixture):
         """
         return super().log_posterior(self._counted(X, lengths))
 
+    @answers_by_score
     def bic(self, X: Any, lengths: Any = None) -> float:
         """Return the Bayesian information criterion on the sequences; lower is better.
 
@@ -294,6 +307,7 @@ class SequenceMixture(CountMixture):
         """
         return super().bic(self._counted(X, lengths))
 
+    @answers_by_score
     def aic(self, X: Any, lengths: Any = None) -> float:
         """Return Akaike's information criterion on the sequences; lower is better.
 

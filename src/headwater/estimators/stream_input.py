@@ -1,65 +1,92 @@
-"""Streams in place of rows: what a model does with `headwater.stream(...)` as X, chunk by chunk wherever it can."""
+"""Streams in place of rows: what a method does with `headwater.stream(...)` as X, chunk by chunk wherever it can.
+
+Each public method that takes X has one of these decorators, which says how it deals with streams and with other threads:
+
+- `learns_by_chunk` learns one chunk after the other: partial_fit, update
+- `learns_at_once` needs all rows: fit, warm_start_from, fit_predict
+- `answers_by_chunk` has an answer for each row, so that answers of chunks are put under one another: predict, score_samples
+- `answers_by_score` asks for the scores of all rows, and needs no more: score, bic
+- `answers_at_once` needs all rows: decode, perplexity
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import wraps
 from inspect import signature
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from headwater.core.chunk import COMPANIONS, Chunk, Chunks, by_sequence
+from headwater.estimators.thread_safety import commits, lock_of
 
-# What learns a chunk after the other.
-LEARN = ("partial_fit", "update")
-
-# What has an answer for each row, so that answers of chunks are put under one another.
-ANSWER = (
-    "score_samples", "predictive_score_samples", "predict", "predict_proba", "predict_components", "predict_component_means",
-    "transform", "separate", "source", "impute",
-)  # fmt: skip
 ROWS_AT = {"separate": 1}  # the axis of the rows in an answer, where it is not the first
-
-# What is made of `score_samples` alone, which takes streams.
-SUM = ("score", "aic", "bic", "log_posterior")
-
-# What needs all rows at once.
-AT_ONCE = (
-    "fit", "fit_predict", "fit_transform", "warm_start_from", "score_steps", "decode", "filter", "sample", "perplexity",
-    "divergence", "next_state_proba", "next_distribution",
-)  # fmt: skip
 
 # How a stream is told which column is what belongs to the rows.
 NAMED_BY = {"y": "target", "sample_weight": "weight", "labels": "label", "lengths": "key", "key": "key"}
 
 Method = Callable[..., Any]
+F = TypeVar("F", bound=Method)
 
 
-def take_streams(kind: type, base: type) -> None:
-    """Make the methods of a class take streams as X, beside rows: its own, and those of classes that do not have this base."""
-    for names, way in ((LEARN, _learned), (ANSWER, _answered), (SUM, _summed), (AT_ONCE, _at_once)):
-        for name in names:
-            home = next((one for one in kind.__mro__ if name in vars(one)), None)
-            if home is None or (home is not kind and issubclass(home, base)):
-                continue
-            method = getattr(kind, name)
-            if "X" in signature(method).parameters:
-                setattr(kind, name, _taking(method, way))
+def learns_by_chunk(method: F) -> F:
+    """Let a method learn a stream one chunk after the other; readers see the model after each."""
+    return _learning(method, _learned)
 
 
-def _taking(method: Method, way: Callable[[Method, Any, Chunks, dict[str, Any]], Any]) -> Method:
-    taken = signature(method)
+def learns_at_once(method: F) -> F:
+    """Let a method learn all rows of a stream at once."""
+    return _learning(method, _at_once)
+
+
+def answers_by_chunk(method: F) -> F:
+    """Let a method answer for one chunk of a stream after the other."""
+    return _answering(method, _answered)
+
+
+def answers_by_score(method: F) -> F:
+    """Let a method that is made of `score_samples` alone, which takes streams, take them, too."""
+    return _answering(method, _summed)
+
+
+def answers_at_once(method: F) -> F:
+    """Let a method answer for all rows of a stream at once."""
+    return _answering(method, _at_once)
+
+
+def _learning(method: F, way: Callable[[Method, Any, Chunks, dict[str, Any]], Any]) -> F:
+    commit = commits(method)
 
     @wraps(method)
-    def taking(self: Any, *arguments: Any, **options: Any) -> Any:
+    def learn(self: Any, *arguments: Any, **options: Any) -> Any:
         X = arguments[0] if arguments else options.get("X")
-        if not isinstance(X, Chunks):
-            return _placed(X, method, self, *arguments, **options)
-        given = taken.bind_partial(self, *arguments, **options).arguments
-        return way(method, self, X, {name: value for name, value in list(given.items())[2:] if value is not None})
+        with lock_of(self):
+            if not isinstance(X, Chunks):
+                return _placed(X, commit, self, *arguments, **options)
+            return way(commit, self, X, _beside(method, self, arguments, options))
 
-    return taking
+    learn.takes_streams = True  # type: ignore[attr-defined]
+    return cast(F, learn)
+
+
+def _answering(method: F, way: Callable[[Method, Any, Chunks, dict[str, Any]], Any]) -> F:
+    @wraps(method)
+    def answer(self: Any, *arguments: Any, **options: Any) -> Any:
+        X, view = arguments[0] if arguments else options.get("X"), copy(self)
+        if not isinstance(X, Chunks):
+            return _placed(X, method, view, *arguments, **options)
+        return way(method, view, X, _beside(method, view, arguments, options))
+
+    answer.takes_streams = True  # type: ignore[attr-defined]
+    return cast(F, answer)
+
+
+def _beside(method: Method, model: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """What was given beside X, by its names."""
+    given = signature(method).bind_partial(model, *arguments, **options).arguments
+    return {name: value for name, value in list(given.items())[2:] if value is not None}
 
 
 def _placed(chunk: Any, method: Method, /, *arguments: Any, **options: Any) -> Any:
@@ -78,7 +105,7 @@ def _placed(chunk: Any, method: Method, /, *arguments: Any, **options: Any) -> A
 def _learned(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
     """Learn one chunk after the other, with what belongs to their rows; if one is refused, the model is as it was."""
     refuse_beside(model, method.__name__, options)
-    before = model.__dict__.copy()
+    before = model.__dict__  # which chunks replace, and do not change
     found: Any = None
     scores = []
     try:

@@ -16,6 +16,14 @@ from headwater.core.state import Batch
 from headwater.core.statistics import LARGEST, Array
 from headwater.core.validation import check_row, check_rows, check_target, check_width
 from headwater.estimators.mixture import MixtureEstimator
+from headwater.estimators.stream_input import (
+    answers_at_once,
+    answers_by_chunk,
+    answers_by_score,
+    learns_at_once,
+    learns_by_chunk,
+)
+from headwater.estimators.thread_safety import learns, reads
 
 
 @dataclass(frozen=True)
@@ -30,6 +38,8 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
     """Base of the mixtures that foretell a target. A row of theirs is the inputs, and the target as the last column."""
 
     _target_columns = 1
+
+    score = answers_at_once(RegressorMixin.score)
 
     def _chunk(self, X: Any, y: Any = None) -> Pair:
         return Pair(X, y)
@@ -77,6 +87,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
 
     # Learning
 
+    @learns_at_once
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
         """Learn from all rows at hand, forgetting what was learned before (unless `warm_start`).
 
@@ -98,6 +109,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         """
         return self._fit(Pair(X, y), sample_weight, labels)
 
+    @learns_by_chunk
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
         """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
 
@@ -120,6 +132,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         self._learn_chunk(Pair(X, y), sample_weight, labels)
         return self
 
+    @learns_by_chunk
     def update(  # type: ignore[override]
         self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None
     ) -> Array:
@@ -143,6 +156,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         """
         return self._update(Pair(X, y), sample_weight, labels)
 
+    @learns_at_once
     def warm_start_from(  # type: ignore[override]
         self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None, weight: float = 1.0
     ) -> Self:
@@ -168,6 +182,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         """
         return self._plant(Pair(X, y), sample_weight, weight, labels)
 
+    @learns
     def learn_one(self, x: Any, y: Any = None) -> Self:
         """Learn one row.
 
@@ -187,6 +202,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
 
     # Answers
 
+    @answers_by_chunk
     def score_samples(self, X: Any, y: Any = None) -> Array:
         """Return the log-density of each target, given its inputs.
 
@@ -204,6 +220,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         """
         return super().score_samples(Pair(X, y))
 
+    @answers_by_chunk
     def predictive_score_samples(self, X: Any, y: Any = None) -> Array:
         """Return the log-density of each target with the uncertainty of the parameters integrated out.
 
@@ -221,6 +238,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         """
         return super().predictive_score_samples(Pair(X, y))
 
+    @reads
     def score_one(self, x: Any, y: Any = None) -> float:
         """Return the log-density of one target, given its inputs, under the parameters of the last refresh.
 
@@ -238,6 +256,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         """
         return super().score_one(Pair(x, y))
 
+    @answers_by_chunk
     def predict_components(self, X: Any, y: Any = None) -> NDArray[np.int64]:
         """Return the most probable component of each row.
 
@@ -255,6 +274,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         """
         return self.predict_proba(X, y).argmax(axis=1)
 
+    @answers_by_chunk
     def predict_proba(self, X: Any, y: Any = None) -> Array:
         """Return the probability of each component for each row.
 
@@ -276,6 +296,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         family: Any = self._model.family
         return family.shares(parameters.components, parameters.log_weights, self._inputs(X), self.n_threads)
 
+    @learns_at_once
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> NDArray[np.int64]:
         """Learn from the rows and return the most probable component of each.
 
@@ -297,6 +318,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         """
         return self.fit(X, y, sample_weight, labels=labels).predict_components(X, y)
 
+    @answers_by_score
     def bic(self, X: Any, y: Any = None) -> float:
         """Return the Bayesian information criterion on the rows; lower is better.
 
@@ -315,6 +337,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         scores = self.score_samples(X, y)
         return float(-2.0 * scores.sum() + self._n_parameters() * np.log(len(scores)))
 
+    @answers_by_score
     def aic(self, X: Any, y: Any = None) -> float:
         """Return Akaike's information criterion on the rows; lower is better.
 
