@@ -94,7 +94,7 @@ def test_given_responsibilities_are_counted_as_they_are(layout, extras):
     resp = rng.uniform(0.0, 2.0, (len(X), 5))
     kept, (weights, labels) = resp.copy(), extras_of(extras, 5, len(X), rng)
     batch = Batch(X if layout == "dense" else held_sparse(X, rng), weights, labels)
-    found = family.collect(family.geometry(batch), batch, resp)
+    found = family.collect_seeds(family.geometry(batch), batch, resp)
     np.testing.assert_array_equal(resp, kept)
     assert_statistics(found, naive.totals(X, kept, weights if weights.size else None, GROUPS))
 

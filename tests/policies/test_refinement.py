@@ -10,9 +10,9 @@ import headwater as hw
 from headwater.core import learner
 from headwater.core.contracts import StartSettings
 from headwater.core.state import Batch
+from headwater.families.components import near, supported
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
-from headwater.families.recombining import near, supported
 from headwater.models.mixture import Mixture
 from headwater.policies import refinement, refinement_states
 from headwater.policies.control_variate import Kept, climbed, corrected

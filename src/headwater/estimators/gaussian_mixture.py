@@ -20,7 +20,8 @@ from headwater.diagnostics.intervals import CredibleIntervals, credible_interval
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.start_parameters import given_parameters, shaped
 from headwater.estimators.thread_safety import reads
-from headwater.families.gaussian import COVARIANCES, Gaussian
+from headwater.families.gaussian import Gaussian
+from headwater.families.gaussian_covariance import COVARIANCES
 from headwater.families.gaussian_records import GaussianBelief
 from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.models.seeding import INIT_PARAMS

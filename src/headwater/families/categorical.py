@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.state import Batch
-from headwater.core.statistics import Array, Statistics
-from headwater.families.multinomial import EMPTY, EMPTY_TABLE, ONE_GROUP, Multinomial
+from headwater.core.statistics import Array
+from headwater.families.components import ComponentStatistics
+from headwater.families.family import EMPTY, EMPTY_TABLE
+from headwater.families.multinomial import ONE_GROUP, Multinomial
 from headwater.families.multinomial_records import MultinomialPrior, norms
 from headwater.families.soundness import NO_PARAMETERS, OTHER_LENGTHS, SLACK, no_logs, unlikely_counts
 from headwater.kernels.chain_sweep import sweep_symbols
@@ -23,13 +25,12 @@ DIRECTIONS = 16  # in which contexts differ, at most
 
 
 @dataclass(frozen=True)
-class CategoricalStatistics(Statistics):
+class CategoricalStatistics(ComponentStatistics):
     """Rows (K,), the same as counts of the one group of columns (1, K), and of each symbol (V, K), per component.
 
     What a multinomial keeps of many words in a table that costs no copy; of symbols there are few.
     """
 
-    count: Array
     length: Array
     table: Array
 
@@ -179,9 +180,13 @@ class Categorical(Multinomial):
             totals.length[...] += counts.sum(axis=0)
         return score, totals
 
-    def collect(self, geometry: Any, batch: Batch, responsibilities: Array) -> Any:
+    def collect(self, parameters: Any, X: Any, responsibilities: Array) -> Any:
         """Statistics of rows whose responsibilities are known."""
-        return self.estep(None, EMPTY, batch, self.zeros(1), responsibilities=responsibilities, given=True)[1]
+        return self.estep(parameters, EMPTY, Batch(X), self.zeros(1), responsibilities=responsibilities, given=True)[1]
+
+    def collect_seeds(self, geometry: Any, batch: Batch, responsibilities: Array) -> Any:
+        """Statistics of rows whose responsibilities are known."""
+        return self.collect(None, batch.X, responsibilities)
 
     def sample(self, parameters: Any, components: NDArray[np.int64], rng: np.random.Generator, *_: Any) -> Array:
         """Draw a symbol from each of the listed components."""
@@ -195,9 +200,9 @@ class Categorical(Multinomial):
 
     # Chains
 
-    def log_densities(self, parameters: Any, batch: Batch) -> Array:
+    def log_densities(self, parameters: Any, X: Any) -> Array:
         """Return the log-density of each row under each component, however small."""
-        return np.take(parameters.logs, batch.X[:, 0].astype(np.int64), axis=0)
+        return np.take(parameters.logs, X[:, 0].astype(np.int64), axis=0)
 
     def flat(self, statistics: Any) -> Array:
         """Return statistics as one row of numbers, the counts first."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,9 @@ from numpy.typing import NDArray
 
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
-from headwater.families import soundness
+from headwater.families import gaussian_soundness as soundness
+from headwater.families.components import near, recombine_components, replace_components, select_components, supported
+from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep
 from headwater.families.gaussian_belief import (
     belief,
     columns_readout,
@@ -22,7 +23,7 @@ from headwater.families.gaussian_belief import (
     separation,
     valid,
 )
-from headwater.families.gaussian_geometry import Geometry, within_spread
+from headwater.families.gaussian_covariance import COVARIANCES, Covariance
 from headwater.families.gaussian_records import (
     GaussianBelief,
     GaussianParameters,
@@ -31,65 +32,16 @@ from headwater.families.gaussian_records import (
     MomentStatistics,
     masses,
 )
-from headwater.families.recombining import near, recombined_arrays, supported
-from headwater.kernels import chain_sweep as chain_kernels
-from headwater.kernels import gaussian as estep_kernels
-from headwater.kernels import gaussian_climb as climb_kernels
-from headwater.kernels import gaussian_match as match_kernels
-from headwater.kernels import gaussian_readout as readout_kernels
-from headwater.kernels import gaussian_sweep as sweep_kernels
+from headwater.families.geometry import Geometry, within_spread
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.parallel import run_slabs, slabs
 from headwater.kernels.projection import PROJECTIONS
 
-EMPTY: Array = np.empty(0)
-EMPTY_TABLE: Array = np.empty((0, 0))
-
-
-@dataclass(frozen=True)
-class Covariance:
-    """What differs between the kinds of covariance."""
-
-    estep: Callable[..., float]
-    refresh: Callable[..., int]
-    sweep: Callable[..., float]
-    climb: Callable[..., tuple[int, bool, int]] | None
-    match: Callable[..., float] | None
-    sweep_chain: Callable[..., tuple[float, Array]]
-    second_shape: Callable[[int, int], tuple[int, ...]]
-    factor_shape: Callable[[int, int], tuple[int, ...]]
-    matrix: bool
-    n_parameters: Callable[[int, int], int]
-    mode_shift: Callable[[int, int], float]
-
-
 ROUNDED = 1e-13  # of a sum, beside what cancels in it
-COVARIANCES = {
-    "full": Covariance(
-        estep_kernels.estep_full, readout_kernels.refresh_full, sweep_kernels.sweep_full, None,
-        match_kernels.match_full, chain_kernels.sweep_gaussian_full,
-        lambda k, d: (k, d, d), lambda k, d: (k, d, d), True, lambda k, d: k * d * (d + 1) // 2, lambda k, d: d,
-    ),
-    "tied": Covariance(
-        estep_kernels.estep_tied, readout_kernels.refresh_tied, sweep_kernels.sweep_tied, climb_kernels.climb_tied,
-        None, chain_kernels.sweep_gaussian_tied,
-        lambda k, d: (d, d), lambda k, d: (d, d), True, lambda k, d: d * (d + 1) // 2, lambda k, d: d + 1 - k,
-    ),
-    "diag": Covariance(
-        estep_kernels.estep_diag, readout_kernels.refresh_diag, sweep_kernels.sweep_diag, climb_kernels.climb_diag,
-        match_kernels.match_diag, chain_kernels.sweep_gaussian_diag,
-        lambda k, d: (k, d), lambda k, d: (k, d), False, lambda k, d: k * d, lambda k, d: 1.0,
-    ),
-    "spherical": Covariance(
-        estep_kernels.estep_diag, readout_kernels.refresh_diag, sweep_kernels.sweep_diag, climb_kernels.climb_diag,
-        match_kernels.match_diag, chain_kernels.sweep_gaussian_diag,
-        lambda k, d: (k, d), lambda k, d: (k, d), False, lambda k, d: k, lambda k, d: 2.0 / d - 1.0,
-    ),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
     """The family. Hyperparameters that are None are settled from the warm-up rows."""
 
     n_components: int
@@ -103,11 +55,6 @@ class Gaussian:
     @property
     def readouts(self) -> frozenset[str]:
         return frozenset(READOUTS) - (frozenset() if self.kind.match else {"match_moments"})
-
-    @property
-    def stream(self) -> str:
-        """The readout that streams best."""
-        return "expect_log"
 
     @property
     def kind(self) -> Covariance:
@@ -126,22 +73,6 @@ class Gaussian:
     def n_parameters(self, width: int) -> int:
         """Number of free parameters of all components."""
         return self.n_components * width + self.kind.n_parameters(self.n_components, width)
-
-    def rows_to_learn(self, width: int) -> int:
-        """Rows that it takes to move every parameter: one for each."""
-        return self.n_parameters(width) + self.n_components - 1
-
-    def rows_to_seed(self, width: int) -> int:
-        """Rows enough to seed components on: ten for every number that a mean and a weight have."""
-        return 10 * self.n_components * (width + 1)
-
-    def row_bytes(self, width: int) -> int:
-        """Memory of a row that waits."""
-        return 8 * width
-
-    def work(self, batch: Batch) -> float:
-        """Operations of an E-step."""
-        return float(len(batch)) * self.n_parameters(batch.X.shape[1])
 
     def zeros(self, width: int) -> GaussianStatistics:
         """Return statistics that hold nothing."""
@@ -186,32 +117,35 @@ class Gaussian:
 
     def permuted(self, statistics: GaussianStatistics, order: Any) -> GaussianStatistics:
         """Return statistics with the components in another order."""
-        arrays = statistics.to_arrays()
-        shared = {"from_base"} | ({"second"} if self.covariance_type == "tied" else set())
-        return type(statistics)(**{name: array if name in shared else array[order] for name, array in arrays.items()})
+        return select_components(statistics, order, self._shared)
 
     def chosen(self, prior: GaussianPrior, order: Any) -> GaussianPrior:
         """Return the prior of some of the components: all share one."""
         return prior
 
-    def replaced(self, statistics: GaussianStatistics, other: GaussianStatistics, which: NDArray[np.bool_]) -> Any:
+    def replaced(
+        self, statistics: GaussianStatistics, other: GaussianStatistics, which: NDArray[np.bool_]
+    ) -> GaussianStatistics:
         """Return statistics that have these components from another."""
-        own, arrays = statistics.to_arrays(), other.to_arrays()
-        for name, array in own.items():
-            if name != "from_base":
-                own[name] = np.where(which.reshape(-1, *[1] * (array.ndim - 1)), arrays[name], array)
-        return type(statistics)(**own)
+        return replace_components(statistics, other, which)
 
     # Moves
 
-    def resized(self, n_components: int) -> Gaussian:
-        """Return the family with another number of components."""
-        return replace(self, n_components=n_components)
-
-    def recombined(self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None) -> Any:
+    def recombined(
+        self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None
+    ) -> GaussianStatistics:
         """Return matrix @ statistics + other_matrix @ others, over the components."""
-        shared = ("second",) if self.covariance_type == "tied" else ()
-        return recombined_arrays(statistics, matrix, others, other_matrix, shared)
+        return recombine_components(statistics, matrix, others, other_matrix, self._shared)
+
+    @property
+    def apart(self) -> bool:
+        """Whether every component has moments of its own: a covariance that all share is a sum over all rows."""
+        return self.covariance_type != "tied"
+
+    @property
+    def _shared(self) -> tuple[str, ...]:
+        """Names of the arrays that all components share, in statistics and in parameters."""
+        return ("origin", "units", *(() if self.apart else ("second", "factor")))
 
     def mended(self, prior: GaussianPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float) -> Any:
         """Return totals in which components that kept rows cannot have made, or hardly, are as these say.
@@ -249,10 +183,10 @@ class Gaussian:
     def problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, GaussianPrior):
-            return soundness.gaussian_prior(record)
+            return soundness.find_prior_problem(record)
         if isinstance(record, GaussianStatistics):
-            return soundness.gaussian_statistics(record, self.covariance_type == "tied")
-        return soundness.gaussian_parameters(record, self.kind.matrix)
+            return soundness.find_statistics_problem(record, self.covariance_type == "tied")
+        return soundness.find_parameters_problem(record, self.kind.matrix)
 
     def check_prior(self, width: int) -> None:
         """Refuse hyperparameters that make no prior for rows of this width."""
@@ -355,9 +289,7 @@ class Gaussian:
 
     def picked(self, parameters: GaussianParameters, order: Any) -> GaussianParameters:
         """Return the parameters of some of the components."""
-        shared = {"origin", "units"} | ({"factor"} if self.covariance_type == "tied" else set())
-        parts = {part.name: getattr(parameters, part.name) for part in fields(parameters)}
-        return GaussianParameters(**{name: part if name in shared else part[order] for name, part in parts.items()})
+        return select_components(parameters, order, self._shared)
 
     def from_precisions(self, origin: Array, means: Array, factor: Array) -> GaussianParameters:
         """Return parameters with these means (user's coordinates) and inverse Cholesky factors."""
@@ -470,11 +402,13 @@ class Gaussian:
                 totals.second[...] += second
         return float(sum(values)), totals
 
-    def collect(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
+    def collect(self, parameters: GaussianParameters, X: Array, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known."""
-        blank, totals = self.blank(geometry.origin), self.zeros(batch.X.shape[1])
-        self.estep(blank, np.zeros(self.n_components), batch, totals, responsibilities=responsibilities, given=True)
-        return totals
+        return collect_by_estep(self, parameters, Batch(X), responsibilities)
+
+    def collect_seeds(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
+        """Statistics of rows whose responsibilities are known, about the origin of the geometry."""
+        return collect_by_estep(self, self.blank(geometry.origin), batch, responsibilities)
 
     def climb(
         self,
@@ -550,8 +484,9 @@ class Gaussian:
 
     # Chains
 
-    def log_densities(self, parameters: GaussianParameters, batch: Batch) -> Array:
+    def log_densities(self, parameters: GaussianParameters, X: Array) -> Array:
         """Return the log-density of each row under each component, however small."""
+        batch = Batch(X)
         shares, scores, flat = np.empty((len(batch), self.n_components)), np.empty(len(batch)), np.zeros(self.n_components)
         self.estep(parameters, flat, batch, scores=scores, responsibilities=shares)
         rare = np.flatnonzero(shares.min(axis=1) < 1e-290)  # where a share of the sum says nothing any more

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headwater.core.statistics import Array, Statistics
+from headwater.core.statistics import Array
+from headwater.families.components import ComponentStatistics
 
 
 @dataclass(frozen=True)
-class GaussianStatistics(Statistics):
+class GaussianStatistics(ComponentStatistics):
     """Counts, first and second moments per component about the origin; of a symmetric `second` the lower triangle."""
 
-    count: Array
     first: Array
     second: Array
 

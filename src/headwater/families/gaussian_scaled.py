@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
-from headwater.families.gaussian import EMPTY, EMPTY_TABLE, Gaussian
-from headwater.families.gaussian_geometry import Geometry
+from headwater.families.family import EMPTY, EMPTY_TABLE
+from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import (
     GaussianBelief,
     GaussianParameters,
@@ -23,6 +23,7 @@ from headwater.families.gaussian_records import (
     GaussianStatistics,
     MomentStatistics,
 )
+from headwater.families.geometry import Geometry
 
 
 @dataclass(frozen=True)
@@ -123,10 +124,10 @@ class ScaledGaussian(Gaussian):
             parameters = replace(parameters, origin=np.zeros_like(parameters.origin))
         return super().estep(parameters, log_weights, batch, totals, scores, responsibilities, given, n_threads)
 
-    def collect(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
+    def collect_seeds(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known."""
         entered = _entered(batch, geometry.origin, _units(geometry))
-        return super().collect(replace(geometry, origin=np.zeros_like(geometry.origin)), entered, responsibilities)
+        return super().collect_seeds(replace(geometry, origin=np.zeros_like(geometry.origin)), entered, responsibilities)
 
     def climb(
         self,

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from headwater.core.state import Batch, SparseRows, sparse_rows
 from headwater.core.statistics import Array
-from headwater.families import soundness
+from headwater.families import multinomial_soundness as soundness
+from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
 from headwater.families.multinomial_belief import contrast, divergence, separation
 from headwater.families.multinomial_geometry import Geometry
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
@@ -23,8 +24,6 @@ from headwater.kernels.multinomial_sweep import sweep_sparse
 from headwater.kernels.parallel import one_blas_thread, run_slabs, run_tasks, slabs
 from headwater.kernels.tables import gather_words
 
-EMPTY: Array = np.empty(0)
-EMPTY_TABLE: Array = np.empty((0, 0))
 ONE_GROUP: NDArray[np.int32] = np.empty(0, dtype=np.int32)
 
 # Counts' worth of belief in every column where nothing is said: less than one, since most words are no part of most sources.
@@ -34,7 +33,7 @@ FEW = 2**17  # multiplications that nobody makes on more than one thread
 
 
 @dataclass(frozen=True)
-class Multinomial:
+class Multinomial(Family[MultinomialPrior, Any, Any]):
     """The family. `groups` (V,) names the columns that are normalised together; empty if all are.
 
     A prior that is given are Dirichlet parameters: a number, one for each column (V,), or also for each component (K, V). Where
@@ -90,10 +89,6 @@ class Multinomial:
 
     # Merging
 
-    def brought(self, prior: MultinomialPrior, own: MultinomialPrior, statistics: Any) -> Any:
-        """Counts are counts, whatever prior they were gathered under."""
-        return statistics
-
     def permuted(self, statistics: MultinomialStatistics, order: Any) -> MultinomialStatistics:
         """Return statistics with the components in another order."""
         table = statistics.table.plain().permuted(order)
@@ -116,10 +111,6 @@ class Multinomial:
         )
 
     # Moves
-
-    def resized(self, n_components: int) -> Multinomial:
-        """Return the family with another number of components."""
-        return replace(self, n_components=n_components)
 
     def recombined(self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None) -> Any:
         """Return matrix @ statistics + other_matrix @ others, over the components."""
@@ -167,10 +158,10 @@ class Multinomial:
     def problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, MultinomialPrior):
-            return soundness.multinomial_prior(record, width)
+            return soundness.find_prior_problem(record, width)
         if isinstance(record, MultinomialStatistics):
-            return soundness.multinomial_statistics(record, self.groups)
-        return soundness.multinomial_parameters(record)
+            return soundness.find_statistics_problem(record, self.groups)
+        return soundness.find_parameters_problem(record)
 
     def geometry(self, batch: Batch) -> Geometry:
         """Return what a start needs to know of the rows."""
@@ -199,10 +190,6 @@ class Multinomial:
             totals = np.add.reduceat(beta, np.concatenate([[0], np.cumsum(sizes[:-1]).astype(int)]), axis=0)
         # A copy: what is broadcast to its own shape is read-only, and for that a kernel would be compiled again.
         return np.array(np.broadcast_to(totals, (len(sizes), self.n_components)), order="C")
-
-    def refined(self, prior: MultinomialPrior, parameters: Any, weights: Array, geometry: Geometry) -> MultinomialPrior:
-        """The prior stays what it is."""
-        return prior
 
     # Readouts
 
@@ -339,15 +326,18 @@ class Multinomial:
         table = totals.table + Table.of_words(len(slots), words, rows, slots)
         return replace(totals, count=totals.count + count, length=totals.length + length, table=table)
 
-    def collect(self, geometry: Any, batch: Batch, responsibilities: Array) -> MultinomialStatistics:
-        """Statistics of rows whose responsibilities are known."""
-        nothing = np.zeros(self.n_components)
-        totals, blank = self.zeros(batch.X.shape[1]), self.from_probabilities(np.empty((self.n_components, 0)))
-        return self.estep(blank, nothing, batch, totals, responsibilities=responsibilities, given=True)[1]
+    def log_densities(self, parameters: Any, X: Any) -> Array:
+        """Return the log-probability of each row under each component."""
+        return log_densities_by_estep(self, parameters, X)
 
-    def climb(self, *_: Any) -> None:
-        """There is no faster way to make passes."""
-        return None
+    def collect(self, parameters: Any, X: Any, responsibilities: Array) -> Any:
+        """Statistics of rows whose responsibilities are known."""
+        return collect_by_estep(self, parameters, Batch(X), responsibilities)
+
+    def collect_seeds(self, geometry: Any, batch: Batch, responsibilities: Array) -> Any:
+        """Statistics of rows whose responsibilities are known: counts, whatever the parameters."""
+        blank = self.from_probabilities(np.empty((self.n_components, 0)))
+        return collect_by_estep(self, blank, batch, responsibilities)
 
     def sweep(
         self,
@@ -413,11 +403,11 @@ class Multinomial:
         return learned, MultinomialStatistics(np.zeros(1), *moving, blend), n_eff
 
     def sample(
-        self, parameters: MultinomialParameters, components: NDArray[np.int64], rng: np.random.Generator, lengths: Any
+        self, parameters: MultinomialParameters, components: NDArray[np.int64], rng: np.random.Generator, *options: Any
     ) -> Array:
-        """Draw a row of so many counts from each of the listed components."""
+        """Draw a row from each of the listed components, of so many counts as the option says."""
         rows = np.empty((len(components), parameters.table.shape[0]))
-        sizes = np.broadcast_to(lengths, (len(components),))
+        sizes = np.broadcast_to(options[0], (len(components),))
         for k, probabilities in enumerate(self.probabilities(parameters)):
             own = components == k
             rows[own] = rng.multinomial(sizes[own], probabilities / probabilities.sum())

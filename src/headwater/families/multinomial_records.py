@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma
 
-from headwater.core.statistics import Array, Statistics
+from headwater.core.statistics import Array
+from headwater.families.components import ComponentStatistics
 from headwater.families.table import Table, Words, averaged
 from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, READOUTS, TINY
 from headwater.kernels.multinomial import word_table
@@ -20,10 +21,9 @@ ROUNDING = 1e-10  # what is more, beside what there is, has other reasons
 
 
 @dataclass(frozen=True)
-class MultinomialStatistics(Statistics):
+class MultinomialStatistics(ComponentStatistics):
     """Rows (K,), counts in each group of columns (G, K) and in each column (V, K), per component."""
 
-    count: Array
     length: Array
     table: Any  # Table, or Blend for an average
 

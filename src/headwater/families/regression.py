@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
-from headwater.families import soundness
+from headwater.families import gaussian_soundness
+from headwater.families import regression_soundness as soundness
+from headwater.families.components import near, replace_components, select_components, supported
+from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
 from headwater.families.gaussian import Gaussian
-from headwater.families.gaussian_geometry import Geometry
 from headwater.families.gaussian_records import GaussianStatistics
-from headwater.families.recombining import near, supported
+from headwater.families.geometry import Geometry
 from headwater.families.regression_belief import belief, contrast, divergence, log_prior, moments
 from headwater.families.regression_records import RegressionBelief, RegressionParameters, RegressionPrior
 from headwater.kernels.mixture import READOUTS
@@ -23,15 +25,13 @@ from headwater.kernels.regression import estep_regression
 from headwater.kernels.regression_readout import refresh_regression
 from headwater.kernels.regression_sweep import sweep_regression
 
-EMPTY: Array = np.empty(0)
-EMPTY_TABLE: Array = np.empty((0, 0))
 EMPTY_CUBE: Array = np.empty((0, 0, 0))
 NO_GATE = (EMPTY_CUBE, EMPTY_TABLE, EMPTY, EMPTY, EMPTY)
 NO_GATE_PRIOR = (EMPTY, 0.0, 0.0, EMPTY_TABLE, 0.0, 0.0, False)
 
 
 @dataclass(frozen=True)
-class Regression:
+class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameters]):
     """The family. A row is inputs and target; hyperparameters that are None are settled from the warm-up rows.
 
     `gate` is the family of the inputs: then a component is a density of inputs and target, and its regression holds where
@@ -50,11 +50,6 @@ class Regression:
     @property
     def readouts(self) -> frozenset[str]:
         return frozenset(READOUTS) - {"match_moments"}
-
-    @property
-    def stream(self) -> str:
-        """The readout that streams best."""
-        return "expect_log"
 
     @property
     def has_prior(self) -> bool:
@@ -76,18 +71,6 @@ class Regression:
         gate = self.gate.n_parameters(width - 1) if self.gate else 0
         return self.n_components * (self.size(width) + 1) + gate
 
-    def rows_to_learn(self, width: int) -> int:
-        """Rows that it takes to move every parameter: one for each."""
-        return self.n_parameters(width) + self.n_components - 1
-
-    def rows_to_seed(self, width: int) -> int:
-        """Rows enough to seed components on: ten for every coefficient, noise and weight."""
-        return 10 * self.n_components * (width + 1)
-
-    def row_bytes(self, width: int) -> int:
-        """Memory of a row that waits."""
-        return 8 * width
-
     def work(self, batch: Batch) -> float:
         """Operations of an E-step."""
         return float(len(batch)) * self.moments.n_parameters(batch.X.shape[1])
@@ -100,10 +83,6 @@ class Regression:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
         return self.moments.rebased(statistics, own.origin - prior.origin)
 
-    def permuted(self, statistics: GaussianStatistics, order: Any) -> GaussianStatistics:
-        """Return statistics with the components in another order."""
-        return self.moments.permuted(statistics, order)
-
     def chosen(self, prior: RegressionPrior, order: Any) -> RegressionPrior:
         """Return the prior of some of the components: all share one."""
         return prior
@@ -114,17 +93,13 @@ class Regression:
         """Return the family with another number of components."""
         return replace(self, n_components=n_components, gate=self.gate.resized(n_components) if self.gate else None)
 
-    def recombined(self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None) -> Any:
-        """Return matrix @ statistics + other_matrix @ others, over the components."""
-        return self.moments.recombined(statistics, matrix, others, other_matrix)
-
     def mended(self, prior: RegressionPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float) -> Any:
         """Return totals in which components that kept rows cannot have made, or hardly, are as these say."""
         rows = share * sound.count
         good = supported(totals.count, sound.count, rows)
         found, known = (prior.information + moments(one, self.intercept) for one in (totals, sound))
         good &= near(found, known, rows)
-        return totals if good.all() else self.moments.replaced(totals, sound, ~good)
+        return totals if good.all() else replace_components(totals, sound, ~good)
 
     # Priors
 
@@ -143,9 +118,9 @@ class Regression:
     def problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, GaussianStatistics):
-            return soundness.gaussian_statistics(record, tied=False)
+            return gaussian_soundness.find_statistics_problem(record, tied=False)
         prior = isinstance(record, RegressionPrior)
-        problem = soundness.regression_prior(record) if prior else soundness.regression_parameters(record)
+        problem = soundness.find_prior_problem(record) if prior else soundness.find_parameters_problem(record)
         return problem or ("" if self.gate is None else self.gate.problem(record.gate, width - 1))
 
     def geometry(self, batch: Batch) -> Geometry:
@@ -184,7 +159,7 @@ class Regression:
         size = len(flat.mean)
         if len(batch) < 3 * self.n_components * size:
             return float(geometry.spread[-1] / (1.0 + self.n_components) ** 2)
-        totals = self.collect(geometry, batch, responsibilities)
+        totals = self.collect_seeds(geometry, batch, responsibilities)
         noise = self.noise_variances(self.readout("mode", flat, totals))
         return float(totals.count @ noise / totals.count.sum() / (1.0 - self.n_components * size / len(batch)))
 
@@ -229,10 +204,8 @@ class Regression:
 
     def picked(self, parameters: RegressionParameters, order: Any) -> RegressionParameters:
         """Return the parameters of some of the components."""
-        parts = {part.name: getattr(parameters, part.name) for part in fields(parameters)}
         gate = self.gate.picked(parameters.gate, order) if self.gate and parameters.gate else None
-        kept = {name: part if name == "origin" else part[order] for name, part in parts.items() if name != "gate"}
-        return RegressionParameters(**kept, gate=gate)
+        return replace(select_components(parameters, order, ("origin", "gate")), gate=gate)
 
     def with_coef(self, parameters: RegressionParameters, coef: Array, intercept: Array | None) -> RegressionParameters:
         """Return parameters with these coefficients (user's coordinates) and the noise they had.
@@ -339,14 +312,20 @@ class Regression:
                 totals.second[...] += second
         return float(sum(values)), totals
 
-    def collect(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
-        """Statistics of rows whose responsibilities are known."""
-        blank, totals = self.blank(geometry.origin), self.zeros(batch.X.shape[1])
-        self.estep(blank, np.zeros(self.n_components), batch, totals, responsibilities=responsibilities, given=True)
-        return totals
+    def log_densities(self, parameters: RegressionParameters, X: Array) -> Array:
+        """Return the log-density of each row under each component: of its inputs, too, if there is a gate."""
+        logs = log_densities_by_estep(self, parameters, X)
+        if self.gate is None or parameters.gate is None:
+            return logs
+        return logs + self.gate.log_densities(parameters.gate, np.ascontiguousarray(X[:, :-1]))
 
-    def climb(self, *_: Any) -> None:
-        """Passes are the loop's: there is no kernel for them."""
+    def collect(self, parameters: RegressionParameters, X: Array, responsibilities: Array) -> GaussianStatistics:
+        """Statistics of rows whose responsibilities are known."""
+        return collect_by_estep(self, parameters, Batch(X), responsibilities)
+
+    def collect_seeds(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
+        """Statistics of rows whose responsibilities are known, about the origin of the geometry."""
+        return collect_by_estep(self, self.blank(geometry.origin), batch, responsibilities)
 
     def sweep(
         self,

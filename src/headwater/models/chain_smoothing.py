@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from headwater.core.contracts import NO_SCORES
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
-from headwater.families.protocol import Linked
+from headwater.families.family import Family
 from headwater.kernels.chains import run_filter, smooth
 from headwater.kernels.parallel import run_slabs
 from headwater.models.chain_records import Carry, ChainStatistics
@@ -35,7 +35,7 @@ class Smoother:
     """A chain of K states, each with a component of a family. Rows of NaN are missing: they pass time, and say nothing."""
 
     n_components: int
-    family: Linked
+    family: Family[Any, Any, Any]
 
     def zeros(self, width: int) -> ChainStatistics:
         k = self.n_components
@@ -182,7 +182,7 @@ class Smoother:
     def _log_densities(self, parameters: Any, X: Array) -> Array:
         """Log-densities of each row under each state, however small."""
         rows, missing = _observed(X)
-        logs = self.family.log_densities(parameters.emissions, Batch(rows))
+        logs = self.family.log_densities(parameters.emissions, rows)
         if missing is not None:
             logs[missing] = 0.0
         return logs

@@ -115,7 +115,7 @@ def _given_chain(
     def found(rows: Batch, shares: Array) -> tuple[Any, Any, Any]:
         geometry = model.family.geometry(rows)
         totals = _collected(model, geometry, batch, present, own)
-        totals = replace(totals, emissions=model.family.collect(geometry, rows, shares))
+        totals = replace(totals, emissions=model.family.collect_seeds(geometry, rows, shares))
         prior = model.prior(geometry, rows, shares)
         return geometry, prior, given(model.readout(settings.readout, prior, totals, 1.0))
 
@@ -128,7 +128,7 @@ def _given_chain(
     prior = _held(model, prior.confined(parameters), parameters)
     summary = model.summarize(parameters, batch, n_threads=n_threads)
     steps = settings.held * weights[:, None] * parameters.transitions
-    emissions = model.family.collect(geometry, pseudo, shares)
+    emissions = model.family.collect_seeds(geometry, pseudo, shares)
     statistics = replace(model.zeros(batch.X.shape[1]), start=parameters.start.copy(), steps=steps, emissions=emissions)
     return Start(prior, parameters, summary + Summary(statistics, 0, settings.held), held=settings.held)
 
@@ -164,7 +164,7 @@ def _random(X: Array, n_states: int, rng: np.random.Generator) -> Array:
 def _collected(model: HiddenMarkov, geometry: Any, batch: Batch, present: Any, responsibilities: Array) -> Any:
     """Statistics of rows whose states are known, up to what they are one after another."""
     k = model.n_components
-    emissions = model.family.collect(geometry, Batch(np.ascontiguousarray(batch.X[present])), responsibilities)
+    emissions = model.family.collect_seeds(geometry, Batch(np.ascontiguousarray(batch.X[present])), responsibilities)
     mean = responsibilities.mean(axis=0)
     states = np.full((len(batch), k), 1.0 / k)
     states[present] = responsibilities

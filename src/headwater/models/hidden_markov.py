@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
 from headwater.core.state import Batch, Summary
 from headwater.core.statistics import HEAVIEST, Array
+from headwater.families.capabilities import SweepsChains
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, below_zero, beyond, no_shares, unlikely_counts
 from headwater.kernels.chains import best_path, draw_path, smooth
 from headwater.kernels.parallel import one_blas_thread
@@ -307,7 +308,11 @@ class HiddenMarkov(Smoother):
 
     def sweeps(self, inference: Inference) -> bool:
         """Whether rows can be learned one by one in a kernel."""
-        return True
+        return isinstance(self.family, SweepsChains)
+
+    @property
+    def _sweeping(self) -> SweepsChains:
+        return cast(SweepsChains, self.family)
 
     def sweep(self, *_: Any) -> Any:
         """Rows are learned by `sweep_open`."""
@@ -349,7 +354,7 @@ class HiddenMarkov(Smoother):
                     given = known_then.copy()
                 else:
                     given += (known_then - mean_then) * np.exp(keeps[begin] - before)
-            n_eff, given = self.family.sweep_chain(
+            n_eff, given = self._sweeping.sweep_chain(
                 name, prior.emissions, chain, np.ascontiguousarray(batch.X[run]), steps[run], gains[run], n_eff, known, now,
                 given, mean, moving, scores[run],
             )  # fmt: skip
@@ -368,11 +373,11 @@ class HiddenMarkov(Smoother):
         return learned, averaged, n_eff, carried
 
     def _flat(self, statistics: ChainStatistics) -> Array:
-        return np.concatenate([statistics.start, statistics.steps.ravel(), self.family.flat(statistics.emissions)])
+        return np.concatenate([statistics.start, statistics.steps.ravel(), self._sweeping.flat(statistics.emissions)])
 
     def _unflat(self, row: Array, width: int) -> ChainStatistics:
         k = self.n_components
-        emissions = self.family.unflat(row[k * (k + 1) :], width)
+        emissions = self._sweeping.unflat(row[k * (k + 1) :], width)
         return ChainStatistics(np.zeros(1), row[:k].copy(), row[k : k * (k + 1)].reshape(k, k).copy(), emissions)
 
     def widened(self, value: Any, width: int) -> Any:

@@ -13,7 +13,8 @@ from scipy.special import digamma, gammaln
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
 from headwater.core.state import Batch, Summary
 from headwater.core.statistics import HEAVIEST, Array, Statistics
-from headwater.families.protocol import Family, Projected
+from headwater.families.capabilities import MatchesMoments, SweepsRows
+from headwater.families.family import Family
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, beyond, no_logs
 from headwater.kernels.mixture import READOUTS, draw_components, weights_readout
 from headwater.kernels.parallel import one_blas_thread
@@ -86,8 +87,8 @@ class Mixture:
         return self._projected.kept(statistics) if name == "match_moments" else statistics
 
     @property
-    def _projected(self) -> Projected:
-        return cast(Projected, self.family)
+    def _projected(self) -> MatchesMoments:
+        return cast(MatchesMoments, self.family)
 
     # Priors and readouts
 
@@ -211,8 +212,8 @@ class Mixture:
 
     @property
     def apart(self) -> bool:
-        """Whether every component has moments of its own: a covariance that all share is a sum over all rows."""
-        return getattr(self.family, "covariance_type", "") != "tied"
+        """Whether every component has moments of its own."""
+        return self.family.apart
 
     def mended(self, prior: MixturePrior, totals: Any, sound: Any, share: float) -> Any:
         """Return totals that rows could have made; what they could not comes from others that they did."""
@@ -273,7 +274,7 @@ class Mixture:
 
     def sweeps(self, inference: Inference) -> bool:
         """Whether rows can be learned one by one in a kernel."""
-        return inference.way == "exact"
+        return inference.way == "exact" and isinstance(self.family, SweepsRows)
 
     def widened(self, value: Any, width: int) -> Any:
         """Mixtures have the width they began with."""
@@ -294,7 +295,7 @@ class Mixture:
 
     def collect(self, geometry: Any, batch: Batch, responsibilities: Array) -> Summary:
         """Summary of rows whose responsibilities are known."""
-        return Summary(self.family.collect(geometry, batch, responsibilities), len(batch), batch.size)
+        return Summary(self.family.collect_seeds(geometry, batch, responsibilities), len(batch), batch.size)
 
     def sweep(
         self,
@@ -319,7 +320,7 @@ class Mixture:
             )
             moving = None
         else:
-            after, moving, n_eff = self.family.sweep(
+            after, moving, n_eff = cast(SweepsRows, self.family).sweep(
                 name, prior.components, prior.concentration, batch, steps, gains, n_eff, statistics, average, scores
             )
         share = np.asarray(float(statistics.from_base[0]) * np.cumprod(1.0 - steps))

@@ -169,7 +169,7 @@ class Topics(LatentFactors):
         with one_blas_thread():
             view = Geometry.of(rows, k).views(np.arange(len(rows)))[0]
             shares = seed_assignments("kmeans", view, rows, k, rng, lloyd_steps=6, tries=SEEDS)
-        clusters = self.family.collect(None, rows, shares)
+        clusters = self.family.collect_seeds(None, rows, shares)
         words, own = clusters.table.held()
         common = own.sum(axis=1, keepdims=True)
         own = own / np.maximum(own.sum(axis=0), 1e-300) * common.sum()

@@ -1,34 +1,81 @@
-"""Statistics of K components as those of others: what moves between parts of a mixture come down to."""
+"""Records of K components, whose first axis is the component: selected, recombined, replaced, and judged by kept rows."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Statistics
 
 APART = 3.0  # times that a covariance may differ, in any direction, from what kept rows say alone, beside chance
 FEWEST = 0.7  # root of columns by rows, from which on rows say nothing more about directions
 
 
-def recombined_arrays(
-    statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None, shared: tuple[str, ...] = ()
-) -> Any:
-    """Return matrix @ statistics + other_matrix @ others over the components, which are the first axis of every array.
+NOT_OF_COMPONENTS = "from_base"  # the one statistic that no component has
+
+Record = TypeVar("Record")
+Stats = TypeVar("Stats", bound=Statistics)
+
+
+@dataclass(frozen=True)
+class ComponentStatistics(Statistics):
+    """Base of the statistics of a family: `count` (K,), the rows of each component, and what the subclass lists beside it.
+
+    The first axis of every array is the component.
+    """
+
+    count: Array
+
+    @classmethod
+    def of(cls, *arrays: Array) -> Self:
+        """Return the statistics of rows: the counts, and the other arrays in the order in which the class lists them."""
+        return cls(np.zeros(1), *arrays)
+
+
+def select_components(record: Record, order: Any, shared: Collection[str] = ()) -> Record:
+    """Return a record of some of the components, in this order; `shared` names the arrays that are those of all of them."""
+    if isinstance(record, np.ndarray):
+        return cast(Record, record[order])
+    if not is_dataclass(record):
+        return record
+    held = (NOT_OF_COMPONENTS, *shared)
+    parts = {one.name: getattr(record, one.name) for one in fields(record) if one.name not in held}
+    return cast(Record, replace(cast(Any, record), **{name: select_components(part, order) for name, part in parts.items()}))
+
+
+def recombine_components(
+    statistics: Stats,
+    matrix: Array,
+    others: Stats | None = None,
+    other_matrix: Array | None = None,
+    shared: Collection[str] = (),
+) -> Stats:
+    """Return matrix @ statistics + other_matrix @ others over the components.
 
     A row of a matrix is a component to be, a column one that is there: so components are merged, split, emptied or replaced.
     What all components share stays that of the first.
     """
     arrays = dict(statistics.to_arrays())
     for name, array in arrays.items():
-        if name == "from_base" or name in shared:
+        if name == NOT_OF_COMPONENTS or name in shared:
             continue
         arrays[name] = np.tensordot(matrix, array, axes=1)
         if others is not None:
             arrays[name] += np.tensordot(np.asarray(other_matrix), getattr(others, name), axes=1)
     return type(statistics)(**arrays)
+
+
+def replace_components(statistics: Stats, other: Stats, which: NDArray[np.bool_]) -> Stats:
+    """Return statistics that have these components from another."""
+    own, arrays = statistics.to_arrays(), other.to_arrays()
+    for name, array in own.items():
+        if name != NOT_OF_COMPONENTS:
+            own[name] = np.where(which.reshape(-1, *[1] * (array.ndim - 1)), arrays[name], array)
+    return type(statistics)(**own)
 
 
 def supported(totals: Array, known: Array, rows: Array) -> NDArray[np.bool_]:

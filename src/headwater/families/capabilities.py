@@ -1,0 +1,87 @@
+"""What a family may offer beside `Family`, and what it gains by it. Each is a protocol that a family has or has not."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
+
+
+@runtime_checkable
+class SweepsRows(Protocol):
+    """Rows are learned one by one in a kernel. Without it the loop folds batches of one row, which takes longer."""
+
+    def sweep(
+        self,
+        name: str,
+        prior: Any,
+        concentration: Array,
+        batch: Batch,
+        steps: Array,
+        gains: Array,
+        n_eff: float,
+        statistics: Any,
+        average: Any,
+        scores: Array,
+    ) -> tuple[Any, Any, float]:
+        """Learn row by row; return statistics and average, as means per row, and n_eff."""
+
+
+@runtime_checkable
+class SweepsChains(Protocol):
+    """Components can be the states of a chain that is learned step by step (kernels/chain_sweep.py)."""
+
+    def flat(self, statistics: Any) -> Array:
+        """Return statistics as one row of numbers, the counts first."""
+
+    def unflat(self, row: Array, width: int) -> Any:
+        """Return the statistics that such a row holds."""
+
+    def sweep_chain(
+        self,
+        name: str,
+        prior: Any,
+        chain: tuple[Array, ...],
+        X: Array,
+        steps: Array,
+        gains: Array,
+        n_eff: float,
+        known: bool,
+        now: Array,
+        given: Array,
+        mean: Array,
+        average: Array,
+        scores: Array,
+    ) -> tuple[float, Array]:
+        """Learn the rows of a sequence step by step."""
+
+
+@runtime_checkable
+class MatchesMoments(Protocol):
+    """A family that can be learned by moment matching: it has "match_moments" among its readouts."""
+
+    def kept(self, statistics: Any) -> Any:
+        """Return statistics in the form that moment matching keeps, where a component's masses may differ."""
+
+    def valid(self, prior: Any, totals: Any) -> NDArray[np.bool_]:
+        """Return which components (K,) have a belief."""
+
+    def replaced(self, statistics: Any, other: Any, which: Any) -> Any:
+        """Return statistics that have these components from another."""
+
+    def match(
+        self,
+        prior: Any,
+        concentration: Array,
+        batch: Batch,
+        steps: Array,
+        n_eff: float,
+        statistics: Any,
+        scores: Array,
+        projection: tuple[str, str],
+    ) -> tuple[Any, float]:
+        """Learn row by row; return statistics, as means per row, and n_eff."""

@@ -1,0 +1,295 @@
+"""Family: K components of one kind. Eight functions make one; every other method is a capability with a default that works.
+
+docs/contributing/new-family.md walks through a family that has the eight alone. A family overrides a capability where it can
+do better than the default: by a kernel, by a closed form, or because its arrays have another shape.
+
+Rule of shapes: the first axis of every array of a prior, of statistics and of parameters is the component; a plain number is
+one that all components share. So components are selected, permuted, split and merged by the defaults.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.state import Batch
+from headwater.core.statistics import Array, Statistics
+from headwater.families.components import (
+    ComponentStatistics,
+    recombine_components,
+    replace_components,
+    select_components,
+    supported,
+)
+from headwater.families.divergence import sampled_divergences
+from headwater.families.geometry import Geometry
+from headwater.families.posterior import posterior
+from headwater.families.soundness import IMPOSSIBLE, unlikely_counts
+from headwater.kernels.parallel import run_slabs
+
+EMPTY: Array = np.empty(0)
+EMPTY_TABLE: Array = np.empty((0, 0))
+
+Prior = TypeVar("Prior")
+Stats = TypeVar("Stats", bound=ComponentStatistics)
+Params = TypeVar("Params")
+
+
+class Family(ABC, Generic[Prior, Stats, Params]):
+    """Pure functions of a prior, statistics, parameters and rows. A subclass is a frozen dataclass of settings."""
+
+    n_components: int
+
+    # The core: what a family must offer.
+
+    @abstractmethod
+    def zeros(self, width: int) -> Stats:
+        """Return the statistics of no rows that have `width` columns."""
+
+    @abstractmethod
+    def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> Prior:
+        """Return the prior: what the user gave, completed in the scale of the rows.
+
+        The rows are those of the warm-up, `responsibilities` (n, K) those of the seeds, and `geometry` what the method found.
+        """
+
+    @abstractmethod
+    def log_densities(self, parameters: Params, X: Any) -> Array:
+        """Return the log-density (n, K) of every row under every component."""
+
+    @abstractmethod
+    def collect(self, parameters: Params, X: Any, responsibilities: Array) -> Stats:
+        """Return total statistics of rows; responsibilities (n, K) are times the weights of the rows."""
+
+    @abstractmethod
+    def readout(self, name: str, prior: Prior, totals: Stats) -> Params:
+        """Return parameters of the belief that prior and totals make: its "mode", "mean", "expect_log" or "predictive".
+
+        With "expect_log", log-densities are expectations under the belief, as variational Bayes asks for. With "predictive",
+        which a family need not have, they are those of rows with the parameters integrated out.
+        """
+
+    @abstractmethod
+    def log_prior(self, prior: Prior, parameters: Params) -> float:
+        """Return the log-density of the prior at parameters that are modes, up to a constant: what MAP-EM adds."""
+
+    @abstractmethod
+    def divergence(self, prior: Prior, totals: Stats) -> float:
+        """Return KL(belief || prior), summed over the components: what the free energy of variational Bayes takes off."""
+
+    @abstractmethod
+    def sample(self, parameters: Params, components: NDArray[np.int64], rng: np.random.Generator, *options: Any) -> Array:
+        """Draw one row from each of the listed components."""
+
+    # Readouts and prior
+
+    @property
+    def readouts(self) -> frozenset[str]:
+        """Names of the readouts there are. With "predictive" there is quasi-Bayes, too."""
+        return frozenset({"mode", "mean", "expect_log"})
+
+    @property
+    def stream(self) -> str:
+        """The readout by which algorithm "auto" streams."""
+        return "expect_log"
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether EM is to find the mode under the prior. If not, it is given the `flattened` one."""
+        return True
+
+    def flattened(self, prior: Prior) -> Prior:
+        """Return the prior whose mode is maximum likelihood, where there is one."""
+        return prior
+
+    def refined(self, prior: Prior, parameters: Params, weights: Array, geometry: Any) -> Prior:
+        """Return the prior of components like these (empirical Bayes); by default as it was."""
+        return prior
+
+    def blank_prior(self, width: int) -> Prior:
+        """Return a prior of the right shape, for model files. By default it is the one of made-up rows, which are all ones."""
+        rows = Batch(np.ones((2 * self.n_components, width)))
+        halves = np.tile(np.eye(self.n_components), (2, 1))
+        return self.prior(self.geometry(rows), rows, halves)
+
+    # Sizes
+
+    def n_parameters(self, width: int) -> int:
+        """Return the number of free parameters of all components: by default one for each statistic beside the counts."""
+        arrays = self.zeros(width).to_arrays()
+        return sum(array.size for name, array in arrays.items() if name not in ("count", "from_base"))
+
+    def rows_to_learn(self, width: int) -> int:
+        """Return the rows that it takes to move every parameter: one for each, weights included."""
+        return self.n_parameters(width) + self.n_components - 1
+
+    def rows_to_seed(self, width: int) -> int:
+        """Return the rows that are enough to seed components on: ten for every number that a centre and a weight have."""
+        return 10 * self.n_components * (width + 1)
+
+    def row_bytes(self, width: int) -> int:
+        """Return the memory of a row that waits."""
+        return 8 * width
+
+    def work(self, batch: Batch) -> float:
+        """Return the operations of an E-step, about."""
+        return float(len(batch)) * self.n_parameters(batch.X.shape[1])
+
+    # Seeds
+
+    def seed_view(self, X: Any) -> Array:
+        """Return rows (n, q) in which groups are round, for k-means; by default as they are. They are standardised after it."""
+        return np.asarray(X)
+
+    def geometry(self, batch: Batch) -> Any:
+        """Return what a start needs to know of the rows: `views` to seed in, by default the standardised seed view."""
+        return Geometry.of(replace(batch, X=self.seed_view(batch.X)), matrix=False)
+
+    def collect_seeds(self, geometry: Any, batch: Batch, responsibilities: Array) -> Stats:
+        """Return statistics of rows whose responsibilities are known, before there are any parameters but the prior's."""
+        prior = self.prior(geometry, batch, responsibilities)
+        parameters = self.readout("mean", prior, self.zeros(batch.X.shape[1]))
+        return collect_by_estep(self, parameters, batch, responsibilities)
+
+    # Rows
+
+    def estep(
+        self,
+        parameters: Params,
+        log_weights: Array,
+        batch: Batch,
+        totals: Any = None,
+        scores: Array = EMPTY,
+        responsibilities: Array = EMPTY_TABLE,
+        given: bool = False,
+        n_threads: int | None = None,
+    ) -> tuple[float, Any]:
+        """Fill `scores` and `responsibilities`; return the weighted score and `totals` with the rows added.
+
+        If responsibilities are `given`, they are read and not written, and nothing is scored. `totals` may be changed in place.
+        """
+        weights, learning = batch.row_weights, totals is not None
+
+        def work(slab: int, start: int, stop: int) -> tuple[float, Stats | None]:
+            rows, score = slice(start, stop), 0.0
+            if given:
+                shares = responsibilities[rows]
+            else:
+                shares = self.log_densities(parameters, batch.X[rows]) + log_weights
+                found = posterior(shares, batch.labels[rows])
+                score = float(weights[rows] @ found)
+                if scores.size:
+                    scores[rows] = found
+                if responsibilities.size:
+                    responsibilities[rows] = shares
+            weighted = shares * weights[rows, None] if learning else shares
+            return score, self.collect(parameters, batch.X[rows], weighted) if learning else None
+
+        done = run_slabs(work, len(batch), n_threads)
+        for _, part in done:
+            totals = totals + part if learning else None
+        return float(sum(score for score, _ in done)), totals
+
+    def climb(
+        self, name: str, prior: Prior, concentration: Array, batch: Batch, passes: int, tol: float, before: float, totals: Stats
+    ) -> tuple[Array, Params, Array, bool] | None:
+        """Make passes over few rows in a kernel; None, by default, if there is none and the loop makes them."""
+        return None
+
+    # Components
+
+    @property
+    def apart(self) -> bool:
+        """Whether every component has moments of its own. If all share some, drift cannot forget one component alone."""
+        return True
+
+    def resized(self, n_components: int) -> Self:
+        """Return the family with another number of components."""
+        return replace(self, n_components=n_components)  # type: ignore[type-var]
+
+    def permuted(self, statistics: Stats, order: Any) -> Stats:
+        """Return the statistics of some of the components, in this order."""
+        return select_components(statistics, order)
+
+    def chosen(self, prior: Prior, order: Any) -> Prior:
+        """Return the prior of some of the components."""
+        return select_components(prior, order)
+
+    def picked(self, parameters: Params, order: Any) -> Params:
+        """Return the parameters of some of the components."""
+        return select_components(parameters, order)
+
+    def recombined(
+        self, statistics: Stats, matrix: Array, others: Stats | None = None, other_matrix: Array | None = None
+    ) -> Stats:
+        """Return matrix @ statistics + other_matrix @ others, over the components: they are merged, split or replaced."""
+        return recombine_components(statistics, matrix, others, other_matrix)
+
+    def brought(self, prior: Prior, own: Prior, statistics: Stats) -> Stats:
+        """Return statistics that were gathered under the prior `own` as they would be under another: about its origin."""
+        return statistics
+
+    def separation(self, prior: Prior, totals: Stats, others: Stats) -> Array:
+        """Return the symmetric divergence (K, K) of the beliefs about these components and about those, in nats.
+
+        By default that of their densities, a row, times the rows that both beliefs stand on: to the second order in how far
+        they are apart, that is the same.
+        """
+        rows = 0.5 * (totals.count[:, None] + others.count)
+        return np.asarray(np.maximum(rows, 0.0) * self._density_divergences(prior, totals, others))
+
+    def contrast(self, prior: Prior, totals: Stats, others: Stats) -> Array:
+        """Return the symmetric divergence (K,) of the densities of each component here and there, in nats a row.
+
+        A component without a row has no density of its own and differs from none.
+        """
+        apart = np.diagonal(self._density_divergences(prior, totals, others))
+        return np.where(np.minimum(totals.count, others.count) < 1.0, 0.0, apart)
+
+    def _density_divergences(self, prior: Prior, totals: Stats, others: Stats) -> Array:
+        one, other = (self.readout("mean", prior, part) for part in (totals, others))
+        return sampled_divergences(self, one, other)
+
+    # What no rows could have made
+
+    def find_impossible(self, totals: Stats) -> NDArray[np.bool_]:
+        """Return which components (K,) have statistics that no rows could have made; by default negative counts."""
+        return np.asarray(totals.count < 0.0)
+
+    def mended(self, prior: Prior, totals: Stats, sound: Stats, share: float) -> Stats:
+        """Return totals in which components that no rows could have made, or hardly, are as kept rows say.
+
+        Kept rows are a share of all, and `sound` is what they say, scaled up to all.
+        """
+        good = supported(totals.count, sound.count, share * sound.count) & ~self.find_impossible(totals)
+        return totals if good.all() else replace_components(totals, sound, ~good)
+
+    def problem(self, record: Any, width: int) -> str:
+        """Return what is wrong with a record that comes from a file, as the end of a sentence; "" if nothing is.
+
+        Files check shapes and finite numbers by themselves, and that what is read out of statistics is finite.
+        """
+        if not isinstance(record, Statistics):
+            return ""
+        known: Any = record
+        return unlikely_counts(known.count) or (IMPOSSIBLE if self.find_impossible(known).any() else "")
+
+
+def collect_by_estep(family: Family[Any, Stats, Params], parameters: Params, batch: Batch, responsibilities: Array) -> Stats:
+    """Return statistics of rows whose responsibilities are known, by the E-step of a family that has one in a kernel."""
+    totals, weights = family.zeros(batch.X.shape[1]), np.zeros(family.n_components)
+    found: Stats = family.estep(parameters, weights, batch, totals, responsibilities=responsibilities, given=True)[1]
+    return found
+
+
+def log_densities_by_estep(family: Family[Any, Any, Params], parameters: Params, X: Any) -> Array:
+    """Return log-densities (n, K), by the E-step of a family that has one in a kernel: of one component at a time."""
+    found = np.empty((family.n_components, len(X)))
+    for k, scores in enumerate(found):
+        alone = np.where(np.arange(family.n_components) == k, 0.0, -np.inf)
+        family.estep(parameters, alone, Batch(X), scores=scores)
+    return np.ascontiguousarray(found.T)

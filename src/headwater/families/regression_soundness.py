@@ -1,0 +1,23 @@
+"""What no rows could have made of regression records: each function says what is wrong with one, or nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headwater.core.statistics import HEAVIEST, LARGEST
+from headwater.families.regression_records import RegressionParameters, RegressionPrior
+from headwater.families.soundness import MOST_ROWS, NO_PARAMETERS, NO_PRIOR, below_zero, beyond
+
+
+def find_prior_problem(record: RegressionPrior) -> str:
+    """Precisions and scales are not negative."""
+    unsound = below_zero(record.precision) or record.scale < 0.0 or record.floor < 0.0
+    unsound = unsound or beyond(HEAVIEST, record.dof) or beyond(LARGEST, record.origin) or beyond(LARGEST**2, record.floor)
+    return NO_PRIOR if unsound else ""
+
+
+def find_parameters_problem(record: RegressionParameters) -> str:
+    """Noise is positive, and so are tails."""
+    unsound = bool(np.any(record.factor[:, -1, -1] <= 0.0)) or below_zero(record.power)
+    unsound = unsound or beyond(MOST_ROWS, record.power, record.offset)
+    return NO_PARAMETERS if unsound or beyond(LARGEST, record.origin) else ""
