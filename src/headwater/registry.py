@@ -16,34 +16,50 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Entry:
-    """One estimator: its word, the name of its class in `headwater`, and what it is of, in a few words."""
+    """One estimator: its word, the name of its class, what it is of, in a few words, and the module that has the class."""
 
     word: str
     name: str
     about: str
+    module: str = "headwater"
 
     @property
     def kind(self) -> type[Any]:
         """The class, loaded when it is asked for."""
-        return getattr(import_module("headwater"), self.name)
+        return getattr(import_module(self.module), self.name)
 
 
-MODELS: Mapping[str, Entry] = MappingProxyType(
-    {
-        entry.word: entry
-        for entry in (
-            Entry("gaussian", "GaussianMixture", "groups of rows of numbers"),
-            Entry("multinomial", "MultinomialMixture", "groups of rows of counts: documents, baskets, events"),
-            Entry("markov", "MarkovMixture", "groups of sequences of symbols"),
-            Entry("regression", "RegressionMixture", "a target that is one of several linear functions; needs --target"),
-            Entry("lda", "LatentDirichletAllocation", "topics of documents"),
-            Entry("nmf", "ItakuraSaitoNMF", "the parts that power spectra are made of"),
-            Entry("hmm", "GaussianHMM", "hidden states behind rows of numbers that follow one another"),
-            Entry("categorical-hmm", "CategoricalHMM", "hidden states behind symbols that follow one another"),
-            Entry("arrival", "DirectionOfArrival", "the direction of a source before an array of sensors"),
+_ENTRIES = {
+    entry.word: entry
+    for entry in (
+        Entry("gaussian", "GaussianMixture", "groups of rows of numbers"),
+        Entry("multinomial", "MultinomialMixture", "groups of rows of counts: documents, baskets, events"),
+        Entry("markov", "MarkovMixture", "groups of sequences of symbols"),
+        Entry("regression", "RegressionMixture", "a target that is one of several linear functions; needs --target"),
+        Entry("lda", "LatentDirichletAllocation", "topics of documents"),
+        Entry("nmf", "ItakuraSaitoNMF", "the parts that power spectra are made of"),
+        Entry("hmm", "GaussianHMM", "hidden states behind rows of numbers that follow one another"),
+        Entry("categorical-hmm", "CategoricalHMM", "hidden states behind symbols that follow one another"),
+        Entry("arrival", "DirectionOfArrival", "the direction of a source before an array of sensors"),
+    )
+}
+
+MODELS: Mapping[str, Entry] = MappingProxyType(_ENTRIES)
+
+
+def register(entry: Entry) -> None:
+    """Give a word to an estimator of another package, for this process; one that is taken is refused.
+
+    Parameters
+    ----------
+    entry : Entry
+        The word, the class and its module.
+    """
+    if entry.word in _ENTRIES and _ENTRIES[entry.word] != entry:
+        raise ValueError(
+            f"word must be one that no model has, got {entry.word!r}, which is that of {_ENTRIES[entry.word].name}"
         )
-    }
-)
+    _ENTRIES[entry.word] = entry
 
 
 def find(word: str) -> Entry:

@@ -29,6 +29,7 @@ from headwater.families.divergence import sampled_divergences
 from headwater.families.geometry import Geometry
 from headwater.families.posterior import posterior
 from headwater.families.soundness import IMPOSSIBLE, unlikely_counts
+from headwater.families.sweep import sweep_rows
 from headwater.kernels.parallel import run_slabs
 
 EMPTY: Array = np.empty(0)
@@ -199,6 +200,22 @@ class Family(ABC, Generic[Prior, Stats, Params]):
     ) -> tuple[Array, Params, Array, bool] | None:
         """Make passes over few rows in a kernel; None, by default, if there is none and the loop makes them."""
         return None
+
+    def sweep(
+        self,
+        name: str,
+        prior: Prior,
+        concentration: Array,
+        batch: Batch,
+        steps: Array,
+        gains: Array,
+        n_eff: float,
+        statistics: Stats,
+        average: Stats | None,
+        scores: Array,
+    ) -> tuple[Stats, Stats | None, float]:
+        """Learn row by row; return statistics and average, as means per row, and n_eff. By default a readout for each row."""
+        return sweep_rows(self, name, prior, concentration, batch, steps, gains, n_eff, statistics, average, scores)
 
     # Components
 

@@ -13,7 +13,7 @@ from scipy.special import digamma, gammaln
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
 from headwater.core.state import Batch, Summary
 from headwater.core.statistics import HEAVIEST, Array, Statistics
-from headwater.families.capabilities import MatchesMoments, SweepsRows
+from headwater.families.capabilities import MatchesMoments
 from headwater.families.family import Family
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, beyond, no_logs
 from headwater.kernels.mixture import READOUTS, draw_components, weights_readout
@@ -273,8 +273,8 @@ class Mixture:
         return Summary(totals, pending.rows + len(batch), pending.size + batch.size, pending.score + score)
 
     def sweeps(self, inference: Inference) -> bool:
-        """Whether rows can be learned one by one in a kernel."""
-        return inference.way == "exact" and isinstance(self.family, SweepsRows)
+        """Whether rows are learned one by one by the family."""
+        return inference.way == "exact"
 
     def widened(self, value: Any, width: int) -> Any:
         """Mixtures have the width they began with."""
@@ -320,7 +320,7 @@ class Mixture:
             )
             moving = None
         else:
-            after, moving, n_eff = cast(SweepsRows, self.family).sweep(
+            after, moving, n_eff = self.family.sweep(
                 name, prior.components, prior.concentration, batch, steps, gains, n_eff, statistics, average, scores
             )
         share = np.asarray(float(statistics.from_base[0]) * np.cumprod(1.0 - steps))

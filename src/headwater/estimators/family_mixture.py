@@ -1,0 +1,178 @@
+"""FamilyMixture: the estimator of a family, as far as it is the same for every family.
+
+docs/contributing/new-family.md makes one. A subclass says which family it is of and names what was learned; parameters,
+learning, answers, tables, descriptions, health and model files come from here.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from headwater.core.algorithms import Algorithm
+from headwater.core.learner import Learner
+from headwater.core.statistics import Array
+from headwater.core.validation import check_row, check_rows
+from headwater.diagnostics.describe import Limits, column_names, gaussian_components
+from headwater.diagnostics.description import Description
+from headwater.diagnostics.health import Finding
+from headwater.diagnostics.health_vitals import PRUNE, Food, Vitals
+from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
+from headwater.families.divergence import sampled_divergences
+from headwater.families.family import Family
+from headwater.models.seeding import INIT_PARAMS
+
+MOMENT_ROWS = 4096  # drawn from a component to tell its mean: off by a sixtieth of a standard deviation
+DOUBT = 2.0  # standard deviations of a chi-squared variable that may be chance
+SHOWN = 4  # columns of the table of a model
+
+
+@dataclass(frozen=True)
+class FamilySigns:
+    """Signs of the components of any family: rows for each parameter, and how far their densities are apart."""
+
+    family: Family[Any, Any, Any]
+    parameters: Any
+    rows: Array
+    each: float  # parameters of a component
+
+    def food(self) -> Food:
+        """Rows and parameters of each component."""
+        return Food(self.rows, "rows", np.full(len(self.rows), self.each))
+
+    def apart(self) -> tuple[Array, Array]:
+        """Symmetric divergences (K, K) of the densities, in nats a row, and what of them is chance: chi-squared, by rows."""
+        behind = np.maximum(self.rows, 1.0)
+        chance = (self.each + DOUBT * np.sqrt(2.0 * self.each)) * (1.0 / behind[:, None] + 1.0 / behind)
+        return sampled_divergences(self.family, self.parameters, self.parameters), chance
+
+    def worn(self, alive: NDArray[np.bool_]) -> list[Finding]:
+        """Nothing is known of components by themselves."""
+        return []
+
+
+class FamilyMixture(MixtureEstimator):
+    """Base of the mixtures that have no parameters but those of every mixture. See `GaussianMixture` for what they mean."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, "init_params": [StrOptions(set(INIT_PARAMS))]}
+    _merge_parameters = ("n_components", "half_life", "weight_concentration_prior")
+    _given_start = ()
+
+    # Whether rows must not be negative.
+    _positive_only: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        n_components: int | Literal["auto"] = 1,
+        *,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: str = "kmeans",
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        algorithm: str | Algorithm = "auto",
+        half_life: float | Literal["auto"] | None = None,
+        warm_up: int | Literal["auto"] = "auto",
+        weight_concentration_prior: float | None = None,
+        n_threads: int | None = None,
+        parts: int = 1,
+        reservoir: int | Literal["auto"] = "auto",
+    ) -> None:
+        self.n_components = n_components
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.algorithm = algorithm
+        self.half_life = half_life
+        self.warm_up = warm_up
+        self.weight_concentration_prior = weight_concentration_prior
+        self.n_threads = n_threads
+        self.parts = parts
+        self.reservoir = reservoir
+
+    # What a subclass says
+
+    @abstractmethod
+    def _family_of(self, width: int) -> Family[Any, Any, Any]:
+        """Return the family of `self.n_components` components, for rows of this width."""
+
+    def _moments(self) -> tuple[Array, Array]:
+        """Return mean and variance (K, d) of the components, for tables and descriptions; by default of rows that are drawn."""
+        parameters, k = self._components, self.n_components_
+        rng = np.random.default_rng(0)
+        draws = [self._model.family.sample(parameters, np.full(MOMENT_ROWS, one), rng) for one in range(k)]
+        return np.array([rows.mean(axis=0) for rows in draws]), np.array([rows.var(axis=0) for rows in draws])
+
+    # What follows
+
+    @property
+    def _components(self) -> Any:
+        """Parameters of the components, as the user sees them: what the family's readout made."""
+        return self._reading()[1].components
+
+    def _described(self, width: int) -> Learner:
+        self._check_parameters()
+        return self._learner_of(self._family_of(width), width, type(self).__name__, None, polish=True)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = self._positive_only
+        return tags
+
+    def _checked(self, X: Any) -> Array:
+        return self._refuse_negative(check_rows(X, owner=type(self).__name__))
+
+    def _checked_one(self, x: Any, names: Any, width: int | None) -> Array:
+        return self._refuse_negative(check_row(x, names, width))
+
+    def _refuse_negative(self, rows: Array) -> Array:
+        if self._positive_only and rows.min() < 0.0:
+            raise ValueError(f"Negative values in data passed to {type(self).__name__}: X holds {rows.min():g}")
+        return rows
+
+    def _describe(self, limits: Limits) -> Description:
+        names, intervals = column_names(self, self.n_features_in_), self._weight_intervals(limits)
+        return Description(**gaussian_components(names, self.weights_, *self._moments(), limits, intervals))
+
+    def _patterns(self) -> Array:
+        return self._moments()[0]
+
+    def _vitals(self) -> Vitals:
+        family, rows = self._model.family, self._rows_behind()
+        each = family.n_parameters(self.n_features_in_) / len(rows)
+        work = float(len(rows)) ** 2 * each * MOMENT_ROWS
+
+        def signs() -> FamilySigns:
+            return FamilySigns(family, self._components, rows, each)
+
+        return Vitals(rows, signs=signs, work=work, remedy=PRUNE)
+
+    def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
+        names, means = column_names(self, self.n_features_in_), self._moments()[0]
+        more = ["..."] if len(names) > SHOWN else []
+        lines = [[*(f"{value:.4g}" for value in mean[:SHOWN]), *more] for mean in means[components]]
+        return "means", [*names[:SHOWN], *more], lines
+
+
+def _has_predictive(model: FamilyMixture) -> bool:
+    return "predictive" in model._family_of(1).readouts
+
+
+# After the class is made, whose methods take streams: there must be none at all where the family cannot.
+FamilyMixture.predictive_score_samples = available_if(_has_predictive)(  # type: ignore[method-assign]
+    MixtureEstimator.predictive_score_samples
+)
