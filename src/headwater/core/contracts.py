@@ -1,18 +1,27 @@
-"""What the loop asks of a model. Anything that offers this learns by every algorithm whose readout it has."""
+"""What the core asks of a model, and what a model may offer beside that.
+
+A model that has the nine functions of `Model` learns by every algorithm that folds batches and whose readout it has, merges and
+saves. The protocols after it are capabilities: each is asked for by one step or policy alone.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from headwater.core.state import Batch, Summary
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Statistics
 from headwater.policies.growth import Growth
 
 NO_SCORES: Array = np.empty(0)
+
+Prior = TypeVar("Prior")
+Stats = TypeVar("Stats", bound=Statistics)
+Params = TypeVar("Params")
 
 
 @dataclass(frozen=True)
@@ -92,92 +101,158 @@ class StartSettings:
 
 
 @dataclass(frozen=True)
-class Start:
+class Start(Generic[Prior, Params]):
     """Where a stream begins: a prior in the scale of the rows, parameters, and one summary of the rows at them.
 
     And how its number of components came about, if it was to be found; and how much of the summary are no rows, but what the
     user gave to start from.
     """
 
-    prior: Any
-    parameters: Any
+    prior: Prior
+    parameters: Params
     summary: Summary
     growth: Growth | None = None
     held: float = 0.0
 
 
-class Model(Protocol):
-    """Pure functions of parameters, statistics and rows. Priors, statistics and parameters are the model's own types.
+class Model(ABC, Generic[Prior, Stats, Params]):
+    """A latent structure: pure functions of a prior, statistics, parameters and rows. A subclass is a frozen dataclass."""
 
-    Where rows hang together (`chained`) it offers `Chained`, too.
-    """
+    chained: ClassVar[bool] = False  # whether rows hang together: then the model offers `Chained`
 
-    @property
-    def chained(self) -> bool: ...
+    # The core: what a model must offer.
 
-    @property
-    def n_components(self) -> int: ...
+    if TYPE_CHECKING:  # a field of most models, and a property of some
 
-    @property
-    def ways(self) -> frozenset[tuple[str, str]]: ...  # of an E-step, each with a readout that it takes
+        @property
+        def n_components(self) -> int:
+            """Number of components, states or factors."""
 
     @property
-    def samplers(self) -> Mapping[str, Sampler]: ...  # the first is the default
+    @abstractmethod
+    def ways(self) -> frozenset[tuple[str, str]]:
+        """E-steps that there are ("exact", "simulated", ...), each with a readout that it takes."""
 
-    @property
-    def has_prior(self) -> bool: ...
+    @abstractmethod
+    def zeros(self, width: int) -> Stats:
+        """Return the statistics of no rows that have `width` columns."""
 
-    def n_parameters(self, width: int) -> int: ...
+    @abstractmethod
+    def blank_prior(self, width: int) -> Prior:
+        """Return a prior of the right shape, for model files."""
 
-    def rows_to_learn(self, width: int) -> int: ...
+    @abstractmethod
+    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start[Prior, Params]:
+        """Find a prior and parameters to start from on the rows of a warm-up, and summarize these rows."""
 
-    def rows_to_start(self, width: int) -> int: ...
+    @abstractmethod
+    def readout(self, name: str, prior: Prior, statistics: Stats, count: float) -> Params:
+        """Return parameters of the belief prior + count * statistics: "mode", "mean", "expect_log", ..."""
 
-    def row_bytes(self, width: int) -> int: ...
-
-    def kept(self, name: str, statistics: Any) -> Any: ...
-
-    def flattened(self, prior: Any) -> Any: ...
-
-    def zeros(self, width: int) -> Any: ...
-
-    def blank_prior(self, width: int) -> Any: ...
-
-    def problem(self, record: Any, width: int) -> str: ...  # of a record that comes from a file
-
-    def repaired(self, prior: Any, totals: Any, parts: Sequence[Any]) -> tuple[Any, tuple[int, ...]]: ...
-
-    def brought(self, prior: Any, own: Any, statistics: Any) -> Any: ...
-
-    def permuted(self, statistics: Any, order: Any) -> Any: ...
-
-    def chosen(self, prior: Any, order: Any) -> Any: ...
-
-    def picked(self, parameters: Any, order: Any) -> Any: ...
-
-    def separation(self, prior: Any, totals: Any, others: Any) -> Array: ...
-
-    def contrast(self, prior: Any, totals: Any, others: Any) -> Array: ...
-
-    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start: ...
-
-    def readout(self, name: str, prior: Any, statistics: Any, count: float) -> Any: ...
-
-    def objective(self, name: str, prior: Any, parameters: Any, statistics: Any, count: float) -> float: ...
-
+    @abstractmethod
     def summarize(
         self,
-        parameters: Any,
+        parameters: Params,
         batch: Batch,
         pending: Summary | None = None,
         scores: Array = NO_SCORES,
         n_threads: int | None = None,
         inference: Inference = EXACT,
-    ) -> Summary: ...
+    ) -> Summary:
+        """E-step: add the rows to the pending summary, which may be changed, or to a fresh one. Fills `scores`, if any."""
 
-    def sweeps(self, inference: Inference) -> bool: ...
+    @abstractmethod
+    def log_likelihood(self, parameters: Params, batch: Batch, n_threads: int | None = None) -> Array:
+        """Return the log-density (n,) of every row, or a bound of it."""
 
-    def widened(self, value: Any, width: int) -> Any: ...
+    @abstractmethod
+    def posterior(self, parameters: Params, batch: Batch, n_threads: int | None = None) -> Array:
+        """Return what is known of the latent variables of every row: responsibilities (n, K), expected weights."""
+
+    # Sizes
+
+    def n_parameters(self, width: int) -> int:
+        """Return the number of free parameters; by default one for each statistic."""
+        return sum(np.size(array) for name, array in self.zeros(width).to_arrays().items() if name != "from_base")
+
+    def rows_to_learn(self, width: int) -> int:
+        """Return the rows that it takes to move every parameter."""
+        return self.n_parameters(width)
+
+    def rows_to_start(self, width: int) -> int:
+        """Return the rows to wait for: by default ten for every one that it takes to learn, at least 2000."""
+        return max(2000, 10 * self.rows_to_learn(width))
+
+    def row_bytes(self, width: int) -> int:
+        """Return the memory of a row that waits."""
+        return 8 * width
+
+    # Prior and readouts
+
+    @property
+    def samplers(self) -> Mapping[str, Sampler]:
+        """Samplers of simulated E-steps, and what they do where nothing else is said; the first is the default."""
+        return {}
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether EM is to find the mode under the prior. If not, it is given the `flattened` one."""
+        return True
+
+    def flattened(self, prior: Prior) -> Prior:
+        """Return the prior whose mode is maximum likelihood, where there is one."""
+        return prior
+
+    def objective(self, name: str, prior: Prior, parameters: Params, statistics: Stats, count: float) -> float:
+        """Return what a pass of the named readout adds to the summed score of the rows so that it can only rise."""
+        return 0.0
+
+    def climb(
+        self, name: str, prior: Prior, summary: Summary, batch: Batch, passes: int, tol: float, before: float
+    ) -> tuple[Summary, Params, Array, bool] | None:
+        """Make passes over few rows in a kernel; None, by default, if there is none and the loop makes them."""
+        return None
+
+    def sweeps(self, inference: Inference) -> bool:
+        """Whether rows can be learned one by one by such E-steps: then the model offers `SweepsRows`, or `Chained`."""
+        return False
+
+    def kept(self, name: str, statistics: Stats) -> Stats:
+        """Return statistics in the form that the named readout keeps: only moment matching has one of its own."""
+        return statistics
+
+    # Merging and files
+
+    def problem(self, record: Any, width: int) -> str:
+        """Return what is wrong with a record that comes from a file, as the end of a sentence; "" if nothing is."""
+        return ""
+
+    def repaired(self, prior: Prior, totals: Stats, parts: Sequence[Stats]) -> tuple[Stats, tuple[int, ...]]:
+        """Return totals that make a belief with the prior, and the components for which these did not."""
+        return totals, ()
+
+    def brought(self, prior: Prior, own: Prior, statistics: Stats) -> Stats:
+        """Return statistics that were gathered under the prior `own` as they would be under another: about its origin."""
+        return statistics
+
+    def permuted(self, statistics: Stats, order: Any) -> Stats:
+        """Return statistics with the components in another order; by default the one they have (see `separation`)."""
+        return statistics
+
+    def separation(self, prior: Prior, totals: Stats, others: Stats) -> Array:
+        """Return the symmetric divergence (K, K) of the beliefs about these components and about those, up to a constant.
+
+        Models that share no base are matched by it. By default each component is matched to the one of its number.
+        """
+        return 1.0 - np.eye(self.n_components)
+
+    def contrast(self, prior: Prior, totals: Stats, others: Stats) -> Array:
+        """Return the symmetric divergence (K,) of the densities of each component here and there, in nats a row."""
+        return np.zeros(self.n_components)
+
+
+class SweepsRows(Protocol):
+    """Capability: rows are learned one by one. Without it the loop folds batches of one row."""
 
     def sweep(
         self,
@@ -191,19 +266,29 @@ class Model(Protocol):
         gains: Array,
         scores: Array,
         projection: tuple[str, str] | None = None,
-    ) -> tuple[Any, Any, float]: ...
-
-    def climb(
-        self, name: str, prior: Any, summary: Summary, batch: Batch, passes: int, tol: float, before: float
-    ) -> tuple[Summary, Any, Array, bool] | None: ...
-
-    def log_likelihood(self, parameters: Any, batch: Batch, n_threads: int | None = None) -> Array: ...
-
-    def posterior(self, parameters: Any, batch: Batch, n_threads: int | None = None) -> Array: ...
+    ) -> tuple[Any, Any, float]:
+        """Return statistics, average and n_eff after these rows."""
 
 
-class Chained(Model, Protocol):
-    """A model of sequences: what is known of those that are open is carried from one batch to the next."""
+class SelectsComponents(Protocol):
+    """Capability: a model of some of the components of another, as `prune` makes it."""
+
+    def chosen(self, prior: Any, order: Any) -> Any:
+        """Return the prior of some of the components."""
+
+    def picked(self, parameters: Any, order: Any) -> Any:
+        """Return the parameters of some of the components."""
+
+
+class WidensColumns(Protocol):
+    """Capability: rows may get more columns in mid-stream, as documents of an open vocabulary do."""
+
+    def widened(self, value: Any, width: int) -> Any:
+        """Return a prior, or statistics, for rows of more columns."""
+
+
+class Chained(Protocol):
+    """Capability: rows hang together. What is known of open sequences is carried from one batch to the next."""
 
     @property
     def lag(self) -> int: ...  # rows to look ahead to

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from headwater.core.contracts import Start
+from headwater.core.contracts import SelectsComponents, Start
 from headwater.core.learner import Learner, kept_form, refreshed, suited
 from headwater.core.state import Base, Batch, Progress, State, fingerprint
 from headwater.core.statistics import Statistics
@@ -58,10 +58,11 @@ def chosen(learner: Learner, after: Learner, settled: State, components: Any) ->
     """Return what a settled state has learned of some components, as a base of its own; `after` is to go on with it."""
     assert settled.base is not None
     model = suited(learner, settled).model
+    own = cast(SelectsComponents, model)
     statistics = model.permuted(settled.statistics, components)
     average = None if settled.average is None else model.permuted(settled.average, components)
-    reported = None if settled.reported is None else model.picked(settled.reported, components)
-    base = replace(settled.base, prior=model.chosen(settled.base.prior, components), growth=None)
+    reported = None if settled.reported is None else own.picked(settled.reported, components)
+    base = replace(settled.base, prior=own.chosen(settled.base.prior, components), growth=None)
     kept = State(settled.key, base=base, statistics=statistics, average=average, progress=settled.progress)
     return replace(refreshed(after, rebased(kept)), reported=reported)
 

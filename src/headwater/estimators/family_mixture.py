@@ -122,7 +122,7 @@ class FamilyMixture(MixtureEstimator):
     @property
     def _components(self) -> Any:
         """Parameters of the components, as the user sees them: what the family's readout made."""
-        return self._reading()[1].components
+        return self._read().parameters.components
 
     def _described(self, width: int) -> Learner:
         self._check_parameters()

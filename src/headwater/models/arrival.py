@@ -8,13 +8,12 @@ without any sensor says nothing: it is counted, and what is expected of it is wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from headwater.core.contracts import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
+from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Start, StartSettings
 from headwater.core.state import Batch, Summary
 from headwater.core.statistics import LARGEST, Array, Statistics
 from headwater.families.soundness import (
@@ -64,12 +63,10 @@ class ArrivalParameters:
 
 
 @dataclass(frozen=True)
-class Arrival:
+class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
     """The model. It has no prior: parameters are those of greatest likelihood."""
 
     sensors: Sensors
-
-    chained = False  # rows are independent
 
     @property
     def n_components(self) -> int:
@@ -78,10 +75,6 @@ class Arrival:
     @property
     def ways(self) -> frozenset[tuple[str, str]]:
         return frozenset({("exact", "mode")})
-
-    @property
-    def samplers(self) -> Mapping[str, Sampler]:
-        return {}
 
     @property
     def has_prior(self) -> bool:
@@ -139,31 +132,7 @@ class Arrival:
         power, noise = split_power(statistics.real, statistics.imag, float(statistics.count[0]), steering)
         return ArrivalParameters(x, float(power), float(noise), steering, slope)
 
-    def objective(self, name: str, prior: None, parameters: Any, statistics: Any, count: float) -> float:
-        return 0.0
-
-    def flattened(self, prior: None) -> None:
-        return prior
-
-    def kept(self, name: str, statistics: Any) -> Any:
-        return statistics
-
     # Merging
-
-    def repaired(self, prior: None, totals: Any, parts: Sequence[Any]) -> tuple[Any, tuple[int, ...]]:
-        return totals, ()
-
-    def brought(self, prior: None, own: None, statistics: Any) -> Any:
-        return statistics
-
-    def permuted(self, statistics: Any, order: Any) -> Any:
-        return statistics
-
-    def chosen(self, prior: None, order: Any) -> Any:
-        raise NotImplementedError
-
-    def picked(self, parameters: Any, order: Any) -> Any:
-        raise NotImplementedError
 
     def separation(self, prior: None, totals: ArrivalStatistics, others: ArrivalStatistics) -> Array:
         """Divergence of the two densities, times the rows that sensors were heard in."""
@@ -177,7 +146,7 @@ class Arrival:
 
     # Rows
 
-    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
+    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start[Any, Any]:
         """Climb from where there is no source yet: what is missing is noise then, and the direction that of the rest."""
         weights = batch.row_weights[:, None]
         heard = ~np.isnan(batch.X)
@@ -256,12 +225,6 @@ class Arrival:
         if average is not None and moving is not None:
             moving.from_base[...] = averaged_share(float(average.from_base[0]), share, gains)
         return after, moving, n_eff
-
-    def climb(self, *_: Any) -> None:
-        return None
-
-    def widened(self, value: Any, width: int) -> Any:
-        raise NotImplementedError
 
     def log_likelihood(self, parameters: ArrivalParameters, batch: Batch, n_threads: int | None = None) -> Array:
         """Log-density of the observed sensors of every row."""

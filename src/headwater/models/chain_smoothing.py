@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.contracts import NO_SCORES
+from headwater.core.contracts import NO_SCORES, Model
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.families.family import Family
 from headwater.kernels.chains import run_filter, smooth
 from headwater.kernels.parallel import run_slabs
-from headwater.models.chain_records import Carry, ChainStatistics
+from headwater.models.chain_records import Carry, ChainParameters, ChainPrior, ChainStatistics
 
 EMPTY: Array = np.empty(0)
 NO_LOGS: Array = np.empty((0, 0))
@@ -31,7 +31,7 @@ IMPOSSIBLE = -1e299  # log-densities that stand for a probability of zero
 
 
 @dataclass(frozen=True)
-class Smoother:
+class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
     """A chain of K states, each with a component of a family. Rows of NaN are missing: they pass time, and say nothing."""
 
     n_components: int

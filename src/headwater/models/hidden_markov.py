@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, cast
@@ -10,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.contracts import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
+from headwater.core.contracts import EXACT, NO_SCORES, Inference, Start, StartSettings
 from headwater.core.state import Batch, Summary
 from headwater.core.statistics import HEAVIEST, Array
 from headwater.families.capabilities import SweepsChains
@@ -55,10 +54,6 @@ class HiddenMarkov(Smoother):
         return frozenset(("exact", name) for name in ("mode", "mean", "expect_log") if name in self.family.readouts)
 
     @property
-    def samplers(self) -> Mapping[str, Sampler]:
-        return {}
-
-    @property
     def has_prior(self) -> bool:
         """Whether the user gave any part of the prior."""
         return self.start_prior is not None or self.steps_prior is not None or self.family.has_prior
@@ -67,21 +62,9 @@ class HiddenMarkov(Smoother):
         """Number of free parameters."""
         return self.family.n_parameters(width) + self.n_components**2 - 1
 
-    def rows_to_learn(self, width: int) -> int:
-        """Rows that it takes to move every parameter."""
-        return self.n_parameters(width)
-
-    def rows_to_start(self, width: int) -> int:
-        """Rows to wait for: ten for every parameter, at least 2000."""
-        return max(2000, 10 * self.rows_to_learn(width))
-
     def row_bytes(self, width: int) -> int:
         """Memory of a row that waits."""
         return self.family.row_bytes(width) + 8
-
-    def kept(self, name: str, statistics: Any) -> Any:
-        """Statistics have one form."""
-        return statistics
 
     # Priors and readouts
 
@@ -157,10 +140,6 @@ class HiddenMarkov(Smoother):
         return 0.0
 
     # Merging
-
-    def repaired(self, prior: ChainPrior, totals: Any, parts: Sequence[Any]) -> tuple[Any, tuple[int, ...]]:
-        """Beliefs are prior and counts, which always add."""
-        return totals, ()
 
     def brought(self, prior: ChainPrior, own: ChainPrior, statistics: ChainStatistics) -> ChainStatistics:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
@@ -314,10 +293,6 @@ class HiddenMarkov(Smoother):
     def _sweeping(self) -> SweepsChains:
         return cast(SweepsChains, self.family)
 
-    def sweep(self, *_: Any) -> Any:
-        """Rows are learned by `sweep_open`."""
-        raise NotImplementedError
-
     def sweep_open(
         self,
         name: str,
@@ -379,14 +354,6 @@ class HiddenMarkov(Smoother):
         k = self.n_components
         emissions = self._sweeping.unflat(row[k * (k + 1) :], width)
         return ChainStatistics(np.zeros(1), row[:k].copy(), row[k : k * (k + 1)].reshape(k, k).copy(), emissions)
-
-    def widened(self, value: Any, width: int) -> Any:
-        """Chains have the width they began with."""
-        raise NotImplementedError
-
-    def climb(self, *_: Any) -> None:
-        """There is no faster way to make passes."""
-        return None
 
     def sample(
         self, parameters: ChainParameters, rows: int, rng: np.random.Generator, first: int | None = None

@@ -8,68 +8,32 @@ complete statistics of the rows: by the average over draws if it is simulated, a
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.contracts import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
+from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Start, StartSettings
 from headwater.core.state import Batch, Summary
-from headwater.core.statistics import Array, Statistics
+from headwater.core.statistics import Array
 
 
-class LatentFactors(ABC):
+class LatentFactors(Model[Any, Any, Any]):
     """Base of the latent factor models."""
 
-    chained = False  # rows are independent
-
     # What a model says
-
-    @property
-    @abstractmethod
-    def n_components(self) -> int: ...
-
-    @property
-    @abstractmethod
-    def samplers(self) -> Mapping[str, Sampler]:
-        """The samplers there are, and what they do where nothing else is said; the first is the default."""
-
-    @abstractmethod
-    def zeros(self, width: int) -> Statistics:
-        """Return statistics that hold nothing."""
-
-    @abstractmethod
-    def blank_prior(self, width: int) -> Any:
-        """A prior of the right shape."""
-
-    @abstractmethod
-    def problem(self, record: Any, width: int) -> str:
-        """What is wrong with a record that comes from outside, if something is."""
 
     @abstractmethod
     def first(self, batch: Batch, rng: np.random.Generator) -> tuple[Any, Any]:
         """Return a prior in the scale of the rows, and parameters to begin with, in which no two factors are alike."""
 
     @abstractmethod
-    def readout(self, name: str, prior: Any, statistics: Any, count: float) -> Any:
-        """Return the parameters of the belief prior + count * statistics."""
-
-    @abstractmethod
     def estep(
         self, parameters: Any, batch: Batch, totals: Any, inference: Inference, n_threads: int | None
     ) -> tuple[float, Any]:
         """Return a score of the rows, and the totals with what is expected of them added."""
-
-    @abstractmethod
-    def log_likelihood(self, parameters: Any, batch: Batch, n_threads: int | None = None) -> Array:
-        """Return the log-density of every row, or a bound of it."""
-
-    @abstractmethod
-    def posterior(self, parameters: Any, batch: Batch, n_threads: int | None = None) -> Array:
-        """Return what is expected of the weights (n, K) of the factors in each row."""
 
     @abstractmethod
     def permuted(self, statistics: Any, order: Any) -> Any:
@@ -83,7 +47,7 @@ class LatentFactors(ABC):
     def contrast(self, prior: Any, totals: Any, others: Any) -> Array:
         """Symmetric divergence (K,) of each factor here and there, in nats a row."""
 
-    # What may be said otherwise
+    # What may be said otherwise, beside what `Model` has defaults for: `samplers`, `problem`, ...
 
     @property
     def ways(self) -> frozenset[tuple[str, str]]:
@@ -103,59 +67,17 @@ class LatentFactors(ABC):
         """How often the rows of a start are learned."""
         return 2
 
-    def row_bytes(self, width: int) -> int:
-        """Memory of a row that waits."""
-        return 8 * width
-
-    def widened(self, value: Any, width: int) -> Any:
-        """Return a prior, or statistics, for rows of more columns."""
-        raise NotImplementedError
-
     # What the loop asks beyond that
-
-    @property
-    def has_prior(self) -> bool:
-        return True
 
     def n_parameters(self, width: int) -> int:
         """Number of free parameters."""
         return self.n_components * width
 
-    def kept(self, name: str, statistics: Any) -> Any:
-        return statistics
-
-    def flattened(self, prior: Any) -> Any:
-        return prior
-
-    def repaired(self, prior: Any, totals: Any, parts: Sequence[Any]) -> tuple[Any, tuple[int, ...]]:
-        return totals, ()
-
-    def brought(self, prior: Any, own: Any, statistics: Any) -> Any:
-        return statistics
-
-    def chosen(self, prior: Any, order: Any) -> Any:
-        raise NotImplementedError
-
-    def picked(self, parameters: Any, order: Any) -> Any:
-        raise NotImplementedError
-
-    def objective(self, name: str, prior: Any, parameters: Any, statistics: Any, count: float) -> float:
-        return 0.0
-
-    def climb(self, *_: Any) -> None:
-        return None
-
-    def sweeps(self, inference: Inference) -> bool:
-        return False
-
-    def sweep(self, *_: Any) -> Any:
-        raise NotImplementedError
-
     def contenders(self, batch: Batch, settings: StartSettings) -> list[StartSettings]:
         """Ways to learn the rows of a start, of which the best is taken."""
         return [settings]
 
-    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
+    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start[Any, Any]:
         """Break the symmetry of the factors, and learn the rows that wait a few times over, by online EM in small batches."""
         rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
         prior, first = self.first(batch, rng)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Generic, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from headwater.core.contracts import EXACT, NO_SCORES, Inference, Sampler, Start, StartSettings
+from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Sampler, Start, StartSettings
 from headwater.core.state import Batch, Summary
-from headwater.core.statistics import HEAVIEST, Array, Statistics
+from headwater.core.statistics import HEAVIEST, Array
 from headwater.families.capabilities import MatchesMoments
-from headwater.families.family import Family
+from headwater.families.family import Family, Params, Prior, Stats
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, beyond, no_logs
 from headwater.kernels.mixture import READOUTS, draw_components, weights_readout
 from headwater.kernels.parallel import one_blas_thread
@@ -24,30 +24,28 @@ NO_SHARES: Array = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
-class MixturePrior:
+class MixturePrior(Generic[Prior]):
     """Dirichlet concentration of the weights (K,) and the prior of the components."""
 
     concentration: Array
-    components: Any
+    components: Prior
 
 
 @dataclass(frozen=True)
-class MixtureParameters:
+class MixtureParameters(Generic[Params]):
     """Log-weights, or what a readout puts in their place, and the parameters of the components."""
 
     log_weights: Array
-    components: Any
+    components: Params
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Generic[Prior, Stats, Params]):
     """A mixture model: pure functions of parameters, statistics and rows."""
 
     n_components: int
-    family: Family
+    family: Family[Prior, Stats, Params]
     weight_concentration_prior: float | None = None
-
-    chained = False  # rows are independent
 
     @property
     def ways(self) -> frozenset[tuple[str, str]]:
@@ -71,18 +69,14 @@ class Mixture:
         """Rows that it takes to move every parameter."""
         return self.family.rows_to_learn(width)
 
-    def rows_to_start(self, width: int) -> int:
-        """Rows to wait for: ten times what moves every parameter, at least 2000."""
-        return max(2000, 10 * self.rows_to_learn(width))
-
     def row_bytes(self, width: int) -> int:
         """Memory of a row that waits."""
         return self.family.row_bytes(width)
 
-    def zeros(self, width: int) -> Statistics:
+    def zeros(self, width: int) -> Stats:
         return self.family.zeros(width)
 
-    def kept(self, name: str, statistics: Any) -> Any:
+    def kept(self, name: str, statistics: Stats) -> Stats:
         """Return statistics in the form that the named readout keeps: only moment matching has one of its own."""
         return self._projected.kept(statistics) if name == "match_moments" else statistics
 
@@ -92,13 +86,13 @@ class Mixture:
 
     # Priors and readouts
 
-    def flattened(self, prior: MixturePrior) -> MixturePrior:
+    def flattened(self, prior: MixturePrior[Prior]) -> MixturePrior[Prior]:
         """The prior whose mode is maximum likelihood, unless the user gave one."""
         if self.has_prior:
             return prior
         return MixturePrior(np.ones(self.n_components), self.family.flattened(prior.components))
 
-    def blank_prior(self, width: int) -> MixturePrior:
+    def blank_prior(self, width: int) -> MixturePrior[Prior]:
         """A prior of the right shape."""
         return MixturePrior(np.ones(self.n_components), self.family.blank_prior(width))
 
@@ -111,19 +105,19 @@ class Mixture:
             return NO_PARAMETERS if no_logs(record.log_weights) else self.family.problem(record.components, width)
         return self.family.problem(record, width)
 
-    def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> MixturePrior:
+    def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> MixturePrior[Prior]:
         """The user's prior, completed in the scale of rows that were seeded with these responsibilities."""
         concentration = 1.0 if self.weight_concentration_prior is None else float(self.weight_concentration_prior)
         components = self.family.prior(geometry, batch, responsibilities)
         return MixturePrior(np.full(self.n_components, concentration), components)
 
-    def refined(self, prior: MixturePrior, parameters: MixtureParameters, geometry: Any) -> MixturePrior:
+    def refined(self, prior: MixturePrior[Prior], parameters: MixtureParameters[Params], geometry: Any) -> MixturePrior[Prior]:
         """The prior of components like these (empirical Bayes)."""
         weights = np.exp(parameters.log_weights)
         components = self.family.refined(prior.components, parameters.components, weights / weights.sum(), geometry)
         return replace(prior, components=components)
 
-    def readout(self, name: str, prior: MixturePrior, statistics: Any, count: float) -> MixtureParameters:
+    def readout(self, name: str, prior: MixturePrior[Prior], statistics: Stats, count: float) -> MixtureParameters[Params]:
         """Parameters of the belief prior + count * statistics: "mode", "mean", "expect_log" or "predictive"."""
         totals = statistics if count == 1.0 else statistics.scaled(count)
         log_weights = np.empty(self.n_components)
@@ -133,9 +127,9 @@ class Mixture:
     def objective(
         self,
         name: str,
-        prior: MixturePrior,
-        parameters: MixtureParameters,
-        statistics: Any,
+        prior: MixturePrior[Prior],
+        parameters: MixtureParameters[Params],
+        statistics: Stats,
         count: float,
     ) -> float:
         """What a pass of the named readout adds to the summed score of the rows so that it can only rise.
@@ -157,7 +151,7 @@ class Mixture:
 
     # Merging
 
-    def repaired(self, prior: MixturePrior, totals: Any, parts: Sequence[Any]) -> tuple[Any, tuple[int, ...]]:
+    def repaired(self, prior: MixturePrior[Prior], totals: Stats, parts: Sequence[Stats]) -> tuple[Stats, tuple[int, ...]]:
         """Return totals that make a belief with the prior, and the components for which these did not.
 
         Subtracting beliefs may leave none. Such a component gets the mean of those parts that are one, or the prior if none
@@ -182,19 +176,19 @@ class Mixture:
             count[k] = np.mean(positive) if positive else 0.0
         return replace(totals, count=count), tuple(int(k) for k in np.flatnonzero(broken | weightless))
 
-    def brought(self, prior: MixturePrior, own: MixturePrior, statistics: Any) -> Any:
+    def brought(self, prior: MixturePrior[Prior], own: MixturePrior[Prior], statistics: Stats) -> Stats:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
         return self.family.brought(prior.components, own.components, statistics)
 
-    def permuted(self, statistics: Any, order: Any) -> Any:
+    def permuted(self, statistics: Stats, order: Any) -> Stats:
         """Return statistics with the components in another order."""
         return self.family.permuted(statistics, order)
 
-    def chosen(self, prior: MixturePrior, order: Any) -> MixturePrior:
+    def chosen(self, prior: MixturePrior[Prior], order: Any) -> MixturePrior[Prior]:
         """Return the prior of some of the components."""
         return MixturePrior(prior.concentration[order], self.family.chosen(prior.components, order))
 
-    def picked(self, parameters: MixtureParameters, order: Any) -> MixtureParameters:
+    def picked(self, parameters: MixtureParameters[Params], order: Any) -> MixtureParameters[Params]:
         """Return the parameters of some of the components, whose weights sum to one again."""
         log_weights = parameters.log_weights[order]
         total = np.logaddexp.reduce(log_weights) if len(log_weights) < self.n_components else 0.0
@@ -206,7 +200,9 @@ class Mixture:
         """Return the same kind of mixture with another number of components."""
         return replace(self, n_components=n_components, family=self.family.resized(n_components))
 
-    def recombined(self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None) -> Any:
+    def recombined(
+        self, statistics: Stats, matrix: Array, others: Stats | None = None, other_matrix: Array | None = None
+    ) -> Stats:
         """Return matrix @ statistics + other_matrix @ others, over the components: they are merged, split or replaced."""
         return self.family.recombined(statistics, matrix, others, other_matrix)
 
@@ -215,11 +211,13 @@ class Mixture:
         """Whether every component has moments of its own."""
         return self.family.apart
 
-    def mended(self, prior: MixturePrior, totals: Any, sound: Any, share: float) -> Any:
+    def mended(self, prior: MixturePrior[Prior], totals: Stats, sound: Stats, share: float) -> Stats:
         """Return totals that rows could have made; what they could not comes from others that they did."""
         return self.family.mended(prior.components, totals, sound, share)
 
-    def looked_at(self, parameters: MixtureParameters, batch: Batch, n_threads: int | None = None) -> tuple[Array, Array]:
+    def looked_at(
+        self, parameters: MixtureParameters[Params], batch: Batch, n_threads: int | None = None
+    ) -> tuple[Array, Array]:
         """Return responsibilities (n, K) and scores of rows."""
         shares, scores = np.empty((len(batch), self.n_components)), np.empty(len(batch))
         self.family.estep(
@@ -227,26 +225,28 @@ class Mixture:
         )
         return shares, scores
 
-    def separation(self, prior: MixturePrior, totals: Any, others: Any) -> Array:
+    def separation(self, prior: MixturePrior[Prior], totals: Stats, others: Stats) -> Array:
         """Symmetric divergence (K, K) of the beliefs about these components and about those, up to a constant."""
         alpha, alphas = (np.maximum(prior.concentration + one.count, 1e-300) for one in (totals, others))
         weights = (alpha[:, None] - alphas) * (digamma(alpha)[:, None] - digamma(alphas))
         return np.asarray(weights + self.family.separation(prior.components, totals, others))
 
-    def contrast(self, prior: MixturePrior, totals: Any, others: Any) -> Array:
+    def contrast(self, prior: MixturePrior[Prior], totals: Stats, others: Stats) -> Array:
         """Symmetric divergence (K,) of the densities of each component here and there, in nats a row."""
         return self.family.contrast(prior.components, totals, others)
 
     # Rows
 
-    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
+    def start(
+        self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None
+    ) -> Start[MixturePrior[Prior], MixtureParameters[Params]]:
         """Find a prior and parameters to start from on the rows of a warm-up."""
         with one_blas_thread():
             return tournament(self, batch, key, settings, n_threads)
 
     def summarize(
         self,
-        parameters: MixtureParameters,
+        parameters: MixtureParameters[Params],
         batch: Batch,
         pending: Summary | None = None,
         scores: Array = NO_SCORES,
@@ -276,13 +276,9 @@ class Mixture:
         """Whether rows are learned one by one by the family."""
         return inference.way == "exact"
 
-    def widened(self, value: Any, width: int) -> Any:
-        """Mixtures have the width they began with."""
-        raise NotImplementedError
-
     def climb(
-        self, name: str, prior: MixturePrior, summary: Summary, batch: Batch, passes: int, tol: float, before: float
-    ) -> tuple[Summary, MixtureParameters, Array, bool] | None:
+        self, name: str, prior: MixturePrior[Prior], summary: Summary, batch: Batch, passes: int, tol: float, before: float
+    ) -> tuple[Summary, MixtureParameters[Params], Array, bool] | None:
         """Passes over one slab of rows, from a summary of them: the fast path, where there is one, of `climb` in start.py."""
         totals: Any = summary.statistics.copy()
         end = self.family.climb(name, prior.components, prior.concentration, batch, passes, tol, before, totals)
@@ -300,7 +296,7 @@ class Mixture:
     def sweep(
         self,
         name: str,
-        prior: MixturePrior,
+        prior: MixturePrior[Prior],
         statistics: Any,
         average: Any,
         n_eff: float,
@@ -330,13 +326,13 @@ class Mixture:
         moving.from_base[...] = averaged_share(float(average.from_base[0]), share, gains)
         return after, moving, n_eff
 
-    def log_likelihood(self, parameters: MixtureParameters, batch: Batch, n_threads: int | None = None) -> Array:
+    def log_likelihood(self, parameters: MixtureParameters[Params], batch: Batch, n_threads: int | None = None) -> Array:
         """Log-density of every row."""
         scores = np.empty(len(batch))
         self.family.estep(parameters.components, parameters.log_weights, batch, scores=scores, n_threads=n_threads)
         return scores
 
-    def posterior(self, parameters: MixtureParameters, batch: Batch, n_threads: int | None = None) -> Array:
+    def posterior(self, parameters: MixtureParameters[Params], batch: Batch, n_threads: int | None = None) -> Array:
         """Responsibilities (n, K) of rows."""
         responsibilities = np.empty((len(batch), len(parameters.log_weights)))
         self.family.estep(
@@ -345,7 +341,7 @@ class Mixture:
         return responsibilities
 
     def sample(
-        self, parameters: MixtureParameters, rows: int, rng: np.random.Generator, *options: Any
+        self, parameters: MixtureParameters[Params], rows: int, rng: np.random.Generator, *options: Any
     ) -> tuple[Array, NDArray[np.int64]]:
         """Draw rows and the components they came from, sorted by component as scikit-learn has it."""
         weights = np.exp(parameters.log_weights)
