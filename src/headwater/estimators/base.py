@@ -232,8 +232,8 @@ class StreamingEstimator(Telling):
         return False
 
     def _widened(self, width: int) -> Self:
-        """A copy that knows more columns."""
-        raise NotImplementedError
+        """Return a copy that knows more columns; the model itself, if its chunks never become wider."""
+        return self
 
     def _resumed(self, learner: Learner) -> State | None:
         """The state that a `fit` goes on from, if there is one for rows of this width."""
