@@ -57,6 +57,10 @@ class FamilySigns:
         return []
 
 
+def _has_predictive(model: FamilyMixture) -> bool:
+    return "predictive" in model._family_of(1).readouts
+
+
 class FamilyMixture(MixtureEstimator):
     """Base of the mixtures that have no parameters but those of every mixture. See `GaussianMixture` for what they mean."""
 
@@ -119,6 +123,8 @@ class FamilyMixture(MixtureEstimator):
 
     # What follows
 
+    predictive_score_samples = available_if(_has_predictive)(MixtureEstimator.predictive_score_samples)
+
     @property
     def _components(self) -> Any:
         """Parameters of the components, as the user sees them: what the family's readout made."""
@@ -166,13 +172,3 @@ class FamilyMixture(MixtureEstimator):
         more = ["..."] if len(names) > SHOWN else []
         lines = [[*(f"{value:.4g}" for value in mean[:SHOWN]), *more] for mean in means[components]]
         return "means", [*names[:SHOWN], *more], lines
-
-
-def _has_predictive(model: FamilyMixture) -> bool:
-    return "predictive" in model._family_of(1).readouts
-
-
-# After the class is made, whose methods take streams: there must be none at all where the family cannot.
-FamilyMixture.predictive_score_samples = available_if(_has_predictive)(  # type: ignore[method-assign]
-    MixtureEstimator.predictive_score_samples
-)
