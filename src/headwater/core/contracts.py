@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -214,12 +214,41 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         return None
 
     def sweeps(self, inference: Inference) -> bool:
-        """Whether rows can be learned one by one by such E-steps: then the model offers `SweepsRows`, or `Chained`."""
+        """Whether rows are learned one by one by `sweep`, by such E-steps; if not, the loop folds batches of one row."""
         return False
+
+    def sweep(
+        self,
+        name: str,
+        prior: Prior,
+        statistics: Stats,
+        average: Stats | None,
+        n_eff: float,
+        batch: Batch,
+        steps: Array,
+        gains: Array,
+        scores: Array,
+        projection: tuple[str, str] | None = None,
+    ) -> tuple[Stats, Stats | None, float]:
+        """Learn row by row: return statistics, average and n_eff. By default a readout, an E-step and a fold for each row.
+
+        With a projection (of weights, of degrees of freedom), which only moment matching has, there is no default.
+        """
+        for at, step in enumerate(steps.tolist()):
+            row = batch[at : at + 1]
+            summary = self.summarize(self.readout(name, prior, statistics, n_eff), row, None, scores[at : at + 1], 1)
+            statistics = statistics.toward(cast(Stats, summary.statistics), step, 1.0 / row.size)
+            n_eff = 1.0 / ((1.0 - step) ** 2 / n_eff + step**2 / row.size)
+            average = None if average is None else average.averaged(statistics, float(gains[at]))
+        return statistics, average, n_eff
 
     def kept(self, name: str, statistics: Stats) -> Stats:
         """Return statistics in the form that the named readout keeps: only moment matching has one of its own."""
         return statistics
+
+    def widened(self, value: Any, width: int) -> Any:
+        """Return a prior, or statistics, for rows of more columns; as they are, if rows never become wider."""
+        return value
 
     # Merging and files
 
@@ -251,25 +280,6 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         return np.zeros(self.n_components)
 
 
-class SweepsRows(Protocol):
-    """Capability: rows are learned one by one. Without it the loop folds batches of one row."""
-
-    def sweep(
-        self,
-        name: str,
-        prior: Any,
-        statistics: Any,
-        average: Any,
-        n_eff: float,
-        batch: Batch,
-        steps: Array,
-        gains: Array,
-        scores: Array,
-        projection: tuple[str, str] | None = None,
-    ) -> tuple[Any, Any, float]:
-        """Return statistics, average and n_eff after these rows."""
-
-
 class SelectsComponents(Protocol):
     """Capability: a model of some of the components of another, as `prune` makes it."""
 
@@ -278,13 +288,6 @@ class SelectsComponents(Protocol):
 
     def picked(self, parameters: Any, order: Any) -> Any:
         """Return the parameters of some of the components."""
-
-
-class WidensColumns(Protocol):
-    """Capability: rows may get more columns in mid-stream, as documents of an open vocabulary do."""
-
-    def widened(self, value: Any, width: int) -> Any:
-        """Return a prior, or statistics, for rows of more columns."""
 
 
 class Chained(Protocol):

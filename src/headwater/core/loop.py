@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from headwater.core.contracts import NO_SCORES, Start, WidensColumns
+from headwater.core.contracts import NO_SCORES, Start
 from headwater.core.delta import Delta, since_base
 from headwater.core.learner import Learner, belief, refreshed, suited
 from headwater.core.lineage import rebased, rooted
@@ -141,7 +141,7 @@ def branch(learner: Learner, state: State) -> State:
 
 def widened(learner: Learner, state: State) -> State:
     """Return the state for rows of the learner's width, which is more than it had; what was learned stays."""
-    model, width = cast(WidensColumns, learner.model), learner.width
+    model, width = learner.model, learner.width
 
     def wide(value: Any) -> Any:
         return None if value is None else model.widened(value, width)

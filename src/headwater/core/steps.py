@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from headwater.core.contracts import NO_SCORES, SweepsRows
+from headwater.core.contracts import NO_SCORES
 from headwater.core.learner import Learner, kept_form, refreshed
 from headwater.core.state import Batch, Progress, State, Summary, appended, joined
 from headwater.core.statistics import Array, Statistics
@@ -116,7 +116,7 @@ def sweep_rows(learner: Learner, state: State, batch: Batch, scores: Array) -> t
         if learner.model.chained:
             statistics, average, n_eff, carry = learner.chain.sweep_open(*options, state.carry)
         else:
-            statistics, average, n_eff = cast(SweepsRows, learner.model).sweep(*options, learner.algorithm.projection)
+            statistics, average, n_eff = learner.model.sweep(*options, learner.algorithm.projection)
         weight = float(sizes.sum())
         progress = Progress(
             rows_seen=progress.rows_seen + len(part),

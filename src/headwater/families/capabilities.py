@@ -12,6 +12,26 @@ from headwater.core.statistics import Array
 
 
 @runtime_checkable
+class SweepsRows(Protocol):
+    """Rows are learned one by one in a kernel. Without it there is a readout and an E-step for each row."""
+
+    def sweep(
+        self,
+        name: str,
+        prior: Any,
+        concentration: Array,
+        batch: Batch,
+        steps: Array,
+        gains: Array,
+        n_eff: float,
+        statistics: Any,
+        average: Any,
+        scores: Array,
+    ) -> tuple[Any, Any, float]:
+        """Learn row by row; return statistics and average, as means per row, and n_eff."""
+
+
+@runtime_checkable
 class SweepsChains(Protocol):
     """Components can be the states of a chain that is learned step by step (kernels/chain_sweep.py)."""
 

@@ -16,7 +16,7 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.state import Batch
+from headwater.core.state import Batch, arrays_of
 from headwater.core.statistics import Array, Statistics
 from headwater.families.components import (
     ComponentStatistics,
@@ -29,7 +29,6 @@ from headwater.families.divergence import sampled_divergences
 from headwater.families.geometry import Geometry
 from headwater.families.posterior import posterior
 from headwater.families.soundness import IMPOSSIBLE, unlikely_counts
-from headwater.families.sweep import sweep_rows
 from headwater.kernels.parallel import run_slabs
 
 EMPTY: Array = np.empty(0)
@@ -201,22 +200,6 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         """Make passes over few rows in a kernel; None, by default, if there is none and the loop makes them."""
         return None
 
-    def sweep(
-        self,
-        name: str,
-        prior: Prior,
-        concentration: Array,
-        batch: Batch,
-        steps: Array,
-        gains: Array,
-        n_eff: float,
-        statistics: Stats,
-        average: Stats | None,
-        scores: Array,
-    ) -> tuple[Stats, Stats | None, float]:
-        """Learn row by row; return statistics and average, as means per row, and n_eff. By default a readout for each row."""
-        return sweep_rows(self, name, prior, concentration, batch, steps, gains, n_eff, statistics, average, scores)
-
     # Components
 
     @property
@@ -283,7 +266,18 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         Kept rows are a share of all, and `sound` is what they say, scaled up to all.
         """
         good = supported(totals.count, sound.count, share * sound.count) & ~self.find_impossible(totals)
+        good &= self._find_readable(prior, totals)
         return totals if good.all() else replace_components(totals, sound, ~good)
+
+    def _find_readable(self, prior: Prior, totals: Stats) -> NDArray[np.bool_]:
+        """Which components (K,) have readouts that are numbers, or logarithms of zero."""
+        good = np.ones(self.n_components, dtype=np.bool_)
+        with np.errstate(all="ignore"):
+            for name in self.readouts:
+                for array in arrays_of(self.readout(name, prior, totals)):
+                    if array.ndim:
+                        good &= (array < np.inf).reshape(len(good), -1).all(axis=1)
+        return good
 
     def problem(self, record: Any, width: int) -> str:
         """Return what is wrong with a record that comes from a file, as the end of a sentence; "" if nothing is.

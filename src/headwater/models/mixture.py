@@ -13,7 +13,7 @@ from scipy.special import digamma, gammaln
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Sampler, Start, StartSettings
 from headwater.core.state import Batch, Summary
 from headwater.core.statistics import HEAVIEST, Array
-from headwater.families.capabilities import MatchesMoments
+from headwater.families.capabilities import MatchesMoments, SweepsRows
 from headwater.families.family import Family, Params, Prior, Stats
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, beyond, no_logs
 from headwater.kernels.mixture import READOUTS, draw_components, weights_readout
@@ -273,7 +273,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         return Summary(totals, pending.rows + len(batch), pending.size + batch.size, pending.score + score)
 
     def sweeps(self, inference: Inference) -> bool:
-        """Whether rows are learned one by one by the family."""
+        """Whether rows are learned one by one."""
         return inference.way == "exact"
 
     def climb(
@@ -310,13 +310,15 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
 
         With a projection (of weights, of degrees of freedom) every row is learned by moment matching.
         """
+        if projection is None and not hasattr(self.family, "sweep"):  # quicker than isinstance, which a row a call would feel
+            return super().sweep(name, prior, statistics, average, n_eff, batch, steps, gains, scores)
         if projection is not None:
             after, n_eff = self._projected.match(
                 prior.components, prior.concentration, batch, steps, n_eff, statistics, scores, projection
             )
             moving = None
         else:
-            after, moving, n_eff = self.family.sweep(
+            after, moving, n_eff = cast(SweepsRows, self.family).sweep(
                 name, prior.components, prior.concentration, batch, steps, gains, n_eff, statistics, average, scores
             )
         share = np.asarray(float(statistics.from_base[0]) * np.cumprod(1.0 - steps))

@@ -95,8 +95,9 @@ def climbed(kept: Kept, statistics: Any, passes: int, tol: float = 0.0) -> Reach
         farther = _extrapolated(statistics, after, second)
         statistics = second
         if farther is not None:
-            trial = kept.parameters(farther)
-            found, value = kept.look(trial)
+            with np.errstate(all="ignore"):  # no rows may have made it: then it scores no number
+                trial = kept.parameters(farther)
+                found, value = kept.look(trial)
             made += 1
             if np.isfinite(value) and value > second_score - 1e-9:
                 parameters, statistics, before, score = trial, found, value, value
