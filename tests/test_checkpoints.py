@@ -156,7 +156,7 @@ def test_a_new_file_is_learned_as_what_follows(tmp_path, capsys):
     said = fit_days(tmp_path, capsys, "-o", str(tmp_path / "m.hw"), code=1)
     assert "of which output was null" in said.err
     said = fit_days(tmp_path, capsys)
-    assert "note: going on with 1 new file." in said.err and first["rows"] == 1400
+    assert "note: continuing with 1 new file." in said.err and first["rows"] == 1400
     learned = json.loads(said.out)
     whole = [str(tmp_path / name) for name in ("b.csv", "d.csv", "a.csv")]
     assert main(["fit", "gaussian", *whole, "-k", "2", "--set", "warm_up=200", "--chunk-rows", "100", "--json"]) == 0
@@ -197,7 +197,7 @@ def test_ctrl_c_writes_the_checkpoint_and_the_same_command_goes_on(new, tmp_path
         said = fit_days(tmp_path, capsys, code=130)
     assert chunks == [0, 100, 200, 300, 400]
     assert said.err == (
-        f"headwater: note: {tmp_path / 'c.ckpt'} is written, from which the same command goes on.\nheadwater: interrupted.\n"
+        f"headwater: note: {tmp_path / 'c.ckpt'} is written, from which the same command continues.\nheadwater: interrupted.\n"
     )
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if new:

@@ -232,7 +232,7 @@ NONSENSE = {
     "no directory": (["fit", "gaussian", "a.csv", "-o", "nowhere/m.hw"], 1, "there is no directory"),
     "output is a directory": (["fit", "gaussian", "a.csv", "-o", "."], 1, "is a directory"),
     "output is a device": (["fit", "gaussian", "a.csv", "--exclude", "id", "-o", "/dev/null"], 1, "is no regular file"),
-    "a batch goes on": (["fit", "batch.hw", "a.csv"], 1, "cannot go on: learn it anew"),
+    "a batch goes on": (["fit", "batch.hw", "a.csv"], 1, "cannot continue: learn it anew"),
     "columns of a model": (["score", "m.hw", "a.csv", "--columns", "a"], 2, "leave out --columns"),
     "image shape": (["report", "m.hw", "--image-shape", "square"], 2, "got 'square'"),
     "text as model": (["inspect", "text.hw"], 1, "text.hw"),
@@ -240,7 +240,7 @@ NONSENSE = {
     "missing model": (["inspect", "nowhere.hw"], 1, "nowhere.hw"),
     "directory as model": (["inspect", "."], 1, "is a directory"),
     "text goes on": (["fit", "text.hw", "a.csv"], 1, "text.hw"),
-    "k goes on": (["fit", "m.hw", "a.csv", "-k", "3"], 2, "-k cannot be given to a model that goes on learning"),
+    "k goes on": (["fit", "m.hw", "a.csv", "-k", "3"], 2, "-k cannot be given to a model that continues learning"),
     "wrong columns": (["score", "m.hw", "other.csv"], 1, "'a', 'b'"),
     "rate": (["score", "m.hw", "a.csv", "--rate", "2"], 2, "--rate"),
     "rate and threshold": (["score", "m.hw", "a.csv", "--rate", "0.1", "--threshold", "-3"], 2, "give one of them"),
@@ -299,7 +299,7 @@ def test_a_defect_says_that_it_is_one_and_debug_shows_the_trace(there, capsys, m
 
     monkeypatch.setattr(hw.GaussianMixture, "describe", broken)
     assert main(["inspect", "m.hw"]) == 1
-    assert "unexpected KeyError: 'weights' (run again with --debug for the trace)" in said(capsys)
+    assert "unexpected KeyError: 'weights' (run again with --debug for the traceback)" in said(capsys)
     assert main(["inspect", "m.hw", "--debug"]) == 1
     assert "Traceback" in capsys.readouterr().err
 

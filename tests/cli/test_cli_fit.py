@@ -8,11 +8,13 @@ import pytest
 
 import headwater as hw
 from headwater.cli import main
-from headwater.cli.support import progress
-from headwater.cli.support.model_settings import make_model
+from headwater.cli.support import model_arguments, progress
+from headwater.cli.support.model_arguments import ModelSettings, make_model
 from headwater.cli.support.options import MessageOptions
 from headwater.core.chunk import Chunk
+from headwater.estimators import describe
 from headwater.io import row_collection
+from headwater.io.readers import delimited_head
 from headwater.io.recipes.table_sequences import whole_sequences
 from headwater.registry import MODELS
 
@@ -214,11 +216,11 @@ def test_progress_is_for_terminals(monkeypatch):
 @pytest.mark.parametrize("word", MODELS)
 def test_the_number_of_components_is_found_if_none_is_given(word):
     """By every model that can find it."""
-    made = make_model(MODELS[word], None, None, None, 0, ())
+    made, _ = make_model(MODELS[word], ModelSettings())
     assert made.get_params().get("n_components", "auto") == "auto"
     if "n_components" in made.get_params():
-        assert make_model(MODELS[word], "3", None, None, 0, ()).n_components == 3
-        assert make_model(MODELS[word], None, None, None, 0, ["n_components=3"]).n_components == 3
+        assert make_model(MODELS[word], ModelSettings(k="3"))[0].n_components == 3
+        assert make_model(MODELS[word], ModelSettings(given=["n_components=3"]))[0].n_components == 3
 
 
 def test_a_default_that_cannot_be_is_explained(data, capsys):
@@ -265,3 +267,42 @@ def test_passes_go_on_until_the_model_converges(given, tmp_path, capsys):
 def test_passes_that_were_asked_for_are_made(tmp_path, capsys):
     path = chain_file(tmp_path / "c.npy", 400)
     assert fitted(["hmm", path, "-k", "3", "--algorithm", "em", "--set", "n_iter=2"], tmp_path, capsys).n_iter_ <= 2
+
+
+def count_calls(monkeypatch, module, name, counts):
+    function = getattr(module, name)
+
+    def counted(*given, **options):
+        counts[name] = counts.get(name, 0) + 1
+        return function(*given, **options)
+
+    monkeypatch.setattr(module, name, counted)
+
+
+@pytest.mark.parametrize("shuffle", [[], ["--shuffle", "100"]])
+def test_data_is_looked_at_once_and_health_is_computed_once(shuffle, tmp_path, monkeypatch, capsys):
+    np.savetxt(tmp_path / "a.csv", rows(300), delimiter=",", header="a,b", comments="")
+    counts = {}
+    count_calls(monkeypatch, delimited_head, "_guess_delimiter", counts)
+    count_calls(monkeypatch, model_arguments, "learner_of", counts)
+    count_calls(monkeypatch, describe, "health_of", counts)
+    asked = ["fit", "gaussian", "-k", "2", str(tmp_path / "a.csv"), "-o", str(tmp_path / "m.hw"), *shuffle]
+    assert main([*asked, "--report", str(tmp_path / "r.html")]) == 0
+    assert counts == {"_guess_delimiter": 1, "learner_of": 1, "health_of": 1}
+    counts.clear()
+    assert main(["inspect", str(tmp_path / "m.hw"), "--json"]) == 0
+    assert counts == {"health_of": 1}
+    counts.clear()
+    asked = [str(tmp_path / "m.hw"), str(tmp_path / "a.csv"), "--rate", "0.1", "--against", "data"]
+    assert main(["score", *asked, "-o", str(tmp_path / "s.csv")]) == 0
+    assert counts == {"_guess_delimiter": 1}
+
+
+def test_health_is_computed_again_when_the_model_has_changed():
+    model = hw.GaussianMixture(2, random_state=0).partial_fit(rows(3000))
+    before = model.health_
+    assert model.health_ is before
+    model.history_ = hw.History()
+    assert model.health_ is not before
+    before = model.health_
+    assert model.partial_fit(rows(10)).health_ is not before and model.health_.rows == 3010

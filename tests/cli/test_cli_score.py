@@ -11,6 +11,7 @@ import headwater as hw
 from headwater.cli import main
 from headwater.cli.support import score_reference
 from headwater.cli.support.contenders import Contest, Split, legal_algorithms, run_algorithm
+from headwater.cli.support.model_arguments import ModelSettings
 from headwater.cli.support.options import ReadOptions
 from headwater.estimators.open_sequences import Follower
 
@@ -238,8 +239,8 @@ def test_legal_algorithms_are_asked_for():
 
 
 def test_a_contender_is_scored_on_what_it_has_not_seen(place):
-    reading = ReadOptions(exclude="name").__dict__
-    found = run_algorithm(Contest("gaussian", "2", None, 0, (), (str(place / "a.csv"),), reading), "em")
+    reading = ReadOptions(exclude="name")
+    found = run_algorithm(Contest("gaussian", ModelSettings(k="2"), (str(place / "a.csv"),), reading), "em")
     X, out = next(iter(hw.stream(place / "a.csv", exclude=["name"]))).X, np.arange(300) % 10 == 9
     wanted = hw.GaussianMixture(2, algorithm="em", random_state=0).fit(X[~out]).score(X[out])
     assert found["score"] == pytest.approx(wanted, abs=1e-12)
@@ -279,7 +280,7 @@ def test_rows_that_are_left_out_are_said_by_every_command(place, monkeypatch, ca
         assert json.loads(out)["rows_left_out"] == 1 and "note: 1 row was left out, since it lacks a value.\n" in err
     assert (
         run_algorithm(
-            Contest("gaussian", "2", None, 0, (), ("gaps.csv",), vars(ReadOptions(exclude="name", missing="drop"))), "em"
+            Contest("gaussian", ModelSettings(k="2"), ("gaps.csv",), ReadOptions(exclude="name", missing="drop")), "em"
         )["rows_left_out"]
         == 1
     )
@@ -293,7 +294,7 @@ def test_kept_columns_do_not_take_the_place_of_answers(name, place, tmp_path, ca
     if name == "rank":
         asked = ["--rank", "--against", "data", *asked]
     assert main(["score", str(place / "m.hw"), str(data), *asked]) == 2 and not output.exists()
-    assert f"--keep {name} has a name that score gives to what it says" in capsys.readouterr().err
+    assert f"--keep {name} has a name that score gives to its own columns" in capsys.readouterr().err
 
 
 def test_kept_columns_may_have_the_names_of_answers_that_are_not_asked_for(place, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""The command line: one command a file, and nothing loaded before it is needed."""
+"""The command line: one file for each command; nothing is loaded before it is needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     code : int
-        0 if all went well, 1 if data or a model were at fault, 2 if the command was, 130 if it was interrupted.
+        0 for success, 1 for bad data or a bad model, 2 for a bad command, 130 if it was interrupted.
     """
     from headwater.cli.app import run
 

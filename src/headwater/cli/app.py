@@ -1,4 +1,4 @@
-"""The commands, and what happens around each of them."""
+"""The application: its commands, and the handling of errors, warnings and signals around each of them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import typer
 
 from headwater.cli import compare, convert, demo, fit, inspect, merge, report, sample, score
 from headwater.cli import version as versions
+from headwater.cli.support.advice import to_command_line_words
 from headwater.cli.support.failures import (
     EXIT_USAGE,
     CommandError,
     error_sentence,
     output_is_silenced,
     print_message,
-    print_warnings_in_one_line,
     report_failure,
     silence_output,
 )
@@ -27,7 +27,7 @@ from headwater.cli.support.imports import skip_slow_imports
 from headwater.cli.support.provenance import record_command
 from headwater.cli.support.signals import clean_up, ignore_signals, install_handlers
 
-HELP = """Learn the hidden sources of a stream: in one pass, in bounded memory, with results that merge.
+HELP = """Learn mixtures, hidden Markov models, topics and factors from streams: one pass, bounded memory, mergeable results.
 
 \b
 Examples:
@@ -36,7 +36,7 @@ Examples:
   headwater score trades.hw new.csv --rate 0.01 -o scores.parquet
   headwater report trades.hw trades.parquet -o trades.html
 
-Each command has examples of its own: headwater fit --help
+Each command has its own examples: headwater fit --help
 """
 
 COMMANDS = (fit, score, inspect, sample, merge, compare, report, convert, demo, versions)
@@ -71,7 +71,7 @@ def _headwater(
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; in a process of its own, end that if the command came to an early end."""
+    """Run a command and return its exit code. Without `argv` the process is ours, and is ended if the command failed."""
     if argv is not None:
         return run_command(list(argv))
     install_handlers()
@@ -79,7 +79,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     code = run_command(sys.argv[1:])
     ignore_signals()
     if code != 0 or output_is_silenced():
-        # Threads may wait for a pipe that nobody writes to any more, and Python would wait for them.
+        # Python would wait for threads that wait for a pipe which nobody writes to.
         clean_up()
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
@@ -93,7 +93,7 @@ def run_command(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     record_command(arguments)
     with warnings.catch_warnings():
-        print_warnings_in_one_line()
+        _print_warnings_in_one_line()
         try:
             code = app(args=arguments, prog_name="headwater", standalone_mode=False)
             sys.stdout.flush()
@@ -106,7 +106,7 @@ def run_command(arguments: list[str]) -> int:
         except typer.Abort:
             return report_failure(KeyboardInterrupt(), debug)
         except SystemExit as stop:
-            if stop.code == 1:  # how rich and typer end when whoever read their output has gone
+            if stop.code == 1:  # how rich and typer exit when the reader of their output has gone
                 silence_output()
                 return 0
             return stop.code if isinstance(stop.code, int) else 0
@@ -121,3 +121,12 @@ def run_command(arguments: list[str]) -> int:
 def _help_of(error: Any) -> str:
     context = getattr(error, "ctx", None)
     return f"see {context.command_path if context is not None else 'headwater'} --help"
+
+
+def _print_warnings_in_one_line() -> None:
+    """Print warnings of the library as errors are printed."""
+
+    def show(message: Any, *rest: Any, **more: Any) -> None:
+        print_message("note: " + to_command_line_words(" ".join(str(message).split())))
+
+    warnings.showwarning = show

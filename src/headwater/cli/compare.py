@@ -10,9 +10,8 @@ import typer
 from headwater.cli.support.command import add_command
 from headwater.cli.support.display import print_json, print_table
 from headwater.cli.support.failures import print_message, usage_error
-from headwater.cli.support.model_arguments import entry_of
-from headwater.cli.support.model_settings import make_model
-from headwater.cli.support.options import Data, MessageOptions, ReadOptions, Seed, split_names
+from headwater.cli.support.model_arguments import ModelSettings, complete_word, entry_of, make_model
+from headwater.cli.support.options import Data, MessageOptions, ReadOptions, split_names
 from headwater.cli.support.output_files import check_output, write_atomically
 from headwater.cli.support.progress import left_out_sentence, progress_bar
 from headwater.registry import MODELS
@@ -29,52 +28,47 @@ Word = Annotated[
         help=f"What to learn: {', '.join(MODELS)}.",
         metavar="MODEL",
         show_default=False,
-        autocompletion=lambda incomplete: [(word, one.about) for word, one in MODELS.items() if word.startswith(incomplete)],
+        autocompletion=complete_word,
     ),
 ]
-K = Annotated[str | None, typer.Option("-k", help="Number of components, or auto, which finds it.", show_default="auto")]
 Algorithms = Annotated[
-    str | None, typer.Option("--algorithms", help="Some of them, separated by commas.", show_default="all that are legal")
+    str | None,
+    typer.Option(
+        "--algorithms", help="Algorithms to compare, separated by commas.", show_default="all that can learn the model"
+    ),
 ]
-HalfLife = Annotated[float | None, typer.Option("--half-life", help="Rows after which a row counts half.", show_default=False)]
-Given = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any parameter as name=value.", show_default=False)
-]
-Picture = Annotated[Path | None, typer.Option("--picture", help="Draw score and time here.", show_default=False)]
+Picture = Annotated[Path | None, typer.Option("--picture", help="Draw score against time into this file.", show_default=False)]
 
 
 def compare(
     model: Word,
     data: Data,
     reading: ReadOptions,
-    talk: MessageOptions,
-    k: K = None,
+    messages: MessageOptions,
+    settings: ModelSettings,
     algorithms: Algorithms = None,
-    half_life: HalfLife = None,
-    given: Given = None,
     picture: Picture = None,
-    seed: Seed = 0,
 ) -> None:
-    """Learn the same data by every algorithm that can, and tell which is best.
+    """Learn the same data by every algorithm that can, and rank them by held-out score.
 
-    One row in ten is held out (of sequences, one in ten; of few long ones, the last tenth), and scored when all others
-    are learned. Each algorithm has a process of its own, in which memory is measured; seconds are those of learning, with
-    kernels compiled before.
+    One row in ten is held out and scored after all others are learned; of sequences one in ten, of few long sequences the
+    last tenth. Each algorithm runs in its own process, where its memory is measured. Seconds are those of learning, without
+    compiling.
     """
     from headwater.cli.support.contenders import Contest, legal_algorithms, run_contender
 
     check_output(picture)
-    made = make_model(entry_of(model), k, None, half_life, seed, given or ())
+    unfitted, _ = make_model(entry_of(model), settings)
     if "-" in data:
         raise usage_error("compare reads the data several times, and standard input can be read once: name a file")
-    legal = legal_algorithms(made)
+    legal = legal_algorithms(unfitted)
     chosen = split_names(algorithms) or legal
     for word in chosen:
         if word not in legal:
             raise usage_error(f"{model} can be learned by {', '.join(legal)}, got {word!r}")
-    contest = Contest(model, k, half_life, seed, tuple(given or ()), tuple(data), reading.__dict__)
+    contest = Contest(model, settings, tuple(data), reading)
     results: list[dict[str, Any]] = []
-    with progress_bar(talk, "comparing", len(chosen), unit="algorithms") as watch:
+    with progress_bar(messages, "comparing", len(chosen), unit="algorithms") as watch:
         for place, word in enumerate(chosen):
             results.append(run_contender(contest, word))
             watch(place + 1)
@@ -85,7 +79,7 @@ def compare(
     left_out = max(one["rows_left_out"] for one in results)
     if left_out:
         print_message(left_out_sentence(left_out))
-    if talk.json:
+    if messages.json:
         print_json({"model": model, "results": results, "picture": picture, "rows_left_out": left_out})
     else:
         _print_results(results)

@@ -28,25 +28,27 @@ headwater convert trades.hw -o trades.json    # what a model has learned
 
 Format = Annotated[
     str | None,
-    typer.Option("--output-format", help="csv, tsv, jsonl, parquet, arrow, npy or npz.", show_default="by its name"),
+    typer.Option(
+        "--output-format", help="csv, tsv, jsonl, parquet, arrow, npy or npz.", show_default="by the ending of its name"
+    ),
 ]
-ARRAYS = ("npy", "npz")
+ARRAY_FORMATS = ("npy", "npz")
 
 
 def convert(
-    data: Data, reading: ReadOptions, talk: MessageOptions, output: Output = None, output_format: Format = None
+    data: Data, reading: ReadOptions, messages: MessageOptions, output: Output = None, output_format: Format = None
 ) -> None:
     """Write data in another format, as a model would see it; or what a model has learned, as JSON."""
     check_output(output)
     if len(data) == 1 and Path(data[0]).suffix == ".hw":
         written = _convert_model(Path(data[0]), output, output_format)
-    elif (output_format or ("" if output is None else output.suffix[1:].lower())) in ARRAYS:
+    elif (output_format or ("" if output is None else output.suffix[1:].lower())) in ARRAY_FORMATS:
         if output is None:
             raise usage_error("arrays are written to a file: name it by -o")
-        written = _convert_to_array(data, reading, output, output_format or output.suffix[1:].lower(), talk)
+        written = _convert_to_array(data, reading, output, output_format or output.suffix[1:].lower(), messages)
     else:
-        written = _convert_to_table(data, reading, output, format_of(output, output_format), talk)
-    if talk.json and output is not None:
+        written = _convert_to_table(data, reading, output, format_of(output, output_format), messages)
+    if messages.json and output is not None:
         print_json({"output": str(output), **written})
 
 
@@ -66,7 +68,7 @@ def _convert_model(path: Path, output: Path | None, output_format: str | None) -
 
 
 def learned_values(model: Any) -> dict[str, Any]:
-    """Return what a model has learned, by the names that users know."""
+    """Return what a model has learned, by its public names."""
     names = getattr(model, "feature_names_in_", None)
     return {
         "model": type(model).__name__,
@@ -79,11 +81,11 @@ def learned_values(model: Any) -> dict[str, Any]:
 
 
 def _convert_to_table(
-    data: list[str], reading: ReadOptions, output: Path | None, form: str, talk: MessageOptions
+    data: list[str], reading: ReadOptions, output: Path | None, form: str, messages: MessageOptions
 ) -> dict[str, Any]:
     rows = 0
-    stream = reading.stream(data)
-    with table_writer(output, form) as write, progress_bar(talk, "converting", stream.total_rows) as watch:
+    stream = reading.open_stream(data)
+    with table_writer(output, form) as write, progress_bar(messages, "converting", stream.total_rows) as watch:
         for chunk in stream:
             write(_chunk_columns(chunk, reading))
             rows += len(chunk)
@@ -93,7 +95,7 @@ def _convert_to_table(
 
 
 def _chunk_columns(chunk: Any, reading: ReadOptions) -> dict[str, Any]:
-    """The columns of a chunk by their names, and what belongs to its rows by the names it had."""
+    """Return the columns of a chunk by name, and the companions of its rows by the names of their columns."""
     import numpy as np
 
     if chunk.lengths is not None:
@@ -109,12 +111,14 @@ def _chunk_columns(chunk: Any, reading: ReadOptions) -> dict[str, Any]:
     return columns
 
 
-def _convert_to_array(data: list[str], reading: ReadOptions, output: Path, form: str, talk: MessageOptions) -> dict[str, Any]:
+def _convert_to_array(
+    data: list[str], reading: ReadOptions, output: Path, form: str, messages: MessageOptions
+) -> dict[str, Any]:
     import numpy as np
 
     from headwater.io.row_collection import collect_rows
 
-    stream = reading.stream(data)
+    stream = reading.open_stream(data)
     together = collect_rows(stream, instead="; a table such as .parquet is written chunk by chunk")
     with write_atomically(output) as place, place.open("wb") as file:
         if hasattr(together.X, "tocsr"):

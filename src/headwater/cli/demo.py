@@ -12,32 +12,32 @@ from headwater.cli.support.display import print_json
 from headwater.cli.support.options import MessageOptions, Seed
 
 EXAMPLES = """
-headwater demo            # learn a million rows while you watch
-headwater demo --quick    # the same with few rows
-headwater demo --file     # where the data file is that comes with headwater
+headwater demo            # learn a million rows and show the progress
+headwater demo --quick    # the same with fewer rows
+headwater demo --file     # path of the data file that comes with headwater
 headwater fit gaussian "$(headwater demo --file)" --exclude digit -k 10
 """
 
-File = Annotated[bool, typer.Option("--file", help="Print where the data file is that comes with headwater, and stop.")]
+File = Annotated[bool, typer.Option("--file", help="Print the path of the data file that comes with headwater, and stop.")]
 Rows = Annotated[int | None, typer.Option("--rows", min=1, help="Rows of the stream.", show_default="1000000; quick: 20000")]
-Picture = Annotated[Path, typer.Option("--picture", help="Where to leave the picture.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Few rows, all in this process, memory not measured.")]
+Picture = Annotated[Path, typer.Option("--picture", help="Picture to write.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer rows, one process, memory not measured.")]
 
 
 def demo(
-    talk: MessageOptions,
+    messages: MessageOptions,
     file: File = False,
     rows: Rows = None,
     picture: Picture = Path("headwater-demo.png"),
     quick: Quick = False,
     seed: Seed = 0,
 ) -> None:
-    """Learn a stream of rows while you watch; then compare with the truth and with scikit-learn."""
+    """Learn a stream of rows and show the progress; then compare with the truth and with scikit-learn."""
     if file:
         from headwater import datasets
 
         found = datasets.path("digits")
-        if talk.json:
+        if messages.json:
             print_json({"file": str(found), "licence": datasets.licence("digits")})
         else:
             print(found)

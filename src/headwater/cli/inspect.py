@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from headwater.cli.support.command import add_command as add_command
+from headwater.cli.support.command import add_command
 from headwater.cli.support.description_text import print_description
 from headwater.cli.support.display import print_json
 from headwater.cli.support.model_arguments import load_with_commands
@@ -16,10 +16,10 @@ headwater inspect trades.hw --json | jq '.components[0]'
 """
 
 
-def inspect(model: ModelFile, talk: MessageOptions) -> None:
-    """Show what a model has learned: its components, their weights, what stands out in each, how sure it is, and its health."""
+def inspect(model: ModelFile, messages: MessageOptions) -> None:
+    """Show what a model has learned: its components, their weights and most telling values, intervals, and its health."""
     learned, commands = load_with_commands(model)
-    if talk.json:
+    if messages.json:
         history = getattr(learned, "history_", None)
         held_out = None
         if history is not None:

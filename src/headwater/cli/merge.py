@@ -24,10 +24,10 @@ headwater merge parts/*.hw -o all.hw --json
 Models = Annotated[list[Path], typer.Argument(help="Model files.", metavar="MODEL.hw", show_default=False)]
 
 
-def merge(models: Models, talk: MessageOptions, output: Output = None) -> None:
-    """Put models together that learned apart.
+def merge(models: Models, messages: MessageOptions, output: Output = None) -> None:
+    """Merge models that learned from different data.
 
-    What they share is counted once, and components of models that have no common start are matched.
+    What they share is counted once. Components of models without a common start are matched.
     """
     import headwater
 
@@ -36,12 +36,12 @@ def merge(models: Models, talk: MessageOptions, output: Output = None) -> None:
         if path.exists() and any(other.exists() and path.samefile(other) for other in models[:place]):
             raise ValueError(f"models must be different models, got {path} twice: its rows would count twice")
     parts = [load_with_commands(path) for path in models]
-    with warnings.catch_warnings():  # what they say is in the report
+    with warnings.catch_warnings():  # the merge report repeats them
         warnings.simplefilter("ignore", UserWarning)
         merged = headwater.merge([model for model, _ in parts])
     if output is not None:
         write_model(merged, output, [*(command for _, commands in parts for command in commands), this_command()])
-    if talk.json:
+    if messages.json:
         written = None if output is None else str(output)
         print_json({"output": written, "report": str(merged.merge_report_).splitlines(), **merged.describe().to_dict()})
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,43 +17,48 @@ from headwater.cli.support.options import MessageOptions, ModelFile, ReadOptions
 from headwater.cli.support.output_files import check_output, write_atomically
 from headwater.cli.support.progress import print_left_out
 
+if TYPE_CHECKING:
+    from headwater.io.stream import Stream
+
 EXAMPLES = """
 headwater report trades.hw -o trades.html
 headwater report trades.hw trades.parquet -o trades.html   # with odd rows
 headwater report digits.hw --image-shape 8x8 --title Digits
 """
 
-Page = Annotated[Path, typer.Option("--output", "-o", help="Where to write the page.")]
-Rows = Annotated[list[str] | None, typer.Argument(help="Data to look for odd rows in.", metavar="[DATA]", show_default=False)]
-Title = Annotated[str | None, typer.Option("--title", help="Its headline.", show_default=False)]
+Page = Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")]
+Rows = Annotated[
+    list[str] | None, typer.Argument(help="Data in which to look for odd rows.", metavar="[DATA]", show_default=False)
+]
+Title = Annotated[str | None, typer.Option("--title", help="Headline of the report.", show_default=False)]
 Shape = Annotated[
-    str | None, typer.Option("--image-shape", help="Rows x columns of images, if columns are pixels.", show_default=False)
+    str | None, typer.Option("--image-shape", help="Rows x columns of an image, if columns are pixels.", show_default=False)
 ]
 
 
 def report(
     model: ModelFile,
     reading: ReadOptions,
-    talk: MessageOptions,
+    messages: MessageOptions,
     data: Rows = None,
     output: Page = Path("report.html"),
     title: Title = None,
     image_shape: Shape = None,
 ) -> None:
-    """Write a page about a model: what was learned, how it went, how sure it is, what is odd.
+    """Write a report about a model: what was learned, the course of learning, intervals, odd rows.
 
-    It is one file, and needs no network.
+    The report is one HTML file that needs no network.
     """
     check_output(output)
     shape = _parse_shape(image_shape)
     if reading.shuffle:
         raise usage_error("report keeps the order of the rows: leave out --shuffle")
     learned, commands = load_with_commands(model)
-    rows = reading.stream(data, like=learned) if data else None
+    rows = reading.open_stream(data, like=learned) if data else None
     write_report(learned, rows, output, commands, data or (), title=title, image_shape=shape)
     if rows is not None:
         print_left_out(rows)
-    if talk.json:
+    if messages.json:
         left_out = 0 if rows is None else rows.rows_left_out
         print_json({"output": str(output), "bytes": output.stat().st_size, "rows_left_out": left_out})
     else:
@@ -70,9 +75,9 @@ def _parse_shape(text: str | None) -> tuple[int, int] | None:
 
 
 def write_report(
-    model: Any, rows: Any, output: Path, commands: Sequence[str] = (), data: Sequence[str] = (), **options: Any
+    model: Any, rows: Stream | None, output: Path, commands: Sequence[str] = (), data: Sequence[str] = (), **options: Any
 ) -> None:
-    """Write the page of a model, in one piece."""
+    """Write the report of a model to a file."""
     import headwater
 
     known = {"command": " && ".join(commands), "source": ", ".join(data), **options}

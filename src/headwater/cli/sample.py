@@ -10,9 +10,9 @@ import typer
 from headwater.cli.support.command import add_command
 from headwater.cli.support.failures import usage_error
 from headwater.cli.support.model_arguments import load
-from headwater.cli.support.options import MessageOptions, ModelFile, Output, ReadOptions, Seed
+from headwater.cli.support.options import MessageOptions, ModelFile, ReadOptions, Seed, TableOptions
 from headwater.cli.support.output_files import check_output
-from headwater.cli.support.tables import add_columns, format_of, split_complex, symbol_names, table_writer
+from headwater.cli.support.tables import add_columns, format_for, split_complex, symbol_names, table_writer
 from headwater.registry import word_of
 
 EXAMPLES = """
@@ -26,29 +26,25 @@ Length = Annotated[
     int | None, typer.Option("--length", min=1, help="Counts of a row, or symbols of a sequence.", show_default=False)
 ]
 Inputs = Annotated[list[str] | None, typer.Argument(help="Inputs to draw a target for.", metavar="[DATA]", show_default=False)]
-Format = Annotated[
-    str | None, typer.Option("--output-format", help="csv, tsv, jsonl, parquet or arrow.", show_default="by its name")
-]
 
 
 def sample(
     model: ModelFile,
     reading: ReadOptions,
-    talk: MessageOptions,
+    messages: MessageOptions,
+    table: TableOptions,
     data: Inputs = None,
     number: Number = None,
     length: Length = None,
-    output: Output = None,
-    output_format: Format = None,
     seed: Seed = 0,
 ) -> None:
     """Draw rows from a model.
 
-    With each row comes where it was drawn from: its component, state or weights. Where a column of the model has that name,
-    what is added gets an underscore, component_.
+    Each row has the component, state or weights that it was drawn from. If a column of the model has the same name, an
+    underscore is added: component_.
     """
-    check_output(output)
-    form = "jsonl" if talk.json and output is None and output_format is None else format_of(output, output_format)
+    check_output(table.output)
+    form = format_for(table, messages)
     learned = load(model)
     learned.set_params(random_state=seed)
     taken = signature(learned.sample).parameters
@@ -57,13 +53,13 @@ def sample(
         if "length" not in taken:
             raise usage_error(f"{word_of(learned)} draws rows that have no --length")
         given["length"] = length
-    with table_writer(output, form) as write:
+    with table_writer(table.output, form) as write:
         if "X" in taken:
             if number is not None:
                 raise usage_error(f"{word_of(learned)} draws a target for each row of its inputs: leave out -n")
             if not data:
                 raise usage_error(f"{word_of(learned)} draws a target for inputs: name data that has them")
-            for chunk in reading.stream(data, like=learned):
+            for chunk in reading.open_stream(data, like=learned):
                 drawn = learned.sample(chunk["X"])
                 write(add_columns(_row_columns(learned, chunk.X), {"target": drawn[0], "component": drawn[1]}))
             return
@@ -73,7 +69,7 @@ def sample(
 
 
 def _sample_columns(model: Any, rows: Any, sources: Any) -> dict[str, Any]:
-    """What was drawn, by columns: sequences in long form, complex numbers in two parts, weights one by one."""
+    """Return drawn rows as columns: sequences in long form, complex numbers as two columns, a column for each weight."""
     import numpy as np
 
     if isinstance(rows, list):

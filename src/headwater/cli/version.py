@@ -16,7 +16,7 @@ PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "pyarrow", "safetensors",
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of headwater, Python and all that counts for a result."""
+    """Return the versions of headwater, of Python and of the packages that results depend on."""
     import headwater
 
     found = {"headwater": headwater.__version__, "python": platform.python_version()}
@@ -28,10 +28,10 @@ def versions() -> dict[str, str]:
     return found
 
 
-def version(talk: MessageOptions) -> None:
-    """Print the versions of headwater and of what it stands on."""
+def version(messages: MessageOptions) -> None:
+    """Print the versions of headwater and of the packages it uses."""
     found = versions()
-    if talk.json:
+    if messages.json:
         print_json(found)
         return
     for name, number in found.items():

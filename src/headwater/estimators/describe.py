@@ -95,7 +95,12 @@ class Telling(Keeping):
         It is read from what was learned, at any moment, and changes nothing.
         """
         self._check_learned("judged")
-        return health_of(self)
+        cache = self._runtime.cache
+        known = {name: value for name, value in vars(self).items() if name != "_runtime"}
+        found = cache.health
+        if found is None or not _are_same(found[0], known):
+            found = cache.health = known, health_of(self)
+        return found[1]
 
     def _check_learned(self, what: str) -> None:
         check_is_fitted(self)
@@ -153,3 +158,8 @@ class Telling(Keeping):
     def _repr_html_inner(self) -> str:
         html = super()._repr_html_inner()
         return html + html_table(*self._summary(), *in_brief(health_of(self, brief=True))) if self._has_state() else html
+
+
+def _are_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two dicts hold the very same objects."""
+    return one.keys() == other.keys() and all(value is other[name] for name, value in one.items())

@@ -21,6 +21,7 @@ from headwater.core.loop import advance, branch, learned, milestone_parameters, 
 from headwater.core.merge import grown
 from headwater.core.state import Batch, Buffer, State, Summary, joined
 from headwater.core.statistics import Array
+from headwater.diagnostics.health import Health
 from headwater.estimators.race import Race
 from headwater.io.files.states import holds_rows, without_rows
 from headwater.policies.drift_monitor import forgetting
@@ -107,6 +108,7 @@ class Cache:
     reader: Runtime | None = None  # of rows that wait for a race
     leader: tuple[int, int] | None = None  # of a race on the first so many rows that wait
     places: tuple[Any, dict[Any, int]] | None = None  # names of columns, and the place of each
+    health: tuple[dict[str, Any], Health] | None = None  # attributes of the estimator, and how well it does with them
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Cache, ())

@@ -85,7 +85,7 @@ def _widen(part: csr_array, width: int) -> csr_array:
     return part
 
 
-def select_rows(chunk: Chunk, rows: slice | NDArray[np.int64]) -> Chunk:
+def select_rows(chunk: Chunk, rows: slice | NDArray[np.int64] | NDArray[np.bool_]) -> Chunk:
     """Return some rows of a chunk with their companions. Rows of complete sequences are refused."""
     if chunk.lengths is not None:
         raise ValueError("rows of complete sequences cannot be taken apart")

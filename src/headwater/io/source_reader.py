@@ -103,9 +103,12 @@ class SourceReader:
         return self.formats[index]
 
     def options_for(self, index: int) -> Options:
-        """Return the options with the format of a source. Rows of a pipe that are read like others do not wait for more."""
+        """Return the options with the format of a source, without shuffling, which comes after reading.
+
+        Rows of a pipe that are read like others do not wait for more.
+        """
         brief = self.like is not None and isinstance(self.sources[index], Pipe)
-        return replace(self.options, format=self.format(index).name, brief=brief)
+        return replace(self.options, format=self.format(index).name, brief=brief, shuffle=0, seed=0)
 
     def count(self, index: int) -> int | None:
         """Return the rows of a source, if that is known without reading them."""

@@ -162,6 +162,13 @@ class Stream(Chunks):
         """Return all rows as one chunk, or refuse if they do not fit in memory."""
         return collect_rows(self)
 
+    def in_file_order(self) -> Stream:
+        """Return the stream of the same files without shuffling. Its first rows are not looked at again."""
+        if not self._options.shuffle:
+            return self
+        reader = replace(self._reader, options=replace(self._options, shuffle=0), known_recipe=self._reader.recipe)
+        return Stream(reader, self._read_ahead)
+
     def marked(self) -> Stream:
         """Return a stream of all rows: those that `missing="drop"` would leave out are there, and NaN in every column."""
         reader = SourceReader(self._reader.sources, self._options, self._reader.like, mark_missing=True)

@@ -1,10 +1,10 @@
-"""Advice in the words of the command line: where the library speaks of its arguments, a command speaks of its options."""
+"""Messages of the library in the words of the command line: options take the place of arguments."""
 
 from __future__ import annotations
 
 import re
 
-# Arguments that have an option of their own; other parameters of models are given by --set, other ways to read by --read.
+# Arguments that have an option; other parameters of models are given by --set, other read options by --read.
 OPTIONS = {
     **{name: f"--{name}" for name in ("format", "columns", "exclude", "target", "weight", "label", "key", "text")},
     **{name: f"--{name}" for name in ("categories", "missing", "vocabulary", "shuffle", "seed", "algorithm", "keep")},
@@ -24,7 +24,7 @@ READ_OPTIONS = ("header", "delimiter", "decimal", "array", "width", "lowercase",
 PARAMETER_PATTERN = re.compile(r"^The '(\w+)' parameter of \w+ ")
 SUBJECT_PATTERN = re.compile(rf"^({'|'.join((*OPTIONS, *READ_OPTIONS))})(?= (must|names|contains|cannot|forgets|mixes)\b)")
 ASSIGNMENT_PATTERN = re.compile(rf"(?<![\w\-./'\"=])({'|'.join((*OPTIONS, *READ_OPTIONS))})=(?!=)('[^']*'|[\w*]+)?")
-# Advice that is for those who write Python, and what it is where nobody does.
+# Advice for Python users, and what takes its place on the command line.
 PYTHON_ADVICE = (
     (
         re.compile(r"drop those rows or fill them in first, for example with sklearn\.impute\.SimpleImputer"),
@@ -36,7 +36,7 @@ POWER_PATTERN = re.compile(r"(\d+)\*\*(\d+)")
 
 
 def to_command_line_words(text: str) -> str:
-    """Return a sentence of the library with options in the place of arguments."""
+    """Return a sentence of the library with options in place of arguments."""
     for advice, instead in PYTHON_ADVICE:
         text = advice.sub(instead, text)
     text = PARAMETER_PATTERN.sub(lambda found: f"{OPTIONS.get(found[1], f'--set {found[1]}')} ", text)

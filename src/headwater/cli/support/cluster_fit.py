@@ -1,4 +1,4 @@
-"""How `fit` learns on a cluster: workers read the data, and the client sees what they learned."""
+"""How `fit` learns on a cluster: workers read the data and return what they learned."""
 
 from __future__ import annotations
 
@@ -11,60 +11,59 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
-from headwater.cli.support.cluster_options import ClusterOptions
 from headwater.cli.support.failures import usage_error
+from headwater.cli.support.fit_options import ClusterOptions, FitOptions
 from headwater.cli.support.model_arguments import COMPANIONS, check_accepted
 from headwater.cli.support.options import MessageOptions, ReadOptions
 from headwater.cli.support.progress import cluster_progress_bar
 from headwater.cli.support.provenance import write_model
 from headwater.cli.support.signals import remove_parts_on_stop, undo_on_stop
-from headwater.cli.support.stream_fit import FitOptions
 
 
 def fit_on_cluster(
     model: Any,
     data: Sequence[str],
     reading: ReadOptions,
-    machines: ClusterOptions,
-    effort: FitOptions,
-    talk: MessageOptions,
+    cluster: ClusterOptions,
+    options: FitOptions,
+    messages: MessageOptions,
     *,
     seed: int,
     like: Any,
 ) -> Any:
-    """Return a model that the workers of a cluster have learned; names of data are theirs to look up."""
+    """Return a model that the workers of a cluster have learned. The workers look up the names of the data."""
     import headwater.distributed
     from headwater.distributed.api import check_call
 
-    asked = reading.stream_arguments(seed=seed, like=like, learns=True)
-    asked.pop("like", None)  # a model that goes on is read after by itself
-    _check_read_options(model, reading, asked)
-    check_call(model, machines.number_of_rounds(), effort.passes, like is not None, machines.part_rows, reading=asked)
-    title = f"starting workers ({machines.cluster})" if machines.here else f"connecting to {machines.cluster}"
+    passes, arguments = options.parse_passes(), reading.stream_arguments(seed=seed, like=like, learns=True)
+    arguments.pop("like", None)  # the model itself says how to read more data for it
+    _check_read_options(model, reading, arguments)
+    check_call(model, cluster.number_of_rounds(), passes, like is not None, cluster.part_rows, reading=arguments)
+    title = f"starting workers ({cluster.address})" if cluster.is_local else f"connecting to {cluster.address}"
     with (
-        cluster_progress_bar(talk, title) as watch,
+        cluster_progress_bar(messages, title) as watch,
         _end_workers_on_stop(),
-        remove_parts_on_stop(effort.checkpoint) if effort.checkpoint is not None else nullcontext(),
-        machines.connect_client() as client,
+        remove_parts_on_stop(options.checkpoint) if options.checkpoint is not None else nullcontext(),
+        cluster.connect_client() as client,
     ):
         return headwater.distributed.fit(
             model,
             data[0] if len(data) == 1 else list(data),
             client=client,
-            rounds=machines.number_of_rounds(),
-            passes=effort.passes,
+            rounds=cluster.number_of_rounds(),
+            passes=passes,
             go_on=like is not None,
-            checkpoint=effort.checkpoint,
-            part_rows=machines.part_rows,
-            unreadable="leave out" if machines.leave_out_unreadable else "refuse",
+            checkpoint=options.checkpoint,
+            part_rows=cluster.part_rows,
+            unreadable="leave out" if cluster.leave_out_unreadable else "refuse",
             watch=watch,
-            **asked,
+            **arguments,
         )
 
 
 @contextmanager
 def save_unfinished(path: Path | None, commands: Sequence[str], raw_rows: bool) -> Iterator[None]:
-    """Keep what was learned of all other parts if some cannot be read: it may have taken many machines a long time."""
+    """If some parts cannot be read, save the model of all others: it may have taken many machines a long time."""
     from headwater.distributed import UnreadError
 
     try:
@@ -76,16 +75,16 @@ def save_unfinished(path: Path | None, commands: Sequence[str], raw_rows: bool) 
         raise ValueError(f"{str(error).rstrip('.')}; what was learned so far is saved in {path}") from error
 
 
-def _check_read_options(model: Any, reading: ReadOptions, asked: Mapping[str, Any]) -> None:
-    """Refuse ways to read that make no sense whatever the data is, before a cluster is asked to do so."""
+def _check_read_options(model: Any, reading: ReadOptions, arguments: Mapping[str, Any]) -> None:
+    """Refuse read options that no data could satisfy, before a cluster is asked."""
     import headwater
     from headwater.io.formats import find_format
     from headwater.io.options import make_options
 
-    ways = {"--target": reading.target, "--weight": reading.weight, "--label": reading.label, "--key": reading.key}
-    check_accepted(model, [name for name, option in COMPANIONS.items() if ways.get(option) is not None])
+    companions = {"--target": reading.target, "--weight": reading.weight, "--label": reading.label, "--key": reading.key}
+    check_accepted(model, [name for name, option in COMPANIONS.items() if companions.get(option) is not None])
     defaults = {name: one.default for name, one in signature(headwater.stream).parameters.items()}
-    given = {**defaults, **asked}
+    given = {**defaults, **arguments}
     for name in ("source", "like", "prefetch"):
         given.pop(name)
     try:
@@ -98,9 +97,9 @@ def _check_read_options(model: Any, reading: ReadOptions, asked: Mapping[str, An
 
 @contextmanager
 def _end_workers_on_stop() -> Iterator[None]:
-    """Let no worker outlive this process, and nothing complain of what it leaves behind when it is stopped."""
+    """Let no worker outlive this process when it is stopped, and print no warnings about what workers leave behind."""
     before = os.environ.get("PYTHONWARNINGS")
-    os.environ["PYTHONWARNINGS"] = "ignore"  # of the process that removes semaphores whose owner is gone, and tells of it
+    os.environ["PYTHONWARNINGS"] = "ignore"  # of the process that removes the semaphores of dead workers
     try:
         resource_tracker.ensure_running()
     finally:

@@ -1,4 +1,4 @@
-"""A command of the command line: a function, records of options that several commands share, and examples in its help."""
+"""How a function becomes a command: its parameters, and the fields of its option records, become options."""
 
 from __future__ import annotations
 
@@ -17,31 +17,28 @@ from typer.models import ArgumentInfo, OptionInfo
 from headwater.cli.support.failures import report_failure, usage_error
 from headwater.cli.support.output_files import refuse_to_replace
 
-# What is shown in the help of each command.
+# The examples in the help of each command, by its name.
 EXAMPLES: dict[str, tuple[str, ...]] = {}
 
 
 def add_command(
     app: typer.Typer, function: Callable[..., None], *, examples: str, name: str | None = None, in_place: Sequence[str] = ()
 ) -> None:
-    """Add a function to the commands. A parameter whose type is a record stands for all the options that the record lists.
+    """Add a function to the commands. A parameter whose type is a dataclass stands for one option per field.
 
-    Options that are paths are written to, and must be none of the files that arguments name; `in_place` names an argument and
-    an option that may be the same.
+    Options that are paths are outputs, and may not name a file that an argument names; `in_place` names an argument and an
+    option that may be the same file.
     """
     hints = get_type_hints(function, include_extras=True)
     parameters: list[Parameter] = []
-    shared: list[Parameter] = []
     records: dict[str, type[Any]] = {}
     for parameter in signature(function).parameters.values():
         kind = hints[parameter.name]
         if hasattr(kind, "__dataclass_fields__"):
             records[parameter.name] = kind
-            shared.extend(_option_parameters(kind))
+            parameters.extend(_option_parameters(kind))
         else:
             parameters.append(parameter.replace(annotation=kind, kind=Parameter.KEYWORD_ONLY))
-
-    parameters += shared  # what is a command's own comes first in its help
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
@@ -53,7 +50,7 @@ def add_command(
         try:
             with _silence_library() if quiet else nullcontext():
                 function(**given, **made)
-        except (KeyboardInterrupt, BrokenPipeError) as error:  # before typer sees them
+        except (KeyboardInterrupt, BrokenPipeError) as error:  # typer would handle them in its own way
             raise typer.Exit(report_failure(error, debug=False)) from None
 
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -67,7 +64,7 @@ def add_command(
 
 @contextmanager
 def _silence_library() -> Iterator[None]:
-    """Keep the library from telling that it compiles kernels."""
+    """Silence the notes of the library about compiling kernels."""
     logger = logging.getLogger("headwater")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -91,7 +88,7 @@ def _option_parameters(record: type[Any]) -> list[Parameter]:
 
 
 def _refuse_name_clashes(parameters: Sequence[Parameter], given: Mapping[str, Any], in_place: Sequence[str]) -> None:
-    """Refuse outputs that are inputs, or one another."""
+    """Refuse an output that is an input or another output."""
     found = {parameter.name: parameter.annotation.__metadata__[0] for parameter in parameters}
     inputs = {name: _to_list(given[name]) for name, one in found.items() if isinstance(one, ArgumentInfo)}
     outputs = {

@@ -1,4 +1,4 @@
-"""Contenders of `compare`: each learns in a process of its own, and says how well, how fast and in what memory."""
+"""The runs of `compare`: each algorithm learns in its own process, which returns score, time and memory."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.cli.support.model_arguments import check_companions, entry_of
-from headwater.cli.support.model_settings import make_model
+from headwater.cli.support.model_arguments import ModelSettings, check_companions, entry_of, make_model
 from headwater.cli.support.options import ReadOptions
 from headwater.cli.support.row_scores import RowAnswers, make_scorer
 from headwater.cli.support.signals import undo_on_stop
@@ -24,27 +23,33 @@ from headwater.io.recipes.table_sequences import whole_sequences
 from headwater.io.row_collection import by_sequence, collect_rows, select_rows
 from headwater.registry import learner_of
 
-# One row in so many is held out.
-HELD_OUT_PERIOD = 10
-# Rows on which kernels are compiled before the clock starts.
-COMPILE_ROWS = 500
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headwater.io.stream import Stream
+
+HELD_OUT_PERIOD = 10  # rows, of which one is held out
+COMPILE_ROWS = 500  # learned before the clock starts, so that kernels are compiled
 
 
 @dataclass(frozen=True)
 class Contest:
-    """What all contenders learn."""
+    """What all algorithms learn: the word of a model, its settings, the data, and how it is read."""
 
     model: str
-    k: str | None
-    half_life: float | None
-    seed: int
-    given: tuple[str, ...]
+    settings: ModelSettings
     data: tuple[str, ...]
-    reading: Mapping[str, Any]
+    reading: ReadOptions
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> Contest:
+        """Return the contest of `asdict`, after JSON."""
+        settings, reading = ModelSettings(**given["settings"]), ReadOptions(**given["reading"])
+        return cls(given["model"], settings, tuple(given["data"]), reading)
 
 
 def legal_algorithms(model: Any) -> list[str]:
-    """Return the words of all algorithms that a model can be learned by: those that it does not refuse."""
+    """Return the words of all algorithms that can learn a model: those that it does not refuse."""
     from headwater.core.algorithms import ALGORITHMS
 
     legal, reason = [], None
@@ -65,7 +70,7 @@ def _copy_unfitted(model: Any, **changed: Any) -> Any:
 
 
 def run_contender(contest: Contest, algorithm: str) -> dict[str, Any]:
-    """Learn by one algorithm in a process of its own, and return what it said."""
+    """Learn by one algorithm in its own process, and return the result that it prints."""
     asked = json.dumps({"contest": asdict(contest), "algorithm": algorithm})
     command = [sys.executable, "-P", "-m", "headwater.cli.support.contenders"]
     pipe = subprocess.PIPE
@@ -88,9 +93,9 @@ def _failure(algorithm: str, error: str) -> dict[str, Any]:
 
 
 class _WholeSequences:
-    """A stream whose chunks hold whole sequences, if the model wants such."""
+    """A stream whose chunks hold whole sequences, if the model needs them."""
 
-    def __init__(self, model: Any, stream: Any) -> None:
+    def __init__(self, model: Any, stream: Stream) -> None:
         self.model, self.stream, self.total_rows = model, stream, stream.total_rows
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -100,7 +105,7 @@ class _WholeSequences:
 class Split:
     """Which rows of a stream are held out: the same ones in every pass."""
 
-    def __init__(self, model: Any, source: Any, chained: bool) -> None:
+    def __init__(self, model: Any, source: Stream, chained: bool) -> None:
         self.source = source
         stream = _WholeSequences(model, source)
         first = next(iter(stream), None)
@@ -119,7 +124,7 @@ class Split:
         return self._chunks(held_out=False)
 
     def held_out_chunks(self) -> Iterator[Chunk]:
-        """Yield the rows to be scored."""
+        """Yield the rows to score."""
         return self._chunks(held_out=True)
 
     def _chunks(self, held_out: bool) -> Iterator[Chunk]:
@@ -134,7 +139,7 @@ class Split:
             if len(part):
                 yield part
 
-    def _is_held_out(self, chunk: Chunk) -> Any:
+    def _is_held_out(self, chunk: Chunk) -> NDArray[np.bool_]:
         places = chunk.start + np.arange(len(chunk))
         if self.last is not None:
             return places >= self.last
@@ -145,22 +150,21 @@ class Split:
         return places % HELD_OUT_PERIOD == HELD_OUT_PERIOD - 1
 
 
-def _select_sequences(chunk: Chunk, chosen: Any) -> Chunk:
+def _select_sequences(chunk: Chunk, chosen: NDArray[np.bool_]) -> Chunk:
     rows = np.repeat(chosen, chunk.lengths)
     return replace(chunk, X=chunk.X[rows], lengths=np.asarray(chunk.lengths)[chosen])
 
 
-def run_algorithm(contest: Contest, algorithm: str) -> dict[str, Any]:
-    """Learn, score, and say how it went."""
-    model = make_model(entry_of(contest.model), contest.k, algorithm, contest.half_life, contest.seed, contest.given)
-    learner = learner_of(model)
-    reading = ReadOptions(**{**contest.reading, "read": list(contest.reading["read"])})
-    split = Split(model, reading.stream(list(contest.data), seed=contest.seed), learner.model.chained)
+def run_algorithm(contest: Contest, word: str) -> dict[str, Any]:
+    """Learn by an algorithm, score the held-out rows, and return the result."""
+    model, algorithm = make_model(entry_of(contest.model), contest.settings, word)
+    stream = contest.reading.open_stream(list(contest.data), seed=contest.settings.seed)
+    split = Split(model, stream, model._chained)
     check_companions(model, split.first)
-    _compile_kernels(model, split.first, learner.algorithm.online)
+    _compile_kernels(model, split.first, algorithm.online)
     before = peak_memory()
     rows, began = 0, time.perf_counter()
-    if learner.algorithm.online:
+    if algorithm.online:
         for chunk in split.training_chunks():
             model.partial_fit(**chunk)
             rows += len(chunk)
@@ -177,20 +181,20 @@ def run_algorithm(contest: Contest, algorithm: str) -> dict[str, Any]:
     if not found.size:
         raise ValueError("no rows were held out: there are too few")
     return {
-        "algorithm": algorithm, "error": None, "score": float(found.mean()), "seconds": seconds, "rows": rows,
+        "algorithm": word, "error": None, "score": float(found.mean()), "seconds": seconds, "rows": rows,
         "held_out": int(found.size), "memory": memory, "rows_left_out": split.source.rows_left_out,
         **_perplexity(model, float(found.sum()), answers),
     }  # fmt: skip
 
 
 def _perplexity(model: Any, score: float, answers: list[RowAnswers]) -> dict[str, Any]:
-    """The perplexity of a word or symbol, where rows have those."""
+    """Return the perplexity per word or symbol, if rows have those."""
     size = sum(float(one.sizes.sum()) for one in answers if one.sizes is not None)
     return {"perplexity": perplexity(score, size), "per": type(model)._measure[:-1]} if size else {}
 
 
 def _compile_kernels(model: Any, chunk: Chunk, online: bool) -> None:
-    """Learn a few rows with a copy, so that kernels are compiled before the clock starts."""
+    """Learn a few rows with a copy, so that the kernels are compiled."""
     some = chunk
     if chunk.lengths is None:
         some = select_rows(chunk, np.arange(min(len(chunk), COMPILE_ROWS)))
@@ -202,7 +206,7 @@ def _compile_kernels(model: Any, chunk: Chunk, online: bool) -> None:
 
 
 def peak_memory() -> int | None:
-    """Return the most memory that this process has held, in bytes."""
+    """Return the peak memory of this process in bytes; None where the system does not tell."""
     try:
         import resource
     except ImportError:
@@ -212,19 +216,19 @@ def peak_memory() -> int | None:
 
 
 def main() -> None:
-    """Contend as standard input says, and answer on standard output."""
+    """Run the algorithm that standard input names, and print the result to standard output."""
     import warnings
 
     from headwater.cli.support.failures import error_sentence
 
     warnings.simplefilter("ignore")
     asked = json.load(sys.stdin)
-    contest, algorithm = Contest(**asked["contest"]), asked["algorithm"]
+    contest, algorithm = Contest.from_dict(asked["contest"]), asked["algorithm"]
     try:
-        said = run_algorithm(contest, algorithm)
+        result = run_algorithm(contest, algorithm)
     except Exception as error:
-        said = _failure(algorithm, error_sentence(error))
-    print(json.dumps(said))
+        result = _failure(algorithm, error_sentence(error))
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -1,17 +1,21 @@
-"""Data that a checkpoint has learned, and files that have come since: they are learned as what follows in the stream."""
+"""Files that a checkpoint has learned, and files that are new: the new ones continue the stream."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-Record = list[Any]  # name, size, time of change, digest
+if TYPE_CHECKING:
+    from headwater.io.sources import Source
+    from headwater.io.stream import Stream
+
+Record = list[Any]  # name, size, time of change, digest: a list, as JSON has it
 
 
-def records_of(files: Sequence[Any], known: Sequence[Record] = ()) -> list[Record]:
-    """Return what tells each file from another; those whose size and time are known are not read for it."""
+def records_of(files: Sequence[Source], known: Sequence[Record] = ()) -> list[Record]:
+    """Return name, size, time and digest of files; the digest is reused if name, size and time are `known`."""
     digests = {(name, size, changed): digest for name, size, changed, digest in known}
     return [
         [one.name, one.size, one.changed, digests.get((one.name, one.size, one.changed)) or _digest(one.name)] for one in files
@@ -20,17 +24,17 @@ def records_of(files: Sequence[Any], known: Sequence[Record] = ()) -> list[Recor
 
 def _digest(name: str) -> str | None:
     path = Path(name)
-    if not path.is_file():  # elsewhere: its size and time have to do
+    if not path.is_file():  # remote: size and time must do
         return None
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def match_stages(stream: Any, stages: Any, path: Path) -> tuple[list[list[Any]], list[Any]]:
-    """Return the files of each stage that a checkpoint speaks of, and those that are new; or refuse one that has changed."""
+def match_stages(stream: Stream, stages: Any, path: Path) -> tuple[list[list[Source]], list[Source]]:
+    """Return the files of each stage of a checkpoint, and the new files; refuse a file that has changed."""
     if not _are_sound(stages):
         raise ValueError(f"the checkpoint {path} is damaged: it does not say what was read; remove it to begin anew")
-    left: dict[str, list[Any]] = {}
+    left: dict[str, list[Source]] = {}
     for one in stream.files:
         left.setdefault(one.name, []).append(one)
     again = "remove the checkpoint to begin anew, or choose another name for one"
@@ -45,7 +49,7 @@ def match_stages(stream: Any, stages: Any, path: Path) -> tuple[list[list[Any]],
     return found, [one for one in stream.files if any(one is other for other in left[one.name])]
 
 
-def _take_file(left: dict[str, list[Any]], record: Record, path: Path, again: str) -> Any:
+def _take_file(left: dict[str, list[Source]], record: Record, path: Path, again: str) -> Source:
     if not left.get(record[0]):
         raise ValueError(f"{record[0]} was learned by the checkpoint {path}, and is not among the data now: {again}")
     return left[record[0]].pop(0)

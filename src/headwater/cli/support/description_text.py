@@ -1,21 +1,25 @@
-"""What a model has learned, as text: its description, for terminals."""
+"""The description of a model as text for terminals."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headwater.cli.support.advice import to_command_line_words
 from headwater.cli.support.display import print_table, replace_control_characters
 
-# Components, and values of each, that a terminal has room for.
-MOST_COMPONENTS, MOST_VALUES = 12, 4
+if TYPE_CHECKING:
+    from headwater.diagnostics.description import Component
+    from headwater.diagnostics.history import History
+
+MOST_COMPONENTS = 12  # lines of the table, so that it fits a terminal
+MOST_VALUES = 4  # of each component, so that a line does
 
 
 def print_description(model: Any) -> None:
-    """Print what a model has learned."""
+    """Print what a model has learned, and its health."""
     described = model.describe()
-    if "probability" in described.value:  # which of them tell most is known to the model alone: not the lowest, however odd
+    if "probability" in described.value:  # the model chooses the most telling values: low probabilities tell little
         described = model.describe(values=MOST_VALUES)
     print(described.title)
     if described.components:
@@ -46,8 +50,8 @@ def print_description(model: Any) -> None:
         print(replace_control_characters(f"  {to_command_line_words(line)}"))
 
 
-def _format_values(component: Any) -> str:
-    """The values of a component that stand out most, or come first."""
+def _format_values(component: Component) -> str:
+    """Return the values of a component that stand out most, or the first ones."""
     values = list(component.values)
     if len(values) > MOST_VALUES and any(value.standing is not None for value in values):
         values.sort(key=lambda value: -abs(value.standing or 0.0))
@@ -56,7 +60,7 @@ def _format_values(component: Any) -> str:
 
 
 def _format_with_spread(value: float, spread: float | None) -> str:
-    """A number in three digits; if it varies, in as many as that says something about."""
+    """Return a number in three digits; with a spread, in as many digits as the spread supports."""
     from headwater.reports.numbers import with_spread
 
     return format_number(value) if spread is None else "±".join(with_spread(value, spread, 2)).replace("\u2212", "-")
@@ -75,8 +79,8 @@ def format_number(value: float) -> str:
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e12 else f"{value:.3g}"
 
 
-def _format_perplexity(model: Any, history: Any) -> str:
-    """What the score means for one word or symbol, where rows have those."""
+def _format_perplexity(model: Any, history: History) -> str:
+    """Return the perplexity per word or symbol, if rows have those."""
     if not model._measure or math.isnan(history.late_perplexity):
         return ""
     return f" per {model._unit[:-1]} (perplexity {history.late_perplexity:,.4g} per {model._measure[:-1]})"

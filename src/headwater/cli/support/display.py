@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for machines."""
+"""What commands print: tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-FILE_WIDTH = 10_000
+FILE_WIDTH = 10_000  # characters: a table in a file is never wrapped
 NUMBER_PATTERN = re.compile(r"-?[\d.,]*(e[-+]?\d+)?|nan|-?inf")
 
 
 def to_json_value(value: Any) -> Any:
-    """Return a value in words that JSON knows; numbers that are not finite become null."""
+    """Return a value in the types of JSON; numbers that are not finite become null."""
     if isinstance(value, Mapping):
         return {str(name): to_json_value(one) for name, one in value.items()}
     if isinstance(value, str) or value is None or isinstance(value, bool):
@@ -42,19 +42,19 @@ def print_json(value: Any) -> None:
 
 
 def replace_control_characters(text: str) -> str:
-    """Return text as it may be printed: names of columns come from files, and a terminal obeys what is in them."""
+    """Return text without control characters: column names come from files, and a terminal would obey them."""
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
 
 
 def escape_markup(text: str) -> str:
-    """Return text as it may be printed where rich would take some of it for markup."""
+    """Return text for rich, without control characters and with markup escaped."""
     from rich.markup import escape
 
     return escape(replace_control_characters(text))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table to standard output, numbers to the right."""
+    """Print a table to standard output; columns of numbers are aligned to the right."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -69,7 +69,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     if console.is_terminal:
         console.print(table)
         return
-    # A file has room for lines of any length, and no use for spaces at their ends.
+    # In a file, lines may be of any length, and trailing spaces are removed.
     text = io.StringIO()
     console = Console(file=text, highlight=False, width=FILE_WIDTH)
     console.width = console.measure(table).maximum

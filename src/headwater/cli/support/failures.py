@@ -1,4 +1,4 @@
-"""How a command fails: one sentence on standard error, and an exit code that scripts can tell apart."""
+"""How a command fails: one sentence on standard error, and an exit code for scripts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import errno
 import os
 import sys
 import traceback
-import warnings
 from typing import Any
 
 import typer
@@ -17,47 +16,47 @@ from headwater.cli.support.display import replace_control_characters
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-# Exceptions whose messages are sentences for users; any other is a defect of ours, and says so.
+# Exceptions whose messages are sentences for users. Any other is a defect of headwater, and is reported as one.
 EXPECTED_ERRORS = (ValueError, TypeError, OSError, MemoryError, ImportError, OverflowError, ArithmeticError, EOFError)
 
 
 def error_sentence(error: BaseException) -> str:
-    """Return what went wrong in one sentence."""
+    """Return the message of an error as one sentence."""
     if isinstance(error, CommandError):
         return to_command_line_words(" ".join(error.format_message().split()))
     if isinstance(error, MemoryError) and not str(error):
         return "there is not enough memory for this"
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
-        if not where and error.errno in WRITE_ERRORS:  # what is written to files has their names
+        if not where and error.errno in WRITE_ERRORS:  # errors of files have their names
             where = "standard output cannot be written: "
         text = f"{where}{error.strerror}"
     else:
         text = " ".join(str(error).split()) or type(error).__name__
     if not isinstance(error, EXPECTED_ERRORS):
-        return f"unexpected {type(error).__name__}: {text} (run again with --debug for the trace)"
+        return f"unexpected {type(error).__name__}: {text} (run again with --debug for the traceback)"
     return to_command_line_words(text)
 
 
 def print_message(text: str) -> None:
-    """Say one sentence on standard error."""
+    """Print one sentence to standard error."""
     line = replace_control_characters(text).rstrip().rstrip(".") + "."
     print(f"headwater: {line}", file=sys.stderr)
 
 
-# typer has click within, or beside it, depending on its age; these are its errors either way.
+# Depending on its version, typer contains click or imports it; the base classes of its errors are found either way.
 _CLICK = {kind.__name__: kind for kind in typer.BadParameter.__mro__}
 CommandError: Any = _CLICK["ClickException"]
 
 
 def usage_error(text: str) -> Exception:
-    """Return the error of a command that makes no sense as it was given."""
+    """Return the error of a command that was given wrong arguments."""
     error: Exception = _CLICK["UsageError"](text)
     return error
 
 
 def report_failure(error: BaseException, debug: bool) -> int:
-    """Tell of an error and return the exit code that goes with it."""
+    """Print an error and return its exit code."""
     if isinstance(error, KeyboardInterrupt):
         print_message("interrupted")
         return EXIT_INTERRUPTED
@@ -72,7 +71,7 @@ def report_failure(error: BaseException, debug: bool) -> int:
 
 
 def silence_output() -> None:
-    """Point standard output nowhere: who read it has gone, and Python would complain when it flushes at exit."""
+    """Redirect standard output to nowhere: its reader has gone, and Python would fail to flush it at exit."""
     global _silenced
     _silenced = True
     try:
@@ -85,17 +84,8 @@ def silence_output() -> None:
 
 
 def output_is_silenced() -> bool:
-    """Whether whoever read standard output has gone."""
+    """Whether the reader of standard output has gone."""
     return _silenced
 
 
 _silenced = False
-
-
-def print_warnings_in_one_line() -> None:
-    """Print warnings of the library the way errors are printed."""
-
-    def show(message: Any, *rest: Any, **more: Any) -> None:
-        print_message("note: " + to_command_line_words(" ".join(str(message).split())))
-
-    warnings.showwarning = show

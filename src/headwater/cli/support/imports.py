@@ -1,4 +1,4 @@
-"""What a command need not load."""
+"""Packages that a command does not need, and does not load."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from importlib.util import LazyLoader
 from typing import Any
 
 SKIPPED_PACKAGE = "pandas"
-# Loaded when somebody asks for what is in it, which scikit-learn, who imports it, hardly does: a second for nothing.
+# Loaded on the first use of a name in it. scikit-learn imports it, hardly uses it, and it takes a second.
 DEFERRED_MODULE = "scipy.stats"
 
 
 class _SkippingFinder:
-    """Finds no pandas, which scikit-learn and pyarrow would load where it is installed, and puts off what takes long."""
+    """Hides pandas, which scikit-learn and pyarrow would import if it is installed, and defers a slow module."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
         if name == SKIPPED_PACKAGE:
@@ -28,6 +28,6 @@ class _SkippingFinder:
 
 
 def skip_slow_imports() -> None:
-    """Let this process load less: data comes to the command line by way of Arrow."""
+    """Import less in this process: the command line reads data by Arrow and needs no pandas."""
     if SKIPPED_PACKAGE not in sys.modules:
         sys.meta_path.insert(0, _SkippingFinder())

@@ -1,27 +1,42 @@
-"""Models on the command line: a word that names a kind, or a file that holds one."""
+"""Models on the command line: a word that names a kind, a file that holds one, and parameters by option or by --set."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from headwater.cli.support import provenance
+from headwater.cli.support.advice import OPTIONS
 from headwater.cli.support.failures import usage_error
-from headwater.registry import MODELS, companions_of, find, takes_sparse_rows, takes_symbols, word_of
+from headwater.registry import MODELS, Entry, companions_of, find, learner_of, takes_sparse_rows, takes_symbols, word_of
 
-# What belongs to the rows of a chunk, and how it is asked for.
+if TYPE_CHECKING:
+    from headwater.core.algorithms import Algorithm
+    from headwater.core.chunk import Chunk
+
+# What comes with the rows of a chunk, and the option that asks for it.
 COMPANIONS = {"y": "--target", "sample_weight": "--weight", "labels": "--label", "key": "--key", "lengths": "sequences"}
 
 
+# Files
+
+
 def load(path: Path) -> Any:
-    """Return the model that a file holds."""
+    """Return the model in a file."""
     return load_with_commands(path)[0]
 
 
 def load_with_commands(path: Path) -> tuple[Any, list[str]]:
-    """Return the model that a file holds, and the commands that learned it."""
+    """Return the model in a file, and the commands that learned it."""
     if path.is_dir():
         raise IsADirectoryError(f"a model is a file, and {path} is a directory")
     if not path.exists():
@@ -30,28 +45,169 @@ def load_with_commands(path: Path) -> tuple[Any, list[str]]:
 
 
 def is_model_file(text: str) -> bool:
-    """Whether a text names a model file, and not a kind of models."""
+    """Whether a text names a model file, and not a kind of model."""
     return text not in MODELS and (Path(text).suffix == ".hw" or Path(text).exists())
 
 
-def entry_of(word: str) -> Any:
-    """Return the kind of models that a word names, or refuse the word as a mistake in the command."""
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 digest of a regular file."""
+    if not path.is_file():  # reading a pipe would wait for its writer
+        raise OSError(f"{path} is no regular file, and should be a model file")
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# Words and parameters
+
+
+def complete_word(incomplete: str) -> list[tuple[str, str]]:
+    """Return the words of models that begin so, each with what it is about: for the completion of a shell."""
+    return [(word, entry.about) for word, entry in MODELS.items() if word.startswith(incomplete)]
+
+
+def entry_of(word: str) -> Entry:
+    """Return the kind of model that a word names, or refuse the word as a mistake in the command."""
     try:
         return find(word)
     except ValueError as error:
         raise usage_error(str(error)) from None
 
 
-def file_digest(path: Path) -> str:
-    """Return what tells one file from another."""
-    if not path.is_file():  # a pipe would be waited for
-        raise OSError(f"{path} is no regular file, and should be a model file")
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+@dataclass(frozen=True)
+class ModelSettings:
+    """Options for the parameters of a new model."""
+
+    k: Annotated[
+        str | None, typer.Option("-k", help="Number of components; auto finds it from the data.", show_default="auto")
+    ] = None
+    half_life: Annotated[
+        float | None, typer.Option("--half-life", help="Rows after which a row counts half.", show_default=False)
+    ] = None
+    given: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any parameter of the model as name=value, or of its algorithm as algorithm.name=value.",
+            show_default=False,
+        ),
+    ] = ()  # type: ignore[assignment]
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all random draws.")] = 0
+
+    def assigned(self) -> list[str]:
+        """Return the options that set a parameter, by their names on the command line."""
+        found = {"-k": self.k, "--half-life": self.half_life, "--set": list(self.given) or None}
+        return [name for name, value in found.items() if value is not None]
 
 
-def check_companions(model: Any, chunk: Any) -> None:
-    """Refuse data that comes with what the model cannot learn from, or without what it must have."""
+def make_model(entry: Entry, settings: ModelSettings, algorithm: str | None = None) -> tuple[Any, Algorithm]:
+    """Return an unfitted model with these settings, and the algorithm that will learn it.
+
+    The parameters are checked here, before any data is read; what depends on the columns is checked with the first rows.
+    """
+    values = parse_assignments(settings.given)
+    own = {name: value for name, value in values.items() if "." not in name}
+    inner = {name.partition(".")[2]: value for name, value in values.items() if name.startswith("algorithm.")}
+    asked = {"n_components": parse_component_count(settings.k), "algorithm": algorithm, "half_life": settings.half_life}
+    for name, value in asked.items():
+        if value is not None and own.setdefault(name, value) is not value:
+            raise usage_error(f"{name} is given twice, by an option and by --set")
+    own.setdefault("random_state", settings.seed)
+    known = list(signature(entry.kind).parameters)
+    chosen = "n_components" in own
+    if not chosen and "n_components" in known:
+        own["n_components"] = "auto"
+    for name, value in asked.items():
+        if value is not None and name not in known:
+            raise usage_error(f"{entry.word} takes no {OPTIONS[name]}")
+    for name in [*own, *(name for name in values if "." in name and not name.startswith("algorithm."))]:
+        if name not in known:
+            raise usage_error(f"{entry.word} has no parameter {name!r}{_suggestion(name, known)}; it has {', '.join(known)}")
+    if inner:
+        own["algorithm"] = _make_algorithm(own.get("algorithm", "auto"), inner)
+    model = entry.kind(**own)
+    try:
+        return model, learner_of(model).algorithm
+    except (ValueError, TypeError) as error:
+        raise usage_error(str(error) if chosen else f"{str(error).rstrip('.')}; -k gives the number of components") from None
+
+
+def algorithm_of(model: Any) -> Algorithm:
+    """Return the algorithm of a loaded model."""
+    return model._learner.algorithm if model._has_state() else learner_of(model).algorithm
+
+
+def parse_assignments(given: Sequence[str], option: str = "--set") -> dict[str, Any]:
+    """Return the names and values of some `name=value`."""
+    values: dict[str, Any] = {}
+    for one in given:
+        name, equals, text = one.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise usage_error(f"{option} takes name=value, got {one!r}")
+        if name in values:
+            raise usage_error(f"{option} gives {name} twice")
+        values[name] = parse_value(text.strip())
+    return values
+
+
+def parse_value(text: str) -> Any:
+    """Return the value that a text stands for: as JSON, as Python writes it, or else the text itself."""
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError):
+            continue
+    return text
+
+
+def parse_component_count(text: str | None) -> int | str | None:
+    """Return the number of components, or "auto"."""
+    if text is None or text == "auto":
+        return text
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise usage_error(f"-k must be auto or an integer of at least 1, got {text!r}")
+    return number
+
+
+def add_vocabulary(entry: Entry, vocabulary: str | None, given: Sequence[str]) -> list[str]:
+    """Return the settings; with --vocabulary open, the model is to add new words, too."""
+    if vocabulary != "open" or any(one.startswith("vocabulary=") for one in given):
+        return list(given)
+    if "vocabulary" not in signature(entry.kind).parameters:
+        raise usage_error(
+            f"{entry.word} cannot take up new words: leave out --vocabulary open, or give a number to hash words to"
+        )
+    return [*given, "vocabulary=open"]
+
+
+def _make_algorithm(word: Any, values: Mapping[str, Any]) -> Algorithm:
+    from headwater.core.algorithms import ALGORITHMS
+
+    if word not in ALGORITHMS:
+        raise usage_error(f"--algorithm must be one of {', '.join(ALGORITHMS)}, got {word!r}")
+    known = list(signature(ALGORITHMS[word]).parameters)
+    for name in values:
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise usage_error(f"algorithm {word} has no parameter {name!r}{_suggestion(name, known)}; {has}")
+    return ALGORITHMS[word](**values)
+
+
+def _suggestion(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+# Data for a model
+
+
+def check_companions(model: Any, chunk: Chunk) -> None:
+    """Refuse data that the model cannot learn from, or that lacks what the model needs."""
     kind = type(model)
     for name, there, taken_by in (
         ("sparse rows", hasattr(chunk.X, "tocsr"), takes_sparse_rows),
@@ -65,14 +221,14 @@ def check_companions(model: Any, chunk: Any) -> None:
     word = word_of(model)
     check_accepted(model, [name for name in chunk.keys() if name != "X"])  # noqa: SIM118
     if kind._target_columns and chunk.y is None:
-        raise usage_error(f"{word} needs --target, the column that it is to foretell")
+        raise usage_error(f"{word} needs --target, the column that it is to predict")
     if kind._takes_sequences and chunk.lengths is None:
         raise usage_error(f"{word} learns from sequences: name the column that tells them apart by --key")
 
 
 def check_accepted(model: Any, names: Iterable[str]) -> None:
-    """Refuse what a model cannot learn from, by the names that it has in a chunk."""
-    taken = companions_of(type(model))
+    """Refuse companions of rows, by their names in a chunk, that the model does not take."""
+    accepted = companions_of(type(model))
     for name in names:
-        if name not in taken:
+        if name not in accepted:
             raise usage_error(f"{word_of(model)} does not take {COMPANIONS[name]}")

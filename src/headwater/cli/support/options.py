@@ -1,4 +1,4 @@
-"""Options that several commands share, as records: how data is read, and how a command talks."""
+"""Options that several commands share, as records: how data is read, where a table goes, what a command prints."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headwater.cli.support.failures import usage_error
-from headwater.cli.support.model_settings import parse_assignments
+from headwater.cli.support.model_arguments import parse_assignments
 
-# What a model that learned from a stream remembers of it.
+if TYPE_CHECKING:
+    from headwater.io.stream import Stream
+
+# Options that the schema of a fitted model has settled.
 SCHEMA_OPTIONS = ("columns", "exclude", "target", "weight", "label", "key", "categories", "vocabulary")
 
 
@@ -22,28 +25,39 @@ def _read_option(flag: str, text: str, **more: Any) -> Any:
 
 
 def _message_option(*flags: str, text: str) -> Any:
-    return typer.Option(*flags, help=text, rich_help_panel="Talking", show_default=False)
+    return typer.Option(*flags, help=text, rich_help_panel="Messages", show_default=False)
 
 
 @dataclass(frozen=True)
 class MessageOptions:
-    """How a command talks."""
+    """What a command prints beside its result."""
 
     json: Annotated[bool, _message_option("--json", text="Print JSON, and nothing else, to standard output.")] = False
     quiet: Annotated[bool, _message_option("--quiet", "-q", text="Show no progress.")] = False
-    debug: Annotated[bool, _message_option("--debug", text="Show the trace of an error.")] = False
+    debug: Annotated[bool, _message_option("--debug", text="Show the traceback of an error.")] = False
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Where a table is written, and in which format."""
+
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write.", show_default=False)] = None
+    output_format: Annotated[
+        str | None,
+        typer.Option("--output-format", help="csv, tsv, jsonl, parquet or arrow.", show_default="by the ending of its name"),
+    ] = None
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How data is read: what `headwater.stream` takes."""
+    """How data is read: the options of `headwater.stream`."""
 
-    format: Annotated[str | None, _read_option("--format", "Format of the data, where its name does not tell.")] = None
-    columns: Annotated[str | None, _read_option("--columns", "Columns to take: names, separated by commas.")] = None
+    format: Annotated[str | None, _read_option("--format", "Format of the data, if its name does not tell.")] = None
+    columns: Annotated[str | None, _read_option("--columns", "Columns to use: names, separated by commas.")] = None
     exclude: Annotated[str | None, _read_option("--exclude", "Columns to leave out.")] = None
-    target: Annotated[str | None, _read_option("--target", "Column to foretell, for regressions.")] = None
-    weight: Annotated[str | None, _read_option("--weight", "Column that says how often a row counts.")] = None
-    label: Annotated[str | None, _read_option("--label", "Column with the component of a row, -1 if not known.")] = None
+    target: Annotated[str | None, _read_option("--target", "Column to predict, for regressions.")] = None
+    weight: Annotated[str | None, _read_option("--weight", "Column with the weight of a row.")] = None
+    label: Annotated[str | None, _read_option("--label", "Column with the component of a row; -1 if not known.")] = None
     key: Annotated[str | None, _read_option("--key", "Column that says which sequence a row belongs to.")] = None
     text: Annotated[str | None, _read_option("--text", "Column of text, whose words are counted.")] = None
     categories: Annotated[str | None, _read_option("--categories", "Columns of words: refuse, one-hot or drop.")] = None
@@ -52,54 +66,58 @@ class ReadOptions:
         None
     )
     chunk_rows: Annotated[int | None, _read_option("--chunk-rows", "Rows to read at a time.", min=1)] = None
-    shuffle: Annotated[int | None, _read_option("--shuffle", "Shuffle in a buffer of so many rows.", min=0)] = None
-    read: Annotated[list[str], _read_option("--read", "Anything else that headwater.stream takes.", metavar="NAME=VALUE")] = ()  # type: ignore[assignment]
+    shuffle: Annotated[int | None, _read_option("--shuffle", "Shuffle in a buffer of this many rows.", min=0)] = None
+    read: Annotated[list[str], _read_option("--read", "Any other option of headwater.stream.", metavar="NAME=VALUE")] = ()  # type: ignore[assignment]
 
     def arguments(self) -> dict[str, Any]:
-        """Return what was asked for, as `headwater.stream` wants it."""
-        asked = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "read"}
+        """Return the options that were given, as arguments of `headwater.stream`."""
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "read"}
         for name in ("columns", "exclude"):
-            asked[name] = split_names(asked[name])
-        if asked["vocabulary"] is not None and asked["vocabulary"].isdecimal():
-            asked["vocabulary"] = int(asked["vocabulary"])
-        asked = {name: value for name, value in asked.items() if value is not None}
-        return {**asked, **parse_assignments(self.read, "--read")}
+            given[name] = split_names(given[name])
+        if given["vocabulary"] is not None and given["vocabulary"].isdecimal():
+            given["vocabulary"] = int(given["vocabulary"])
+        given = {name: value for name, value in given.items() if value is not None}
+        return {**given, **parse_assignments(self.read, "--read")}
 
-    def stream(self, sources: Sequence[str], *, seed: int = 0, like: Any = None, learns: bool = False, **more: Any) -> Any:
-        """Open the data, in the shape that a model has learned if one is given; one that learns may take up new words."""
+    def open_stream(
+        self, sources: Sequence[str], *, seed: int = 0, like: Any = None, learns: bool = False, keep: Sequence[str] = ()
+    ) -> Stream:
+        """Open the data, in the shape of the model `like` if there is one; `learns` lets an open vocabulary grow."""
         import headwater
         from headwater.io.read_errors import StreamError
         from headwater.io.source_lookup import FileNames
 
-        asked = self.stream_arguments(seed=seed, like=like, learns=learns, **more)
+        arguments = self.stream_arguments(seed=seed, like=like, learns=learns)
+        if keep:
+            arguments.setdefault("keep", keep)
         try:
-            return headwater.stream(sources[0] if len(sources) == 1 else FileNames(sources), **asked)
+            return headwater.stream(sources[0] if len(sources) == 1 else FileNames(sources), **arguments)
         except (StreamError, OSError):
             raise
         except (ValueError, TypeError) as error:
             raise usage_error(str(error)) from None
 
-    def stream_arguments(self, *, seed: int = 0, like: Any = None, learns: bool = False, **more: Any) -> dict[str, Any]:
-        """Return what `headwater.stream` is to be given beside the data, whoever opens it."""
+    def stream_arguments(self, *, seed: int = 0, like: Any = None, learns: bool = False) -> dict[str, Any]:
+        """Return all arguments of `headwater.stream` but the data, whoever opens it."""
         import headwater
 
-        asked = {**more, **self.arguments()}
+        arguments = self.arguments()
         if like is not None and getattr(like, "schema_", None) is not None:
             for name in SCHEMA_OPTIONS:
-                if name in asked:
+                if name in arguments:
                     raise usage_error(f"the model knows what it was learned from: leave out --{name}")
-            asked["like"] = like
+            arguments["like"] = like
             if not learns:
-                asked["vocabulary"] = "known"
+                arguments["vocabulary"] = "known"
         elif like is not None and hasattr(like, "feature_names_in_"):
-            asked.setdefault("columns", list(like.feature_names_in_))
+            arguments.setdefault("columns", list(like.feature_names_in_))
         known = list(signature(headwater.stream).parameters)[1:]
-        for name in asked:
+        for name in arguments:
             if name not in known:
                 raise usage_error(f"--read takes what headwater.stream does, which has no {name!r}; it has {', '.join(known)}")
-        if "shuffle" in asked:
-            asked.setdefault("seed", seed)
-        return asked
+        if "shuffle" in arguments:
+            arguments.setdefault("seed", seed)
+        return arguments
 
 
 Data = Annotated[
@@ -107,8 +125,8 @@ Data = Annotated[
     typer.Argument(help="Files, directories, globs or addresses; - is standard input.", metavar="DATA", show_default=False),
 ]
 ModelFile = Annotated[Path, typer.Argument(help="A model file.", metavar="MODEL.hw", show_default=False)]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write.", show_default=False)]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all that is drawn at random.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write.", show_default=False)]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random draws.")]
 
 
 def split_names(names: str | None) -> list[str] | None:

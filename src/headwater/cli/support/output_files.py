@@ -1,4 +1,4 @@
-"""Files that are there in full, or not at all."""
+"""Output files: written in full, or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headwater.cli.support.signals import remove_parts_on_stop
 
 
 def check_output(path: Path | None) -> None:
-    """Refuse, before any work is done, a place where nothing can be written."""
+    """Refuse a path that cannot be written, before any work is done."""
     if path is None:
         return
     if path.is_dir():
@@ -26,7 +26,7 @@ def check_output(path: Path | None) -> None:
 
 
 def refuse_to_replace(option: str, output: Path, inputs: Iterable[str]) -> None:
-    """Refuse an output that is one of the files that are read, by whatever name: what was read would be lost."""
+    """Refuse an output that is one of the input files, by whatever name: the input would be lost."""
     if not output.is_file():
         return
     for path in _input_files(inputs):
@@ -41,17 +41,17 @@ def _input_files(inputs: Iterable[str]) -> Iterator[Path]:
         if Path(one).is_file():
             yield Path(one)
         elif one != "-":
-            with suppress(OSError, ValueError):  # what cannot be read is told by whoever reads it
+            with suppress(OSError, ValueError):  # the reader will report what cannot be read
                 yield from (Path(piece.name) for piece in find_sources(one, any_suffix=True))
 
 
 @contextmanager
 def write_atomically(path: Path) -> Iterator[Path]:
-    """Yield a place to write to; what was written takes the name of `path` when all went well, and is gone otherwise."""
+    """Yield a temporary path to write to. After success it is renamed to `path`; after an error it is removed."""
     from headwater.io.files.atomic import atomic_write  # which loads NumPy with its room
 
     check_output(path)
-    if path.exists() and not path.is_file():  # a device or a pipe has no name to take
+    if path.exists() and not path.is_file():  # a device or a pipe is written directly
         with _name_file_in_errors(path):
             yield path
         return
@@ -61,7 +61,7 @@ def write_atomically(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _name_file_in_errors(path: Path) -> Iterator[None]:
-    """Let an error of a full disk say which file it was about."""
+    """Add the name of the file to errors such as a full disk."""
     try:
         yield
     except OSError as error:

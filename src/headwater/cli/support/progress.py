@@ -1,4 +1,4 @@
-"""Progress on standard error: rows, rows per second, the held-out score of the last half, time left; for terminals alone."""
+"""Progress on standard error, if it is a terminal: rows, rows per second, held-out score of the last half, time left."""
 
 from __future__ import annotations
 
@@ -13,28 +13,31 @@ from headwater.cli.support.failures import print_message
 from headwater.cli.support.options import MessageOptions
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from headwater.distributed.progress import Step
+    from headwater.io.stream import Stream
 
 
 class Watch(Protocol):
-    """Takes note of the rows done so far, and of how well those of the last half were foretold."""
+    """Called with the rows done so far, and the held-out score of the last half of them."""
 
     def __call__(
         self, rows: int, score: float | None = None, share: float | None = None, perplexity: float | None = None
     ) -> None: ...
 
 
-def is_shown(talk: MessageOptions) -> bool:
-    """Whether anybody looks."""
-    return not talk.quiet and sys.stderr.isatty()
+def is_shown(messages: MessageOptions) -> bool:
+    """Whether progress is to be shown."""
+    return not messages.quiet and sys.stderr.isatty()
 
 
 @contextmanager
 def progress_bar(
-    talk: MessageOptions, title: str, total: int | None = None, done: int = 0, unit: str = "rows"
+    messages: MessageOptions, title: str, total: int | None = None, done: int = 0, unit: str = "rows"
 ) -> Iterator[Watch]:
-    """Yield a function that shows how far things are."""
-    if not is_shown(talk):
+    """Yield a function that shows the rows done so far."""
+    if not is_shown(messages):
         yield lambda rows, score=None, share=None, perplexity=None: None
         return
     began = time.monotonic()
@@ -57,9 +60,9 @@ def progress_bar(
 
 
 @contextmanager
-def cluster_progress_bar(talk: MessageOptions, title: str) -> Iterator[Callable[[Step], None]]:
-    """Yield a function that shows how far a cluster is; before it is called first, a title stands there."""
-    if not is_shown(talk):
+def cluster_progress_bar(messages: MessageOptions, title: str) -> Iterator[Callable[[Step], None]]:
+    """Yield a function that shows the steps of a cluster; until its first call, the title is shown."""
+    if not is_shown(messages):
         yield lambda step: None
         return
     began: tuple[tuple[str, int], float] | None = None
@@ -69,7 +72,7 @@ def cluster_progress_bar(talk: MessageOptions, title: str) -> Iterator[Callable[
         def watch(step: Step) -> None:
             nonlocal began
             place = (step.stage, step.round)
-            if began is None or began[0] != place:  # time left is that of the round
+            if began is None or began[0] != place:  # the time left is for one round
                 began = (place, time.monotonic())
                 shown.reset(task)
             seconds = max(time.monotonic() - began[1], 1e-9)
@@ -85,7 +88,7 @@ def cluster_progress_bar(talk: MessageOptions, title: str) -> Iterator[Callable[
         yield watch
 
 
-def _make_bar() -> Any:
+def _make_bar() -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -103,19 +106,19 @@ def _make_bar() -> Any:
     return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
-def share_of_bytes_read(stream: Any) -> float | None:
-    """Return how much of the bytes of a stream is read, if it is known how many there are."""
+def share_of_bytes_read(stream: Stream) -> float | None:
+    """Return the share of the bytes of a stream that is read, if their number is known."""
     return stream.bytes_read / stream.total_bytes if stream.total_bytes else None
 
 
-def print_left_out(stream: Any) -> None:
-    """Say how many rows of a stream were left out, if any were."""
+def print_left_out(stream: Stream) -> None:
+    """Print how many rows of a stream were left out, if any were."""
     if number := stream.rows_left_out:
         print_message(left_out_sentence(number))
 
 
 def left_out_sentence(number: int) -> str:
-    """Return the note that so many rows were left out."""
+    """Return the note about rows that were left out."""
     one = number == 1
     return f"note: {number:,} {'row was' if one else 'rows were'} left out, since {'it lacks' if one else 'they lack'} a value"
 

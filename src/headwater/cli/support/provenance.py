@@ -1,4 +1,4 @@
-"""Where a model comes from: the commands that learned it, kept in its file."""
+"""The commands that learned a model, stored in its file."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from typing import Any
 from headwater.cli.support.signals import remove_parts_on_stop
 
 RECORD = "commands"
-# Options that say where things go, with a value, and how a command talks, without one; they change nothing in the model.
+# Options with a value that say where files are; they change nothing in the model.
 DESTINATION_OPTIONS = {"-o", "--output", "--checkpoint", "--checkpoint-rows", "--checkpoint-seconds", "--report"}
 DESTINATION_OPTIONS |= {"--tls-ca-file", "--tls-cert", "--tls-key"}
-# A cluster changes the model, but which one it is does not: the same file is made wherever the workers are.
+# Learning on a cluster changes the model, but the choice of the cluster does not: the record says "local".
 CLUSTER_OPTION = "--cluster"
+# Flags that change only what is printed.
 MESSAGE_FLAGS = {"--json", "--quiet", "-q", "--debug"}
 
 _arguments: list[str] = []
 
 
 def record_command(arguments: Sequence[str]) -> None:
-    """Take note of the command that runs now."""
+    """Record the arguments of this process's command."""
     _arguments[:] = arguments
 
 
 def this_command() -> str:
-    """Return the command that runs now, without what changes nothing in a model."""
+    """Return the command of this process, without options that change nothing in the model."""
     kept: list[str] = []
     skip = False
     for argument in _arguments:
@@ -42,7 +43,7 @@ def this_command() -> str:
 
 
 def read_model(path: Path) -> tuple[Any, list[str]]:
-    """Return the model of a file, and the commands that learned it."""
+    """Return the model in a file, and the commands that learned it."""
     from headwater.estimators.model_file import read as read_file
 
     model, extra = read_file(path)

@@ -1,4 +1,4 @@
-"""What a model says of rows: densities, clusters, probabilities; chunk by chunk, for every kind of model."""
+"""Answers of a model for the rows of a chunk: densities, clusters, probabilities; for every kind of model."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from headwater.core.chunk import Chunk
 
 @dataclass(frozen=True)
 class RowAnswers:
-    """Answers for the rows of a chunk, or for its sequences: None is for what the model cannot say."""
+    """Answers for the rows of a chunk, or for its sequences; None for what the model does not have."""
 
     scores: NDArray[np.float64] | None
     clusters: NDArray[np.int64] | None = None
     shares: NDArray[np.float64] | None = None
     predictions: NDArray[np.float64] | None = None
     sizes: NDArray[np.float64] | None = None
-    called: str = "p"  # the shares: probabilities, or weights that need not add up to one
+    share_name: str = "p"  # probabilities; "weight" for weights, which need not add up to one
 
     @property
     def rank_scores(self) -> NDArray[np.float64] | None:
-        """Scores by which rows are ranked: of documents and sequences that of one word or symbol."""
+        """Scores by which rows are ranked: for documents and sequences, the score per word or symbol."""
         from headwater.diagnostics.describe import per_size
 
         return None if self.scores is None else per_size(self.scores, self.sizes)
 
     def without_rows(self) -> RowAnswers:
-        """Return the answers for no rows at all."""
+        """Return the answers for an empty chunk."""
         arrays: dict[str, Any] = {name: value[:0] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
         return replace(self, **arrays)
 
@@ -44,25 +44,25 @@ Scorer = Callable[[Chunk], RowAnswers]
 
 
 def make_scorer(model: Any, shares: bool = True) -> Scorer:
-    """Return a function from chunks to answers; `shares`, with the probabilities or proportions of the components."""
+    """Return a function from chunks to answers; with `shares`, the probabilities or weights of all components, too."""
     if hasattr(model, "filter"):
         return _make_sequence_scorer(model)
 
     def answer(chunk: Chunk) -> RowAnswers:
-        if not len(chunk):  # models want a row; what they say of it is not used
+        if not len(chunk):  # models need a row; its answers are dropped
             return answer(_make_one_row(chunk)).without_rows()
         scores = None
         if chunk.y is not None or not type(model)._target_columns:
             scores = np.asarray(model.score_samples(**_arguments_for(model.score_samples, chunk)), dtype=np.float64)
-        called = "p" if hasattr(model, "predict_proba") else "weight"
+        name = "p" if hasattr(model, "predict_proba") else "weight"
         sizes = model._sizes(chunk["X"], chunk.lengths)
-        return RowAnswers(scores, *_memberships(model, chunk, shares), _predictions(model, chunk), sizes, called)
+        return RowAnswers(scores, *_memberships(model, chunk, shares), _predictions(model, chunk), sizes, name)
 
     return answer
 
 
 def _make_sequence_scorer(model: Any) -> Scorer:
-    """Sequences go on from one chunk to the next, so their states are those given the rows so far."""
+    """Return a scorer for sequences that continue from chunk to chunk: states are filtered, given the rows so far."""
     from headwater.estimators.open_sequences import Follower
 
     follower = Follower(model)
@@ -77,13 +77,13 @@ def _make_sequence_scorer(model: Any) -> Scorer:
 
 
 def _make_one_row(chunk: Chunk) -> Chunk:
-    """Return a chunk of one row that any model takes."""
+    """Return a chunk of one row that any model accepts."""
     beside: dict[str, Any] = {name: np.ones(1) for name in ("y", "sample_weight") if getattr(chunk, name) is not None}
     return replace(chunk, X=np.ones((1, chunk.shape[1]), dtype=chunk.X.dtype), labels=None, key=None, **beside)
 
 
-def _memberships(model: Any, chunk: Chunk, shares: bool) -> tuple[Any, Any]:
-    """Where rows belong: the likeliest component and all probabilities, or the proportions of a factor model."""
+def _memberships(model: Any, chunk: Chunk, shares: bool) -> tuple[NDArray[np.int64] | None, NDArray[np.float64] | None]:
+    """Return the likeliest component of each row and all probabilities, or the weights of a factor model."""
     for name in ("predict_proba", "transform"):
         if hasattr(model, name):
             found = np.asarray(getattr(model, name)(**_arguments_for(getattr(model, name), chunk)), dtype=np.float64)
@@ -91,13 +91,13 @@ def _memberships(model: Any, chunk: Chunk, shares: bool) -> tuple[Any, Any]:
     return None, None
 
 
-def _predictions(model: Any, chunk: Chunk) -> Any:
+def _predictions(model: Any, chunk: Chunk) -> NDArray[np.float64] | None:
     if not type(model)._target_columns:
         return None
     return np.asarray(model.predict(chunk["X"]), dtype=np.float64)
 
 
-def _arguments_for(method: Any, chunk: Chunk) -> dict[str, Any]:
-    """What a method takes of a chunk."""
+def _arguments_for(method: Callable[..., Any], chunk: Chunk) -> dict[str, Any]:
+    """Return the fields of a chunk that a method takes."""
     taken = signature(method).parameters
     return {name: chunk[name] for name in chunk.keys() if name in taken}  # noqa: SIM118

@@ -1,4 +1,4 @@
-"""How odd a score is: its place among the scores of rows that were learned, or of the data at hand."""
+"""How odd a score is: its rank among the scores of learned rows, or of the data."""
 
 from __future__ import annotations
 
@@ -11,30 +11,29 @@ from numpy.typing import NDArray
 
 from headwater.diagnostics.history import quantile
 
-# Scores that are kept of a first pass; more than enough for a threshold at a rate of one in ten thousand.
-SAMPLE_SIZE = 2**20
+SAMPLE_SIZE = 2**20  # scores of a first pass: a hundred of them lie below a threshold at a rate of one in ten thousand
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Scores to compare with, sorted, each standing for some rows; and where they come from."""
+    """Sorted scores to compare with, the number of rows that each stands for, and where they come from."""
 
     scores: NDArray[np.float64]
     rows: NDArray[np.float64]
     origin: str
 
     def ranks(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the share of usual rows whose scores are lower: near 0 is odd, and NaN is for what has no score."""
+        """Return the share of usual rows with a lower score: near 0 is odd; NaN for rows without a score."""
         below = np.concatenate([[0.0], np.cumsum(self.rows)])
         ranks = below[np.searchsorted(self.scores, scores, side="left")] / below[-1]
         return np.asarray(np.where(np.isnan(scores), np.nan, ranks))
 
     def threshold(self, rate: float) -> float:
-        """Return the score below which so large a share of usual rows lies."""
+        """Return the score below which this share of usual rows lies."""
         return quantile(self.scores, self.rows, rate)
 
     def rate_warning(self, rate: float) -> str:
-        """Return a sentence if a rate is finer than what is known, or nothing."""
+        """Return a sentence if the rate is too small for the number of scores, or an empty text."""
         known = int(self.rows.sum())
         if rate == 0.0 or rate * known >= 1.0:
             return ""
@@ -42,7 +41,7 @@ class Reference:
 
 
 def sample_scores(batches: Iterable[NDArray[np.float64]], origin: str, seed: int = 0) -> Reference:
-    """Return the scores of a first pass, or of a random part of it that fits in memory."""
+    """Return the scores of a first pass, or a uniform reservoir sample of them."""
     rng = np.random.default_rng(seed)
     kept, held, seen = np.empty(SAMPLE_SIZE), 0, 0
     for batch in batches:
@@ -51,7 +50,7 @@ def sample_scores(batches: Iterable[NDArray[np.float64]], origin: str, seed: int
         kept[held : held + room] = scores[:room]
         held += room
         rest = scores[room:]
-        # Each later score takes the place of one that is kept, with the probability that keeps the sample even.
+        # Vitter's algorithm R: score number i takes a random place among i, if that is in the sample.
         places = rng.integers(0, np.arange(seen + room, seen + len(scores)) + 1)
         kept[places[places < SAMPLE_SIZE]] = rest[places < SAMPLE_SIZE]
         seen += len(scores)
@@ -61,7 +60,7 @@ def sample_scores(batches: Iterable[NDArray[np.float64]], origin: str, seed: int
 
 
 def history_reference(model: Any) -> Reference | None:
-    """Return the scores that a model keeps of rows as they were before it learned them, if it does."""
+    """Return the scores of learned rows that a model keeps, each made before the row was learned; None if it keeps none."""
     history = getattr(model, "history_", None)
     if history is None or not history.now.scored:
         return None

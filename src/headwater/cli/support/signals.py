@@ -1,7 +1,7 @@
-"""How a process is stopped by a signal: at once, with nothing half-written left behind.
+"""How a signal stops the process: at once, without leaving half-written files.
 
-An exception, which is what Python makes of Ctrl-C, may come up anywhere: within an import it is taken for a broken module,
-within a callback of a library it is swallowed, and the run goes on. So nothing is raised; the process clears up and ends.
+Python turns Ctrl-C into an exception that may be raised anywhere: inside an import it looks like a broken module, inside a
+callback of a library it is swallowed and the run continues. So the handlers here raise nothing: they clean up and exit.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ _undo_actions: list[Callable[[], object]] = []
 
 @contextmanager
 def undo_on_stop(undo: Callable[[], object]) -> Iterator[None]:
-    """Let something be undone if the process is stopped meanwhile."""
+    """Call `undo` if the process is stopped meanwhile."""
     _undo_actions.append(undo)
     try:
         yield
@@ -32,8 +32,8 @@ def undo_on_stop(undo: Callable[[], object]) -> Iterator[None]:
         _undo_actions.remove(undo)
 
 
-def remove_parts_on_stop(path: Path) -> Any:
-    """Let what is written beside a file, to take its name in the end, be removed if the process is stopped meanwhile."""
+def remove_parts_on_stop(path: Path) -> AbstractContextManager[None]:
+    """Remove unfinished temporary files of a path if the process is stopped meanwhile."""
     final = path.resolve()
     before = set(_parts(final))
 
@@ -49,14 +49,14 @@ def _parts(path: Path) -> Iterator[Path]:
 
 
 def install_handlers() -> None:
-    """Let signals end this process, after what is half-done is undone."""
+    """Let signals clean up and end this process."""
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup, or in the background
             signal.signal(number, _stop)
 
 
 class Stop:
-    """A signal that came while it was not to stop the process at once."""
+    """A deferred signal: it is recorded first and takes effect later."""
 
     def __init__(self) -> None:
         self.number: int | None = None
@@ -64,22 +64,22 @@ class Stop:
 
     @property
     def asked(self) -> bool:
-        """Whether one came."""
+        """Whether a signal has come."""
         return self.number is not None
 
     def note(self, number: int, frame: Any) -> None:
-        """Take note of a signal; the next one is heard at once."""
+        """Record a signal; a second one takes effect at once."""
         self.number = number
         self.restore()
 
     def restore(self) -> None:
-        """Let signals do what they did before."""
+        """Restore the handlers that were there before."""
         for number, handler in self.before.items():
             signal.signal(number, handler)
         self.before = {}
 
     def now(self) -> None:
-        """Let the signal that came do what it does."""
+        """Let the recorded signal take effect."""
         self.restore()
         if self.number is not None:
             signal.raise_signal(self.number)
@@ -87,8 +87,8 @@ class Stop:
 
 @contextmanager
 def defer_stop() -> Iterator[Stop | None]:
-    """Yield what tells of the first signal, which does not stop the process by itself: what was done is kept before."""
-    if threading.current_thread() is not threading.main_thread():  # signals are for the main thread alone
+    """Yield a record of the first signal, which does not stop the process by itself, so that the caller can save its work."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
         yield None
         return
     stop = Stop()
@@ -104,13 +104,13 @@ def defer_stop() -> Iterator[Stop | None]:
 
 
 def ignore_signals() -> None:
-    """Let no signal spoil the end of a command that has done all it was to do."""
+    """Ignore signals from now on: the command has finished its work."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
 def clean_up() -> None:
-    """Undo what is half-done, and remove copies of pipes, before the process ends without the usual end of Python."""
+    """Undo unfinished work and remove copies of pipes: needed before `os._exit`, which skips the cleanup of Python."""
     for undo in reversed(_undo_actions):
         with suppress(Exception):
             undo()
@@ -122,7 +122,7 @@ def clean_up() -> None:
 def _stop(number: int, frame: Any) -> None:
     ignore_signals()
     clean_up()
-    with suppress(OSError):  # by its number: whoever wrote last may hold the lock of the stream
+    with suppress(OSError):  # by number: another thread may hold the lock of the stream
         if sys.stderr is not None and os.isatty(2):
             os.write(2, CLEAR_LINE_AND_SHOW_CURSOR)
         if number == signal.SIGINT:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from headwater.cli.support.failures import usage_error
+from headwater.cli.support.options import MessageOptions, TableOptions
 from headwater.cli.support.output_files import write_atomically
 
 Write = Callable[[Mapping[str, Any]], None]
@@ -24,8 +25,14 @@ SUFFIXES = {
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
 
 
+def format_for(table: TableOptions, messages: MessageOptions) -> str:
+    """Return the format of a table; with --json, standard output gets JSON lines."""
+    json_lines = messages.json and table.output is None and table.output_format is None
+    return "jsonl" if json_lines else format_of(table.output, table.output_format)
+
+
 def format_of(path: Path | None, asked: str | None) -> str:
-    """Return the format of a table: what was asked for, or what the name of the file says, or CSV for standard output."""
+    """Return the format of a table: the one asked for, that of the file name, or CSV for standard output."""
     if asked is not None:
         if asked not in FORMATS:
             raise usage_error(f"the output format must be one of {', '.join(FORMATS)}, got {asked!r}")
@@ -38,20 +45,20 @@ def format_of(path: Path | None, asked: str | None) -> str:
 
 
 def split_complex(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns that tables can hold: complex numbers as two."""
+    """Return columns that tables can hold: complex numbers become two columns."""
     import numpy as np
 
-    parted: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     for name, values in columns.items():
         if np.iscomplexobj(values):
-            parted |= {f"{name}_real": values.real, f"{name}_imag": values.imag}
+            parts |= {f"{name}_real": values.real, f"{name}_imag": values.imag}
         else:
-            parted[name] = np.ascontiguousarray(values)
-    return parted
+            parts[name] = np.ascontiguousarray(values)
+    return parts
 
 
 def add_columns(columns: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns with others after them, whose names get an underscore for as long as they are taken."""
+    """Return columns with others after them; an added name that exists already gets underscores."""
     found = dict(columns)
     for name, values in added.items():
         while name in found:
@@ -61,7 +68,7 @@ def add_columns(columns: Mapping[str, Any], added: Mapping[str, Any]) -> dict[st
 
 
 def symbol_names(schema: Mapping[str, Any] | None, symbols: Any) -> Any:
-    """Return symbols by their names, if a schema has names for them."""
+    """Return the names of symbols if a schema has them, or the symbols themselves."""
     import numpy as np
 
     names = (schema or {}).get("symbols")
@@ -70,7 +77,7 @@ def symbol_names(schema: Mapping[str, Any] | None, symbols: Any) -> Any:
 
 @contextmanager
 def table_writer(path: Path | None, format: str) -> Iterator[Write]:
-    """Yield a function that writes columns by their names, as many rows at a time as it is given."""
+    """Yield a function that writes columns by name, any number of rows at a time."""
     with nullcontext() if path is None else write_atomically(path) as place:
         stream: BinaryIO = _standard_output() if place is None else place.open("wb")
         try:
@@ -78,7 +85,7 @@ def table_writer(path: Path | None, format: str) -> Iterator[Write]:
 
             def write(columns: Mapping[str, Any]) -> None:
                 writer.write(columns)
-                if place is None:  # somebody may wait for the answer
+                if place is None:  # a reader of the pipe may wait for the answer
                     stream.flush()
 
             yield write
@@ -96,7 +103,7 @@ def _standard_output() -> BinaryIO:
 
 
 class _TextOutput(io.RawIOBase):
-    """Standard output where it is text alone, as in a notebook."""
+    """Standard output that takes only text, as in a notebook."""
 
     def writable(self) -> bool:
         return True
@@ -107,7 +114,7 @@ class _TextOutput(io.RawIOBase):
 
 
 class _Arrow(ABC):
-    """Writers of pyarrow, which want to know the schema first."""
+    """Writers of pyarrow, which need the schema of the first rows."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream

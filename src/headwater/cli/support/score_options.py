@@ -1,0 +1,58 @@
+"""Options of `score` for what is said of each row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from headwater.cli.support.failures import usage_error
+from headwater.cli.support.options import split_names
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """Which answers are written for each row, and which rows are anomalous ("odd")."""
+
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", min=0.0, max=1.0, help="Share of usual rows that may be called odd.", show_default=False),
+    ] = None
+    threshold: Annotated[
+        float | None, typer.Option("--threshold", help="Score below which a row is odd.", show_default=False)
+    ] = None
+    only_odd: Annotated[bool, typer.Option("--only-odd", help="Write only the odd rows.")] = False
+    rank: Annotated[bool, typer.Option("--rank", help="Add the share of usual rows with a lower score.")] = False
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add the probability, or the weight, of every component.")
+    ] = False
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            help="What is usual: the rows that were learned, or this data, which is then read twice.",
+            metavar="learned|data",
+            show_default="learned, if the model kept their scores",
+        ),
+    ] = None
+    keep: Annotated[
+        str | None, typer.Option("--keep", help="Columns of the data to copy to the output.", show_default=False)
+    ] = None
+
+    def check(self) -> None:
+        """Refuse options that contradict each other."""
+        if self.rate is not None and self.threshold is not None:
+            raise usage_error("--rate and --threshold both say what is odd: give one of them")
+        if self.threshold is not None and math.isnan(self.threshold):
+            raise usage_error("--threshold must be a number, got nan")
+        if self.only_odd and self.rate is None and self.threshold is None:
+            raise usage_error("--only-odd needs --rate or --threshold, which say what is odd")
+        if self.against not in (None, "learned", "data"):
+            raise usage_error(f"--against must be learned or data, got {self.against!r}")
+
+    @property
+    def kept_columns(self) -> tuple[str, ...]:
+        """The names of the columns to copy."""
+        return tuple(split_names(self.keep) or ())
