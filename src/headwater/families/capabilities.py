@@ -70,9 +70,6 @@ class MatchesMoments(Protocol):
     def valid(self, prior: Any, totals: Any) -> NDArray[np.bool_]:
         """Return which components (K,) have a belief."""
 
-    def replaced(self, statistics: Any, other: Any, which: Any) -> Any:
-        """Return statistics that have these components from another."""
-
     def match(
         self,
         prior: Any,

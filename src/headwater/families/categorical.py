@@ -88,7 +88,7 @@ class Categorical(Multinomial):
     def zeros(self, width: int) -> Any:
         """Return statistics that hold nothing."""
         k = self.n_components
-        return CategoricalStatistics(np.zeros(1), np.zeros(k), np.zeros((1, k)), np.zeros((self.n_symbols, k)))
+        return CategoricalStatistics.of(np.zeros(k), np.zeros((1, k)), np.zeros((self.n_symbols, k)))
 
     def permuted(self, statistics: Any, order: Any) -> Any:
         """Return statistics with the components in another order."""
@@ -211,7 +211,7 @@ class Categorical(Multinomial):
     def unflat(self, row: Array, width: int) -> Any:
         """Return the statistics that such a row holds."""
         count, table = row[: self.n_components].copy(), row[self.n_components :].reshape(self.n_symbols, -1)
-        return CategoricalStatistics(np.zeros(1), count, count[None].copy(), table.copy())
+        return CategoricalStatistics.of(count, count[None].copy(), table.copy())
 
     def sweep_chain(
         self, name: str, prior: MultinomialPrior, chain: tuple[Array, ...], X: Array, steps: Array, gains: Array, n_eff: float,

@@ -31,7 +31,7 @@ class ComponentStatistics(Statistics):
     count: Array
 
     @classmethod
-    def of(cls, *arrays: Array) -> Self:
+    def of(cls, *arrays: Any) -> Self:
         """Return the statistics of rows: the counts, and the other arrays in the order in which the class lists them."""
         return cls(np.zeros(1), *arrays)
 

@@ -33,6 +33,7 @@ from headwater.kernels.parallel import run_slabs
 
 EMPTY: Array = np.empty(0)
 EMPTY_TABLE: Array = np.empty((0, 0))
+LEAST_SHARE = 1e-290  # of a sum of densities: a smaller one says nothing of the density any more
 
 Prior = TypeVar("Prior")
 Stats = TypeVar("Stats", bound=ComponentStatistics)
@@ -298,9 +299,15 @@ def collect_by_estep(family: Family[Any, Stats, Params], parameters: Params, bat
 
 
 def log_densities_by_estep(family: Family[Any, Any, Params], parameters: Params, X: Any) -> Array:
-    """Return log-densities (n, K), by the E-step of a family that has one in a kernel: of one component at a time."""
-    found = np.empty((family.n_components, len(X)))
-    for k, scores in enumerate(found):
-        alone = np.where(np.arange(family.n_components) == k, 0.0, -np.inf)
-        family.estep(parameters, alone, Batch(X), scores=scores)
-    return np.ascontiguousarray(found.T)
+    """Return log-densities (n, K), however small, by the E-step of a family that has one in a kernel."""
+    k, batch = family.n_components, Batch(X)
+    shares, scores = np.empty((len(batch), k)), np.empty(len(batch))
+    family.estep(parameters, np.zeros(k), batch, scores=scores, responsibilities=shares)
+    rare = np.flatnonzero(shares.min(axis=1) < LEAST_SHARE)
+    with np.errstate(divide="ignore"):
+        logs = np.log(shares) + scores[:, None]
+    for one in range(k if len(rare) else 0):
+        alone, column = np.where(np.arange(k) == one, 0.0, -np.inf), np.empty(len(rare))
+        family.estep(parameters, alone, batch[rare], scores=column)
+        logs[rare, one] = column
+    return np.asarray(logs)

@@ -12,18 +12,26 @@ from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.families import gaussian_soundness as soundness
 from headwater.families.components import near, recombine_components, replace_components, select_components, supported
-from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep
+from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
 from headwater.families.gaussian_belief import (
     belief,
     columns_readout,
     contrast,
     divergence,
-    inverses,
     log_prior,
     separation,
     valid,
 )
 from headwater.families.gaussian_covariance import COVARIANCES, Covariance
+from headwater.families.gaussian_moments import rebase_moments, split_masses
+from headwater.families.gaussian_parameters import (
+    blank_parameters,
+    covariance_matrices,
+    make_parameters,
+    refuse_singular,
+    sample_rows,
+)
+from headwater.families.gaussian_prior import check_hyperparameters, flat_prior, proper_prior, refine_prior, settle_prior
 from headwater.families.gaussian_records import (
     GaussianBelief,
     GaussianParameters,
@@ -32,12 +40,10 @@ from headwater.families.gaussian_records import (
     MomentStatistics,
     masses,
 )
-from headwater.families.geometry import Geometry, within_spread
+from headwater.families.gaussian_slabs import sum_slabs
+from headwater.families.geometry import Geometry
 from headwater.kernels.mixture import READOUTS
-from headwater.kernels.parallel import run_slabs, slabs
 from headwater.kernels.projection import PROJECTIONS
-
-ROUNDED = 1e-13  # of a sum, beside what cancels in it
 
 
 @dataclass(frozen=True)
@@ -77,17 +83,11 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
     def zeros(self, width: int) -> GaussianStatistics:
         """Return statistics that hold nothing."""
         k = self.n_components
-        return GaussianStatistics(np.zeros(1), np.zeros(k), np.zeros((k, width)), np.zeros(self.kind.second_shape(k, width)))
+        return GaussianStatistics.of(np.zeros(k), np.zeros((k, width)), np.zeros(self.kind.second_shape(k, width)))
 
     def kept(self, statistics: GaussianStatistics) -> MomentStatistics:
         """Return statistics in the form that moment matching keeps, where a component's masses may differ."""
-        if isinstance(statistics, MomentStatistics):
-            return statistics
-        columns = statistics.first.shape[1] if self.covariance_type == "diag" else 1
-        mean_count, dof_count = (np.repeat(mass, columns, axis=1) for mass in masses(statistics))
-        return MomentStatistics(
-            statistics.from_base, statistics.count, statistics.first, statistics.second, mean_count, dof_count
-        )
+        return split_masses(statistics, self.covariance_type == "diag")
 
     def brought(self, prior: GaussianPrior, own: GaussianPrior, statistics: GaussianStatistics) -> GaussianStatistics:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
@@ -95,25 +95,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     def rebased(self, statistics: GaussianStatistics, shift: Array) -> GaussianStatistics:
         """Return statistics about an origin that lies at -shift of theirs, so that a row x is x + shift now."""
-        first, mass = statistics.first, masses(statistics)[0]
-        if self.kind.matrix:
-            cross = first[:, :, None] * shift + shift[:, None] * first[:, None, :] + mass[:, :, None] * np.outer(shift, shift)
-            cross = np.tril(cross.sum(axis=0) if self.covariance_type == "tied" else cross)
-        else:
-            cross = 2.0 * first * shift + mass * shift**2
-        second = self._above_rounding(statistics.second + cross, statistics.second)
-        return replace(statistics, first=first + mass * shift, second=second)
-
-    def _above_rounding(self, second: Array, before: Array) -> Array:
-        """Second moments about another origin, of which none is less than what rounding takes of those that there were.
-
-        A component far from its origin says nothing of its variance about one that is near: it would have any sign.
-        """
-        if not self.kind.matrix:
-            return np.where(before > 0.0, np.maximum(second, ROUNDED * before), second)  # a difference may be negative
-        now, then = (np.diagonal(one, axis1=-2, axis2=-1) for one in (second, before))
-        raised = np.where(then > 0.0, np.maximum(ROUNDED * then - now, 0.0), 0.0)
-        return second + raised[..., None] * np.eye(second.shape[-1]) if raised.any() else second
+        return rebase_moments(self.covariance_type, statistics, shift)
 
     def permuted(self, statistics: GaussianStatistics, order: Any) -> GaussianStatistics:
         """Return statistics with the components in another order."""
@@ -122,14 +104,6 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
     def chosen(self, prior: GaussianPrior, order: Any) -> GaussianPrior:
         """Return the prior of some of the components: all share one."""
         return prior
-
-    def replaced(
-        self, statistics: GaussianStatistics, other: GaussianStatistics, which: NDArray[np.bool_]
-    ) -> GaussianStatistics:
-        """Return statistics that have these components from another."""
-        return replace_components(statistics, other, which)
-
-    # Moves
 
     def recombined(
         self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None
@@ -161,7 +135,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         if self.covariance_type == "spherical":
             found, known, rows = found.reshape(len(found), -1), known.reshape(len(known), -1), rows * prior.origin.size
         good &= near(found, known, rows)
-        return totals if good.all() else self.replaced(totals, sound, ~good)
+        return totals if good.all() else replace_components(totals, sound, ~good)
 
     # Priors
 
@@ -171,10 +145,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     def flat_prior(self, origin: Array) -> GaussianPrior:
         """The prior whose mode is maximum likelihood; only the floor `reg_covar` is left of it."""
-        width = len(origin)
-        scale = np.zeros((width, width) if self.kind.matrix else width)
-        shift = float(self.kind.mode_shift(self.n_components, width))
-        return GaussianPrior(origin, np.zeros(width), 0.0, shift, scale, float(self.reg_covar))
+        return flat_prior(self, origin)
 
     def blank_prior(self, width: int) -> GaussianPrior:
         """A prior of the right shape."""
@@ -190,13 +161,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     def check_prior(self, width: int) -> None:
         """Refuse hyperparameters that make no prior for rows of this width."""
-        lowest = width - 1 if self.kind.matrix else 0
-        if self._dof(width) <= lowest:
-            raise ValueError(
-                f"degrees_of_freedom_prior must be greater than {lowest} for {width} columns, got {self._dof(width):g}"
-            )
-        if self.covariance_prior is not None:
-            self._given_scale(width)
+        check_hyperparameters(self, width)
 
     def geometry(self, batch: Batch) -> Geometry:
         """Return what a start needs to know of the rows."""
@@ -204,61 +169,13 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     def prior(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianPrior:
         """The user's prior, completed by d + 2 rows' worth of the covariance within the seeded groups."""
-        origin, spread = geometry.origin, geometry.spread
-        within = within_spread(self.kind.matrix, batch, responsibilities, spread)
-        width = len(origin)
-        self.check_prior(width)
-        dof = self._dof(width)
-        scale = self._scale(within, spread) if self.covariance_prior is None else self._given_scale(width)
-        mean = np.zeros(width) if self.mean_prior is None else self.mean_prior - origin
-        precision = 0.01 if self.mean_precision_prior is None else float(self.mean_precision_prior)
-        return GaussianPrior(origin, mean, precision, dof, scale, 0.0)
+        return settle_prior(self, geometry, batch, responsibilities)
 
     def refined(
         self, prior: GaussianPrior, parameters: GaussianParameters, weights: Array, geometry: Geometry
     ) -> GaussianPrior:
-        """Empirical Bayes: a prior whose mean precision is that of the components, unless the user said what it is.
-
-        Thin components then are not blurred by the wide ones, as they would be by the pooled covariance.
-        """
-        if self.covariance_prior is not None:
-            return prior
-        factor = parameters.factor
-        if self.covariance_type == "tied":
-            covariance = inverses(factor.T @ factor)
-        elif self.kind.matrix:
-            covariance = inverses(np.einsum("k,kij,kil->jl", weights, factor, factor))
-        else:
-            covariance = 1.0 / (weights @ factor**2)
-        return replace(prior, scale=self._scale(covariance, geometry.spread))
-
-    def _scale(self, covariance: Any, spread: Array) -> Array:
-        """Prior scale that makes this the covariance; a part of the spread, or `reg_covar`, keeps it positive."""
-        floor = np.where(spread > 0.0, 1e-6 * spread, self.reg_covar) + 1e-200
-        scale = (covariance + (np.diag(floor) if self.kind.matrix else floor)) * self._dof(len(spread))
-        return np.full(len(spread), scale.mean()) if self.spherical else scale
-
-    def _dof(self, width: int) -> float:
-        if self.degrees_of_freedom_prior is not None:
-            return float(self.degrees_of_freedom_prior)
-        return float(width + 2 if self.kind.matrix else 3)
-
-    def _given_scale(self, width: int) -> Array:
-        try:
-            given = np.asarray(self.covariance_prior, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"covariance_prior must hold numbers: {error}") from error
-        wanted = {"diag": (width,), "spherical": ()}.get(self.covariance_type, (width, width))
-        if given.shape != wanted:
-            raise ValueError(
-                f"covariance_prior must have shape {wanted} for covariance_type {self.covariance_type!r}, got {given.shape}"
-            )
-        if wanted == (width, width):
-            if not np.allclose(given, given.T) or np.linalg.eigvalsh(given).min() <= 0.0:
-                raise ValueError(f"covariance_prior must be symmetric and positive definite, got {given.tolist()}")
-        elif np.any(given <= 0.0):
-            raise ValueError(f"covariance_prior must be positive, got {given.min():g}")
-        return np.full(width, float(given)) if wanted == () else given.copy()
+        """Empirical Bayes: a prior whose mean precision is that of the components, unless the user said what it is."""
+        return refine_prior(self, prior, parameters, weights, geometry)
 
     # Readouts
 
@@ -272,16 +189,13 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
             READOUTS[name], self._prior_tuple(prior), mean_count.ravel(), dof_count.ravel(), totals.first, totals.second,
             parameters.means, parameters.factor, parameters.shift, parameters.offset, parameters.power, parameters.stretch,
         )  # fmt: skip
-        _refuse_singular(lifted, prior)
+        refuse_singular(lifted, prior)
         return parameters
 
     def blank(self, origin: Array) -> GaussianParameters:
         """Return parameters that a kernel has yet to fill."""
         k, width = self.n_components, len(origin)
-        factor = np.zeros(self.kind.factor_shape(k, width))
-        means, shift = np.zeros((2, k, width))
-        offset, power, stretch = np.zeros((3, k))
-        return GaussianParameters(origin, means, factor, shift, offset, power, stretch)
+        return blank_parameters(origin, k, self.kind.factor_shape(k, width))
 
     def _prior_tuple(self, prior: GaussianPrior) -> tuple[Any, ...]:
         shift = float(self.kind.mode_shift(self.n_components, len(prior.mean)))
@@ -303,17 +217,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     def ready(self, origin: Array, centred: Array, factor: Array) -> GaussianParameters:
         """Return parameters with these means about the origin, and factors that may be the same for all columns."""
-        k, width = centred.shape
-        # A copy: what is broadcast to its own shape is read-only, and for that a kernel would be compiled again.
-        factor = np.array(factor if self.kind.matrix else np.broadcast_to(factor, (k, width)), order="C")
-        if self.kind.matrix:
-            shift = np.einsum("...ij,kj->ki" if factor.ndim == 2 else "kij,kj->ki", factor, centred)
-            log_diagonal = np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
-        else:
-            shift = factor * centred
-            log_diagonal = np.log(factor).sum(axis=1)
-        offset = np.broadcast_to(log_diagonal - 0.5 * width * np.log(2.0 * np.pi), (k,)).copy()
-        return GaussianParameters(origin, centred, factor, shift, offset, np.zeros(k), np.ones(k))
+        return make_parameters(self.kind.matrix, origin, centred, factor)
 
     def belief(self, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianBelief:
         """Return prior plus totals: the belief that the readouts summarise."""
@@ -344,13 +248,8 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
     def _beliefs(
         self, prior: GaussianPrior, totals: GaussianStatistics, others: GaussianStatistics
     ) -> tuple[GaussianBelief, GaussianBelief]:
-        """Two beliefs to compare. A flat prior makes none, so one row's worth of a millionth of the spread stands in for it."""
-        if not np.any(prior.scale):
-            count = totals.count.sum() + others.count.sum()
-            second = (totals.second + others.second).reshape(-1, *prior.scale.shape).sum(axis=0)
-            spread = (np.diag(second) if self.kind.matrix else second) / count
-            prior = replace(prior, mean_precision=prior.mean_precision or 1.0, dof=self._dof(len(spread)))
-            prior = replace(prior, scale=self._scale(prior.scale, np.maximum(spread, 0.0)))
+        """Two beliefs to compare."""
+        prior = proper_prior(self, prior, totals, others)
         return self.belief(prior, totals), self.belief(prior, others)
 
     def valid(self, prior: GaussianPrior, totals: GaussianStatistics) -> NDArray[np.bool_]:
@@ -382,25 +281,12 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
             parameters.origin, parameters.factor, parameters.shift, offset, power, stretch, columns_tail, scores,
             responsibilities, given,
         )  # fmt: skip
-        number = len(slabs(len(batch)))
-        if totals is None:
-            targets = [(EMPTY, EMPTY_TABLE, np.empty((0,) * len(self.kind.second_shape(1, 1))))] * number
-        elif number == 1:
-            targets = [(totals.count, totals.first, totals.second)]
-        else:
-            parts = [self.zeros(totals.first.shape[1]) for _ in range(number)]
-            targets = [(part.count, part.first, part.second) for part in parts]
 
-        def work(slab: int, start: int, stop: int) -> float:
-            return self.kind.estep(batch.X, start, stop, batch.weights, batch.labels, *fixed, *targets[slab])
+        def work(start: int, stop: int, target: Any) -> float:
+            return self.kind.estep(batch.X, start, stop, batch.weights, batch.labels, *fixed, *target)
 
-        values = run_slabs(work, len(batch), n_threads)
-        if totals is not None and number > 1:
-            for count, first, second in targets:
-                totals.count[...] += count
-                totals.first[...] += first
-                totals.second[...] += second
-        return float(sum(values)), totals
+        empty = np.empty((0,) * len(self.kind.second_shape(1, 1)))
+        return sum_slabs(work, batch, totals, self.zeros, empty, n_threads), totals
 
     def collect(self, parameters: GaussianParameters, X: Array, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known."""
@@ -411,16 +297,9 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         return collect_by_estep(self, self.blank(geometry.origin), batch, responsibilities)
 
     def climb(
-        self,
-        name: str,
-        prior: GaussianPrior,
-        concentration: Array,
-        batch: Batch,
-        passes: int,
-        tol: float,
-        before: float,
+        self, name: str, prior: GaussianPrior, concentration: Array, batch: Batch, passes: int, tol: float, before: float,
         totals: GaussianStatistics,
-    ) -> tuple[Array, GaussianParameters, Array, bool] | None:
+    ) -> tuple[Array, GaussianParameters, Array, bool] | None:  # fmt: skip
         """Make passes over one slab of rows inside a kernel, changing `totals` in place, if there is such a kernel.
 
         Returns log-weights, parameters, the mean score of each pass, and whether they converged.
@@ -434,22 +313,13 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
             parameters.factor, parameters.shift, parameters.offset, parameters.power, parameters.stretch, log_weights, trace,
             0, False,
         )  # fmt: skip
-        _refuse_singular(singular, prior)
+        refuse_singular(singular, prior)
         return log_weights, parameters, trace[:made], converged
 
     def sweep(
-        self,
-        name: str,
-        prior: GaussianPrior,
-        concentration: Array,
-        batch: Batch,
-        steps: Array,
-        gains: Array,
-        n_eff: float,
-        statistics: GaussianStatistics,
-        average: GaussianStatistics | None,
-        scores: Array,
-    ) -> tuple[GaussianStatistics, GaussianStatistics | None, float]:
+        self, name: str, prior: GaussianPrior, concentration: Array, batch: Batch, steps: Array, gains: Array, n_eff: float,
+        statistics: GaussianStatistics, average: GaussianStatistics | None, scores: Array,
+    ) -> tuple[GaussianStatistics, GaussianStatistics | None, float]:  # fmt: skip
         """Learn row by row; return statistics and average, as means per row, and n_eff."""
         totals = statistics.scaled(n_eff)
         moving = totals.zeros_like() if average is None else average.copy()
@@ -461,16 +331,9 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         return totals.scaled(1.0 / n_eff), None if average is None else moving, n_eff
 
     def match(
-        self,
-        prior: GaussianPrior,
-        concentration: Array,
-        batch: Batch,
-        steps: Array,
-        n_eff: float,
-        statistics: MomentStatistics,
-        scores: Array,
-        projection: tuple[str, str],
-    ) -> tuple[MomentStatistics, float]:
+        self, prior: GaussianPrior, concentration: Array, batch: Batch, steps: Array, n_eff: float,
+        statistics: MomentStatistics, scores: Array, projection: tuple[str, str],
+    ) -> tuple[MomentStatistics, float]:  # fmt: skip
         """Learn row by row by moment matching; return statistics, as means per row, and n_eff."""
         assert self.kind.match is not None
         totals = statistics.scaled(n_eff)
@@ -486,17 +349,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     def log_densities(self, parameters: GaussianParameters, X: Array) -> Array:
         """Return the log-density of each row under each component, however small."""
-        batch = Batch(X)
-        shares, scores, flat = np.empty((len(batch), self.n_components)), np.empty(len(batch)), np.zeros(self.n_components)
-        self.estep(parameters, flat, batch, scores=scores, responsibilities=shares)
-        rare = np.flatnonzero(shares.min(axis=1) < 1e-290)  # where a share of the sum says nothing any more
-        with np.errstate(divide="ignore"):
-            logs = np.log(shares) + scores[:, None]
-        for k in range(self.n_components if len(rare) else 0):
-            alone, column = np.where(np.arange(self.n_components) == k, 0.0, -np.inf), np.empty(len(rare))
-            self.estep(parameters, alone, batch[rare], scores=column)
-            logs[rare, k] = column
-        return logs
+        return log_densities_by_estep(self, parameters, X)
 
     def flat(self, statistics: GaussianStatistics) -> Array:
         """Return statistics as one row of numbers, the counts first."""
@@ -506,9 +359,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         """Return the statistics that such a row holds."""
         k = self.n_components
         first, second = row[k : k * (1 + width)].reshape(k, width), row[k * (1 + width) :]
-        return GaussianStatistics(
-            np.zeros(1), row[:k].copy(), first.copy(), second.reshape(self.kind.second_shape(k, width)).copy()
-        )
+        return GaussianStatistics.of(row[:k].copy(), first.copy(), second.reshape(self.kind.second_shape(k, width)).copy())
 
     def sweep_chain(
         self, name: str, prior: GaussianPrior, chain: tuple[Array, ...], X: Array, steps: Array, gains: Array, n_eff: float,
@@ -528,11 +379,9 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     def covariances(self, parameters: GaussianParameters) -> Array:
         """Covariances of parameters, in the shape scikit-learn gives them."""
-        factor = parameters.factor
         if self.kind.matrix:
-            root = np.linalg.inv(factor)
-            return np.asarray(root @ np.swapaxes(root, -1, -2))
-        return factor[:, 0] ** -2.0 if self.spherical else factor**-2.0
+            return covariance_matrices(parameters)
+        return parameters.factor[:, 0] ** -2.0 if self.spherical else parameters.factor**-2.0
 
     def precisions_cholesky(self, parameters: GaussianParameters) -> Array:
         """Upper triangular factors of the precisions, in the shape scikit-learn gives them."""
@@ -543,22 +392,4 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     def sample(self, parameters: GaussianParameters, components: NDArray[np.int64], rng: np.random.Generator, *_: Any) -> Array:
         """Draw one row from each of the listed components."""
-        noise = rng.standard_normal((len(components), parameters.means.shape[1]))
-        if self.kind.matrix:
-            root = np.linalg.inv(parameters.factor)
-            root = np.broadcast_to(root, (self.n_components, *root.shape[-2:]))
-            for k in range(self.n_components):
-                rows = components == k
-                noise[rows] = noise[rows] @ root[k].T
-        else:
-            noise /= parameters.factor[components]
-        return noise + parameters.means[components] + parameters.origin
-
-
-def _refuse_singular(pivots: int, prior: GaussianPrior) -> None:
-    if pivots and prior.mean_precision == 0.0 and prior.floor == 0.0:
-        raise ValueError(
-            "Fitting the mixture model failed because some components have ill-defined empirical covariance (for "
-            "instance caused by singleton or collapsed samples). Try to decrease the number of components, increase "
-            "reg_covar, or scale the input data."
-        )
+        return sample_rows(self.kind.matrix, parameters, components, rng)

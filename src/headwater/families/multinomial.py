@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,22 +13,21 @@ from headwater.core.statistics import Array
 from headwater.families import multinomial_soundness as soundness
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
 from headwater.families.multinomial_belief import contrast, divergence, separation
+from headwater.families.multinomial_dense import dense_estep
 from headwater.families.multinomial_geometry import Geometry
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
 from headwater.families.multinomial_rows import SMALL, parted, slab_edges, stretches, worth_thinning
 from headwater.families.table import Blend, Table, Words
 from headwater.kernels.mixture import PREDICTIVE, READOUTS, weights_readout
-from headwater.kernels.multinomial import estep_polya, estep_sparse, group_sums, softmax_rows
+from headwater.kernels.multinomial import estep_polya, estep_sparse, group_sums
 from headwater.kernels.multinomial_sweep import sweep_sparse
-from headwater.kernels.parallel import one_blas_thread, run_slabs, run_tasks, slabs
+from headwater.kernels.parallel import run_tasks
 from headwater.kernels.tables import gather_words
 
 ONE_GROUP: NDArray[np.int32] = np.empty(0, dtype=np.int32)
 
 # Counts' worth of belief in every column where nothing is said: less than one, since most words are no part of most sources.
 DEFAULT_PRIOR = 0.1
-DENSE_ROWS = 2048
-FEW = 2**17  # multiplications that nobody makes on more than one thread
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
     def zeros(self, width: int) -> MultinomialStatistics:
         """Return statistics that hold nothing."""
         k = self.n_components
-        return MultinomialStatistics(np.zeros(1), np.zeros(k), np.zeros((self.n_groups, k)), Table.zeros(width, k))
+        return MultinomialStatistics.of(np.zeros(k), np.zeros((self.n_groups, k)), Table.zeros(width, k))
 
     # Merging
 
@@ -242,7 +240,11 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         X = batch.X
         if not isinstance(X, SparseRows):
             if (given or parameters.code != PREDICTIVE) and not worth_thinning(X):
-                return self._dense(parameters, log_weights, batch, totals, scores, responsibilities, given, n_threads)
+                score, count, rows = dense_estep(
+                    parameters, log_weights, batch, totals is not None, scores, responsibilities, given, n_threads
+                )
+                words = np.arange(X.shape[1], dtype=np.int32)
+                return score, None if totals is None else self._added(totals, count, words, rows, words + np.int32(1))
             X = sparse_rows(X)
         k, held = self.n_components, slice(int(X.indptr[0]), int(X.indptr[-1]))
         data, indices, indptr = X.data[held], X.indices[held], X.indptr - X.indptr[0]
@@ -279,44 +281,6 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
             counts[0] += count
             targets[0] += target
         return score, self._added(totals, counts[0], words, targets[0], slots)
-
-    def _dense(
-        self, parameters: Any, log_weights: Array, batch: Batch, totals: Any, scores: Array, responsibilities: Array,
-        given: bool, n_threads: int | None,
-    ) -> tuple[float, Any]:  # fmt: skip
-        """The E-step of dense rows: two matrix products."""
-        X, weights, labels, learning = batch.X, batch.weights, batch.labels, totals is not None
-        number, k = len(slabs(len(X))), self.n_components
-        counts = np.zeros((number, k if learning else 0))
-        targets = [np.zeros((X.shape[1], k)) if learning else EMPTY_TABLE for _ in range(number)]
-        table = EMPTY_TABLE if given else parameters.all(n_threads)
-
-        def slab_of_rows(slab: int, start: int, stop: int) -> float:
-            score = 0.0
-            for at in range(start, stop, DENSE_ROWS):
-                rows = slice(at, min(at + DENSE_ROWS, stop))
-                own_weights = weights[rows]
-                if given:
-                    shares = responsibilities[rows]
-                    counts[slab] += own_weights @ shares if own_weights.size else shares.sum(axis=0)
-                else:
-                    shares = X[rows] @ table
-                    shares += log_weights
-                    score += softmax_rows(shares, own_weights, labels[rows], scores[rows], counts[slab])
-                    if responsibilities.size:
-                        responsibilities[rows] = shares
-                if learning:
-                    targets[slab] += X[rows].T @ (shares * own_weights[:, None] if own_weights.size else shares)
-            return score
-
-        with one_blas_thread() if X.size * k > FEW else nullcontext():
-            score = float(sum(run_slabs(slab_of_rows, len(X), n_threads)))
-        if not learning:
-            return score, None
-        for target in targets[1:]:
-            targets[0] += target
-        words = np.arange(X.shape[1], dtype=np.int32)
-        return score, self._added(totals, counts.sum(axis=0), words, targets[0], words + np.int32(1))
 
     def _added(
         self, totals: MultinomialStatistics, count: Array, words: Words, rows: Array, slots: NDArray[np.int32]
@@ -396,11 +360,11 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
                 prior.totals - prior.shift_totals if mode else prior.totals, prior.floors, self.groups, steps, gains, n_eff,
                 count, length, slots, rows, table.factor, *moving, rest_slots, rest_rows, share, rest.factor, scores,
             )  # fmt: skip
-        learned = MultinomialStatistics(np.zeros(1), count, length * factor, table.rescaled(factor))
+        learned = MultinomialStatistics.of(count, length * factor, table.rescaled(factor))
         if average is None:
             return learned, None, n_eff
         blend = Blend(table.rescaled(share), rest.rescaled(rest_factor))
-        return learned, MultinomialStatistics(np.zeros(1), *moving, blend), n_eff
+        return learned, MultinomialStatistics.of(*moving, blend), n_eff
 
     def sample(
         self, parameters: MultinomialParameters, components: NDArray[np.int64], rng: np.random.Generator, *options: Any

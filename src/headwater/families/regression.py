@@ -13,14 +13,14 @@ from headwater.core.statistics import Array
 from headwater.families import gaussian_soundness
 from headwater.families import regression_soundness as soundness
 from headwater.families.components import near, replace_components, select_components, supported
-from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
+from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianStatistics
+from headwater.families.gaussian_slabs import sum_slabs
 from headwater.families.geometry import Geometry
 from headwater.families.regression_belief import belief, contrast, divergence, log_prior, moments
 from headwater.families.regression_records import RegressionBelief, RegressionParameters, RegressionPrior
 from headwater.kernels.mixture import READOUTS
-from headwater.kernels.parallel import run_slabs, slabs
 from headwater.kernels.regression import estep_regression
 from headwater.kernels.regression_readout import refresh_regression
 from headwater.kernels.regression_sweep import sweep_regression
@@ -292,29 +292,19 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
             parameters.origin, parameters.factor, offset, parameters.power, parameters.leverage, gate, scores,
             responsibilities, given,
         )  # fmt: skip
-        number = len(slabs(len(batch)))
-        if totals is None:
-            targets = [(EMPTY, EMPTY_TABLE, EMPTY_CUBE)] * number
-        elif number == 1:
-            targets = [(totals.count, totals.first, totals.second)]
-        else:
-            parts = [self.zeros(totals.first.shape[1]) for _ in range(number)]
-            targets = [(part.count, part.first, part.second) for part in parts]
 
-        def work(slab: int, start: int, stop: int) -> float:
-            return float(estep_regression(batch.X, start, stop, batch.weights, batch.labels, *fixed, *targets[slab]))
+        def work(start: int, stop: int, target: Any) -> float:
+            return float(estep_regression(batch.X, start, stop, batch.weights, batch.labels, *fixed, *target))
 
-        values = run_slabs(work, len(batch), n_threads)
-        if totals is not None and number > 1:
-            for count, first, second in targets:
-                totals.count[...] += count
-                totals.first[...] += first
-                totals.second[...] += second
-        return float(sum(values)), totals
+        return sum_slabs(work, batch, totals, self.zeros, EMPTY_CUBE, n_threads), totals
 
     def log_densities(self, parameters: RegressionParameters, X: Array) -> Array:
         """Return the log-density of each row under each component: of its inputs, too, if there is a gate."""
-        logs = log_densities_by_estep(self, parameters, X)
+        logs = np.empty((len(X), self.n_components))
+        for k in range(self.n_components):  # alone: with a gate, scores of all are those of targets given inputs
+            alone, scores = np.where(np.arange(self.n_components) == k, 0.0, -np.inf), np.empty(len(X))
+            self.estep(parameters, alone, Batch(X), scores=scores)
+            logs[:, k] = scores
         if self.gate is None or parameters.gate is None:
             return logs
         return logs + self.gate.log_densities(parameters.gate, np.ascontiguousarray(X[:, :-1]))

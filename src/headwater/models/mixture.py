@@ -14,6 +14,7 @@ from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Sampler
 from headwater.core.state import Batch, Summary
 from headwater.core.statistics import HEAVIEST, Array
 from headwater.families.capabilities import MatchesMoments, SweepsRows
+from headwater.families.components import replace_components
 from headwater.families.family import Family, Params, Prior, Stats
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, beyond, no_logs
 from headwater.kernels.mixture import READOUTS, draw_components, weights_readout
@@ -170,7 +171,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
             mean = parts[0].zeros_like()
             for part in chosen:
                 mean = mean + part.scaled(1.0 / len(chosen))
-            totals = self._projected.replaced(totals, mean, np.arange(self.n_components) == k)
+            totals = replace_components(totals, mean, np.arange(self.n_components) == k)
         for k in np.flatnonzero(weightless):
             positive = [part.count[k] for part in parts if prior.concentration[k] + part.count[k] > 0.0]
             count[k] = np.mean(positive) if positive else 0.0

@@ -1,0 +1,47 @@
+"""Moments of K Gaussians: about another origin, and with masses that may differ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from headwater.core.statistics import Array
+from headwater.families.gaussian_records import GaussianStatistics, MomentStatistics, masses
+
+ROUNDED = 1e-13  # of a sum, beside what cancels in it
+
+
+def split_masses(statistics: GaussianStatistics, by_column: bool) -> MomentStatistics:
+    """Return statistics in the form that moment matching keeps; `by_column`, every column has masses of its own."""
+    if isinstance(statistics, MomentStatistics):
+        return statistics
+    columns = statistics.first.shape[1] if by_column else 1
+    mean_count, dof_count = (np.repeat(mass, columns, axis=1) for mass in masses(statistics))
+    return MomentStatistics(
+        statistics.from_base, statistics.count, statistics.first, statistics.second, mean_count, dof_count
+    )  # fmt: skip
+
+
+def rebase_moments(covariance_type: str, statistics: GaussianStatistics, shift: Array) -> GaussianStatistics:
+    """Return statistics about an origin that lies at -shift of theirs, so that a row x is x + shift now."""
+    first, mass, matrix = statistics.first, masses(statistics)[0], covariance_type in ("full", "tied")
+    if matrix:
+        cross = first[:, :, None] * shift + shift[:, None] * first[:, None, :] + mass[:, :, None] * np.outer(shift, shift)
+        cross = np.tril(cross.sum(axis=0) if covariance_type == "tied" else cross)
+    else:
+        cross = 2.0 * first * shift + mass * shift**2
+    second = _raise_above_rounding(statistics.second + cross, statistics.second, matrix)
+    return replace(statistics, first=first + mass * shift, second=second)
+
+
+def _raise_above_rounding(second: Array, before: Array, matrix: bool) -> Array:
+    """Second moments about another origin, of which none is less than what rounding takes of those that there were.
+
+    A component far from its origin says nothing of its variance about one that is near: it would have any sign.
+    """
+    if not matrix:
+        return np.where(before > 0.0, np.maximum(second, ROUNDED * before), second)  # a difference may be negative
+    now, then = (np.diagonal(one, axis1=-2, axis2=-1) for one in (second, before))
+    raised = np.where(then > 0.0, np.maximum(ROUNDED * then - now, 0.0), 0.0)
+    return second + raised[..., None] * np.eye(second.shape[-1]) if raised.any() else second

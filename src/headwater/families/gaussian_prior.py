@@ -1,0 +1,120 @@
+"""The prior of K Gaussians: what the user gave, checked, and completed in the scale of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
+from headwater.families.gaussian_belief import inverses
+from headwater.families.gaussian_records import GaussianParameters, GaussianPrior, GaussianStatistics
+from headwater.families.geometry import Geometry, within_spread
+
+if TYPE_CHECKING:
+    from headwater.families.gaussian import Gaussian
+
+MEAN_ROWS = 0.01  # rows that the prior mean is worth: it says where, and holds nothing there
+LEAST_SPREAD = 1e-6  # of a column's variance, below which no prior covariance is
+
+
+def check_hyperparameters(family: Gaussian, width: int) -> None:
+    """Refuse hyperparameters that make no prior for rows of this width."""
+    lowest = width - 1 if family.kind.matrix else 0
+    if prior_dof(family, width) <= lowest:
+        raise ValueError(
+            f"degrees_of_freedom_prior must be greater than {lowest} for {width} columns, got {prior_dof(family, width):g}"
+        )
+    if family.covariance_prior is not None:
+        _given_scale(family, width)
+
+
+def flat_prior(family: Gaussian, origin: Array) -> GaussianPrior:
+    """The prior whose mode is maximum likelihood; only the floor `reg_covar` is left of it."""
+    width = len(origin)
+    scale = np.zeros((width, width) if family.kind.matrix else width)
+    shift = float(family.kind.mode_shift(family.n_components, width))
+    return GaussianPrior(origin, np.zeros(width), 0.0, shift, scale, float(family.reg_covar))
+
+
+def settle_prior(family: Gaussian, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianPrior:
+    """The user's prior, completed by d + 2 rows' worth of the covariance within the seeded groups."""
+    origin, spread = geometry.origin, geometry.spread
+    within = within_spread(family.kind.matrix, batch, responsibilities, spread)
+    width = len(origin)
+    check_hyperparameters(family, width)
+    dof = prior_dof(family, width)
+    scale = _scale(family, within, spread) if family.covariance_prior is None else _given_scale(family, width)
+    mean = np.zeros(width) if family.mean_prior is None else family.mean_prior - origin
+    precision = MEAN_ROWS if family.mean_precision_prior is None else float(family.mean_precision_prior)
+    return GaussianPrior(origin, mean, precision, dof, scale, 0.0)
+
+
+def refine_prior(
+    family: Gaussian, prior: GaussianPrior, parameters: GaussianParameters, weights: Array, geometry: Geometry
+) -> GaussianPrior:
+    """Empirical Bayes: a prior whose mean precision is that of the components, unless the user said what it is.
+
+    Thin components then are not blurred by the wide ones, as they would be by the pooled covariance.
+    """
+    if family.covariance_prior is not None:
+        return prior
+    factor = parameters.factor
+    if family.covariance_type == "tied":
+        covariance = inverses(factor.T @ factor)
+    elif family.kind.matrix:
+        covariance = inverses(np.einsum("k,kij,kil->jl", weights, factor, factor))
+    else:
+        covariance = 1.0 / (weights @ factor**2)
+    return replace(prior, scale=_scale(family, covariance, geometry.spread))
+
+
+def proper_prior(
+    family: Gaussian, prior: GaussianPrior, totals: GaussianStatistics, others: GaussianStatistics
+) -> GaussianPrior:
+    """Return a prior under which both totals make beliefs.
+
+    A flat one makes none, so one row's worth of a millionth of the spread stands in for it.
+    """
+    if np.any(prior.scale):
+        return prior
+    count = totals.count.sum() + others.count.sum()
+    second = (totals.second + others.second).reshape(-1, *prior.scale.shape).sum(axis=0)
+    spread = (np.diag(second) if family.kind.matrix else second) / count
+    prior = replace(prior, mean_precision=prior.mean_precision or 1.0, dof=prior_dof(family, len(spread)))
+    return replace(prior, scale=_scale(family, prior.scale, np.maximum(spread, 0.0)))
+
+
+def _scale(family: Gaussian, covariance: Any, spread: Array) -> Array:
+    """Prior scale that makes this the covariance; a part of the spread, or `reg_covar`, keeps it positive."""
+    floor = np.where(spread > 0.0, LEAST_SPREAD * spread, family.reg_covar) + 1e-200
+    scale = (covariance + (np.diag(floor) if family.kind.matrix else floor)) * prior_dof(family, len(spread))
+    return np.full(len(spread), scale.mean()) if family.spherical else scale
+
+
+def prior_dof(family: Gaussian, width: int) -> float:
+    """Degrees of freedom of the prior."""
+    if family.degrees_of_freedom_prior is not None:
+        return float(family.degrees_of_freedom_prior)
+    return float(width + 2 if family.kind.matrix else 3)
+
+
+def _given_scale(family: Gaussian, width: int) -> Array:
+    """The scale that the user gave, in the shape of the kind of covariance, or a refusal."""
+    try:
+        given = np.asarray(family.covariance_prior, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"covariance_prior must hold numbers: {error}") from error
+    wanted = {"diag": (width,), "spherical": ()}.get(family.covariance_type, (width, width))
+    if given.shape != wanted:
+        raise ValueError(
+            f"covariance_prior must have shape {wanted} for covariance_type {family.covariance_type!r}, got {given.shape}"
+        )
+    if wanted == (width, width):
+        if not np.allclose(given, given.T) or np.linalg.eigvalsh(given).min() <= 0.0:
+            raise ValueError(f"covariance_prior must be symmetric and positive definite, got {given.tolist()}")
+    elif np.any(given <= 0.0):
+        raise ValueError(f"covariance_prior must be positive, got {given.min():g}")
+    return np.full(width, float(given)) if wanted == () else given.copy()
