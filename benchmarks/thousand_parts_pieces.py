@@ -19,11 +19,10 @@ from typing import Any
 import headwater as hw
 from headwater.core.delta import Delta
 from headwater.distributed import tasks
+from headwater.distributed.dask_engine import DaskEngine
 from headwater.distributed.messages import Message
-from headwater.distributed.parts import Part, Plan, Way, chunks
+from headwater.distributed.parts import Part, Plan, ReadPlan, read_chunks, read_plan_like
 from headwater.distributed.progress import Step
-from headwater.distributed.read_options import way_of
-from headwater.distributed.task_graph import Cluster
 from headwater.estimators.model_file import to_bytes
 
 LONG, FEW = 2**17, 16  # rows of files, between which lies what rows cost
@@ -43,30 +42,30 @@ class Bench:
     long: Sequence[Part]
     middle: Sequence[Part]
     few: Sequence[Part]
-    way: Way
+    read_plan: ReadPlan
     model: Any
     data: bytes
 
     @classmethod
     def of(cls, long: Sequence[Path], middle: Sequence[Path], rows: int, few: Sequence[Path], model: Any) -> Bench:
-        way = way_of("files", hw.stream([str(path) for path in long]), {})
-        return cls(parts_of(long, LONG), parts_of(middle, rows), parts_of(few, FEW), way, model, to_bytes(model))
+        read_plan = read_plan_like("files", hw.stream([str(path) for path in long]), {})
+        return cls(parts_of(long, LONG), parts_of(middle, rows), parts_of(few, FEW), read_plan, model, to_bytes(model))
 
     def learned(self, parts: Sequence[Part]) -> list[Message]:
-        return [tasks.learn(self.data, {}, part, None, self.way) for part in parts]
+        return [tasks.learn_part(self.data, {}, part, None, self.read_plan) for part in parts]
 
     def watched(self, parts: Sequence[Part]) -> list[Message]:
-        return [tasks.learn(self.data, {}, part, None, self.way, 0, inf, True) for part in parts]
+        return [tasks.learn_part(self.data, {}, part, None, self.read_plan, 0, inf, True) for part in parts]
 
     def summarized(self, parts: Sequence[Part]) -> list[Message]:
-        return [tasks.summarize(self.data, {}, part, None, self.way) for part in parts]
+        return [tasks.summarize_part(self.data, {}, part, None, self.read_plan) for part in parts]
 
     def read(self, parts: Sequence[Part]) -> int:
-        return sum(len(chunk) for part in parts for chunk in chunks(self.model, part, None, self.way))
+        return sum(len(chunk) for part in parts for chunk in read_chunks(self.model, part, None, self.read_plan))
 
     def added(self, messages: Sequence[Message]) -> None:
         for one, other in pairwise(messages):
-            tasks.added(self.data, {}, one, other, Delta)
+            tasks.add_messages(self.data, {}, one, other, Delta)
 
 
 def parts_of(paths: Sequence[Path], rows: int) -> list[Part]:
@@ -104,7 +103,7 @@ def of_tasks(bench: Bench, repeats: int) -> dict[str, Any]:
     }
 
 
-def nothing(held: bytes, functions: Any, part: Part, block: Any, way: Way) -> Message:
+def nothing(held: bytes, functions: Any, part: Part, block: Any, read_plan: ReadPlan) -> Message:
     """A task of the same shape, which does nothing: what is left is Dask's."""
     return Message()
 
@@ -112,12 +111,12 @@ def nothing(held: bytes, functions: Any, part: Part, block: Any, way: Way) -> Me
 def of_dask(client: Any, bench: Bench, parts: int) -> dict[str, float]:
     """Return what Dask takes for a part by itself, on workers and on scheduler and client, which are one process here."""
     names = tuple(Part(at, f"part {at}", None, 0, 0) for at in range(parts))
-    plan = Plan(names, (None,) * parts, bench.way)
-    cluster = Cluster(client)
-    cluster.reduced(nothing, Delta, bench.data, plan, range(min(parts, 20)), Step("learning"))
+    plan = Plan(names, (None,) * parts, bench.read_plan)
+    cluster = DaskEngine(client)
+    cluster.reduce_parts(nothing, Delta, bench.data, plan, range(min(parts, 20)), Step("learning"))
     before, begin = on_workers(client), process_time()
     clock = perf_counter()
-    cluster.reduced(nothing, Delta, bench.data, plan, range(parts), Step("learning"))
+    cluster.reduce_parts(nothing, Delta, bench.data, plan, range(parts), Step("learning"))
     seconds, here = perf_counter() - clock, process_time() - begin
     return {
         "worker": (on_workers(client) - before) / parts,

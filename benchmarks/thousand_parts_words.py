@@ -11,7 +11,7 @@ from scipy import sparse
 import headwater as hw
 from headwater.core.delta import Delta
 from headwater.distributed import tasks
-from headwater.distributed.parts import Part, Way
+from headwater.distributed.parts import Part, ReadPlan
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.io.files import messages
 
@@ -44,13 +44,15 @@ def tables(seed: int, quick: bool) -> Iterator[dict[str, Any]]:
         learner = from_bytes(data)._learner
         for number in (count // 10 if quick else count for count in DOCUMENTS):
             level = [
-                tasks.learn(data, {}, Part(at, f"part {at}"), (documents(number, words, rng), None, None), Way("arrays"))
+                tasks.learn_part(
+                    data, {}, Part(at, f"part {at}"), (documents(number, words, rng), None, None), ReadPlan("arrays")
+                )
                 for at in range(PARTS)
             ]
             delta = messages.from_bytes(level[0].data, learner, Delta)
             heights = [mean(level)]
             while len(level) > 1:
-                level = [tasks.added(data, {}, level[at], level[at + 1], Delta) for at in range(0, len(level), 2)]
+                level = [tasks.add_messages(data, {}, level[at], level[at + 1], Delta) for at in range(0, len(level), 2)]
                 heights.append(mean(level))
             yield {
                 "kind": kind.__name__, "words": words, "components": components, "documents": number, "model": len(data),

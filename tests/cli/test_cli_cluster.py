@@ -170,7 +170,7 @@ def test_a_missing_library_is_one_sentence(monkeypatch, capsys):
 
 
 def test_nobody_there_is_one_sentence(monkeypatch, capsys):
-    monkeypatch.setattr(clusters, "WAIT", 1.0)
+    monkeypatch.setattr(clusters, "WORKER_WAIT", 1.0)
     assert main(["fit", "gaussian", "a.csv", "-k", "2", "--cluster", "tcp://127.0.0.1:1"]) == 1
     assert "no scheduler can be reached at tcp://127.0.0.1:1" in said(capsys)
 

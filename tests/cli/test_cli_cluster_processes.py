@@ -117,7 +117,7 @@ def test_certificates_open_a_cluster_that_is_closed_to_others(tmp_path, capsys, 
     from distributed import LocalCluster
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(clusters, "WAIT", 8.0)
+    monkeypatch.setattr(clusters, "WORKER_WAIT", 8.0)
     for command in (
         "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=authority",
         "req -newkey rsa:2048 -nodes -keyout own.key -out own.csr -subj /CN=own",

@@ -157,7 +157,7 @@ def assert_the_workers_do_not_matter(clusters, monkeypatch, kind, word, numbers)
     first = fit(clusters, model_of(kind, word), data, 1, **given)
     assert first.distributed_report_.parts == len(SIZES)
     assert sum(one.rows for one in first.distributed_report_.rounds) == first.n_samples_seen_
-    for name in ("learn", "added"):
+    for name in ("learn_part", "add_messages"):
         monkeypatch.setattr(tasks, name, delayed_at_random(getattr(tasks, name)))
     for workers in numbers:
         assert_same(fit(clusters, model_of(kind, word), data, workers, **given), first)
@@ -180,7 +180,7 @@ def test_sixty_four_workers_find_what_one_does(clusters, monkeypatch):
     data, _ = on_cluster("gaussian", sizes)
     first = fit(clusters, model_of("gaussian", "auto"), data, 1)
     exact = fit(clusters, model_of("gaussian", "em"), data, 1)
-    for name in ("learn", "added", "summarize"):
+    for name in ("learn_part", "add_messages", "summarize_part"):
         monkeypatch.setattr(tasks, name, delayed_at_random(getattr(tasks, name)))
     assert_same(fit(clusters, model_of("gaussian", "auto"), data, 64), first)
     assert_same(fit(clusters, model_of("gaussian", "em"), data, 64), exact)
@@ -191,7 +191,7 @@ def test_exact_passes_do_not_depend_on_the_workers(clusters, monkeypatch, word):
     data, _ = on_cluster("gaussian")
     given = {"passes": 3} if word == "auto" else {}
     first = fit(clusters, model_of("gaussian", word, tol=0.05), data, 1, **given)
-    for name in ("summarize", "added"):
+    for name in ("summarize_part", "add_messages"):
         monkeypatch.setattr(tasks, name, delayed_at_random(getattr(tasks, name)))
     assert_same(fit(clusters, model_of("gaussian", word, tol=0.05), data, 7, **given), first)
 
@@ -227,7 +227,7 @@ def test_messages_are_bytes_of_model_files(clusters, monkeypatch):
 
         return note
 
-    for name in ("sampled", "started", "learn", "added", "begun", "summarize"):
+    for name in ("sample_rows", "start_on_sample", "learn_part", "add_messages", "start_passes", "summarize_part"):
         monkeypatch.setattr(tasks, name, noted(getattr(tasks, name)))
     data, _ = on_cluster("gaussian", SIZES[:3])
     fit(clusters, model_of("gaussian", "auto"), data)

@@ -27,8 +27,8 @@ from every_model import stream_of
 from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
-from headwater.distributed import task_graph, tasks, versions
-from headwater.distributed.clusters import connection_needed
+from headwater.distributed import dask_engine, tasks, versions
+from headwater.distributed.clusters import explain_lost_connection
 from headwater.estimators.model_file import to_bytes
 
 # A client that dies
@@ -228,34 +228,34 @@ async def is_stuck():
 @pytest.mark.parametrize("question", [fails_once(), fails, is_stuck], ids=["one", "none", "stuck"])
 def test_workers_that_do_not_answer_are_left_out(clusters, monkeypatch, question):
     wanted = fit(clusters, model_of("gaussian", "auto"), small())
-    monkeypatch.setattr(hw.distributed.clusters, "ANSWER", 0.2)
-    ask = versions.answers
-    monkeypatch.setattr(versions, "answers", lambda client, _: ask(client, question))
+    monkeypatch.setattr(hw.distributed.clusters, "ANSWER_WAIT", 0.2)
+    ask = versions.ask_workers
+    monkeypatch.setattr(versions, "ask_workers", lambda client, _: ask(client, question))
     assert_same(fit(clusters, model_of("gaussian", "auto"), small()), wanted)
 
 
 def test_what_is_forgotten_in_the_end_does_not_matter(clusters, monkeypatch):
-    monkeypatch.setattr(hw.distributed.clusters, "ANSWER", 0.2)
+    monkeypatch.setattr(hw.distributed.clusters, "ANSWER_WAIT", 0.2)
     for question in (fails, is_stuck):
-        monkeypatch.setattr(tasks, "forget", question)
+        monkeypatch.setattr(tasks, "forget_model", question)
         assert fit(clusters, model_of("gaussian", "auto"), small()).n_samples_seen_ == 80
 
 
 def test_workers_must_have_the_version_that_is_here(clusters, monkeypatch):
     here = hw.__version__
     with monkeypatch.context() as patch, pytest.raises(hw.distributed.ClusterError, match=f"{here}, as here, .* have 0.0.1"):
-        patch.setattr(versions, "answers", lambda client, question: {"a": here, "b": "0.0.1", "c": OSError("gone")})
+        patch.setattr(versions, "ask_workers", lambda client, question: {"a": here, "b": "0.0.1", "c": OSError("gone")})
         fit(clusters, model_of("gaussian", "auto"), small())
     for word in ("auto", "em"):  # of workers that joined later, it is the tasks that say so
         with (
             monkeypatch.context() as patch,
             pytest.raises(hw.distributed.ClusterError, match=f"0.0.2, as the client, .* {here}"),
         ):
-            patch.setattr(task_graph, "version", lambda: "0.0.2")
+            patch.setattr(dask_engine, "version", lambda: "0.0.2")
             fit(clusters, model_of("gaussian", word), small())
     missing = ModuleNotFoundError("No module named 'headwater'")
     with monkeypatch.context() as patch, pytest.raises(hw.distributed.ClusterError, match="workers cannot import headwater"):
-        patch.setattr(versions, "answers", lambda client, question: {"a": missing})
+        patch.setattr(versions, "ask_workers", lambda client, question: {"a": missing})
         fit(clusters, model_of("gaussian", "auto"), small())
 
 
@@ -270,7 +270,7 @@ def test_workers_must_have_the_version_that_is_here(clusters, monkeypatch):
     ],
 )
 def test_why_a_scheduler_gives_up_is_told(reason, sentence):
-    with pytest.raises(hw.distributed.ClusterError, match=sentence), connection_needed():
+    with pytest.raises(hw.distributed.ClusterError, match=sentence), explain_lost_connection():
         raise FutureCancelledError("key", reason)
 
 

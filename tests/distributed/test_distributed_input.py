@@ -15,8 +15,7 @@ from dask.delayed import delayed
 from every_model import stream_of
 
 import headwater as hw
-from headwater.distributed.parts import Part, sample
-from headwater.distributed.read_options import way_of
+from headwater.distributed.parts import Part, read_plan_like, sample_part
 from headwater.estimators.model_file import read, save, to_bytes
 
 
@@ -164,9 +163,9 @@ def test_rows_of_a_sample_come_once(tmp_path):
     path = tmp_path / "rows.npy"
     np.save(path, rows)
     part = Part(0, str(path), str(path), 0, 3000)
-    way = way_of("files", hw.stream(str(path)), {})
+    read_plan = read_plan_like("files", hw.stream(str(path)), {})
     for wanted in (100, 1000, 2900, 9000):
-        found = sample(hw.GaussianMixture(2), part, None, way, wanted, 8, 0)
+        found = sample_part(hw.GaussianMixture(2), part, None, read_plan, wanted, 8, 0)
         assert len(np.unique(found.X[:, 0])) == len(found) >= min(wanted, 3000)
 
 

@@ -24,7 +24,7 @@ from pyarrow.parquet import ParquetWriter
 from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
-from headwater.distributed import task_graph
+from headwater.distributed import dask_engine
 
 pytestmark = pytest.mark.slow
 
@@ -191,8 +191,8 @@ def test_workers_that_die_when_they_are_asked_for_their_version(days, undisturbe
 
 @pytest.mark.parametrize("another", [True, False], ids=["another comes", "none comes"])
 def test_the_last_worker_dies_with_the_result(days, undisturbed, another, monkeypatch):
-    monkeypatch.setattr(task_graph, "WAIT", 60.0 if another else 3.0)
-    monkeypatch.setattr(task_graph, "LONELY", 1.0)
+    monkeypatch.setattr(dask_engine, "WORKER_WAIT", 60.0 if another else 3.0)
+    monkeypatch.setattr(dask_engine, "WORKER_CHECK_INTERVAL", 1.0)
     with dask.config.set({"distributed.comm.timeouts.connect": "2s"}), scheduler() as client, workers(client, 1) as (first,):
         late = []
 

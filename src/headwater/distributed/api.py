@@ -12,13 +12,14 @@ from typing import Any
 
 from headwater.core.validation import one_line
 from headwater.distributed import tasks
-from headwater.distributed.clusters import WAIT, ClusterError, answers, connection_needed, opened
-from headwater.distributed.identities import missing_before
-from headwater.distributed.job import LEAVE_OUT, REFUSE, Run, UnreadError
+from headwater.distributed.clusters import WORKER_WAIT, ClusterError, ask_workers, explain_lost_connection, open_client
+from headwater.distributed.dask_engine import DaskEngine
+from headwater.distributed.job import LEAVE_OUT, REFUSE, Job, UnreadError
 from headwater.distributed.messages import functions_of
-from headwater.distributed.plan import check_reading, planned
+from headwater.distributed.parts import DataToRead
+from headwater.distributed.plan import check_reading, make_plan
 from headwater.distributed.progress import Step
-from headwater.distributed.task_graph import Cluster
+from headwater.distributed.run_record import unread_files
 from headwater.distributed.versions import check_workers
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.stored_results import RESULTS as STORED
@@ -26,8 +27,8 @@ from headwater.estimators.thread_safety import lock_of
 from headwater.kernels.parallel import one_blas_thread
 from headwater.registry import learner_of
 
-# What a model that goes on knows better than those who call.
-KNOWN = ("columns", "exclude", "categories")
+# Options that the schema of a model that continues has settled.
+SCHEMA_OPTIONS = ("columns", "exclude", "categories")
 
 
 def fit(
@@ -49,10 +50,10 @@ def fit(
     """Learn a model from data that no machine can hold, by the workers of a Dask cluster.
 
     The data is cut into parts, which do not depend on the number of workers. An algorithm for streams makes one pass: a start
-    is found on a sample, every part is streamed by a worker from there, and what all have learned is added up a tree, in some
-    `rounds`, each of which begins where the one before ended. An algorithm for batches (and `passes`) makes exact
-    passes: workers take the E-step of their parts, a tree adds, and the result is that of `model.fit` up to rounding. In both
-    ways the answer is the same, bit for bit, whatever the number of workers and whoever is slow or dies.
+    is found on a sample, a worker streams each part from there, and the results are added in a tree. This is done in some
+    `rounds`, each of which starts where the one before ended. An algorithm for batches (and `passes`) makes exact passes:
+    workers compute the E-step of their parts, a tree adds, and the result is that of `model.fit` up to rounding. Either way
+    the answer is the same, bit for bit, whatever the number of workers, and whichever of them are slow or die.
 
     Parameters
     ----------
@@ -60,39 +61,39 @@ def fit(
         The model. It is fitted in place; if anything fails, it is as it was.
     data : str, path or list of them, dask array, dask dataframe or dask bag
         Files, folders and patterns, which workers look up and read, as `headwater.stream` does; rows of an array or a
-        dataframe; documents, or sequences, of a bag. Where rows hang together (hidden Markov models), a part holds whole
-        sequences: a file or partition is one, unless a `key` tells several apart.
+        dataframe; documents, or sequences, of a bag. For hidden Markov models a part holds whole sequences: a file or
+        partition is one sequence, unless a `key` tells several apart.
     client : distributed.Client or str, optional
         The client of the cluster, or the address of its scheduler. Default: a cluster on this machine, which is closed at the
         end.
     y, sample_weight : dask array, optional
         Target and weights of the rows of an array.
     rounds : int or "auto", default="auto"
-        Times that what parts have learned is brought together in one pass.
+        How often the results of parts are combined in one pass.
     passes : int or "auto", optional
-        Passes over the data. Default: one of an algorithm for streams, as many as it takes of one for batches. With "auto",
-        or more than one, ``algorithm="auto"`` goes on with exact passes after the first, until it converges; what has no exact
-        passes (topics, other algorithms for streams) streams again, `max_iter` times with "auto".
+        Passes over the data. Default: one for an algorithm for streams, until convergence for one for batches. With "auto",
+        or more than one, ``algorithm="auto"`` continues with exact passes after the first, until it converges; models and
+        algorithms without exact passes (topics, other algorithms for streams) stream again, `max_iter` times with "auto".
     go_on : bool, default=False
-        Whether a model that has learned before goes on with that, as `partial_fit` does; so it does if it has `warm_start`.
+        Whether a model that has learned before continues, as `partial_fit` does. With `warm_start` it does so anyway.
     checkpoint : str or path, optional
-        A file that keeps the model after every round: the same call goes on from there if this one was broken off.
+        A file that stores the model after each round: if this call is interrupted, the same call continues from there.
     part_rows : int, optional
         Rows of a part, of files that know their rows; rounded up to whole chunks.
     unreadable : {"refuse", "leave out"}, default="refuse"
-        What becomes of parts that cannot be read: all others are learned, and then an `UnreadError` names them and holds
-        the model of the others (with a checkpoint, the same call learns what is missing once it can be read), while exact
-        passes end there and then, since without a part they are exact no more (the model is then that of the last pass
-        before, if there was one); or they are left out with a warning.
+        What happens to parts that cannot be read. "leave out" warns and continues without them. "refuse" learns all others,
+        and then raises an `UnreadError`, which names the parts and holds the model of the others; with a checkpoint, the same
+        call learns what is missing once it can be read. Exact passes stop at once, since without a part they would not be
+        exact; the model is then that of the last pass before, if there was one.
     watch : callable, optional
-        Called with a `Step` whenever something is done.
+        Called with a `Step` whenever something is finished.
     **reading
         How files, dataframes and bags are read: the options of `headwater.stream` (`columns`, `target`, `key`, ...).
 
     Returns
     -------
     model : estimator
-        The model. Its `distributed_report_`, a `DistributedReport`, says what was done and what it moved.
+        The model. Its `distributed_report_`, a `DistributedReport`, says what was done and how many bytes were sent.
 
     Raises
     ------
@@ -119,27 +120,28 @@ def fit(
     goes_on = model._has_state() and (go_on or bool(getattr(model, "warm_start", False)))
     like = dict(model.schema_) if goes_on and hasattr(model, "schema_") else None
     if like is not None:
-        reading = {name: value for name, value in reading.items() if name not in KNOWN}
-    with opened(client) as connected, connection_needed():
+        reading = {name: value for name, value in reading.items() if name not in SCHEMA_OPTIONS}
+    with open_client(client) as connected, explain_lost_connection():
         _wait_for_workers(connected)
-        cluster = Cluster(connected, functions_of(model), watch)
-        cluster.tell(Step("looking"))
-        again = {} if checkpoint is None else missing_before(checkpoint)
-        plan = planned(cluster, model, data, y, sample_weight, part_rows, like, reading, again)
-        run = Run(cluster, plan, model, goes_on, rounds, passes, unreadable)
+        engine = DaskEngine(connected, functions_of(model), watch)
+        engine.report(Step("looking"))
+        unread_before = {} if checkpoint is None else unread_files(checkpoint)
+        wanted = DataToRead(data, y, sample_weight, part_rows, like, reading, unread_before)
+        plan = make_plan(engine, model, wanted)
+        job = Job(engine, plan, model, goes_on, rounds, passes, unreadable)
         try:
             with one_blas_thread():
-                learned, report = run.learn(checkpoint)
+                learned, report = job.learn(checkpoint)
         except UnreadError as error:
             if error.model is not None:
                 rest = copy(model)
-                give(rest, error.model)
+                copy_learned(rest, error.model)
                 error.model = rest
             raise
-        with suppress(OSError):  # nothing is lost if the cluster goes now
+        with suppress(OSError):  # nothing is lost if the cluster is gone now
             report = replace(report, workers=len(connected.nthreads()))
-            answers(connected, tasks.forget)
-    give(model, learned)
+            ask_workers(connected, tasks.forget_model)
+    copy_learned(model, learned)
     model.distributed_report_ = report
     return model
 
@@ -154,7 +156,7 @@ def check_call(
     watch: Any = None,
     reading: Mapping[str, Any] | None = None,
 ) -> None:
-    """Refuse what `fit` cannot do, in a sentence, before any worker is asked."""
+    """Refuse arguments that `fit` cannot use, before any worker is asked."""
     if not isinstance(model, StreamingEstimator):
         raise TypeError(f"model must be a headwater model, got {type(model).__name__}")
     if getattr(model, "half_life", None) is not None:
@@ -179,16 +181,16 @@ def check_call(
 
 
 def _wait_for_workers(client: Any) -> None:
-    """See to it that there are workers, and that those who answer have this very library."""
+    """Wait until there are workers, and check that they have the same headwater."""
     try:
-        client.wait_for_workers(1, timeout=WAIT)
+        client.wait_for_workers(1, timeout=WORKER_WAIT)
     except TimeoutError as error:
-        raise ClusterError(f"the cluster has no workers, and none came within {WAIT:.0f} seconds") from error
+        raise ClusterError(f"the cluster has no workers, and none came within {WORKER_WAIT:.0f} seconds") from error
     check_workers(client)
 
 
-def give(model: Any, learned: Any) -> None:
-    """Leave to a model what another one with its parameters has learned."""
+def copy_learned(model: Any, learned: Any) -> None:
+    """Copy what a model has learned into another one with the same parameters."""
     parameters = set(model._parameter_names())
     given = {name: value for name, value in vars(learned).items() if name not in parameters}
     with lock_of(model):

@@ -1,4 +1,4 @@
-"""Clusters: the one that was handed in, one at an address, or one on this machine for as long as it is needed."""
+"""Clients of Dask clusters: one that was passed in, one at an address, or a temporary cluster on this machine."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from typing import Any
 
 from headwater.core.validation import one_line
 
-WAIT = 60.0  # seconds that a cluster may be without a single worker
-ANSWER = 5.0  # ... that workers are given to answer a question, which is no task
-SILENT = logging.CRITICAL + 1
+WORKER_WAIT = 60.0  # seconds that a cluster may be without workers: they may be starting
+ANSWER_WAIT = 5.0  # seconds for workers to answer a question outside of any task
+SILENT_LEVEL = logging.CRITICAL + 1  # above every level that is logged
 SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://", "inproc://")
 
-# Why a scheduler gives up tasks, in its words and in ours, and what to do about it.
-AGAIN = "run this again, and it goes on from the checkpoint if there is one"
-LOST_DATA = "data that was put on workers, and cannot be made again, was lost with one of them: put it there again"
-CANCELLED = {
-    "scheduler-connection-lost": f"the scheduler was lost: {AGAIN}",
-    "scheduler-restart": f"the scheduler was restarted: {AGAIN}",
-    "lost dependencies": LOST_DATA,
-    "already forgotten": LOST_DATA,
+# Why a scheduler cancels tasks: its own reason, and what to tell the user.
+RETRY_ADVICE = "run this again, and it continues from the checkpoint if there is one"
+LOST_DATA_ADVICE = "data that was put on workers, and cannot be made again, was lost with one of them: put it there again"
+CANCEL_REASONS = {
+    "scheduler-connection-lost": f"the scheduler was lost: {RETRY_ADVICE}",
+    "scheduler-restart": f"the scheduler was restarted: {RETRY_ADVICE}",
+    "lost dependencies": LOST_DATA_ADVICE,
+    "already forgotten": LOST_DATA_ADVICE,
 }
 
 
@@ -37,8 +37,8 @@ class ClusterError(ConnectionError):
     """The cluster failed, and neither the model nor the data is at fault: another run may do better."""
 
 
-def _library() -> Any:
-    """Return the library, or say how to get it."""
+def _import_distributed() -> Any:
+    """Return the module `distributed`, or say how to install it."""
     try:
         import distributed
     except ImportError as error:
@@ -47,27 +47,27 @@ def _library() -> Any:
 
 
 @contextmanager
-def connection_needed() -> Iterator[None]:
-    """Say in a sentence why the scheduler does nothing more of what it was asked for."""
+def explain_lost_connection() -> Iterator[None]:
+    """Turn a lost connection or cancelled tasks into an error of one sentence."""
     from distributed.comm.core import CommClosedError
 
     try:
         yield
-    except CommClosedError as error:  # of the scheduler: what workers fail to answer is left out
-        raise ClusterError(f"the scheduler was lost: {AGAIN}") from error
+    except CommClosedError as error:  # of the scheduler; errors of workers do not get here
+        raise ClusterError(f"the scheduler was lost: {RETRY_ADVICE}") from error
     except CancelledError as error:
         reason = getattr(error, "reason", "unknown")
-        raise ClusterError(CANCELLED.get(reason, f"tasks were cancelled ({reason}): {AGAIN}")) from error
+        raise ClusterError(CANCEL_REASONS.get(reason, f"tasks were cancelled ({reason}): {RETRY_ADVICE}")) from error
 
 
-def answers(client: Any, question: Callable[[], Any]) -> dict[str, Any]:
-    """Return what workers answer, by their addresses: exceptions for those who fail to, and nothing if one is too slow.
+def ask_workers(client: Any, question: Callable[[], Any]) -> dict[str, Any]:
+    """Return the answers of workers by their addresses: exceptions of those that fail, and nothing if one is too slow.
 
-    A worker may die while it is asked, or be stuck, and neither ends a run.
+    A worker may die or hang meanwhile, and neither ends a run.
     """
     try:
-        # Called in the client's loop, `run` is a coroutine, which can be given a time.
-        found: dict[str, Any] = client.sync(client.run, question, on_error="return", callback_timeout=ANSWER)
+        # In the loop of the client, `run` is a coroutine, which can have a timeout.
+        found: dict[str, Any] = client.sync(client.run, question, on_error="return", callback_timeout=ANSWER_WAIT)
     except TimeoutError:
         return {}
     return found
@@ -98,30 +98,30 @@ def connect(where: str = "local", security: Any = None) -> Iterator[Any]:
     ...     model = hw.distributed.fit(hw.GaussianMixture(8), "days/*.parquet", client=client)
     """
     workers = workers_of(where)
-    distributed = _library()
+    distributed = _import_distributed()
     if workers is None:
-        with _silence(), _client_at(where, security) as client:
+        with _silence_logs(), _connect_client(where, security) as client:
             yield client
         return
     with (
-        _silence(),
-        _deaf_loop() as loop,
-        _started(workers, security, loop) as cluster,
+        _silence_logs(),
+        _loop_without_interrupts() as loop,
+        _start_local_cluster(workers, security, loop) as cluster,
         distributed.Client(cluster, security=security) as client,
     ):
         yield client
 
 
-def _started(workers: int, security: Any, loop: Any) -> Any:
+def _start_local_cluster(workers: int, security: Any, loop: Any) -> Any:
     if getattr(multiprocessing.current_process(), "_inheriting", False):
-        sys.exit(1)  # this is a worker, which reads the script that starts workers
+        sys.exit(1)  # this is a worker that imports the script which starts workers
     page = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # otherwise a fixed port, open to the network
     try:
-        return _library().LocalCluster(
+        return _import_distributed().LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             scheduler_kwargs=page,
-            silence_logs=SILENT,
+            silence_logs=SILENT_LEVEL,
             security=security,
             loop=loop,
         )
@@ -146,15 +146,15 @@ def workers_of(where: str) -> int | None:
     """
     local = re.fullmatch(r"local(?::([1-9][0-9]{0,5}))?", where) if isinstance(where, str) else None
     if local is not None:
-        return int(local[1]) if local[1] else _cores()
+        return int(local[1]) if local[1] else _available_cores()
     if isinstance(where, str) and where.startswith(SCHEMES):
         return None
     raise ValueError(f"a cluster must be 'local', 'local:4' or an address such as 'tcp://host:8786', got {one_line(where)}")
 
 
-def _client_at(where: str, security: Any) -> Any:
+def _connect_client(where: str, security: Any) -> Any:
     try:
-        return _library().Client(where, security=security, timeout=WAIT / 4)
+        return _import_distributed().Client(where, security=security, timeout=WORKER_WAIT / 4)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         why = " ".join(str(error).split())[:200]
         if "ssl_context" in why:
@@ -163,11 +163,11 @@ def _client_at(where: str, security: Any) -> Any:
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
-    """Keep logs off the terminal: workers that die are replaced, and whoever waits for tasks tells what became of them."""
+def _silence_logs() -> Iterator[None]:
+    """Keep Dask's logs off the terminal: dead workers are replaced, and errors of tasks are reported by the client."""
     from distributed.utils import silence_logging_cmgr
 
-    with silence_logging_cmgr(SILENT), silence_logging_cmgr(SILENT, root="distributed.client"):
+    with silence_logging_cmgr(SILENT_LEVEL), silence_logging_cmgr(SILENT_LEVEL, root="distributed.client"):
         yield
 
 
@@ -192,7 +192,7 @@ def tls(ca_file: str, cert: str, key: str | None = None) -> Any:
             raise FileNotFoundError(f"{name} of TLS must be a file, and there is no {path}")
     roles = ("client", "scheduler", "worker")  # a cluster on this machine has all of them
     own = {f"tls_{role}_{part}": path for role in roles for part, path in (("cert", cert), ("key", key))}
-    security = _library().Security(tls_ca_file=ca_file, require_encryption=True, **own)
+    security = _import_distributed().Security(tls_ca_file=ca_file, require_encryption=True, **own)
     try:
         security.get_connection_args("client")
     except OSError as error:  # as all errors of ssl are
@@ -201,11 +201,11 @@ def tls(ca_file: str, cert: str, key: str | None = None) -> Any:
 
 
 @contextmanager
-def _deaf_loop() -> Iterator[Any]:
-    """Yield an event loop whose processes do not hear Ctrl-C.
+def _loop_without_interrupts() -> Iterator[Any]:
+    """Yield an event loop whose child processes ignore Ctrl-C.
 
-    A terminal sends it to workers, too, and all of them would print where they were, while the client decides what becomes
-    of them. A process is born with the signals blocked that its parent thread has blocked.
+    A terminal sends it to the workers, too, and each of them would print a traceback, while the client decides when they
+    end. A process inherits the blocked signals of the thread that starts it.
     """
     from distributed.utils import LoopRunner
 
@@ -225,18 +225,18 @@ def _deaf_loop() -> Iterator[Any]:
         runner.stop()
 
 
-def _cores() -> int:
+def _available_cores() -> int:
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:
         return os.cpu_count() or 1
 
 
-def opened(client: Any) -> Any:
-    """Return a context with a client: the one given, or that of a cluster which is started and closed."""
+def open_client(client: Any) -> Any:
+    """Return a context with a client: the one given, or that of a cluster that is started now and closed at the end."""
     if client is None or isinstance(client, str):
         return connect("local" if client is None else client)
-    if not isinstance(client, _library().Client):
+    if not isinstance(client, _import_distributed().Client):
         if hasattr(client, "get_client") and hasattr(client, "scheduler_address"):  # a cluster
             return client.get_client()
         raise TypeError(f"client must be a client or a cluster of Dask, or the address of one, got {type(client).__name__}")

@@ -1,4 +1,4 @@
-"""Collections of Dask: their partitions are parts, which Dask makes on the workers that learn them."""
+"""Dask collections: each partition is a part, which Dask computes on the worker that learns it."""
 
 from __future__ import annotations
 
@@ -9,51 +9,51 @@ from typing import Any
 import numpy as np
 
 from headwater.core.validation import one_line
-from headwater.distributed.messages import answered
-from headwater.distributed.parts import Part, Plan, Way, rows_of
-from headwater.distributed.read_options import way_of
-from headwater.distributed.task_graph import Cluster
+from headwater.distributed.dask_engine import DaskEngine
+from headwater.distributed.messages import return_errors
+from headwater.distributed.parts import DataToRead, Part, Plan, ReadPlan, read_plan_like, stream_source
 from headwater.io.read_errors import NoRows
 from headwater.io.stream import stream
 
-BAGS, TEXTS = 256, 10_000  # partitions, and texts in all, that are looked at for their words
+LOOKED_PARTITIONS = 256  # of a bag, spread over the data, that are looked at for their words
+LOOKED_TEXTS = 10_000  # in all of them: enough for all words but rare ones
 
 
 def is_collection(data: Any) -> bool:
-    """Whether something is a collection of Dask."""
+    """Whether something is a Dask collection."""
     from dask.base import is_dask_collection
 
     return bool(is_dask_collection(data))
 
 
-def collection_plan(
-    cluster: Cluster, model: Any, data: Any, y: Any, sample_weight: Any, like: Any, reading: Mapping[str, Any]
-) -> Plan:
-    """Make a part of every partition."""
+def collection_plan(engine: DaskEngine, model: Any, data: DataToRead) -> Plan:
+    """Return a plan with a part for each partition."""
     from dask.base import tokenize
 
-    kind = _kind(data)
+    source, kind = data.source, _collection_kind(data.source)
+    known: list[int | None]
     if kind == "arrays":
-        if reading:
-            raise ValueError(f"{next(iter(reading))} is for files, dataframes and bags; an array of Dask is learned as it is")
-        blocks, known = _array_blocks(data, y, sample_weight)
+        if data.options:
+            option = next(iter(data.options))
+            raise ValueError(f"{option} is for files, dataframes and bags; an array of Dask is learned as it is")
+        blocks, known = _array_blocks(source, data.y, data.sample_weight)
     else:
-        if y is not None or sample_weight is not None:
+        if data.y is not None or data.sample_weight is not None:
             raise ValueError("y and sample_weight belong to arrays; of a dataframe, name the column by target= or weight=")
-        blocks = list(data.to_delayed())
+        blocks = list(source.to_delayed())
         known = [None] * len(blocks)
     if not blocks:
         raise ValueError("data has no partitions")
-    name = f"the {type(data).__name__.lower()}"
+    name = f"the {type(source).__name__.lower()}"
     parts = tuple(Part(at, f"partition {at} of {name}", None, 0, rows) for at, rows in enumerate(known))
     if kind == "arrays":
-        way = Way("arrays", options={} if sample_weight is None else {"weight": "sample_weight"})
+        read_plan = ReadPlan("arrays", options={} if data.sample_weight is None else {"weight": "sample_weight"})
     else:
-        way = _way(cluster, kind, blocks, model, like, reading)
-    return Plan(parts, tuple(blocks), way, tokenize(data, y, sample_weight))
+        read_plan = _find_read_plan(engine, kind, blocks, model, data)
+    return Plan(parts, tuple(blocks), read_plan, tokenize(source, data.y, data.sample_weight))
 
 
-def _kind(data: Any) -> str:
+def _collection_kind(data: Any) -> str:
     from dask.bag import Bag
     from dask.delayed import Delayed
 
@@ -68,20 +68,20 @@ def _kind(data: Any) -> str:
 
 
 def _array_blocks(data: Any, y: Any, sample_weight: Any) -> tuple[list[Any], list[int | None]]:
-    """Return the partitions of an array by rows, each with what belongs to them, and their rows, as far as known."""
+    """Return the partitions of an array by rows, each with its companions, and their numbers of rows, as far as known."""
     from dask.delayed import delayed
 
     if data.ndim == 2 and data.numblocks[1] > 1:
         data = data.rechunk({1: -1})
-    columns = [data, _beside(data, y, "y"), _beside(data, sample_weight, "sample_weight")]
+    columns = [data, _align_companion(data, y, "y"), _align_companion(data, sample_weight, "sample_weight")]
     number = data.numblocks[0]
     cut = [[None] * number if one is None else list(one.to_delayed().ravel()) for one in columns]
     blocks = [delayed(tuple)(list(block)) for block in zip(*cut, strict=True)]
     return blocks, [None if np.isnan(rows) else int(rows) for rows in data.chunks[0]]
 
 
-def _beside(data: Any, one: Any, name: str) -> Any:
-    """Return an array that belongs to rows, cut as they are."""
+def _align_companion(data: Any, one: Any, name: str) -> Any:
+    """Return an array of values of rows, cut into partitions as the rows are."""
     if one is None:
         return None
     if not hasattr(one, "chunks") or getattr(one, "ndim", 0) != 1:
@@ -95,18 +95,18 @@ def _beside(data: Any, one: Any, name: str) -> Any:
     return one if one.chunks[0] == data.chunks[0] else one.rechunk({0: data.chunks[0]})
 
 
-def _way(cluster: Cluster, kind: str, blocks: Sequence[Any], model: Any, like: Any, reading: Mapping[str, Any]) -> Way:
-    """Look at some partitions: at texts from all over the data, whose words become columns, at others until one has rows."""
+def _find_read_plan(engine: DaskEngine, kind: str, blocks: Sequence[Any], model: Any, data: DataToRead) -> ReadPlan:
+    """Look at some partitions: at texts from all over the data, whose words become columns; at others until one has rows."""
     symbols = model._takes_symbols or model._chained
     if kind == "texts":
-        some = [blocks[at] for at in np.unique(np.linspace(0, len(blocks) - 1, BAGS).round().astype(int))]
-        share = -(-TEXTS // len(some))
-        blocks = [cluster.plain(joined, [cluster.plain(first_items, block, share) for block in some])]
+        some = [blocks[at] for at in np.unique(np.linspace(0, len(blocks) - 1, LOOKED_PARTITIONS).round().astype(int))]
+        share = -(-LOOKED_TEXTS // len(some))
+        blocks = [engine.make_task(join_lists, [engine.make_task(first_items, block, share) for block in some])]
     for block in blocks:
-        task = cluster.plain(looked, block, kind, symbols, like, dict(reading))
-        way: Way | None = cluster.computed(task, names=["a partition of the data"])
-        if way is not None:
-            return way
+        task = engine.make_task(look_at_partition, block, kind, symbols, data.like, dict(data.options))
+        read_plan: ReadPlan | None = engine.compute(task, names=["a partition of the data"])
+        if read_plan is not None:
+            return read_plan
     raise ValueError("there is nothing to learn: the data has no rows")
 
 
@@ -115,33 +115,33 @@ def first_items(block: Any, number: int) -> list[Any]:
     return list(islice(block, number))
 
 
-def joined(lists: Sequence[list[Any]]) -> list[Any]:
+def join_lists(lists: Sequence[list[Any]]) -> list[Any]:
     """Return the items of several lists in one; runs on a worker."""
     return [item for one in lists for item in one]
 
 
-@answered
-def looked(block: Any, kind: str, symbols: bool, like: Any, reading: Mapping[str, Any]) -> Way | None:
-    """Return how partitions are read, which one of them tells, or None if it has no rows; runs on a worker."""
+@return_errors
+def look_at_partition(block: Any, kind: str, symbols: bool, like: Any, reading: Mapping[str, Any]) -> ReadPlan | None:
+    """Return how all partitions are read, by a look at one; None if it has no rows. Runs on a worker."""
     if kind == "texts":
         block = list(block)
         if not block:
             return None
-        kind = _kind_of_items(block[0], symbols)
+        kind = _item_kind(block[0], symbols)
         if kind in ("rows", "sequences"):
             if reading:
                 raise ValueError(f"{next(iter(reading))} is for texts and records; a bag of numbers is learned as it is")
-            return Way(kind)
+            return ReadPlan(kind)
         if kind == "texts":
             reading = {"format": "sequences" if symbols else "text", **reading}
     try:
-        return way_of(kind, stream(rows_of(kind, block), like=like, **reading), reading)
+        return read_plan_like(kind, stream(stream_source(kind, block), like=like, **reading), reading)
     except NoRows:
         return None
 
 
-def _kind_of_items(first: Any, symbols: bool) -> str:
-    """Return what a bag is of: texts (or lists of words), records, rows of numbers, or sequences of rows or of symbols."""
+def _item_kind(first: Any, symbols: bool) -> str:
+    """Return what a bag holds: texts (or lists of words), records, rows of numbers, or sequences of rows or symbols."""
     if isinstance(first, Mapping):
         return "records"
     if isinstance(first, str):

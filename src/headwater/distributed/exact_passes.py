@@ -1,4 +1,4 @@
-"""Exact passes: workers take the E-step of their parts, a tree adds, the client refreshes; the loop is that of `fit`."""
+"""Exact passes: workers compute the E-step of their parts, a tree adds, the client refreshes; the loop is that of `fit`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from headwater.core.learner import Learner
 from headwater.core.state import NO_LABELS, Summary
 from headwater.diagnostics.distributed_report import Round
 from headwater.distributed import tasks
+from headwater.distributed.dask_engine import DaskEngine
 from headwater.distributed.messages import Message, Unread, blank_from_bytes
 from headwater.distributed.parts import Part, Plan
 from headwater.distributed.progress import Step
-from headwater.distributed.rounds import told
-from headwater.distributed.task_graph import Cluster
+from headwater.distributed.rounds import make_round
 from headwater.estimators.base import RESULTS
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.estimators.runtime import Runtime
@@ -29,36 +29,36 @@ from headwater.models.start import Climb, ascend
 
 
 class Passes:
-    """Passes over all parts of a plan that can be read; `rounds` are told of, and parts that could not be read are left out."""
+    """Passes over all parts of a plan that can be read. `rounds` records each pass, `unread` the parts that were left out."""
 
     def __init__(
         self,
-        cluster: Cluster,
+        engine: DaskEngine,
         plan: Plan,
         most: int,
         refuse: Callable[[Sequence[Unread], Any], None],
         rounds: tuple[Round, ...],
         unread: tuple[Unread, ...],
     ) -> None:
-        self.cluster, self.plan, self.most, self.refuse = cluster, plan, most, refuse
+        self.engine, self.plan, self.most, self.refuse = engine, plan, most, refuse
         self.rounds, self.unread = rounds, unread
         self.latest: Any = None  # the model after the last pass that was made
         self.before = len(rounds)  # rounds before those of this run
 
     @property
     def numbers(self) -> list[int]:
-        """Parts that can be read, as far as is known."""
+        """Numbers of the parts that can be read, as far as is known."""
         gone = {one.number for one in self.unread}
         return [part.number for part in self.plan.parts if part.number not in gone]
 
-    def missed(self, unread: Sequence[Unread]) -> None:
-        """Take note of parts that could not be read, or refuse to go on without them."""
+    def note_unread(self, unread: Sequence[Unread]) -> None:
+        """Record parts that could not be read, or refuse to continue without them."""
         if unread:
             self.unread = (*self.unread, *unread)
             self.refuse(self.unread, self.latest)
 
     def summarizer(self, model: Any) -> Callable[[Any], Summary]:
-        """Return what takes the E-step of all rows at some parameters."""
+        """Return a function that computes the E-step of all rows at given parameters."""
         learner = model._learner
 
         def summarize(parameters: Any) -> Summary:
@@ -70,29 +70,29 @@ class Passes:
             data, numbers = to_bytes(asked), self.numbers
             score = self.rounds[-1].score if self.rounds else None
             step = Step("passing", len(self.rounds) - self.before + 1, self.most + 1, score=score)
-            message: Message = self.cluster.reduced(tasks.summarize, Summary, data, self.plan, numbers, step)
-            self.missed(message.unread)
+            message: Message = self.engine.reduce_parts(tasks.summarize_part, Summary, data, self.plan, numbers, step)
+            self.note_unread(message.unread)
             if not message.data:
                 raise ValueError("the data has no rows")
-            self.rounds = (*self.rounds, told("pass", numbers, message, len(data), began))
+            self.rounds = (*self.rounds, make_round("pass", numbers, message, len(data), began))
             return messages.from_bytes(message.data, learner, Summary)
 
         return summarize
 
 
-def begin(passes: Passes, blank: bytes, key: int, learner: Learner) -> Any:
-    """Return a model at the parameters that `fit` would begin with: found on the same rows, by a worker."""
-    outlines = _outlines(passes, blank, learner)
+def start_model(passes: Passes, blank: bytes, key: int, learner: Learner) -> Any:
+    """Return a model at the start parameters of `fit`, found by a worker on the same rows."""
+    outlines = _outline_parts(passes, blank, learner)
     while True:
-        found = _begun(passes, blank, key, learner, outlines)
+        found = _start_on_worker(passes, blank, key, learner, outlines)
         if isinstance(found, bytes):
-            return from_bytes(found, **passes.cluster.functions)
-        passes.missed(found)
+            return from_bytes(found, **passes.engine.functions)
+        passes.note_unread(found)
 
 
-def _begun(passes: Passes, blank: bytes, key: int, learner: Learner, outlines: dict[int, Any]) -> Any:
-    """Return the bytes of such a model, or the parts that could not be read."""
-    cluster, plan, numbers = passes.cluster, passes.plan, passes.numbers
+def _start_on_worker(passes: Passes, blank: bytes, key: int, learner: Learner, outlines: dict[int, Any]) -> Any:
+    """Return the bytes of that model, or the parts that could not be read."""
+    engine, plan, numbers = passes.engine, passes.plan, passes.numbers
     sizes = np.array([outlines[number].rows for number in numbers])
     n, firsts = int(sizes.sum()), np.cumsum(sizes) - sizes
     least = learner.model.n_components
@@ -108,45 +108,49 @@ def _begun(passes: Passes, blank: bytes, key: int, learner: Learner, outlines: d
         lengths = np.concatenate([outlines[number].lengths for number in numbers])
         begins = np.cumsum(lengths) - lengths
     places, sequences = sample_places(learner, n, labels, begins, key)
-    if sequences is None and begins is not None:  # parts number their sequences from their own first rows
+    if sequences is None and begins is not None:  # each part numbers its sequences from its own first row
         sequences = -1 - np.repeat(begins, np.diff(np.append(begins, n)))
     picks = []
     for number, first, size in zip(numbers, firsts, sizes, strict=True):
         own = places[(places >= first) & (places < first + size)] - first
         if len(own):
-            picks.append(cluster.task(tasks.picked, blank, plan.parts[number], plan.blocks[number], plan.way, own))
+            picks.append(
+                engine.make_model_task(tasks.pick_rows, blank, plan.parts[number], plan.blocks[number], plan.read_plan, own)
+            )
     width = max(outlines[number].width for number in numbers)
-    root = cluster.task(tasks.begun, blank, picks, sequences, width, key)
-    return cluster.computed(root, picks, Step("starting"))
+    root = engine.make_model_task(tasks.start_passes, blank, picks, sequences, width, key)
+    return engine.compute(root, picks, Step("starting"))
 
 
-def _outlines(passes: Passes, blank: bytes, learner: Learner) -> dict[int, Any]:
-    """Return how many rows each part has; parts are read for it only if they must be."""
-    plan, cluster = passes.plan, passes.cluster
-    plain = not learner.model.chained and not any(plan.way.options.get(role) for role in ("weight", "label"))
-    known = plain and plan.way.kind in ("files", "arrays") and plan.rows is not None
+def _outline_parts(passes: Passes, blank: bytes, learner: Learner) -> dict[int, Any]:
+    """Return the outline of each part by its number; parts are read only if their rows are not known."""
+    plan, engine = passes.plan, passes.engine
+    plain = not learner.model.chained and not any(plan.read_plan.options.get(role) for role in ("weight", "label"))
+    known = plain and plan.read_plan.kind in ("files", "arrays") and plan.rows is not None
     if known:
         return {part.number: tasks.Outline(part.rows or 0, learner.width, NO_LABELS, NO_LABELS) for part in plan.parts}
     numbers = passes.numbers
-    jobs = [cluster.task(tasks.outlined, blank, plan.parts[at], plan.blocks[at], plan.way) for at in numbers]
+    jobs = [
+        engine.make_model_task(tasks.outline_part, blank, plan.parts[at], plan.blocks[at], plan.read_plan) for at in numbers
+    ]
     names = [plan.parts[at].name for at in numbers]
-    gathered = cluster.computed(cluster.task(tasks.listed, jobs), jobs, Step("looking"), names)
-    if not blank_from_bytes(blank, cluster.functions)._takes_symbols:  # of which a part may have some
-        gathered = [_as_wide(one, plan.parts[at], learner.width) for one, at in zip(gathered, numbers, strict=True)]
-    passes.missed([one for one in gathered if isinstance(one, Unread)])
+    gathered = engine.compute(engine.make_model_task(tasks.collect_list, jobs), jobs, Step("looking"), names)
+    if not blank_from_bytes(blank, engine.functions)._takes_symbols:  # a part may lack some symbols
+        gathered = [_check_width(one, plan.parts[at], learner.width) for one, at in zip(gathered, numbers, strict=True)]
+    passes.note_unread([one for one in gathered if isinstance(one, Unread)])
     nothing = tasks.Outline(0, 0, NO_LABELS, NO_LABELS)
     return {at: one or nothing for at, one in zip(numbers, gathered, strict=True) if not isinstance(one, Unread)}
 
 
-def _as_wide(found: Any, part: Part, width: int) -> Any:
-    """Return what is known of a part, or say that it has other columns."""
+def _check_width(found: Any, part: Part, width: int) -> Any:
+    """Return the outline of a part, or why it cannot be learned: its rows have other columns."""
     if found is None or isinstance(found, Unread) or found.width in (0, width):
         return found
     sentence = f"{part.name} cannot be learned: its rows have {found.width} columns, and those of others {width}"
     return Unread(part.number, part.name, sentence)
 
 
-def pass_over(
+def run_passes(
     passes: Passes,
     model: Any,
     key: int,
@@ -155,14 +159,14 @@ def pass_over(
     keep: Callable[[Runtime, Climb], None],
     reached: float = -np.inf,
 ) -> tuple[Runtime, Climb]:
-    """Make exact passes from a model on, until the objective settles.
+    """Make exact passes from a model on until the objective converges; return the Runtime and the end of the climb.
 
-    `before` are the objectives of passes that were made before a checkpoint, and `reached` is that of a model that goes on. A
-    model that has `streamed`, or goes on, begins with the statistics it has; another one with an E-step at its parameters.
+    `before` are the objectives of passes made before a checkpoint; `reached` is that of a model that continues. A model
+    that has `streamed`, or continues, starts with its statistics, any other with an E-step at its parameters.
     """
     learner = model._learner
     summary = None
-    if before:  # a checkpoint keeps the summary as it is, to the bit
+    if before:  # a checkpoint stores the summary exactly
         summary, model._runtime = model._runtime.take_summary()
     start = model._reader.resume_start()
     summarize = passes.summarizer(model)
@@ -172,7 +176,7 @@ def pass_over(
         start = Start(start.prior, start.parameters, summary)
     prior = climbed_prior(learner, start.prior)
     tol = model._patience(start.summary.rows)[1]
-    # A run may have been broken off between its last pass and its end.
+    # A run may have been interrupted between its last pass and its end.
     gains = np.diff([-np.inf, *before])
     over = len(gains) > 1 and bool(converged(gains[-1], gains[-2], tol))
 

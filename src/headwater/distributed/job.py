@@ -1,4 +1,4 @@
-"""Runs: one call of `fit` on a cluster, from the first look at the data, or from a checkpoint, to the end."""
+"""A job: one call of `fit` on a cluster, from a plan or a checkpoint to the end."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from headwater.checkpoints import RECORD, Checkpoint, Position
 from headwater.core.learner import Learner
 from headwater.diagnostics.distributed_report import DistributedReport
 from headwater.distributed import tasks
-from headwater.distributed.exact_passes import Passes, begin, pass_over
-from headwater.distributed.identities import checked_more, parameters_of
-from headwater.distributed.messages import GIVEN, Unread, blank_to_bytes
+from headwater.distributed.dask_engine import DaskEngine
+from headwater.distributed.exact_passes import Passes, run_passes, start_model
+from headwater.distributed.messages import SET_BY_HAND, Unread, blank_to_bytes
 from headwater.distributed.parts import Plan
 from headwater.distributed.progress import Step
-from headwater.distributed.rounds import Gone, dealt, one_round, stream_parts
-from headwater.distributed.task_graph import Cluster
+from headwater.distributed.rounds import RunProgress, deal_parts, run_round, stream_parts
+from headwater.distributed.run_record import parameter_words, read_run_record
 from headwater.estimators import race_stream
 from headwater.estimators.base import RESULTS
 from headwater.estimators.model_file import from_bytes, read
 from headwater.estimators.runtime import Runtime
 from headwater.models.start import Climb
 
-SAMPLED = 32  # parts that a sample is taken from, at most
-PLACES = 8  # that it is taken from, where files can be gone into
-STARTS = 2  # that compete, each on rows of its own, judged on others
-COUNTED = 0.1  # what rows of the sample count: they come again
-MOST_PASSES = 10_000  # of passes="auto", which convergence ends
+SAMPLED_PARTS = 32  # parts that the sample for the start is taken from, at most
+SAMPLE_PLACES = 8  # places in seekable files that it is taken from, at least: neighbouring rows may be alike
+START_COUNT = 2  # starts that compete, each on its own rows, scored on others
+SAMPLE_WEIGHT = 0.1  # of a row of the sample, which will be learned again with its part
+MOST_PASSES = 10_000  # of passes="auto", which ends by convergence
 
 REFUSE, LEAVE_OUT = "refuse", "leave out"
 
 
 class UnreadError(ValueError):
-    """Parts could not be read; `model` has learned all others, and `unread` says what is wrong with each."""
+    """Parts could not be read. `model` has learned all others, and `unread` says what is wrong with each part."""
 
     def __init__(self, unread: Sequence[Unread], model: Any = None) -> None:
         others = len(unread) - 1
@@ -50,84 +50,84 @@ class UnreadError(ValueError):
 
 
 @dataclass
-class Run:
-    """What a call of `fit` was asked for. Nothing of the model that it was called with is changed."""
+class Job:
+    """A call of `fit`. The model of the call is not changed."""
 
-    cluster: Cluster
+    engine: DaskEngine
     plan: Plan
     model: Any
-    goes_on: bool
+    continues: bool
     rounds: int | str
     passes: int | str | None
     unreadable: str
-    kept: Checkpoint | None = None
+    checkpoint: Checkpoint | None = None
 
     @cached_property
     def key(self) -> int:
-        """The seed of all that is drawn."""
+        """The seed of all random draws."""
         return int(self.model._new_key())
 
     @cached_property
-    def own(self) -> Any:
-        """The model with a seed that is a number, which keeps no rows; it has learned nothing, unless it goes on."""
+    def template(self) -> Any:
+        """A copy of the model with a number as its seed and no reservoir; unfitted, unless the model continues."""
         own = copy(self.model)
         if "reservoir" in own._parameter_names():
-            own.reservoir = 0  # parts are plain streams: each would heal by its own rows, and to another reference
-        if not self.goes_on:
+            own.reservoir = 0  # with one, each part would refine the model by its own rows, to another reference
+        if not self.continues:
             own._keep_start()
-            for name in set(vars(own)) - {*own._parameter_names(), *GIVEN}:
+            for name in set(vars(own)) - {*own._parameter_names(), *SET_BY_HAND}:
                 del own.__dict__[name]
         own.random_state = self.key
         return own
 
     @cached_property
     def blank(self) -> bytes:
-        """Its parameters."""
-        return blank_to_bytes(self.own)
+        """The parameters of the template as bytes."""
+        return blank_to_bytes(self.template)
 
     def learn(self, checkpoint: str | Path | None) -> tuple[Any, DistributedReport]:
-        """Return a model that has learned all parts, and how that went."""
+        """Return a model that has learned all parts, and the report."""
         found: Any = None
-        if self.goes_on:
-            found = self.own.branch()
+        if self.continues:
+            found = self.template.branch()
             found._runtime = found._runtime.without_refinement()
-        gone, over = Gone(), False
+        progress, over = RunProgress(), False
         trace: list[float] = []
         if checkpoint is not None:
-            found, gone, trace, over = self._resumed(checkpoint, found)
+            found, progress, trace, over = self._resume(checkpoint, found)
         if not over:
-            learner = self.own._make_learner(self._width()) if found is None else found._learner
-            turns, most = self._amount(learner)
+            learner = self.template._make_learner(self._width()) if found is None else found._learner
+            turns, most = self._count_passes(learner)
             if turns and not (trace and most):
-                found, gone = self._streamed(learner, found, turns, gone)
+                found, progress = self._stream_parts(learner, found, turns, progress)
             if most or not turns:
-                found, gone = self._passed(learner, found, most, gone, trace)
-            if self.kept is not None:
-                self._keep(found, gone, complete=True)
-        return found, DistributedReport(len(self.plan.parts), gone.rounds, tuple(one.sentence for one in gone.unread))
+                found, progress = self._run_exact_passes(learner, found, most, progress, trace)
+            if self.checkpoint is not None:
+                self._write_checkpoint(found, progress, complete=True)
+        return found, DistributedReport(len(self.plan.parts), progress.rounds, tuple(one.sentence for one in progress.unread))
 
-    def _amount(self, learner: Learner) -> tuple[int, int]:
-        """Return how many times parts are streamed, and how many exact passes follow at most."""
+    def _count_passes(self, learner: Learner) -> tuple[int, int]:
+        """Return how often the parts are streamed, and how many exact passes follow at most."""
         algorithm, passes = learner.algorithm, self.passes
-        most = int(self.own.max_iter) if passes is None or isinstance(passes, str) else int(passes)
+        most = int(self.template.max_iter) if passes is None or isinstance(passes, str) else int(passes)
         if passes == "auto" and (algorithm.finish or not algorithm.online):
             most = MOST_PASSES
         if not algorithm.online:
             return 0, most
         if passes is None:
             return 1, 0
-        if algorithm.finish and self.goes_on:
+        if algorithm.finish and self.continues:
             return 0, most
         if algorithm.finish:
             return 1, most if passes == "auto" else most - 1
         return most, 0
 
     def _width(self) -> int:
-        """Return the width of the model, which the first part that has rows tells."""
+        """Return the width of the model, from the first part that has rows."""
         problem: Unread | None = None
         for part, block in zip(self.plan.parts, self.plan.blocks, strict=True):
-            task = self.cluster.task(tasks.measured, self.blank, part, block, self.plan.way)
-            width = self.cluster.computed(task, names=[part.name])
+            task = self.engine.make_model_task(tasks.measure_width, self.blank, part, block, self.plan.read_plan)
+            width = self.engine.compute(task, names=[part.name])
             if isinstance(width, int):
                 return width
             problem = problem or width
@@ -135,68 +135,77 @@ class Run:
 
     # One pass
 
-    def _streamed(self, learner: Learner, found: Any, turns: int, gone: Gone) -> tuple[Any, Gone]:
-        """Stream all parts; or those that could not be read before, if all others were."""
+    def _stream_parts(self, learner: Learner, found: Any, turns: int, progress: RunProgress) -> tuple[Any, RunProgress]:
+        """Stream all parts; or, if all others were streamed before, those that could not be read then."""
         if found is None:
-            found = self._started(learner)
-        if not gone.rounds or (gone.unread and gone.turn >= turns):
+            found = self._start_model(learner)
+        if not progress.rounds or (progress.unread and progress.turn >= turns):
             for name in RESULTS:
                 found.__dict__.pop(name, None)
-        if gone.unread and gone.turn >= turns:
-            missing = [one.number for one in gone.unread]
-            found, done, unread = one_round(self.cluster, self.plan, found, missing, Step("learning"))
-            gone = Gone(turns, 0, (*gone.rounds, done), unread)
-            self._keep(found, gone)
+        if progress.unread and progress.turn >= turns:
+            missing = [one.number for one in progress.unread]
+            found, done, unread = run_round(self.engine, self.plan, found, missing, Step("learning"))
+            progress = RunProgress(turns, 0, (*progress.rounds, done), unread)
+            self._write_checkpoint(found, progress)
         else:
 
             def deal(turn: int, parts: Sequence[int]) -> list[list[int]]:
-                return dealt(parts, self.rounds, self.key + turn)
+                return deal_parts(parts, self.rounds, self.key + turn)
 
-            found, gone = stream_parts(self.cluster, self.plan, found, deal, turns, gone, self._keep)
-        self._refuse(gone.unread, found)
-        return found, gone
+            found, progress = stream_parts(self.engine, self.plan, found, deal, turns, progress, self._write_checkpoint)
+        self._refuse_unread(progress.unread, found)
+        return found, progress
 
-    def _started(self, learner: Learner) -> Any:
-        """Return a model that stands on a sample, which was taken and learned by workers."""
-        own, plan = self.own, self.plan
+    def _start_model(self, learner: Learner) -> Any:
+        """Return a model started on a sample, which workers take and learn."""
+        own, plan = self.template, self.plan
         rows = 4 * race_stream.planned(own, learner.width).warm_up if own._races else learner.warm_up_rows
         number = len(plan.parts)
-        starts = 1 if own._chained or own._takes_sequences or not learner.settings.polish else STARTS
-        chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED)).round().astype(int)).tolist()
+        starts = 1 if own._chained or own._takes_sequences or not learner.settings.polish else START_COUNT
+        chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED_PARTS)).round().astype(int)).tolist()
         share = -(-rows * (starts + (starts > 1)) // len(chosen))
-        wanted = (share, -(-PLACES // len(chosen)), learner.width)
+        wanted = tasks.SampleSize(share, -(-SAMPLE_PLACES // len(chosen)), learner.width)
         jobs = [
-            self.cluster.task(tasks.sampled, self.blank, plan.parts[at], plan.blocks[at], plan.way, *wanted, self.key + at)
+            self.engine.make_model_task(
+                tasks.sample_rows, self.blank, plan.parts[at], plan.blocks[at], plan.read_plan, wanted, self.key + at
+            )
             for at in chosen
         ]
-        runs = [self.cluster.task(tasks.started, self.blank, jobs, COUNTED, run, starts) for run in range(starts)]
-        root = self.cluster.task(tasks.best, runs)
+        runs = [
+            self.engine.make_model_task(tasks.start_on_sample, self.blank, jobs, SAMPLE_WEIGHT, run, starts)
+            for run in range(starts)
+        ]
+        root = self.engine.make_model_task(tasks.choose_best, runs)
         names = [plan.parts[at].name for at in chosen]
-        return from_bytes(self.cluster.computed(root, jobs, Step("starting"), names), **self.cluster.functions)
+        return from_bytes(self.engine.compute(root, jobs, Step("starting"), names), **self.engine.functions)
 
     # Exact passes
 
-    def _passed(self, learner: Learner, found: Any, most: int, gone: Gone, trace: Sequence[float]) -> tuple[Any, Gone]:
-        """Return the model after exact passes: the best of several runs, if there are to be such."""
-        passes = Passes(self.cluster, self.plan, most, self._refuse, gone.rounds, gone.unread)
+    def _run_exact_passes(
+        self, learner: Learner, found: Any, most: int, progress: RunProgress, trace: Sequence[float]
+    ) -> tuple[Any, RunProgress]:
+        """Return the model after exact passes: the best of `n_init` runs."""
+        passes = Passes(self.engine, self.plan, most, self._refuse_unread, progress.rounds, progress.unread)
         if found is not None:
-            found.__dict__.pop("history_", None)  # of rows that are passed over again
-        runs = 1 if learner.algorithm.online or self.goes_on else self.own.n_init
-        best, trace = (None, trace) if not gone.runs else ((found, list(trace), gone.converged), [])
-        for run in range(gone.runs, runs):
+            found.__dict__.pop("history_", None)  # the rows will be learned again
+        runs = 1 if learner.algorithm.online or self.continues else self.template.n_init
+        best, trace = (None, trace) if not progress.runs else ((found, list(trace), progress.converged), [])
+        for run in range(progress.runs, runs):
             fresh = found is None or run > 0
             passes.latest, passes.before = None, len(passes.rounds)
-            begun = begin(passes, self.blank, self.key + run, learner) if fresh else found
+            begun = start_model(passes, self.blank, self.key + run, learner) if fresh else found
 
             def keep(runtime: Runtime, now: Climb, begun: Any = begun, run: int = run) -> None:
                 passes.latest = _with_runtime(begun, runtime.take_summary()[1])
-                if run == 0:  # a file has room for one model, and later runs must not lose the best one so far
-                    self._keep(_with_runtime(begun, runtime), Gone(1, 0, passes.rounds, passes.unread), now.trace)
+                if run == 0:  # a file holds one model, and during later runs that is the best one so far
+                    self._write_checkpoint(
+                        _with_runtime(begun, runtime), RunProgress(1, 0, passes.rounds, passes.unread), now.trace
+                    )
 
             try:
-                streamed = learner.algorithm.online or self.goes_on
-                bound = getattr(begun, "lower_bound_", -np.inf) if self.goes_on else -np.inf
-                runtime, end = pass_over(passes, begun, self.key, trace, streamed, keep, bound)
+                streamed = learner.algorithm.online or self.continues
+                bound = getattr(begun, "lower_bound_", -np.inf) if self.continues else -np.inf
+                runtime, end = run_passes(passes, begun, self.key, trace, streamed, keep, bound)
             except UnreadError as error:
                 self._note_missing(error)
                 raise
@@ -205,65 +214,65 @@ class Run:
             if best is None or (reached[1] or [-np.inf])[-1] > (best[1] or [-np.inf])[-1]:
                 best = reached
             if runs > 1:
-                self._keep(best[0], Gone(1, 0, passes.rounds, passes.unread, run + 1, best[2]), best[1])
+                self._write_checkpoint(best[0], RunProgress(1, 0, passes.rounds, passes.unread, run + 1, best[2]), best[1])
         assert best is not None
         found, trace, converged = best
         found._conclude(Climb(None, None, tuple(trace), converged), converged or not most, 5)  # type: ignore[arg-type]
-        return found, Gone(1, 0, passes.rounds, passes.unread)
+        return found, RunProgress(1, 0, passes.rounds, passes.unread)
 
     # Faults
 
-    def _refuse(self, unread: Sequence[Unread], model: Any = None) -> None:
-        """Say which parts could not be read, or go on without them."""
+    def _refuse_unread(self, unread: Sequence[Unread], model: Any = None) -> None:
+        """Raise an error about parts that could not be read, or warn and continue without them."""
         if not unread:
             return
         if self.unreadable == REFUSE:
             raise UnreadError(unread, model)
         warnings.warn(str(UnreadError(unread)), UserWarning, stacklevel=5)
 
-    def _resumed(self, path: str | Path, found: Any) -> tuple[Any, Gone, list[float], bool]:
-        """Return the model of a checkpoint, how far it has come, and whether that was all."""
+    def _resume(self, path: str | Path, found: Any) -> tuple[Any, RunProgress, list[float], bool]:
+        """Return the model of a checkpoint, its progress, the trace of its objective, and whether the job was complete."""
         identity = {
             "model": type(self.model).__name__,
-            "parameters": parameters_of(self.model),
+            "parameters": parameter_words(self.model),
             "start": None if found is None else found._runtime.lineage,
-            "data": self.plan.identity(self.plan.again),
+            "data": self.plan.identity(self.plan.unread_before),
             "rounds": self.rounds,
             "passes": self.passes,
         }
-        self.kept = Checkpoint(path, identity)
-        resumed = self.kept.resume(**self.cluster.functions)
+        self.checkpoint = Checkpoint(path, identity)
+        resumed = self.checkpoint.resume(**self.engine.functions)
         if resumed is None:
-            return found, Gone(), [], False
+            return found, RunProgress(), [], False
         model, position = resumed
-        more = checked_more(self.kept.more, self.kept.path, len(self.plan.parts), self.own.n_init)
+        more = read_run_record(self.checkpoint.more, self.checkpoint.path, len(self.plan.parts), self.template.n_init)
         for name in ("own", "blank"):
             self.__dict__.pop(name, None)
-        self.key = more.key  # which was drawn, unless random_state is a number
-        gone = Gone(position.passes, position.rows, more.rounds, more.unread, more.runs, more.converged)
-        return model, gone, list(more.trace), position.complete
+        self.key = more.key  # drawn by the first call, unless random_state is a number
+        progress = RunProgress(position.passes, position.rows, more.rounds, more.unread, more.runs, more.converged)
+        return model, progress, list(more.trace), position.complete
 
     def _note_missing(self, error: UnreadError) -> None:
-        """Keep in the checkpoint that a file could not be read between two passes: mended, it may look like another one."""
-        if self.kept is not None and self.kept.path.exists():
-            model, extra = read(self.kept.path, **self.cluster.functions)
+        """Record in the checkpoint the files that could not be read: after a repair their sizes and times will differ."""
+        if self.checkpoint is not None and self.checkpoint.path.exists():
+            model, extra = read(self.checkpoint.path, **self.engine.functions)
             record = extra[RECORD]
             again = {**record["more"]["again"], **self.plan.missing(error.numbers)}
-            self.kept.identity = {**record["identity"], "data": self.plan.identity(again)}
-            self.kept.write(model, Position(**record["position"]), {**record["more"], "again": again})
+            self.checkpoint.identity = {**record["identity"], "data": self.plan.identity(again)}
+            self.checkpoint.write(model, Position(**record["position"]), {**record["more"], "again": again})
 
-    def _keep(self, model: Any, gone: Gone, trace: Sequence[float] = (), complete: bool = False) -> None:
-        """Write a checkpoint, if there is to be one."""
-        if self.kept is not None:
-            report = DistributedReport(len(self.plan.parts), gone.rounds).to_dict()
-            unread = [[one.number, one.name, one.sentence] for one in gone.unread]
-            again = self.plan.missing([one.number for one in gone.unread])
+    def _write_checkpoint(self, model: Any, progress: RunProgress, trace: Sequence[float] = (), complete: bool = False) -> None:
+        """Write the checkpoint, if the call has one."""
+        if self.checkpoint is not None:
+            report = DistributedReport(len(self.plan.parts), progress.rounds).to_dict()
+            unread = [[one.number, one.name, one.sentence] for one in progress.unread]
+            again = self.plan.missing([one.number for one in progress.unread])
             more = {
-                "report": report, "unread": unread, "trace": list(trace), "key": self.key, "runs": gone.runs,
-                "converged": bool(gone.converged), "again": again,
+                "report": report, "unread": unread, "trace": list(trace), "key": self.key, "runs": progress.runs,
+                "converged": bool(progress.converged), "again": again,
             }  # fmt: skip
-            self.kept.identity["data"] = self.plan.identity(again)
-            self.kept.write(model, Position(gone.turn, gone.round, complete), more)
+            self.checkpoint.identity["data"] = self.plan.identity(again)
+            self.checkpoint.write(model, Position(progress.turn, progress.round, complete), more)
 
 
 def _with_runtime(model: Any, runtime: Runtime) -> Any:

@@ -1,4 +1,4 @@
-"""Messages: what workers send up the tree, in the bytes of model files, and models that have learned nothing yet."""
+"""Messages: what workers send up the tree, as bytes in the format of model files; and unfitted models as bytes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from headwater.estimators.stored_results import RESULTS
 from headwater.io.files import container
 from headwater.io.files.records import Reader, Writer
 
-# What users may set before anything is learned, beside the parameters.
-GIVEN = ("_given",)
+# Attributes that users may set before anything is learned, beside the parameters.
+SET_BY_HAND = ("_given",)
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Unread:
 
 @dataclass(frozen=True)
 class Refusal:
-    """What was wrong, as a task tells it that was not to be raised on a worker: it would be logged there, and tried again."""
+    """An error that a task returns: raised on a worker, it would be logged there, and the task would be tried again."""
 
     error: Exception
 
 
-def answered(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function return what is wrong with the data or the model instead of raising it."""
+def return_errors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function return errors of data or model as a Refusal instead of raising them."""
 
     @wraps(function)
     def answer(*given: Any) -> Any:
@@ -49,10 +49,10 @@ def answered(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Message:
-    """What some parts yield: bytes of sums, empty if there are none; rows, their weight, and the sum of their scores.
+    """The result of some parts: bytes of sums (empty if there are none), rows, their weight, and the sum of their scores.
 
-    `usual` are scores of rows before they were learned, if they are wanted. `merged` bytes went from one task to another to
-    make it, `path` of them one after the other, in `largest` at a time.
+    `usual` are scores of rows before they were learned, if they are wanted. To make the message, `merged` bytes were sent
+    between tasks, `path` of them one after the other, at most `largest` at a time.
     """
 
     data: bytes = b""
@@ -67,20 +67,20 @@ class Message:
 
 
 def functions_of(model: Any) -> dict[str, Any]:
-    """Return the parameters of a model that are functions, which no file can hold."""
+    """Return the parameters of a model that are functions: no file can hold them."""
     return {name: value for name, value in model.get_params(deep=False).items() if callable(value)}
 
 
 def blank_to_bytes(model: Any) -> bytes:
-    """Return the parameters of a model, whatever it has learned."""
+    """Return the parameters of a model as bytes, without what it has learned."""
     writer = Writer()
     parameters = {name: write_parameter(writer, value, name) for name, value in model.get_params(deep=False).items()}
-    given = {name: writer.write(model.__dict__[name], name) for name in GIVEN if name in model.__dict__}
+    given = {name: writer.write(model.__dict__[name], name) for name in SET_BY_HAND if name in model.__dict__}
     return container.to_bytes({"model": type(model).__name__, "parameters": parameters, "given": given}, writer.arrays)
 
 
 def blank_from_bytes(data: bytes, functions: Mapping[str, Any]) -> Any:
-    """Return a model with these parameters, which has learned nothing."""
+    """Return an unfitted model with these parameters."""
     header, arrays = container.from_bytes(data)
     reader, kind = Reader(arrays), estimator_named(header.get("model"))
     model = kind(**{name: read_parameter(reader, tree, name, functions) for name, tree in header["parameters"].items()})

@@ -1,4 +1,4 @@
-"""Parts: what one task reads, and the chunks that a worker makes of it."""
+"""Parts: what one task reads, how it is read, and the chunks that a worker makes of it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from headwater.io.shuffle import select_items
 from headwater.io.stream import stream
 from headwater.registry import companions_of
 
-CHUNK_BYTES = 2**22
+CHUNK_BYTES = 2**22  # of the chunks that a partition of an array is cut into
+ROLES = ("target", "weight", "label", "key", "text")
+# Options for the format of a file; all others are in the schema.
+FORMAT_OPTIONS = ("format", "header", "delimiter", "decimal", "array", "missing")
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one task reads: a file or a stretch of its rows, or a partition that Dask makes. `name` is for sentences."""
+    """What one task reads: a file or a stretch of its rows, or a partition of a collection. `name` is for messages."""
 
     number: int
     name: str
@@ -33,41 +36,64 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Way:
-    """How chunks are made of what is read: by a stream like others, with these options, or of arrays as they are."""
+class ReadPlan:
+    """How chunks are made of a part: by a stream of this schema with these options, or of arrays as they are."""
 
     kind: str  # "files", "frames", "records", "texts", "arrays", "rows" or "sequences"
     schema: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     chunk_rows: int = 0
-    counted: bool = False  # whether places in a file can be gone to
+    seekable: bool = False  # whether a file can be read from any row on
+
+    def text(self) -> str:
+        """Return a text that is the same for the same plan. Checkpoints hold its digest, so it may not change."""
+        fields = {"kind": self.kind, "schema": self.schema, "options": self.options, "chunk_rows": self.chunk_rows}
+        named = [f"{name}={value!r}" for name, value in {**fields, "counted": self.seekable}.items()]
+        return f"Way({', '.join(named)})"
+
+
+@dataclass(frozen=True)
+class DataToRead:
+    """What a call of `fit` asks to read: names of files or a collection, and how.
+
+    `like` is the schema of a model that continues; `unread_before` are files that an earlier run could not read, with the rows
+    they were then said to have.
+    """
+
+    source: Any
+    y: Any = None
+    sample_weight: Any = None
+    part_rows: int | None = None
+    like: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    unread_before: Mapping[str, int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Parts, how each is read, the values that Dask makes for them (None for files), and what tells this data from other.
+    """Parts, their values in the engine (`blocks`; None for files), how they are read, and the identity of the data.
 
-    Of files that is their names, rows, bytes and times of change. `again` are those of them that could not be read before,
-    and the rows that they were then said to have.
+    `files` are name, rows, bytes and time of change of each; `token` stands for a collection. `unread_before` is as in
+    `DataToRead`.
     """
 
     parts: tuple[Part, ...]
     blocks: tuple[Any, ...]
-    way: Way
+    read_plan: ReadPlan
     token: str = ""
     files: tuple[tuple[Any, ...], ...] = ()
-    again: Mapping[str, int | None] = field(default_factory=dict)
+    unread_before: Mapping[str, int | None] = field(default_factory=dict)
 
     def missing(self, numbers: Sequence[int]) -> dict[str, int | None]:
         """Return the files of parts that could not be read, with those that could not be read before."""
         paths = {self.parts[number].path for number in numbers}
-        return {**self.again, **{path: rows for path, rows, *_ in self.files if path in paths}}
+        return {**self.unread_before, **{path: rows for path, rows, *_ in self.files if path in paths}}
 
-    def identity(self, again: Mapping[str, int | None]) -> dict[str, Any]:
-        """Return what tells this data from other, whatever becomes of some files."""
-        files = [[path, again[path], None, None] if path in again else [path, *more] for path, *more in self.files]
+    def identity(self, unread: Mapping[str, int | None]) -> dict[str, Any]:
+        """Return the identity of this data for a checkpoint; unread files may change their sizes and times."""
+        files = [[path, unread[path], None, None] if path in unread else [path, *more] for path, *more in self.files]
         cuts = [[part.path, part.start, part.rows] for part in self.parts]
-        return {"data": self.token or _digest([files, cuts]), "way": _digest(repr(self.way)), "parts": len(self.parts)}
+        return {"data": self.token or _digest([files, cuts]), "way": _digest(self.read_plan.text()), "parts": len(self.parts)}
 
     @property
     def rows(self) -> int | None:
@@ -80,13 +106,21 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
-def chunks(model: Any, part: Part, block: Any, way: Way) -> Iterator[Chunk]:
-    """Yield the rows of a part, with what belongs to them; of sequences only whole ones, if the model asks for that."""
-    yield from _weighty(whole_sequences(model, _chunks(model, part, block, way, 0)))
+def read_plan_like(kind: str, opened: Any, reading: Mapping[str, Any]) -> ReadPlan:
+    """Return the plan to read rows like those of a stream; companions that were asked for must be there."""
+    schema = opened.schema
+    options = {name: reading[name] for name in FORMAT_OPTIONS if reading.get(name) is not None}
+    options |= {name: schema[name] for name in ROLES if reading.get(name) is not None and schema.get(name) is not None}
+    return ReadPlan(kind, schema, options, opened.chunk_rows, seekable=kind == "files" and opened.skips_rows)
 
 
-def _weighty(found: Iterator[Chunk]) -> Iterator[Chunk]:
-    """Leave out rows that do not count, and chunks without any other."""
+def read_chunks(model: Any, part: Part, block: Any, read_plan: ReadPlan) -> Iterator[Chunk]:
+    """Yield the rows of a part with their companions; only whole sequences, if the model needs them."""
+    yield from _drop_weightless(whole_sequences(model, _read_all_chunks(model, part, block, read_plan, 0)))
+
+
+def _drop_weightless(found: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Leave out rows of weight 0, and chunks that have no others."""
     for chunk in found:
         if chunk.sample_weight is not None:
             kept = np.flatnonzero(np.asarray(chunk.sample_weight) != 0.0)
@@ -96,25 +130,25 @@ def _weighty(found: Iterator[Chunk]) -> Iterator[Chunk]:
             yield chunk
 
 
-def _chunks(model: Any, part: Part, block: Any, way: Way, begin: int) -> Iterator[Chunk]:
-    if way.kind == "sequences":
+def _read_all_chunks(model: Any, part: Part, block: Any, read_plan: ReadPlan, begin: int) -> Iterator[Chunk]:
+    if read_plan.kind == "sequences":
         held = [np.asarray(one) for one in block if len(one)]
         if held:
             yield Chunk(np.concatenate(held), lengths=np.array([len(one) for one in held]))
         return
-    if way.kind in ("arrays", "rows"):
-        yield from _slices(model, block if way.kind == "arrays" else (np.asarray(list(block)), None, None))
+    if read_plan.kind in ("arrays", "rows"):
+        yield from _array_chunks(model, block if read_plan.kind == "arrays" else (np.asarray(list(block)), None, None))
         return
-    source = part.path if block is None else rows_of(way.kind, block)
-    opened = stream(source, like=way.schema, chunk_rows=way.chunk_rows, prefetch=False, **way.options)
-    if part.rows is None or not way.counted:
+    source = part.path if block is None else stream_source(read_plan.kind, block)
+    opened = stream(source, like=read_plan.schema, chunk_rows=read_plan.chunk_rows, prefetch=False, **read_plan.options)
+    if part.rows is None or not read_plan.seekable:
         yield from opened
     else:
         yield from opened.stretch(part.start + begin, part.rows - begin)
 
 
-def rows_of(kind: str, block: Any) -> Any:
-    """Return what a stream is made of; a list of texts would be one of names of files."""
+def stream_source(kind: str, block: Any) -> Any:
+    """Return a partition as a source of `stream`: an iterator of texts, since a list would be names of files."""
     if kind == "records":
         import pyarrow as pa
 
@@ -122,8 +156,8 @@ def rows_of(kind: str, block: Any) -> Any:
     return iter(block) if kind == "texts" else block
 
 
-def _slices(model: Any, block: Any) -> Iterator[Chunk]:
-    """Cut a partition of an array into chunks; sequences are not cut."""
+def _array_chunks(model: Any, block: Any) -> Iterator[Chunk]:
+    """Yield chunks of a partition of an array; sequences are not cut."""
     X, y, weights = block
     if not X.shape[0]:
         return
@@ -138,14 +172,14 @@ def _slices(model: Any, block: Any) -> Iterator[Chunk]:
 
 
 def first_rows(model: Any, chunk: Chunk) -> Chunk:
-    """Return a few rows of a chunk, to see what it is made of; sequences are left whole."""
+    """Return a few rows of a chunk, enough to see its columns; sequences are left whole."""
     if model._chained or chunk.lengths is not None:
         return chunk
     return row_collection.select_rows(chunk, slice(0, 16))
 
 
 def check_companions(model: Any, chunk: Chunk) -> None:
-    """Refuse data that comes with what the model cannot learn from, or without what it must have."""
+    """Refuse data that the model cannot learn from, or that lacks what the model needs."""
     owner, kind = type(model).__name__, type(model)
     taken_by = companions_of(kind)
     for name in chunk.keys():  # noqa: SIM118
@@ -157,26 +191,28 @@ def check_companions(model: Any, chunk: Chunk) -> None:
         raise ValueError(f"{owner} learns from sequences: name the column that tells them apart by key=")
 
 
-def sample(model: Any, part: Part, block: Any, way: Way, rows: int, places: int, key: int) -> Chunk | None:
-    """Return some rows of a part, from several places where they can be gone to; None if it has none."""
+def sample_part(model: Any, part: Part, block: Any, read_plan: ReadPlan, rows: int, places: int, key: int) -> Chunk | None:
+    """Return some rows of a part, from several places of it if the file is seekable; None if it has no rows."""
     if part.rows == 0:
         return None
-    known = way.kind == "files" and way.counted and part.rows is not None and part.rows > 2 * rows
-    places = places if known else 1  # each of them has more rows than are taken from it
+    known = read_plan.kind == "files" and read_plan.seekable and part.rows is not None and part.rows > 2 * rows
+    places = places if known else 1  # each place has more rows than are taken there
     found: list[Chunk] = []
     share = -(-rows // places)
     for place in range(places):
         held = 0
-        for chunk in _weighty(whole_sequences(model, _chunks(model, part, block, way, place * (part.rows or 0) // places))):
-            found.append(_some(model, chunk, share - held, key, spread=way.kind != "files"))
+        for chunk in _drop_weightless(
+            whole_sequences(model, _read_all_chunks(model, part, block, read_plan, place * (part.rows or 0) // places))
+        ):
+            found.append(_sample_chunk(model, chunk, share - held, key, spread=read_plan.kind != "files"))
             held += len(found[-1])
             if held >= share:
                 break
     return row_collection.concatenate_chunks(found) if found else None
 
 
-def _some(model: Any, chunk: Chunk, rows: int, key: int, spread: bool) -> Chunk:
-    """Some rows of a chunk: from all over it, or the first ones; those of sequences hang together."""
+def _sample_chunk(model: Any, chunk: Chunk, rows: int, key: int, spread: bool) -> Chunk:
+    """Return some rows of a chunk: spread over it, or the first ones; of sequences, rows that follow each other."""
     if model._chained:
         whole = row_collection.by_sequence(chunk if chunk.key is None else row_collection.select_rows(chunk, slice(0, rows)))
         if whole.lengths is not None:
@@ -193,7 +229,7 @@ def _some(model: Any, chunk: Chunk, rows: int, key: int, spread: bool) -> Chunk:
 
 
 def _first_sequences(chunk: Chunk, rows: int) -> Chunk:
-    """The first sequences, the last of them cut, so that there are so many rows at most."""
+    """Return the first sequences, the last of them cut, with at most this many rows."""
     ends = np.minimum(np.cumsum(chunk.lengths), rows)
     lengths = np.diff(ends, prepend=0)
     return replace(chunk, X=chunk.X[: int(ends[-1])], lengths=lengths[lengths > 0])

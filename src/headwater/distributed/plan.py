@@ -1,4 +1,4 @@
-"""Planning: what there is to read becomes parts, which do not depend on who will read them."""
+"""The plan of a run: data is cut into parts, which do not depend on the number of workers."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from pathlib import PurePath
 from typing import Any
 
 from headwater.distributed.dask_collections import collection_plan, is_collection
-from headwater.distributed.messages import answered
-from headwater.distributed.parts import Part, Plan
-from headwater.distributed.read_options import way_of
-from headwater.distributed.task_graph import Cluster
+from headwater.distributed.dask_engine import DaskEngine
+from headwater.distributed.messages import return_errors
+from headwater.distributed.parts import DataToRead, Part, Plan, ReadPlan, read_plan_like
 from headwater.io.source_lookup import ADDRESS, FileNames
 from headwater.io.stream import stream
 
-PART_BYTES = 2**26  # of a stretch of a file, as numbers
-PIECES = 32  # stretches that a small lot of rows is cut into
-MOST_PARTS = 4096
-FILES_AT_ONCE = 32
+PART_BYTES = 2**26  # of the numbers in a part: seconds of work, and little memory of a worker
+SMALL_DATA_PARTS = 32  # of data with fewer bytes than that many parts: enough for some workers and rounds
+MOST_PARTS = 4096  # of one run, so that the scheduler is not the bottleneck
+FILES_PER_TASK = 32  # that one task measures: opening a remote file takes longer than a task
 
-# What follows the order of one stream, and parts are read side by side.
-ORDERED = {
+# Options that depend on the order of one stream, which parts do not have.
+ORDER_ERRORS = {
     "shuffle": "shuffle mixes the rows of one stream, and parts are read side by side: leave it out",
     "vocabulary": (
         "vocabulary='open' follows the order of one stream, and parts are read side by side: give the words, or a number of "
@@ -30,25 +29,21 @@ ORDERED = {
     ),
 }
 
+# Rows, bytes, time of change, and rows at which reading can start; None where it is not known.
+FileSize = tuple[int | None, int | None, Any, Sequence[int] | None]
 
-def planned(
-    cluster: Cluster,
-    model: Any,
-    data: Any,
-    y: Any,
-    sample_weight: Any,
-    part_rows: int | None,
-    like: Any,
-    reading: Mapping[str, Any],
-    again: Mapping[str, int | None],
-) -> Plan:
-    """Look at the data, on workers, and say how it is to be read: files that are there `again`, as they were to be before."""
-    if is_collection(data):
-        return collection_plan(cluster, model, data, y, sample_weight, like, reading)
-    for name, value, option in (("y", y, "target"), ("sample_weight", sample_weight, "weight")):
+
+def make_plan(engine: DaskEngine, model: Any, data: DataToRead) -> Plan:
+    """Look at the data on workers and return its parts and how they are read.
+
+    Files that an earlier run could not read are cut into the same parts as they were then.
+    """
+    if is_collection(data.source):
+        return collection_plan(engine, model, data)
+    for name, value, option in (("y", data.y, "target"), ("sample_weight", data.sample_weight, "weight")):
         if value is not None:
             raise ValueError(f"{name} of files is one of their columns: name it by {option}=")
-    return _files(cluster, model, _names(data), part_rows, like, reading, again)
+    return _plan_files(engine, model, _file_names(data.source), data)
 
 
 def check_reading(model: Any, reading: Mapping[str, Any]) -> None:
@@ -60,14 +55,14 @@ def check_reading(model: Any, reading: Mapping[str, Any]) -> None:
             f"fit has no option {unknown[0]!r}; data is read by those of headwater.stream: {', '.join(sorted(known))}"
         )
     if reading.get("shuffle"):
-        raise ValueError(ORDERED["shuffle"])
+        raise ValueError(ORDER_ERRORS["shuffle"])
     vocabulary = reading.get("vocabulary"), getattr(model, "vocabulary", None)
     if any(isinstance(one, str) and one == "open" for one in vocabulary):
-        raise ValueError(ORDERED["vocabulary"])
+        raise ValueError(ORDER_ERRORS["vocabulary"])
 
 
-def _names(data: Any) -> list[str]:
-    """Return names of files, or refuse what is none."""
+def _file_names(data: Any) -> list[str]:
+    """Return names of files as absolute paths, or refuse what is none."""
     named = [data] if isinstance(data, str | PurePath) else data
     if not isinstance(named, list | tuple) or not all(isinstance(one, str | PurePath) for one in named):
         raise TypeError(
@@ -78,30 +73,22 @@ def _names(data: Any) -> list[str]:
         raise ValueError(f"data must name at least one file, got {'an empty name' if named else 'none'}")
     if any(str(one) == "-" for one in named):
         raise ValueError("standard input is read by one process: leave the cluster out, or name files")
-    # Workers may have been started elsewhere: a name means what it means here.
+    # Workers may have another current directory.
     return [str(one) if ADDRESS.match(str(one)) else os.path.abspath(one) for one in named]
 
 
-def _files(
-    cluster: Cluster,
-    model: Any,
-    names: list[str],
-    part_rows: int | None,
-    like: Any,
-    reading: Mapping[str, Any],
-    again: Mapping[str, int | None],
-) -> Plan:
-    paths = cluster.computed(cluster.plain(found, names, reading.get("format")))
-    way, row_bytes = cluster.computed(cluster.plain(looked, paths, like, dict(reading)))
-    groups = [paths[at : at + FILES_AT_ONCE] for at in range(0, len(paths), FILES_AT_ONCE)]
-    tasks = [cluster.plain(counted, group, way) for group in groups]
-    sizes = [size for group in cluster.computed(cluster.plain(list, tasks), tasks) for size in group]
-    sizes = [_as_before(path, size, again) for path, size in zip(paths, sizes, strict=True)]
-    step = stretch(sum(size[0] or 0 for size in sizes), way.chunk_rows, row_bytes, part_rows)
-    cut = way.counted and not model._chained and not model._takes_sequences
+def _plan_files(engine: DaskEngine, model: Any, names: list[str], data: DataToRead) -> Plan:
+    paths = engine.compute(engine.make_task(find_files, names, data.options.get("format")))
+    read_plan, row_bytes = engine.compute(engine.make_task(look_at_files, paths, data.like, dict(data.options)))
+    groups = [paths[at : at + FILES_PER_TASK] for at in range(0, len(paths), FILES_PER_TASK)]
+    tasks = [engine.make_task(measure_files, group, read_plan) for group in groups]
+    sizes = [size for group in engine.compute(engine.make_task(list, tasks), tasks) for size in group]
+    sizes = [_size_before(path, size, data.unread_before) for path, size in zip(paths, sizes, strict=True)]
+    step = stretch_rows(sum(size[0] or 0 for size in sizes), read_plan.chunk_rows, row_bytes, data.part_rows)
+    cut = read_plan.seekable and not model._chained and not model._takes_sequences
     parts: list[Part] = []
     for path, (rows, _, _, edges) in zip(paths, sizes, strict=True):
-        starts = [0] if not cut or rows is None else cut_at(rows, edges, step)
+        starts = [0] if not cut or rows is None else stretch_starts(rows, edges, step)
         for start, end in zip(starts, [*starts[1:], rows], strict=True):
             name = path if len(starts) == 1 else f"{path} (rows {start:,} to {end - 1:,})"
             if end is None or end > start:
@@ -109,29 +96,29 @@ def _files(
     if not parts:
         raise ValueError("there is nothing to learn: the data has no rows")
     files = tuple((path, *size[:3]) for path, size in zip(paths, sizes, strict=True))
-    return Plan(tuple(parts), (None,) * len(parts), way, files=files, again=again)
+    return Plan(tuple(parts), (None,) * len(parts), read_plan, files=files, unread_before=data.unread_before)
 
 
-def _as_before(path: str, size: tuple[Any, ...], again: Mapping[str, int | None]) -> tuple[Any, ...]:
-    """Return the size of a file by which parts were cut when it could not be read: they are to be the same."""
-    if path not in again:
+def _size_before(path: str, size: FileSize, unread_before: Mapping[str, int | None]) -> FileSize:
+    """Return the size of a file; if it could not be read before, the size by which its parts were cut then."""
+    if path not in unread_before:
         return size
-    rows = again[path]
+    rows = unread_before[path]
     if None not in (rows, size[0]) and rows != size[0]:
         raise ValueError(f"{path} had {rows:,} rows when others were learned, and now it has {size[0]:,}: begin anew")
     return (rows, None, None, size[3])
 
 
-def stretch(total: int, chunk_rows: int, row_bytes: int, part_rows: int | None) -> int:
-    """Return the rows of a stretch of a file: whole chunks, some to share out, yet not too many in all."""
+def stretch_rows(total: int, chunk_rows: int, row_bytes: int, part_rows: int | None) -> int:
+    """Return the rows of a part of a file: whole chunks, enough parts to share, but not too many in all."""
     if part_rows is None:
-        part_rows = min(max(PART_BYTES // max(1, row_bytes), 1), max(total // PIECES, 1))
+        part_rows = min(max(PART_BYTES // max(1, row_bytes), 1), max(total // SMALL_DATA_PARTS, 1))
         part_rows = max(part_rows, total // MOST_PARTS)
     return max(1, -(-part_rows // chunk_rows)) * chunk_rows
 
 
-def cut_at(rows: int, edges: Sequence[int] | None, step: int) -> list[int]:
-    """Return where the stretches of a file begin: as many rows apart as there are to be, or where it can be gone to."""
+def stretch_starts(rows: int, edges: Sequence[int] | None, step: int) -> list[int]:
+    """Return the first rows of the parts of a file: `step` rows apart, or at edges where reading can start."""
     if edges is None:
         return list(range(0, rows, step)) or [0]
     starts = [0]
@@ -141,38 +128,38 @@ def cut_at(rows: int, edges: Sequence[int] | None, step: int) -> list[int]:
     return starts
 
 
-@answered
-def found(names: Sequence[str], form: str | None) -> list[str]:
-    """Return the names of files, where those given may be patterns and folders; runs on a worker."""
+@return_errors
+def find_files(names: Sequence[str], form: str | None) -> list[str]:
+    """Return the names of files, where those given may be patterns and folders. Runs on a worker."""
     return [source.name for source in stream(FileNames(names), format=form).files]
 
 
-@answered
-def looked(paths: Sequence[str], like: Any, reading: Mapping[str, Any]) -> Any:
-    """Return how files are read, which a look at the first that can be read tells, and bytes of a row; runs on a worker."""
+@return_errors
+def look_at_files(paths: Sequence[str], like: Any, reading: Mapping[str, Any]) -> Any:
+    """Return how all files are read, by a look at the first readable one, and the bytes of a row. Runs on a worker."""
     problem: Exception | None = None
     for some in (FileNames(paths), *paths):
         try:
             opened = stream(some, like=like, **reading)
-            return way_of("files", opened, reading), 8 * max(1, len(opened.columns or ()))
+            return read_plan_like("files", opened, reading), 8 * max(1, len(opened.columns or ()))
         except (ValueError, OSError) as error:
             problem = problem or error
     assert problem is not None
     raise problem
 
 
-def counted(paths: Sequence[str], way: Any) -> list[tuple[int | None, int | None, Any, Any]]:
-    """Return rows, bytes, time of change and edges of files, None where they are not known; runs on a worker."""
-    sizes = []
+def measure_files(paths: Sequence[str], read_plan: ReadPlan) -> list[FileSize]:
+    """Return the sizes of files. Runs on a worker."""
+    sizes: list[FileSize] = []
     for path in paths:
         rows = size = changed = edges = None
         try:
-            opened = stream(path, like=way.schema, **way.options)
+            opened = stream(path, like=read_plan.schema, **read_plan.options)
             (source,) = opened.files
             size, changed = source.size, source.changed
-            rows = opened.total_rows if way.counted else None
-            edges = opened.block_starts if way.counted else None
+            rows = opened.total_rows if read_plan.seekable else None
+            edges = opened.block_starts if read_plan.seekable else None
         except (ValueError, OSError):
-            pass  # whoever reads it will say what is wrong
+            pass  # the task that reads it will say what is wrong
         sizes.append((rows, size, changed, edges))
     return sizes

@@ -1,4 +1,4 @@
-"""Step: how far a run has come, for those who watch."""
+"""Step: the progress of a run, for a watcher."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Step:
     """A moment of a run.
 
-    `stage` says what is done ("looking", "starting", "learning", "passing"), `round` of `rounds` is the one that runs, and
-    `done` of its `parts` are over. `rows` were learned in the rounds before, and `score` is their mean score, if it is known.
+    `stage` is "looking", "starting", "learning" or "passing"; round `round` of `rounds` is running, and `done` of its `parts`
+    are finished. `rows` were learned in the rounds before, and `score` is their mean score, if it is known.
     """
 
     stage: str

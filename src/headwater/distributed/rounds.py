@@ -1,4 +1,4 @@
-"""One pass: parts are streamed side by side, round by round; after each, what all of them learned is the next one's start."""
+"""Rounds of a streaming pass: workers stream parts in parallel; the sum of their results is the start of the next round."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from headwater.core.delta import Delta
 from headwater.diagnostics.distributed_report import Round
 from headwater.diagnostics.history import History
 from headwater.distributed import tasks
+from headwater.distributed.dask_engine import DaskEngine
 from headwater.distributed.messages import Message, Unread
 from headwater.distributed.parts import Plan
 from headwater.distributed.progress import Step
-from headwater.distributed.task_graph import Cluster
 from headwater.estimators.model_file import to_bytes
 from headwater.io.files import messages
 
-ROUNDS = 4
-TURN_KEYS = 0x2545F4914F6CDD1D  # another pass draws anew
+AUTO_ROUNDS = 4  # of a pass with many parts: more gain little, and each waits for its slowest part
+TURN_KEY_STEP = 0x2545F4914F6CDD1D  # added to keys for each further pass, so that it draws other numbers
 
 
 @dataclass(frozen=True)
-class Gone:
-    """How far a run has come: passes over all parts, rounds of this one, what each did, and parts that were not read.
+class RunProgress:
+    """The progress of a job: streaming passes that are finished (`turn`), rounds of this one, a record of each, unread parts.
 
-    Of exact passes from several starts, `runs` are over, and the best of them may have `converged`.
+    Of exact passes from several starts, `runs` are finished, and the best of them may have `converged`.
     """
 
     turn: int = 0
@@ -40,48 +40,50 @@ class Gone:
     converged: bool = False
 
 
-Keep = Callable[[Any, Gone], None]
+Keep = Callable[[Any, RunProgress], None]
 
 
-def dealt(parts: Sequence[int], rounds: int | str, key: int) -> list[list[int]]:
-    """Deal parts to rounds, to each from all over the data: what lies side by side may be alike."""
+def deal_parts(parts: Sequence[int], rounds: int | str, key: int) -> list[list[int]]:
+    """Deal parts to rounds at random: neighbouring parts may be alike."""
     if rounds == "auto":
-        rounds = min(ROUNDS, max(1, len(parts) // 4))
+        rounds = min(AUTO_ROUNDS, max(1, len(parts) // 4))
     order = np.random.default_rng(np.random.SeedSequence((key, len(parts)))).permutation(len(parts))
     return [sorted(parts[at] for at in some) for some in np.array_split(order, min(int(rounds), len(parts)))]
 
 
 def stream_parts(
-    cluster: Cluster,
+    engine: DaskEngine,
     plan: Plan,
     model: Any,
     deal: Callable[[int, Sequence[int]], list[list[int]]],
     turns: int,
-    gone: Gone,
+    progress: RunProgress,
     keep: Keep,
-) -> tuple[Any, Gone]:
-    """Stream all parts, `turns` times; return the model and how it went. `keep` is told after every round."""
+) -> tuple[Any, RunProgress]:
+    """Stream all parts `turns` times; return the model and the progress. `keep` is called after each round."""
     everything = [part.number for part in plan.parts]
-    for turn in range(gone.turn, turns):
-        unreadable = {one.number for one in gone.unread}
+    for turn in range(progress.turn, turns):
+        unreadable = {one.number for one in progress.unread}
         rounds = deal(turn, [number for number in everything if number not in unreadable] if turn else everything)
-        for number in range(gone.round, len(rounds)):
-            score = gone.rounds[-1].score if gone.rounds else np.nan
+        for number in range(progress.round, len(rounds)):
+            score = progress.rounds[-1].score if progress.rounds else np.nan
             step = Step(
-                "learning", len(gone.rounds) + 1, turns * len(rounds), rows=sum(one.rows for one in gone.rounds),
+                "learning", len(progress.rounds) + 1, turns * len(rounds), rows=sum(one.rows for one in progress.rounds),
                 score=None if np.isnan(score) else score,
             )  # fmt: skip
             over = number + 1 == len(rounds)
-            model, done, unread = one_round(
-                cluster, plan, model, rounds[number], step, turn, gone.rounds if over and turns == 1 else None
+            model, done, unread = run_round(
+                engine, plan, model, rounds[number], step, turn, progress.rounds if over and turns == 1 else None
             )
-            gone = Gone(turn + over, 0 if over else number + 1, (*gone.rounds, done), (*gone.unread, *unread))
-            keep(model, gone)
-    return model, gone
+            progress = RunProgress(
+                turn + over, 0 if over else number + 1, (*progress.rounds, done), (*progress.unread, *unread)
+            )
+            keep(model, progress)
+    return model, progress
 
 
-def one_round(
-    cluster: Cluster,
+def run_round(
+    engine: DaskEngine,
     plan: Plan,
     model: Any,
     numbers: Sequence[int],
@@ -89,10 +91,10 @@ def one_round(
     turn: int = 0,
     watched: Sequence[Round] | None = None,
 ) -> tuple[Any, Round, tuple[Unread, ...]]:
-    """Stream some parts from one base, and return the model that has learned what all of them did.
+    """Stream some parts from one base; return the model that has learned all of them, the record, and unread parts.
 
-    After the first turn, rows come again, and are not more rows. If it is `watched`, scores of rows before they were learned
-    are kept in its history, after those of the rounds before.
+    After the first turn the rows are not new, and are not counted again. With `watched`, the records of earlier rounds, the
+    history of the model gets the scores of rows before they were learned.
     """
     began = time.perf_counter()
     learner = model._learner
@@ -100,10 +102,10 @@ def one_round(
     base._runtime = model._reader.finalize()
     data = to_bytes(base)
     at_hand = base._runtime.weight_seen if turn else np.inf
-    message: Message = cluster.reduced(
-        tasks.learn, Delta, data, plan, numbers, step, turn * TURN_KEYS, at_hand, watched is not None
+    message: Message = engine.reduce_parts(
+        tasks.learn_part, Delta, data, plan, numbers, step, turn * TURN_KEY_STEP, at_hand, watched is not None
     )
-    done = told("learning", numbers, message, len(data), began)
+    done = make_round("learning", numbers, message, len(data), began)
     if message.data:
         base._runtime = base._runtime.grow_by(messages.from_bytes(message.data, learner, Delta), again=turn > 0)
         if watched is not None and message.usual is not None and message.usual.scored:
@@ -113,8 +115,8 @@ def one_round(
     return base, done, message.unread
 
 
-def told(stage: str, numbers: Sequence[int], message: Message, sent: int, began: float) -> Round:
-    """Return what a round did."""
+def make_round(stage: str, numbers: Sequence[int], message: Message, sent: int, began: float) -> Round:
+    """Return the record of a round."""
     score = message.score / message.weight if message.weight else np.nan
     return Round(
         stage,

@@ -1,4 +1,4 @@
-"""Tasks: what runs on workers. They take and return bytes, names and sentences; a part that cannot be read is told of."""
+"""Tasks that run on workers. They take and return bytes and records; a part that cannot be read is returned as Unread."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from headwater.core.loop import PART_KEYS
 from headwater.core.loop import started as start_on
 from headwater.core.state import NO_LABELS, Batch, Summary, joined
 from headwater.diagnostics.history import History
-from headwater.distributed.messages import Message, Refusal, Unread, answered, blank_from_bytes
-from headwater.distributed.parts import Part, Way, check_companions, chunks, first_rows, sample
+from headwater.distributed.messages import Message, Refusal, Unread, blank_from_bytes, return_errors
+from headwater.distributed.parts import Part, ReadPlan, check_companions, first_rows, read_chunks, sample_part
 from headwater.estimators.component_count import with_choice
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.estimators.runtime import Runtime
@@ -30,19 +30,19 @@ from headwater.kernels.parallel import one_blas_thread
 from headwater.models.start import climb
 from headwater.monitors import Monitor
 
-WATCHED = 4  # one chunk in so many is watched, the first of a part among them
-FEW = 4000  # rows of a sample that is not divided
-PASSES = 20  # over the sample, from parameters that were given
-TRIES = 3  # of a file that cannot be opened: others may come and go
+WATCH_PERIOD = 4  # chunks, of which the first is scored before it is learned
+LEAST_ROWS_TO_DIVIDE = 4000  # of a sample: with fewer, each start would have too few of its own
+SAMPLE_PASSES = 20  # of EM over the sample, from given parameters
+OPEN_TRIES = 3  # to open a file: remote storage may fail once
 
 Functions = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Outline:
-    """What is to be known of rows before some of them are picked: how many there are, those with labels, and sequences.
+    """What must be known of a part before rows are picked: their number, those with labels, and lengths of sequences.
 
-    `width` is that of a model of these rows: no part alone may have all symbols.
+    `width` is that of a model of these rows; one part alone may lack some symbols.
     """
 
     rows: int
@@ -51,60 +51,69 @@ class Outline:
     lengths: Any
 
 
+@dataclass(frozen=True)
+class SampleSize:
+    """Rows to sample from a part, from how many places of it, and the width that a model of them must have."""
+
+    rows: int
+    places: int
+    width: int
+
+
 def hold(data: bytes) -> bytes:
-    """Return bytes as they are, so that they are on the cluster once and can be made again."""
+    """Return bytes as they are: as a task, they are stored on the cluster once and can be recomputed."""
     return data
 
 
-def listed(items: Sequence[Any], functions: Functions) -> list[Any]:
-    """Return what other tasks yield, together."""
+def collect_list(items: Sequence[Any], functions: Functions) -> list[Any]:
+    """Return the results of other tasks as one list."""
     return list(items)
 
 
 @lru_cache(maxsize=1)
-def _decoded(data: bytes, functions: tuple[tuple[str, Any], ...]) -> Any:
+def _cached_model(data: bytes, functions: tuple[tuple[str, Any], ...]) -> Any:
     model = from_bytes(data, **dict(functions))
     model.n_threads = 1  # a worker has as many threads as it has tasks
     model._runtime = replace(model._runtime.with_threads(1), made_with=model._parameter_values())
     return model
 
 
-def forget() -> None:
-    """Let go of the model that this worker knows."""
-    _decoded.cache_clear()
+def forget_model() -> None:
+    """Drop the cached model of this worker."""
+    _cached_model.cache_clear()
 
 
-def decoded(data: bytes, functions: Functions) -> Any:
-    """Return the model of these bytes, which nobody writes to."""
-    return _decoded(data, tuple(sorted(functions.items())))
+def decode_model(data: bytes, functions: Functions) -> Any:
+    """Return the model of these bytes. It is shared by threads, and may not be changed."""
+    return _cached_model(data, tuple(sorted(functions.items())))
 
 
-def sampled(
-    blank: bytes, functions: Functions, part: Part, block: Any, way: Way, rows: int, places: int, width: int, key: int
+def sample_rows(
+    blank: bytes, functions: Functions, part: Part, block: Any, read_plan: ReadPlan, wanted: SampleSize, key: int
 ) -> Any:
-    """Return some rows of a part, or the sentence that says why there are none."""
+    """Return some rows of a part, or why there are none."""
     model = blank_from_bytes(blank, functions)
 
     def read() -> Any:
-        found = sample(model, part, block, way, rows, places, key)
+        found = sample_part(model, part, block, read_plan, wanted.rows, wanted.places, key)
         if found is not None:
-            # Rows that cannot be learned are missing in the sample, and are told of later.
+            # A part that cannot be learned is left out of the sample, and reported later.
             _, learner = model._taken(True, **found)
-            if learner.width != width and not model._takes_symbols:
-                columns = width - model._target_columns
+            if learner.width != wanted.width and not model._takes_symbols:
+                columns = wanted.width - model._target_columns
                 raise ValueError(f"X has {learner.width - model._target_columns} features, and other parts have {columns}")
         return found
 
-    return _told(part, read)
+    return _try_to_read(part, read)
 
 
-@answered
-def started(
+@return_errors
+def start_on_sample(
     blank: bytes, functions: Functions, samples: Sequence[Any], weight: float, run: int, starts: int
 ) -> tuple[bytes, float]:
-    """Return a model that stands on some rows of all parts, which count for little: they come again; and its score on others.
+    """Return a model started on a sample of all parts, with a small weight since the rows come again; and its score on others.
 
-    Of several starts each has its own rows. Labels are too few to be shared.
+    Each of several starts has its own rows of the sample. A sample with labels is not divided: they are too few.
     """
     model = blank_from_bytes(blank, functions)
     together = [one for one in samples if one is not None and not isinstance(one, Unread)]
@@ -112,14 +121,14 @@ def started(
         unread = [one.sentence for one in samples if isinstance(one, Unread)]
         raise ValueError(unread[0] if unread else "the data has no rows")
     chunk = judge = row_collection.concatenate_chunks(together)
-    if starts > 1 and chunk.labels is None and len(chunk) >= FEW:
+    if starts > 1 and chunk.labels is None and len(chunk) >= LEAST_ROWS_TO_DIVIDE:
         chunk, judge = (row_collection.select_rows(chunk, slice(first, None, starts + 1)) for first in (run, starts))
     elif run:
         return b"", -np.inf
     with one_blas_thread():
         model.warm_start_from(**chunk, weight=weight)
         if not model._learner.settings.polish:
-            _climb(model, chunk)
+            _climb_on_sample(model, chunk)
         score = 0.0
         if judge is not chunk:
             batch, learner = model._taken(False, **judge)
@@ -128,14 +137,14 @@ def started(
     return to_bytes(model), score
 
 
-def best(candidates: Sequence[Any], functions: Functions) -> Any:
-    """Return the bytes of the model that scored best, or why there is none."""
+def choose_best(candidates: Sequence[Any], functions: Functions) -> Any:
+    """Return the bytes of the model with the best score, or the first refusal."""
     refused = [one for one in candidates if isinstance(one, Refusal)]
     return refused[0] if refused else max(candidates, key=lambda one: one[1])[0]
 
 
-def _climb(model: Any, chunk: Chunk) -> None:
-    """Make some passes over the sample from parameters that were given: parts have few rows to correct them by."""
+def _climb_on_sample(model: Any, chunk: Chunk) -> None:
+    """Improve given parameters by some passes over the sample: a part has few rows to correct them."""
     runtime: Runtime = model._reader
     learner = runtime.learner
     name = learner.algorithm.readout
@@ -143,32 +152,32 @@ def _climb(model: Any, chunk: Chunk) -> None:
         return
     begun, (batch, _) = runtime.resume_start(), model._taken(False, **chunk)
     summary = learner.model.summarize(begun.parameters, batch, n_threads=1)
-    end = climb(learner.model, name, begun.prior, begun.parameters, summary, batch, PASSES, 1e-3, 1, penalised=False)
+    end = climb(learner.model, name, begun.prior, begun.parameters, summary, batch, SAMPLE_PASSES, 1e-3, 1, penalised=False)
     weight = begun.summary.size / end.summary.size
     counted = Summary(end.summary.statistics.scaled(weight), 0, begun.summary.size)
     model._runtime = runtime.restart(Start(begun.prior, end.parameters, counted))
 
 
-def measured(blank: bytes, functions: Functions, part: Part, block: Any, way: Way) -> Any:
-    """Return the width of the model that learns from a part, None if it has no rows, or why it cannot be read."""
+def measure_width(blank: bytes, functions: Functions, part: Part, block: Any, read_plan: ReadPlan) -> Any:
+    """Return the width of a model of this part, None if it has no rows, or why it cannot be read."""
     model = blank_from_bytes(blank, functions)
 
     def read() -> int | None:
-        for chunk in chunks(model, part, block, way):
+        for chunk in read_chunks(model, part, block, read_plan):
             check_companions(model, chunk)
             return int(model._taken(True, **row_collection.by_sequence(first_rows(model, chunk)))[1].width)
         return None
 
-    return _told(part, read)
+    return _try_to_read(part, read)
 
 
-def outlined(blank: bytes, functions: Functions, part: Part, block: Any, way: Way) -> Any:
-    """Return how many rows a part has, which of them have labels, and how long its sequences are; or why nobody knows."""
+def outline_part(blank: bytes, functions: Functions, part: Part, block: Any, read_plan: ReadPlan) -> Any:
+    """Return the outline of a part, or why it cannot be read."""
     model = blank_from_bytes(blank, functions)
 
     def read() -> Outline:
         rows, width, named, lengths = 0, 0, [], []
-        for chunk in whole(model, chunks(model, part, block, way)):
+        for chunk in join_cut_sequences(model, read_chunks(model, part, block, read_plan)):
             if len(chunk):
                 batch, learner = model._taken(True, **chunk)
                 width = max(width, learner.width)
@@ -179,16 +188,16 @@ def outlined(blank: bytes, functions: Functions, part: Part, block: Any, way: Wa
                     lengths.append(np.diff(np.concatenate([[0], cuts, [len(batch)]])))
         return Outline(rows, width, np.concatenate([NO_LABELS, *named]), np.concatenate([NO_LABELS, *lengths]))
 
-    return _told(part, read)
+    return _try_to_read(part, read)
 
 
-def picked(blank: bytes, functions: Functions, part: Part, block: Any, way: Way, places: Any) -> Any:
-    """Return some rows of a part by their places, and a chunk that has its columns."""
+def pick_rows(blank: bytes, functions: Functions, part: Part, block: Any, read_plan: ReadPlan, places: Any) -> Any:
+    """Return the rows of a part at these places, and a chunk with its columns."""
     model = blank_from_bytes(blank, functions)
 
     def read() -> tuple[Batch, Any]:
         found, at, head = [], 0, Chunk(None)
-        for chunk in whole(model, chunks(model, part, block, way)):
+        for chunk in join_cut_sequences(model, read_chunks(model, part, block, read_plan)):
             if len(chunk):
                 batch, _ = model._taken(True, **chunk)
                 head = head if at else chunk
@@ -199,12 +208,12 @@ def picked(blank: bytes, functions: Functions, part: Part, block: Any, way: Way,
                     break
         return joined(found), first_rows(model, head)
 
-    return _told(part, read)
+    return _try_to_read(part, read)
 
 
-@answered
-def begun(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any, width: int, key: int) -> Any:
-    """Return a model at the parameters that passes over all rows begin with, found on some of them; or what was not read."""
+@return_errors
+def start_passes(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any, width: int, key: int) -> Any:
+    """Return a model at the start parameters of exact passes, found on picked rows; or the parts that could not be read."""
     model = blank_from_bytes(blank, functions)
     unread = [one for one in picks if isinstance(one, Unread)]
     if unread:
@@ -222,28 +231,28 @@ def begun(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any
     return to_bytes(model)
 
 
-def learn(
+def learn_part(
     held: bytes,
     functions: Functions,
     part: Part,
     block: Any,
-    way: Way,
+    read_plan: ReadPlan,
     key: int = 0,
     rows_at_hand: float = np.inf,
     watched: bool = False,
 ) -> Message:
-    """Stream a part from where all parts begin; return what was learned since, and the scores of rows, if it is watched."""
-    base = decoded(held, functions)
+    """Stream a part from the base that all parts share; return what was learned since, and scores of rows if `watched`."""
+    base = decode_model(held, functions)
 
     def read() -> Message:
         model = copy(base)
-        # Draws of its own: where latent variables are drawn, no two parts draw alike. And an average of its own.
+        # Its own key, so that no two parts draw the same numbers, and its own running average.
         own = (base._runtime.key + key + (1 + part.number) * PART_KEYS) % 2**63
         model._runtime = base._runtime.part(own, rows_at_hand)
         scored = weighed = 0.0
         monitor = Monitor(model, History()) if watched else None
-        for number, chunk in enumerate(chunks(model, part, block, way)):
-            if monitor is not None and number % WATCHED == 0:
+        for number, chunk in enumerate(read_chunks(model, part, block, read_plan)):
+            if monitor is not None and number % WATCH_PERIOD == 0:
                 monitor.learn(chunk)
             elif model._scores_by_learning and model._scored_share == 1.0:
                 scores, weights = model.update(**chunk), chunk.sample_weight
@@ -262,18 +271,18 @@ def learn(
         data = messages.to_bytes(model._reader.delta()) if rows > 0 else b""
         return Message(data, rows, weighed, scored, usual=usual, largest=len(data))
 
-    with one_blas_thread():  # the bits of large products depend on their threads
-        return _message(part, read)
+    with one_blas_thread():  # the last bits of large products depend on the number of threads
+        return _read_message(part, read)
 
 
-def summarize(held: bytes, functions: Functions, part: Part, block: Any, way: Way) -> Message:
-    """Take the E-step of a part at the parameters that the model reports."""
-    base = decoded(held, functions)
+def summarize_part(held: bytes, functions: Functions, part: Part, block: Any, read_plan: ReadPlan) -> Message:
+    """Compute the E-step of a part at the parameters that the model reports."""
+    base = decode_model(held, functions)
 
     def read() -> Message:
         learner, parameters = base._learner, base._read().parameters
         summary: Summary | None = None
-        for chunk in whole(base, chunks(base, part, block, way)):
+        for chunk in join_cut_sequences(base, read_chunks(base, part, block, read_plan)):
             batch, _ = base._taken(False, **chunk)
             if len(batch):
                 summary = learner.model.summarize(parameters, batch, summary, NO_SCORES, 1)
@@ -283,11 +292,11 @@ def summarize(held: bytes, functions: Functions, part: Part, block: Any, way: Wa
         return Message(data, summary.rows, summary.size, summary.score, largest=len(data))
 
     with one_blas_thread():
-        return _message(part, read)
+        return _read_message(part, read)
 
 
-def whole(model: Any, found: Iterator[Any]) -> Iterator[Any]:
-    """Yield chunks of complete sequences where rows hang together: those that chunks cut are put together again."""
+def join_cut_sequences(model: Any, found: Iterator[Any]) -> Iterator[Any]:
+    """Yield chunks of complete sequences, if the model needs them: sequences that chunks cut are joined."""
     if not model._chained:
         yield from found
         return
@@ -301,12 +310,12 @@ def whole(model: Any, found: Iterator[Any]) -> Iterator[Any]:
         yield row_collection.by_sequence(row_collection.concatenate_chunks(cut))
 
 
-def added(held: bytes, functions: Functions, one: Message, other: Message, kind: type[Any]) -> Message:
-    """Add what two sets of parts yield; one of the two has come a way."""
+def add_messages(held: bytes, functions: Functions, one: Message, other: Message, kind: type[Any]) -> Message:
+    """Add the messages of two sets of parts; the smaller one was sent to the worker of the other."""
     moved = min(len(one.data), len(other.data))
     data = one.data or other.data
     if one.data and other.data:
-        learner = decoded(held, functions)._learner
+        learner = decode_model(held, functions)._learner
         with one_blas_thread():
             data = messages.to_bytes(
                 messages.from_bytes(one.data, learner, kind) + messages.from_bytes(other.data, learner, kind)
@@ -324,14 +333,14 @@ def added(held: bytes, functions: Functions, one: Message, other: Message, kind:
     )
 
 
-def _message(part: Part, read: Callable[[], Message]) -> Message:
-    found = _told(part, read)
+def _read_message(part: Part, read: Callable[[], Message]) -> Message:
+    found = _try_to_read(part, read)
     return Message(unread=(found,)) if isinstance(found, Unread) else found or Message()
 
 
-def _told(part: Part, read: Callable[[], Any]) -> Any:
-    """Return what was read, or why it was not: what is wrong with a file is no reason to lose the others."""
-    for turn in range(TRIES):
+def _try_to_read(part: Part, read: Callable[[], Any]) -> Any:
+    """Return the result of reading a part, or an Unread that says what is wrong, so that all other parts go on."""
+    for turn in range(OPEN_TRIES):
         try:
             return read()
         except NoRows:
