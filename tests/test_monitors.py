@@ -110,7 +110,7 @@ def test_new_scores_are_merged_as_sorting_all_would():
     )
     everything, counts = np.append(scores, new), np.append(rows, np.ones(30))
     order = np.argsort(everything, kind="stable")
-    for found, wanted in zip(histories._merged(scores, rows, new), (everything[order], counts[order]), strict=True):
+    for found, wanted in zip(histories._merge_sorted(scores, rows, new), (everything[order], counts[order]), strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 
@@ -273,9 +273,9 @@ def test_the_number_of_components_may_change_on_the_way():
     history = history.after(np.full(64, -1.0), 192, 256).with_weights(np.array([1.0]), 256.0, 1.0)
     assert history.components == (0,)
     many = history.after(np.full(64, -1.0), 256, 320).with_weights(np.full(100, 0.01), 320.0, 1.0)
-    assert len(many.components) == histories.MOST_WEIGHTS
+    assert len(many.components) == histories.WEIGHT_LIMIT
     more = many.after(np.full(64, -1.0), 320, 384).with_weights(np.full(100, 0.01), 384.0, 1.0)
-    assert [len(point.weights) for point in more.points[-2:]] == [histories.MOST_WEIGHTS] * 2
+    assert [len(point.weights) for point in more.points[-2:]] == [histories.WEIGHT_LIMIT] * 2
 
 
 def test_a_growth_can_be_watched():

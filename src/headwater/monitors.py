@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from headwater.core.chunk import COMPANIONS, Chunk, Chunks
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
-from headwater.diagnostics.describe import per_size
+from headwater.diagnostics.component_description import scores_per_size
 from headwater.diagnostics.history import History
 from headwater.estimators.stream_input import refuse_beside
 from headwater.estimators.thread_safety import lock_of
@@ -89,7 +89,7 @@ class Monitor:
         before = model._runtime.rows if model._has_state() else 0
         scores = _learned(model, given, history)
         sizes = model._sizes(given["X"], given.get("lengths")) if len(scores) else None
-        ranked = per_size(scores, sizes) if len(scores) else scores
+        ranked = scores_per_size(scores, sizes) if len(scores) else scores
         history = history.after(scores, before, model._runtime.rows, ranked, sizes)
         spent = history.seconds + time.perf_counter() - began
         if history.points and history.points[-1].rows > before:

@@ -285,13 +285,13 @@ def test_data_is_looked_at_once_and_health_is_computed_once(shuffle, tmp_path, m
     counts = {}
     count_calls(monkeypatch, delimited_head, "_guess_delimiter", counts)
     count_calls(monkeypatch, model_arguments, "learner_of", counts)
-    count_calls(monkeypatch, describe, "health_of", counts)
+    count_calls(monkeypatch, describe, "judge_health", counts)
     asked = ["fit", "gaussian", "-k", "2", str(tmp_path / "a.csv"), "-o", str(tmp_path / "m.hw"), *shuffle]
     assert main([*asked, "--report", str(tmp_path / "r.html")]) == 0
-    assert counts == {"_guess_delimiter": 1, "learner_of": 1, "health_of": 1}
+    assert counts == {"_guess_delimiter": 1, "learner_of": 1, "judge_health": 1}
     counts.clear()
     assert main(["inspect", str(tmp_path / "m.hw"), "--json"]) == 0
-    assert counts == {"health_of": 1}
+    assert counts == {"judge_health": 1}
     counts.clear()
     asked = [str(tmp_path / "m.hw"), str(tmp_path / "a.csv"), "--rate", "0.1", "--against", "data"]
     assert main(["score", *asked, "-o", str(tmp_path / "s.csv")]) == 0

@@ -12,13 +12,14 @@ from sklearn.exceptions import NotFittedError
 import headwater as hw
 from headwater.cli import main
 from headwater.core.state import Batch, fingerprint
-from headwater.diagnostics.health import in_brief
-from headwater.diagnostics.health_checks import BRIEF_WORK, component_findings, health_of
-from headwater.diagnostics.health_counts import ChainSigns, CountSigns
-from headwater.diagnostics.health_gaussian import GaussianSigns
-from headwater.diagnostics.health_signs import LineSigns, SpectrumSigns
+from headwater.diagnostics.health import brief_lines
+from headwater.diagnostics.health_checks import BRIEF_OPERATIONS, component_findings
+from headwater.diagnostics.health_counts import ChainChecks, CountChecks
+from headwater.diagnostics.health_evidence import Evidence, component_phrase
+from headwater.diagnostics.health_gaussian import GaussianChecks
+from headwater.diagnostics.health_regression import RegressionChecks
+from headwater.diagnostics.health_signals import SpectrumChecks
 from headwater.diagnostics.health_stream import contest_findings, history_findings, reservoir_findings
-from headwater.diagnostics.health_vitals import Vitals, named
 from headwater.diagnostics.history import History, Point
 from headwater.policies.refinement import Healing
 from headwater.policies.reservoir import Reservoir, taken
@@ -118,10 +119,13 @@ def test_verdicts():
     for findings, verdict in said.items():
         assert hw.Health("M", 1, findings=findings).verdict == verdict
     assert hw.Health("M", 1).headline == "M after 1 row: nothing is wrong." and hw.Health("M", 1).ok
-    assert in_brief(hw.Health("M", 1, findings=(urgent,) * 5 + (one,))) == (["Two."] * 3, "3 more findings in health_")
-    assert in_brief(hw.Health("M", 1, findings=(one,))) == ([], "1 finding in health_")
+    assert brief_lines(hw.Health("M", 1, findings=(urgent,) * 5 + (one,))) == (["Two."] * 3, "3 more findings in health_")
+    assert brief_lines(hw.Health("M", 1, findings=(one,))) == ([], "1 finding in health_")
     assert hw.Finding("drift", (), "x.", False, {"z": math.inf}).to_dict()["numbers"] == {"z": None}
-    assert named("state", list(range(9))) == "States 0, 1, 2, 3, 4, 5 and 3 more" and named("topic", [4]) == "Topic 4"
+    assert (
+        component_phrase("state", list(range(9))) == "States 0, 1, 2, 3, 4, 5 and 3 more"
+        and component_phrase("topic", [4]) == "Topic 4"
+    )
 
 
 def test_inspect_tells_health(tmp_path, capsys):
@@ -155,16 +159,16 @@ def test_dead_and_starved_components():
     (dead,) = model.fit(np.arange(20.0)[:, None]).health_.findings
     assert (dead.kind, dead.components, dead.action) == ("dead", (1,), False)
     assert dead.sentence.startswith(
-        "Component 1 has almost no weight: less than one of 20 effective rows went to it, so prune()"
+        "Component 1 has almost no weight: fewer than one of 20 effective rows went to it; prune() removes it"
     )
     far = np.append(ROWS, [[60.0, 60.0]] * 3, axis=0)
     found = hw.GaussianMixture(2, random_state=0).fit(far).health_
     (starved,) = found.of_kind("starved")
     assert not starved.action and starved.numbers == {"fed": pytest.approx(3.0), "needs": 5.0}
-    assert "is fed by 3 effective rows, but has 5 parameters: what it says is in part chance." in starved.sentence
+    assert "was learned from 3 effective rows, but has 5 parameters: its values are partly chance." in starved.sentence
     far = np.append(RNG.normal(size=(200, 4)), [[60.0] * 4] * 3, axis=0)
     (famished,) = hw.GaussianMixture(2, random_state=0).fit(far).health_.of_kind("starved")
-    assert famished.action and "but has 14 parameters: what it says is mostly the prior, or chance." in famished.sentence
+    assert famished.action and "but has 14 parameters: its values are mostly the prior, or chance." in famished.sentence
     warming = hw.GaussianMixture(2, random_state=0).partial_fit(far[-6:]).health_
     assert warming.warming and warming.ok and warming.of_kind("starved")
 
@@ -172,7 +176,7 @@ def test_dead_and_starved_components():
 def test_many_starved_components_are_one_finding():
     found = hw.GaussianMixture(5, random_state=0).fit(RNG.normal(size=(40, 6))).health_
     (starved,) = found.of_kind("starved")
-    assert len(starved.components) > 3 and "are fed by too little" in starved.sentence
+    assert len(starved.components) > 3 and "have too little data" in starved.sentence
 
 
 def test_starved_counts_and_topics():
@@ -195,11 +199,11 @@ def gaussians(means, covariances, rows=None, floor=0.0):
     means, covariances = np.asarray(means, dtype=float), np.asarray(covariances, dtype=float)
     rows = np.full(len(means), 1000.0) if rows is None else np.asarray(rows, dtype=float)
     matrix = covariances.ndim == 3 or (covariances.ndim == 2 and covariances.shape != means.shape)
-    return GaussianSigns(rows, means, covariances, matrix, ["a", "b"], 5.0, floor)
+    return GaussianChecks(rows, means, covariances, matrix, ["a", "b"], 5.0, floor)
 
 
 def found_by(signs, **options):
-    return component_findings(Vitals(signs.rows, signs=lambda: signs, **options))
+    return component_findings(Evidence(signs.rows, checks=lambda: signs, **options))
 
 
 def test_divergences_of_gaussians_are_those_of_their_densities():
@@ -212,7 +216,7 @@ def test_divergences_of_gaussians_are_those_of_their_densities():
     ):  # fmt: skip
         if whole is None:
             whole = np.array([np.diag(np.broadcast_to(one, 2)) for one in covariances])
-        apart, doubt = gaussians(means, covariances).apart()
+        apart, doubt = gaussians(means, covariances).divergences()
         assert not doubt.any()
         for a in range(3):
             for b in range(3):
@@ -261,7 +265,7 @@ def test_thin_components_have_collapsed():
 def test_columns_that_say_nothing():
     whole = np.tile([[1.0, 1.0], [1.0, 1.0 + 1e-9]], (2, 1, 1))
     (found,) = found_by(gaussians([[0.0, 0.0], [5.0, 5.0]], whole))
-    assert (found.kind, found.action) == ("flat", False) and "Columns a and b all but depend on one another" in found.sentence
+    assert (found.kind, found.action) == ("flat", False) and "Columns a and b are almost linearly dependent" in found.sentence
     small = hw.GaussianMixture(2, random_state=0).fit(np.append(ROWS, ROWS + 9.0, axis=0) * 1e-4).health_
     (found,) = small.of_kind("flat")
     assert found.action and "as wide in" in found.sentence and "reg_covar (1e-06)" in found.sentence
@@ -272,23 +276,23 @@ def counts(probabilities, words=1000.0, rows=100.0, **options):
     probabilities = np.asarray(probabilities, dtype=float)
     k, width = probabilities.shape
     names = [f"w{at}" for at in range(width)]
-    return CountSigns(probabilities, np.full((1, k), words), np.full(k, rows), names, **options)
+    return CountChecks(probabilities, np.full((1, k), words), np.full(k, rows), names, **options)
 
 
 def test_counts():
     apart = [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]
     assert not found_by(counts(apart))
-    found, doubt = counts(apart).apart()
+    found, doubt = counts(apart).divergences()
     assert found[0, 1] == pytest.approx(10.0 * 0.6 * np.log(2.5)) and found[0, 0] == pytest.approx(0.0, abs=1e-12)
     assert doubt[0, 1] == pytest.approx((3.0 + 3.0 * np.sqrt(6.0)) * 0.02)
     (double,) = found_by(counts([[0.5, 0.3, 0.2], [0.49, 0.31, 0.2]]))
     assert double.kind == "duplicated"
     (single,) = found_by(counts([[0.0, 0.9999, 0.0001], [0.4, 0.2, 0.4], [0.3, 0.0, 0.7]]))
     assert (single.kind, single.components, single.action) == ("collapsed", (0,), False)
-    assert single.sentence == "Component 0 has next to nothing but w1 (100% of its words)."
+    assert single.sentence == "Component 0 has hardly any words but w1 (100% of its words)."
     grouped = counts([[0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.1, 0.9]], groups=np.array([0, 0, 1, 1], dtype=np.int32))
-    grouped = CountSigns(grouped.probabilities, np.full((2, 2), 500.0), grouped.rows, grouped.names, grouped.groups)
-    assert grouped.apart()[0][0, 1] == pytest.approx(5.0 * 0.4 * np.log(9.0))
+    grouped = CountChecks(grouped.probabilities, np.full((2, 2), 500.0), grouped.rows, grouped.names, grouped.groups)
+    assert grouped.divergences()[0][0, 1] == pytest.approx(5.0 * 0.4 * np.log(9.0))
 
 
 def test_samples_of_one_thing_are_doubles_and_those_of_two_are_not():
@@ -302,13 +306,13 @@ def test_samples_of_one_thing_are_doubles_and_those_of_two_are_not():
 
 def test_states_that_look_the_same_may_do_different_things():
     emissions = counts([[0.5, 0.5], [0.5, 0.5], [0.1, 0.9]], words=1000.0, rows=1000.0, word="state")
-    alike = ChainSigns(emissions, np.array([[0.3, 0.3, 0.4], [0.1, 0.5, 0.4], [0.2, 0.2, 0.6]]), emissions.rows)
-    different = ChainSigns(emissions, np.array([[0.9, 0.05, 0.05], [0.05, 0.05, 0.9], [0.2, 0.2, 0.6]]), emissions.rows)
+    alike = ChainChecks(emissions, np.array([[0.3, 0.3, 0.4], [0.1, 0.5, 0.4], [0.2, 0.2, 0.6]]), emissions.rows)
+    different = ChainChecks(emissions, np.array([[0.9, 0.05, 0.05], [0.05, 0.05, 0.9], [0.2, 0.2, 0.6]]), emissions.rows)
     assert [one.components for one in found_by_chain(alike)] == [(0, 1)] and not found_by_chain(different)
 
 
 def found_by_chain(signs):
-    return component_findings(Vitals(signs.rows, "state", signs=lambda: signs))
+    return component_findings(Evidence(signs.rows, "state", checks=lambda: signs))
 
 
 def test_regressions():
@@ -318,23 +322,23 @@ def test_regressions():
     assert found.of_kind("collapsed") and not found.ok and "without noise" in found.findings[0].sentence
     rows = np.full(2, 500.0)
     for coef, wanted in (([[0.0, 1.0], [0.0, 1.1]], True), ([[0.0, 1.0], [0.0, 2.0]], False)):
-        signs = LineSigns(rows, np.array(coef), np.ones(2), np.eye(2), 2.0, 1e-6, 3.0)
+        signs = RegressionChecks(rows, np.array(coef), np.ones(2), np.eye(2), 2.0, 1e-6, 3.0)
         assert bool(found_by(signs)) == wanted
         gate = gaussians([[0.0, 0.0], [4.0, 0.0]], np.ones((2, 2)), rows=rows)
-        assert not found_by(LineSigns(rows, np.array(coef), np.ones(2), np.eye(2), 2.0, 1e-6, 3.0, gate))
+        assert not found_by(RegressionChecks(rows, np.array(coef), np.ones(2), np.eye(2), 2.0, 1e-6, 3.0, gate))
     gated = hw.RegressionMixture(2, random_state=0, gating="input").fit(X, exact + 0.1 * RNG.normal(size=300))
     assert gated.health_.ok
 
 
 def test_spectra():
     powers = np.array([[8.0, 4.0, 2.0, 1.0], [0.8, 0.4, 0.2, 0.11], [1.0, 2.0, 4.0, 8.0]])
-    signs = SpectrumSigns(powers, list("abcd"))
-    (double,) = component_findings(Vitals(np.full(3, 99.0), signs=lambda: signs))
+    signs = SpectrumChecks(powers, list("abcd"))
+    (double,) = component_findings(Evidence(np.full(3, 99.0), checks=lambda: signs))
     assert (double.kind, double.components) == ("duplicated", (0, 1))
     best = min(np.mean(c * powers[0] / powers[2] + powers[2] / powers[0] / c - 2.0) for c in np.geomspace(0.1, 10.0, 4001))
-    assert signs.apart()[0][0, 2] == pytest.approx(best, rel=1e-5)
-    tone = SpectrumSigns(np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 1.0]]), list("abc"))
-    (found,) = component_findings(Vitals(np.full(2, 99.0), signs=lambda: tone))
+    assert signs.divergences()[0][0, 2] == pytest.approx(best, rel=1e-5)
+    tone = SpectrumChecks(np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 1.0]]), list("abc"))
+    (found,) = component_findings(Evidence(np.full(2, 99.0), checks=lambda: tone))
     assert found.kind == "collapsed" and not found.action and "bin b" in found.sentence
 
 
@@ -439,13 +443,15 @@ def test_contests():
         assert found.kind == "contest" and not found.action and "after 8,192 rows" in found.sentence
         return found.sentence
 
-    assert "the best contender was 0.02 nats a row (z = 3.1) better, which may be chance, so the stream" in told("stream")
-    assert "no contender was better" in told("stream", 0.0) and told("stream", 0.0, 0).endswith("; no moves so far.")
-    assert "split and others merged, which gained 0.02 nats a row (z = 3.1); 1 move so far." in told("move", moves=1)
+    assert "the best candidate was 0.02 nats a row (z = 3.1) better, which may be chance, so the model was kept" in told(
+        "stream"
+    )
+    assert "no candidate was better" in told("stream", 0.0) and told("stream", 0.0, 0).endswith("; no changes so far.")
+    assert "split and others merged, which gained 0.02 nats a row (z = 3.1); 1 change so far." in told("move", moves=1)
     assert "a new start was taken, which gained" in told("restart") and "is as good" in told("restart", 1e-17)
     assert contest_findings(None) == [] and contest_findings(Healing()) == []
     health = hw.Health("M", 1, findings=tuple(contest_findings(Healing(contested=5))))
-    assert health.verdict == "nothing is wrong" and in_brief(health) == ([], "")
+    assert health.verdict == "nothing is wrong" and brief_lines(health) == ([], "")
 
 
 def test_a_stream_that_heals_itself_tells_of_its_contest():
@@ -471,7 +477,7 @@ def test_a_glance_leaves_out_what_takes_long():
     def refuse():
         raise AssertionError
 
-    model._vitals = lambda: Vitals(np.array([5.0, 0.0]), signs=refuse, work=2.0 * BRIEF_WORK)
-    assert [one.kind for one in health_of(model, brief=True).problems] == ["dead"] and "1 finding in health_" in repr(model)
+    model._evidence = lambda: Evidence(np.array([5.0, 0.0]), checks=refuse, work=2.0 * BRIEF_OPERATIONS)
+    assert [one.kind for one in model._judge_health(brief=True).problems] == ["dead"] and "1 finding in health_" in repr(model)
     with pytest.raises(AssertionError):
         _ = model.health_

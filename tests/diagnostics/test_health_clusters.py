@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import headwater as hw
-from headwater.diagnostics.health_clusters import two_clusters
+from headwater.diagnostics.health_clusters import find_valley
 
 SEEDS = range(8)
 
@@ -19,9 +19,9 @@ def rows(seed, apart, n=1200, width=2, share=0.5):
 @pytest.mark.parametrize("width", [1, 2, 10])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_two_clusters_are_seen_in_any_direction_and_units(seed, width):
-    found = two_clusters(rows(seed, 6.0, width=width))
+    found = find_valley(rows(seed, 6.0, width=width))
     assert found is not None and found["z"] > 4.0 and found["middle"] < 0.5 * found["side"]
-    assert two_clusters(rows(seed, 7.0, width=width, n=4000, share=0.2)) is not None
+    assert find_valley(rows(seed, 7.0, width=width, n=4000, share=0.2)) is not None
 
 
 @pytest.mark.parametrize("width", [1, 2, 10])
@@ -34,7 +34,7 @@ def test_one_cluster_is_not_two(seed, width):
         rng.poisson(1.5, size=shape).astype(float), rng.integers(2, size=shape).astype(float), rows(seed, 2.0, width=width),
         np.full(shape, 3.0),
     ):  # fmt: skip
-        assert two_clusters(draws) is None
+        assert find_valley(draws) is None
 
 
 def far(seed, n=2400):

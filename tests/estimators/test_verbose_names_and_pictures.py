@@ -130,7 +130,7 @@ def test_constant_columns_say_nothing(kind, algorithm, value):
     model = hw.GaussianMixture(2, covariance_type=kind, algorithm=algorithm, random_state=0, warm_up=100)
     found = (model.fit if algorithm in ("em", "vb") else model.partial_fit)(rows).health_
     assert [one.sentence.split(":")[0] for one in found.of_kind("flat")] == [
-        "Column x2 has one value in all rows and says nothing"
+        "Column x2 has one value in all rows and carries no information"
     ]
     assert not found.of_kind("collapsed")
     varied = (model.fit if algorithm in ("em", "vb") else clone_of(model).partial_fit)(
@@ -151,4 +151,6 @@ def test_constant_columns_of_chains_and_scaled_columns():
     ):  # fmt: skip
         target = (rows[:, 0] + 0.1 * np.sin(rows[:, 1]),) if isinstance(model, hw.RegressionMixture) else ()
         told = [one.sentence for one in model.partial_fit(rows, *target).health_.of_kind("flat")]
-        assert any(sentence.startswith("Columns x2 and x3 have one value in all rows and say nothing") for sentence in told)
+        assert any(
+            sentence.startswith("Columns x2 and x3 have one value in all rows and carry no information") for sentence in told
+        )

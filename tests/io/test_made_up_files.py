@@ -16,7 +16,8 @@ from headwater.checkpoints import Checkpoint, Position
 from headwater.core.algorithms import ALGORITHMS
 from headwater.core.schedules import Decay
 from headwater.core.state import Batch, joined
-from headwater.diagnostics.history import TOGETHER, History, together
+from headwater.diagnostics.history import History
+from headwater.diagnostics.score_window import COMPRESSION_SCORES, compress_scores
 from headwater.estimators import model_file
 from headwater.estimators.parameters import LIMITS
 from headwater.io.files import container
@@ -34,16 +35,20 @@ def remade(header, arrays, name, array):
 
 def test_scores_that_are_equal_can_be_kept():
     """The mean of equal numbers is not always one of them."""
-    for scores in (np.repeat([-1.1, -3.3, -0.7], 3 * TOGETHER), np.full(5 * TOGETHER, -np.pi), np.full(9000, -1e-300)):
+    for scores in (
+        np.repeat([-1.1, -3.3, -0.7], 3 * COMPRESSION_SCORES),
+        np.full(5 * COMPRESSION_SCORES, -np.pi),
+        np.full(9000, -1e-300),
+    ):
         history = History().after(scores, 0, len(scores))
         assert np.array_equal(History.from_dict(history.to_dict()).usual[0], history.usual[0])
-        kept, rows = together(np.sort(scores), np.ones(len(scores)))
+        kept, rows = compress_scores(np.sort(scores), np.ones(len(scores)))
         assert (np.diff(kept) >= 0.0).all() and rows.sum() == len(scores)
 
 
 def test_histories_whose_means_fall_by_rounding_can_be_read():
     """They were written before, and are put right."""
-    found = History().after(np.full(2 * TOGETHER, -1.0), 0, 2 * TOGETHER).to_dict()
+    found = History().after(np.full(2 * COMPRESSION_SCORES, -1.0), 0, 2 * COMPRESSION_SCORES).to_dict()
     scores = found["windows"][1]["scores"] or found["windows"][0]["scores"]
     scores[1] -= 1e-15
     assert (np.diff(History.from_dict(found).usual[0]) >= 0.0).all()

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 import headwater as hw
 from headwater.core.chunk import Chunk
 from headwater.reports import context, reading
-from headwater.reports.numbers import between, number, percent, with_spread
+from headwater.reports.numbers import format_interval, format_number, format_percent, format_with_spread
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
@@ -124,7 +124,7 @@ def test_the_oddest_rows_are_found_in_any_cut():
     worst = np.argsort(model.score_samples(Chunk(X, NAMES)), kind="stable")[:5]
     for size in (500, 37):
         chunks = (Chunk(X[at : at + size], NAMES) for at in range(0, 500, size))
-        found = reading.read(model, chunks, 5)
+        found = reading.summarize_data(model, chunks, 5)
         assert [one.row for one in found.odd] == worst.tolist()
         assert found.rows == 500
         assert found.score == pytest.approx(model.score(Chunk(X, NAMES)))
@@ -136,7 +136,7 @@ def test_the_oddest_rows_are_found_in_any_cut():
 def test_documents_are_odd_by_the_score_of_a_word():
     model, documents = learned("topics"), np.array([[60.0, 50.0, 40.0, 0.0, 0.0, 0.0], [0, 0, 2, 2, 0, 0], [0] * 6])
     chunk = Chunk(csr_array(documents), [f"word{at}" for at in range(6)])
-    found, scores = reading.read(model, chunk, 3), model.score_samples(chunk)
+    found, scores = reading.summarize_data(model, chunk, 3), model.score_samples(chunk)
     assert [one.row for one in found.odd] == [1, 0]  # what has no words is not ranked
     assert [one.size for one in found.odd] == [4.0, 150.0] and found.odd[0].score == pytest.approx(scores[1])
     assert found.odd[1].ranked == pytest.approx(scores[0] / 150.0) and found.score == pytest.approx(scores.mean())
@@ -145,7 +145,7 @@ def test_documents_are_odd_by_the_score_of_a_word():
 def test_rows_that_are_drawn_are_few_and_evenly_spaced(monkeypatch):
     monkeypatch.setattr(reading, "MOST_DRAWN", 50)
     sizes = (100, 70, 130, 200)
-    found = reading.read(learned("gaussian"), stream_of("gaussian", sizes), 1).sample
+    found = reading.summarize_data(learned("gaussian"), stream_of("gaussian", sizes), 1).sample
     whole = np.concatenate([chunk.X for chunk in stream_of("gaussian", sizes)])
     np.testing.assert_array_equal(found, whole[::16])
 
@@ -154,10 +154,10 @@ def test_sequences_go_on_from_chunk_to_chunk():
     rows = stream_of("chain", (60,))[0]
     model = learned("chain")
     whole = model.score_steps(rows)
-    found = reading.read(model, [Chunk(rows.X[:25], rows.columns), Chunk(rows.X[25:], rows.columns)], 60)
+    found = reading.summarize_data(model, [Chunk(rows.X[:25], rows.columns), Chunk(rows.X[25:], rows.columns)], 60)
     np.testing.assert_allclose([one.score for one in found.odd], np.sort(whole))
     keyed = Chunk(np.repeat(rows.X, 2, axis=0), rows.columns, key=np.tile(["a", "b"], 60))
-    np.testing.assert_allclose([one.score for one in reading.read(model, keyed, 120).odd][::2], np.sort(whole))
+    np.testing.assert_allclose([one.score for one in reading.summarize_data(model, keyed, 120).odd][::2], np.sort(whole))
 
 
 def test_columns_that_look_like_pixels_are_images(undrawn):
@@ -240,18 +240,18 @@ def test_without_its_libraries_one_sentence_says_what_to_install(monkeypatch, na
 
 
 def test_numbers_are_read():
-    assert [number(value) for value in (0.123456, -12345.6, 1e12)] == ["0.1235", "−12,346", "1e+12"]
-    assert number(float("nan")) == number(None) == "–"
-    assert [percent(share) for share in (0.5, 0.01234, 1e-6, 0.0)] == ["50.0%", "1.23%", "< 0.01%", "0.0%"]
-    assert with_spread(1016.6999, 6.4971) == ("1,016.70", "6.50")
-    assert with_spread(4.4e-16, 0.3162) == ("0.000", "0.316")
-    assert with_spread(1.0, None) == ("1", "")
-    assert with_spread(1e9 + 5.0, 0.99, 2) == ("1,000,000,005.00", "0.99")
-    assert with_spread(-0.001, 1.02, 2) == ("0.00", "1.02")
-    assert with_spread(1.25e13, 2.5e11) == ("1.25e+13", "2.5e+11")
-    assert with_spread(2.5e-8, 3e-9) == ("2.5e-08", "3e-09")
-    assert with_spread(7.0, 1e-150) == ("7", "1e-150") and with_spread(7.0, 0.0) == ("7", "0")
-    assert between(999.991, 1000.012) == "999.991 to 1,000.012" and between(None, 1.0) == ""
+    assert [format_number(value) for value in (0.123456, -12345.6, 1e12)] == ["0.1235", "−12,346", "1e+12"]
+    assert format_number(float("nan")) == format_number(None) == "–"
+    assert [format_percent(share) for share in (0.5, 0.01234, 1e-6, 0.0)] == ["50.0%", "1.23%", "< 0.01%", "0.0%"]
+    assert format_with_spread(1016.6999, 6.4971) == ("1,016.70", "6.50")
+    assert format_with_spread(4.4e-16, 0.3162) == ("0.000", "0.316")
+    assert format_with_spread(1.0, None) == ("1", "")
+    assert format_with_spread(1e9 + 5.0, 0.99, 2) == ("1,000,000,005.00", "0.99")
+    assert format_with_spread(-0.001, 1.02, 2) == ("0.00", "1.02")
+    assert format_with_spread(1.25e13, 2.5e11) == ("1.25e+13", "2.5e+11")
+    assert format_with_spread(2.5e-8, 3e-9) == ("2.5e-08", "3e-09")
+    assert format_with_spread(7.0, 1e-150) == ("7", "1e-150") and format_with_spread(7.0, 0.0) == ("7", "0")
+    assert format_interval(999.991, 1000.012) == "999.991 to 1,000.012" and format_interval(None, 1.0) == ""
 
 
 def broad(kind):

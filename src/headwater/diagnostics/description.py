@@ -130,14 +130,14 @@ class Description:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as dicts, lists, strings and numbers; numbers that are not finite are None."""
-        return {"title": self.title, **_plain(self)}
+        return {"title": self.title, **_to_plain(self)}
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: _to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_to_plain(one) for one in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value

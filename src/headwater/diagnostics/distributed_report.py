@@ -76,7 +76,7 @@ class DistributedReport:
                     f"{one.parts:,}",
                     f"{one.rows:,}",
                     "" if math.isnan(one.score) else f"{one.score:.4f}",
-                    *map(_size, (one.message, one.merged, one.path, one.sent)),
+                    *map(_format_bytes, (one.message, one.merged, one.path, one.sent)),
                     "" if math.isnan(one.seconds) else f"{one.seconds:.2f}",
                 )
             )
@@ -93,7 +93,9 @@ class DistributedReport:
         several = f"{number} {stages}{'es' if stages == 'pass' else 's'}" if number != 1 else f"one {stages}"
         parts = f"{self.parts:,} part{'s' * (self.parts != 1)}"
         missing = f", of which {len(self.unread)} could not be read" if self.unread else ""
-        return f"Learned on many machines from {parts}{missing}, in {several}; {_size(moved)} of statistics were merged."
+        return (
+            f"Learned on many machines from {parts}{missing}, in {several}; {_format_bytes(moved)} of statistics were merged."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in words that JSON knows, without what depends on the cluster."""
@@ -106,28 +108,28 @@ class DistributedReport:
     def from_dict(cls, found: Mapping[str, Any]) -> DistributedReport:
         """Return what `to_dict` was made of, or refuse what it never is."""
         try:
-            rounds = tuple(_round(one) for one in found["rounds"])
-            unread = tuple(_of(str, one) for one in found["unread"])
-            return cls(_of(int, found["parts"]), rounds, unread)
+            rounds = tuple(_read_round(one) for one in found["rounds"])
+            unread = tuple(_check_type(str, one) for one in found["unread"])
+            return cls(_check_type(int, found["parts"]), rounds, unread)
         except (KeyError, TypeError) as error:
             raise ValueError("it is no report of learning on many machines") from error
 
 
-def _round(found: Mapping[str, Any]) -> Round:
+def _read_round(found: Mapping[str, Any]) -> Round:
     names = {one.name for one in fields(Round)} - {"seconds", "stage", "score"}
     if set(found) != names | {"stage", "score"}:
         raise TypeError("a round has other parts")
-    score = math.nan if found["score"] is None else float(_of(float, found["score"]))
-    return Round(stage=_of(str, found["stage"]), score=score, **{name: _of(int, found[name]) for name in names})
+    score = math.nan if found["score"] is None else float(_check_type(float, found["score"]))
+    return Round(stage=_check_type(str, found["stage"]), score=score, **{name: _check_type(int, found[name]) for name in names})
 
 
-def _of(kind: type, value: Any) -> Any:
+def _check_type(kind: type, value: Any) -> Any:
     if type(value) is not kind:
         raise TypeError(f"{value!r:.20} is no {kind.__name__}")
     return value
 
 
-def _size(number: int) -> str:
+def _format_bytes(number: int) -> str:
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if number < 1000 or unit == "TB":
             break

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-SHOWN = 3  # findings beneath the table of a model
-REMARKS = frozenset({"contest", "forgetting"})  # kinds that say how something went, be it good or bad
+SHOWN_FINDINGS = 3  # findings beneath the table of a model
+REMARK_KINDS = frozenset({"contest", "forgetting"})  # kinds that say how something went, be it good or bad
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Health:
     @property
     def problems(self) -> tuple[Finding, ...]:
         """The findings that are not mere remarks on how something went."""
-        return tuple(one for one in self.findings if one.kind not in REMARKS)
+        return tuple(one for one in self.findings if one.kind not in REMARK_KINDS)
 
     @property
     def headline(self) -> str:
@@ -151,9 +151,9 @@ class Health:
         }
 
 
-def in_brief(health: Health) -> tuple[list[str], str]:
+def brief_lines(health: Health) -> tuple[list[str], str]:
     """Return what stands beneath the table of a model: what needs action, and what else there is to read."""
-    told = [one.sentence for one in health.actions[:SHOWN]]
+    told = [one.sentence for one in health.actions[:SHOWN_FINDINGS]]
     rest = len(health.problems) - len(told)
     more = f"{rest} {'more ' if told else ''}finding{'s' * (rest != 1)} in health_" if rest else ""
     return told, more

@@ -1,8 +1,6 @@
-"""How the health of a model is judged: by what it says of its components, and by how its stream went."""
+"""How the health of a model is judged: by its components, and by the course of its stream."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,144 +8,150 @@ from numpy.typing import NDArray
 from headwater.core.state import Batch
 from headwater.diagnostics.health import Finding, Health
 from headwater.diagnostics.health_clusters import cluster_findings
+from headwater.diagnostics.health_evidence import (
+    ComponentChecks,
+    Evidence,
+    component_phrase,
+    count_phrase,
+    format_amount,
+    format_percent,
+)
 from headwater.diagnostics.health_stream import contest_findings, forgetting_findings, history_findings, reservoir_findings
-from headwater.diagnostics.health_vitals import Signs, Vitals, amount, counted, named, percent
+from headwater.diagnostics.subject import ReadingView, Subject
 from headwater.kernels.parallel import one_blas_thread
 
-DEAD = 1.0  # rows, fewer than which leave a component as it was before them
-SAME = 0.1  # nats a row: means a third of a standard deviation apart, or the like
-FAMISHED = 0.25  # of the rows that it takes: an expected loss of p / 2n = 2 nats for each new row of the component
-HEAVY = 0.99  # weight of a component that leaves the others next to nothing
-EACH = 3  # findings of a kind that are told one by one
-MOST_KEPT = 8192  # rows of a reservoir that are scored
-BRIEF_WORK = 1e8  # operations that a glance at a model may take: a tenth of a second
+DEAD_ROWS = 1.0  # effective rows; with fewer, a component is as its prior or start was
+DUPLICATE_NATS = 0.1  # symmetric divergence a row; as of means a third of a standard deviation apart
+ACTION_SUPPORT = 0.25  # of the rows that are needed: the expected loss is then p / 2n = 2 nats for each new row
+DOMINANT_WEIGHT = 0.99  # of one component, which leaves the others almost no rows
+SINGLE_FINDINGS = 3  # of a kind that get a sentence each; more become one finding
+SCORED_ROWS = 8192  # of the reservoir, at most
+BRIEF_OPERATIONS = 1e8  # that a brief look at a model may take: about a tenth of a second
 
 
-def health_of(model: Any, brief: bool = False) -> Health:
-    """Return the health of a model that has a state; `brief` leaves out what takes long."""
-    runtime, vitals = model._runtime, model._vitals()
-    warming = runtime.warming_up
+def judge_health(subject: Subject, evidence: Evidence, reading: ReadingView, brief: bool = False) -> Health:
+    """Return the health of a model. `brief` leaves out checks that take long."""
+    warming = subject.runtime.warming_up
     with one_blas_thread():
-        found = [*component_findings(vitals, warming, brief), *course_findings(model, brief)]
+        found = [*component_findings(evidence, warming, brief), *course_findings(subject, reading, brief)]
     ordered = sorted(found, key=lambda one: not one.action)
-    return Health(type(model).__name__, runtime.rows, model._unit, warming, tuple(ordered))
+    return Health(subject.name, subject.runtime.rows, subject.unit, warming, tuple(ordered))
 
 
-def component_findings(vitals: Vitals, warming: bool = False, brief: bool = False) -> list[Finding]:
-    """Return what is found by looking at the components."""
-    rows = vitals.rows
+def component_findings(evidence: Evidence, warming: bool = False, brief: bool = False) -> list[Finding]:
+    """Return what the components show: dead, duplicated, degenerate or badly supported ones."""
+    rows = evidence.rows
     if not len(rows):
         return []
-    alive = np.asarray(rows >= DEAD)
-    found = _dead(vitals, alive)
-    if vitals.signs is not None and not (brief and vitals.work > BRIEF_WORK):
-        signs = vitals.signs()
-        hungry, starved = _starved(vitals, signs, alive, warming)
-        found += [*signs.worn(alive), *_duplicated(vitals, signs, alive & ~hungry), *starved]
-    return [*found, *_lopsided(vitals, alive)]
+    alive = np.asarray(rows >= DEAD_ROWS)
+    found = _dead_findings(evidence, alive)
+    if evidence.checks is not None and not (brief and evidence.work > BRIEF_OPERATIONS):
+        checks = evidence.checks()
+        unsupported, starved = _starved_findings(evidence, checks, alive, warming)
+        found += [*checks.degenerate_findings(alive), *_duplicate_findings(evidence, checks, alive & ~unsupported), *starved]
+    return [*found, *_imbalance_findings(evidence, alive)]
 
 
-def course_findings(model: Any, brief: bool = False) -> list[Finding]:
-    """Return what is found by looking at how the model was learned."""
+def course_findings(subject: Subject, reading: ReadingView, brief: bool = False) -> list[Finding]:
+    """Return what the course of learning shows: convergence, drift, forgetting, mixed clusters and the last contest."""
     found = []
-    unfinished = getattr(model, "converged_", True) is False and model.n_iter_ > 0 and not model._learner.algorithm.again
-    if unfinished:
-        passes = int(model.n_iter_)
-        found.append(
-            Finding(
-                "unconverged", (), f"The last fit had not converged after {passes} passes.", True, {"passes": float(passes)}
-            )
-        )  # fmt: skip
-    forgets, unit, history = getattr(model, "half_life", None), model._unit, getattr(model, "history_", None)
-    kept = kept_findings(model, brief)
-    if kept is None:
-        kept = [] if history is None else history_findings(history, unit, forgets)
-    reading = model._read()
+    if passes := subject.unconverged_passes:
+        found.append(Finding("unconverged", (), unconverged_sentence(passes), True, {"passes": float(passes)}))
+    stream = sample_findings(subject, reading, brief)
+    if stream is None:
+        stream = [] if subject.history is None else history_findings(subject.history, subject.unit, subject.half_life)
     if reading.drift is not None:
-        found += forgetting_findings(reading, unit)
-    clusters = cluster_findings(model, BRIEF_WORK if brief else np.inf)
-    return [*found, *clusters, *kept, *contest_findings(reading.refinement, unit)]
+        found += forgetting_findings(reading, subject.unit)
+    clusters = cluster_findings(subject, reading, BRIEF_OPERATIONS if brief else np.inf)
+    return [*found, *clusters, *stream, *contest_findings(reading.refinement, subject.unit)]
 
 
-def kept_findings(model: Any, brief: bool = False) -> list[Finding] | None:
-    """Return how the last rows of a stream compare with older ones; None if too few are kept, or it would take too long."""
-    reading, learner = model._read(), model._learner
-    parameters, rows = reading.parameters, reading.reservoir_rows(MOST_KEPT)
+def sample_findings(subject: Subject, reading: ReadingView, brief: bool = False) -> list[Finding] | None:
+    """Return how late rows of the reservoir compare with older ones; None if they are too few, or it would take too long."""
+    learner, rows = subject.learner, reading.reservoir_rows(SCORED_ROWS)
     if rows is None:
         return None
-    if brief and 2.0 * len(rows) * learner.model.n_parameters(learner.width) > BRIEF_WORK:
+    if brief and 2.0 * len(rows) * learner.model.n_parameters(learner.width) > BRIEF_OPERATIONS:
         return None
     batch = Batch(rows.batch.X)
-    scores = learner.model.log_likelihood(parameters, batch, learner.n_threads)
-    components = learner.model.posterior(parameters, batch, learner.n_threads).argmax(axis=1)
-    forgets = getattr(model, "half_life", None)
-    return reservoir_findings(scores, rows.places, rows.batch.weights, reading.rows, model._unit, forgets, components)
+    scores = learner.model.log_likelihood(reading.parameters, batch, learner.n_threads)
+    components = learner.model.posterior(reading.parameters, batch, learner.n_threads).argmax(axis=1)
+    return reservoir_findings(
+        scores, rows.places, rows.batch.weights, reading.rows, subject.unit, subject.half_life, components
+    )
 
 
-def _dead(vitals: Vitals, alive: NDArray[np.bool_]) -> list[Finding]:
+def _dead_findings(evidence: Evidence, alive: NDArray[np.bool_]) -> list[Finding]:
     which = [int(k) for k in np.flatnonzero(~alive)]
     if not which or len(alive) == 1:
         return []
-    total, most = float(np.maximum(vitals.rows, 0.0).sum()), float(max(vitals.rows[which].max(), 0.0))
+    total, most = float(np.maximum(evidence.rows, 0.0).sum()), float(max(evidence.rows[which].max(), 0.0))
     have, each, them = ("have", "each", "them") if len(which) > 1 else ("has", "it", "it")
-    return [
-        Finding(
-            "dead", tuple(which),
-            f"{named(vitals.word, which)} {have} almost no weight: less than one of {counted(total, vitals.unit)} "
-            f"went to {each}{vitals.remedy.format(them)}.",
-            False, {"most": most, "total": total},
-        )
-    ]  # fmt: skip
+    sentence = (
+        f"{component_phrase(evidence.word, which)} {have} almost no weight: fewer than one of "
+        f"{count_phrase(total, evidence.unit)} went to {each}{evidence.remedy.format(them)}."
+    )
+    return [Finding("dead", tuple(which), sentence, False, {"most": most, "total": total})]
 
 
-def _starved(vitals: Vitals, signs: Signs, alive: NDArray[np.bool_], warming: bool) -> tuple[NDArray[np.bool_], list[Finding]]:
-    """Which components are fed by less than it takes, and sentences about them."""
-    food = signs.food()
-    if food is None:
+def _starved_findings(
+    evidence: Evidence, checks: ComponentChecks, alive: NDArray[np.bool_], warming: bool
+) -> tuple[NDArray[np.bool_], list[Finding]]:
+    """Return which components have fewer rows than they need, and findings about them."""
+    support = checks.support()
+    if support is None:
         return np.zeros(len(alive), dtype=bool), []
-    share = food.fed / np.maximum(food.least * food.needs, 1e-300)
-    hungry = alive & (share < 1.0)
-    which = [int(k) for k in np.flatnonzero(hungry)]
+    share = support.found / np.maximum(support.least * support.needed, 1e-300)
+    unsupported = alive & (share < 1.0)
+    which = [int(k) for k in np.flatnonzero(unsupported)]
 
-    def made(components: list[int], worst: int, before: str, after: str) -> Finding:
-        fed, needs = float(food.fed[worst]), float(food.needs[worst])
-        famished = float(share[worst]) < FAMISHED
-        says = "mostly the prior, or chance" if famished else "in part chance"
-        sentence = f"{before} is fed by {counted(fed, food.unit)}, {food.has.format(amount(needs))}{after} {says}."
-        numbers = {"fed": fed, "needs": float(food.least * needs)}
-        return Finding("starved", tuple(components), sentence, famished and not warming, numbers)
+    def finding(components: list[int], worst: int, subject: str) -> Finding:
+        found, needed = float(support.found[worst]), float(support.needed[worst])
+        severe = float(share[worst]) < ACTION_SUPPORT
+        values = "mostly the prior, or chance" if severe else "partly chance"
+        sentence = (
+            f"{subject} was learned from {count_phrase(found, support.unit)}, {support.has.format(format_amount(needed))}: its "
+            f"values are {values}. Fewer components or more data would help."
+        )
+        numbers = {"fed": found, "needs": float(support.least * needed)}
+        return Finding("starved", tuple(components), sentence, severe and not warming, numbers)
 
-    if len(which) <= EACH:
-        return hungry, [made([k], k, named(vitals.word, [k]), ": what it says is") for k in which]
+    if len(which) <= SINGLE_FINDINGS:
+        return unsupported, [finding([k], k, component_phrase(evidence.word, [k])) for k in which]
     worst = min(which, key=lambda k: float(share[k]))
-    before = f"{named(vitals.word, which)} are fed by too little; the worst of them, {vitals.word} {worst},"
-    return hungry, [made(which, worst, before, ", so what it says is")]
+    subject = f"{component_phrase(evidence.word, which)} have too little data. The worst of them, {evidence.word} {worst},"
+    return unsupported, [finding(which, worst, subject)]
 
 
-def _duplicated(vitals: Vitals, signs: Signs, looked_at: NDArray[np.bool_]) -> list[Finding]:
+def unconverged_sentence(passes: int) -> str:
+    """Say that the last fit did not converge."""
+    return f"The last fit had not converged after {passes} passes: raise max_iter, or tol if this precision is enough."
+
+
+def _duplicate_findings(evidence: Evidence, checks: ComponentChecks, looked_at: NDArray[np.bool_]) -> list[Finding]:
     which = np.flatnonzero(looked_at)
-    divergences = signs.apart() if len(which) > 1 else None
+    divergences = checks.divergences() if len(which) > 1 else None
     if divergences is None:
         return []
     apart, doubt = (one[np.ix_(which, which)] for one in divergences)
     found = []
-    for group in _groups(apart <= SAME + doubt):
+    for group in _connected_groups(apart <= DUPLICATE_NATS + doubt):
         components = [int(k) for k in which[group]]
         farthest = float(apart[np.ix_(group, group)].max())
-        share = float(vitals.weights[components].sum())
+        share = float(evidence.weights[components].sum())
         found.append(
             Finding(
                 "duplicated", tuple(components),
-                f"{named(vitals.word, components)} are nearly one and the same ({farthest:.2g} nats apart), with "
-                f"{percent(share)} of the weight together: one of them would do.",
+                f"{component_phrase(evidence.word, components)} are nearly the same ({farthest:.2g} nats apart), with "
+                f"{format_percent(share)} of the weight together: fewer components would do.",
                 False, {"apart": farthest, "weight": share},
             )
         )  # fmt: skip
     return found
 
 
-def _groups(near: NDArray[np.bool_]) -> list[list[int]]:
-    """Those that hang together by pairs that are near, each group of more than one."""
+def _connected_groups(near: NDArray[np.bool_]) -> list[list[int]]:
+    """Return the connected groups of more than one component, where `near` marks the edges."""
     left, groups = set(range(len(near))), []
     while left:
         group, edge = [], [min(left)]
@@ -162,16 +166,16 @@ def _groups(near: NDArray[np.bool_]) -> list[list[int]]:
     return groups
 
 
-def _lopsided(vitals: Vitals, alive: NDArray[np.bool_]) -> list[Finding]:
-    weights = vitals.weights
+def _imbalance_findings(evidence: Evidence, alive: NDArray[np.bool_]) -> list[Finding]:
+    weights = evidence.weights
     top, others = int(np.argmax(weights)), int(alive.sum()) - 1
-    if others < 1 or weights[top] <= HEAVY:
+    if others < 1 or weights[top] <= DOMINANT_WEIGHT:
         return []
     rest = f"the other {others} hardly count" if others > 1 else "the other hardly counts"
     return [
         Finding(
             "lopsided", (top,),
-            f"{named(vitals.word, [top])} has {percent(float(weights[top]))} of the weight: {rest}.",
+            f"{component_phrase(evidence.word, [top])} has {format_percent(float(weights[top]))} of the weight: {rest}.",
             False, {"weight": float(weights[top])},
         )
     ]  # fmt: skip

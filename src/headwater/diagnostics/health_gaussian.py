@@ -1,4 +1,4 @@
-"""Signs of Gaussians: how far they are apart, and whether one is as thin as if it had collapsed onto a few rows."""
+"""Health checks of Gaussians: their divergences, and whether one has collapsed onto a few rows."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
 from headwater.diagnostics.health import Finding
-from headwater.diagnostics.health_vitals import Food, named
+from headwater.diagnostics.health_evidence import Support, component_phrase
 from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics
 
-THIN = 1e-6  # variance of a component, as a part of that of most rows in its column: a thousandth of their deviation
-FLOOR = 2.0  # times the floor under variances, below which it is the floor that decides
-MOST = 0.6  # weight of the components that say how much a column varies: those that lie far off, or are wide, do not
-COARSE = 0.1  # of the usual variance: a floor as high as that lies not only under thin components
-TELLING = 0.3  # part of a direction that a column has to have to be named
-TINY = 1e-300
-ROUNDING = 1e-12  # of the size of a value: what varies less does not vary
-MOST_NAMED = 6  # columns that a sentence names
+COLLAPSE_RATIO = 1e-6  # variance of a component over that of most rows: a thousandth of their standard deviation
+FLOOR_FACTOR = 2.0  # times the floor under variances; below it, the floor decides
+USUAL_QUANTILE = (
+    0.6  # of the weight, by which the usual variance of a column is found: outlying or wide components do not count
+)
+COARSE_FLOOR_RATIO = 0.1  # of the usual variance; so high a floor affects all components
+LEAST_LOADING = 0.3  # of a column in the thinnest direction, to be named in the sentence
+LEAST_VARIANCE = 1e-300
+ROUNDING_ERROR = 1e-12  # of the size of a value; a column that varies less is constant
+NAMED_COLUMNS = 6  # in one sentence
 
 
 @dataclass(frozen=True)
-class GaussianSigns:
+class GaussianChecks:
     """Gaussians with means (K, d) and covariances: matrices (K, d, d) or (d, d), or else variances (K, d) or (K,).
 
     `floor` is what keeps variances from vanishing, if that may decide about them, and `parameters` those of one component.
@@ -49,14 +51,14 @@ class GaussianSigns:
         columns = self.covariances[:, None] if self.covariances.ndim == 1 else self.covariances
         return np.broadcast_to(columns, self.means.shape)
 
-    def food(self) -> Food:
+    def support(self) -> Support:
         """Rows of each, and the parameters it has."""
-        return Food(self.rows, "rows", np.full(len(self.rows), self.parameters))
+        return Support(self.rows, "rows", np.full(len(self.rows), self.parameters))
 
-    def apart(self) -> tuple[Array, Array]:
+    def divergences(self) -> tuple[Array, Array]:
         """Jeffreys' divergences of the Gaussians."""
         k, width = self.means.shape
-        units = np.sqrt(np.maximum(self._usual(), TINY))
+        units = np.sqrt(np.maximum(self._usual(), LEAST_VARIANCE))
         means = (self.means - self.means.mean(axis=0)) / units
         shapes, along = np.empty((k, k)), np.empty((k, k))  # of b in the metric of a
         if self.matrix:
@@ -68,21 +70,21 @@ class GaussianSigns:
             if self.matrix:
                 along[a] = ((gap @ inverses[a]) * gap).sum(axis=1)
             else:
-                variances = np.maximum(self.variances / units**2, TINY)
+                variances = np.maximum(self.variances / units**2, LEAST_VARIANCE)
                 shapes[a] = (variances / variances[a]).sum(axis=1)
                 along[a] = (gap**2 / variances[a]).sum(axis=1)
         found = 0.5 * (shapes + shapes.T - 2.0 * width + along + along.T)
         return np.where(np.isfinite(found), np.maximum(found, 0.0), np.inf), np.zeros((k, k))
 
-    def worn(self, alive: NDArray[np.bool_]) -> list[Finding]:
+    def degenerate_findings(self, alive: NDArray[np.bool_]) -> list[Finding]:
         """Components that are thin in some direction; if all are, it is the columns that say nothing. So are constant ones."""
         if self.constant:
             kept = np.setdiff1d(np.arange(self.means.shape[1]), self.constant)
-            return [self._flat(alive), *(self._without(kept).worn(alive) if len(kept) else [])]
-        usual, variances = np.maximum(self._usual(), TINY), self.variances
+            return [self._flat(alive), *(self._without(kept).degenerate_findings(alive) if len(kept) else [])]
+        usual, variances = np.maximum(self._usual(), LEAST_VARIANCE), self.variances
         if not self.matrix:
             ratios, lowest = (variances / usual).min(axis=1), variances.min(axis=1)
-            return self._told(alive, ratios, lowest, [(int(at),) for at in (variances / usual).argmin(axis=1)])
+            return self._degenerate(alive, ratios, lowest, [(int(at),) for at in (variances / usual).argmin(axis=1)])
         units, k = np.sqrt(usual), len(self.means)
         scaled, shared = self.covariances / units / units[:, None], self.covariances.ndim == 2
         ratios, lowest = np.full((2, k), np.inf)
@@ -93,12 +95,14 @@ class GaussianSigns:
                 values, vectors = np.linalg.eigh(matrix)
                 thinnest, which = vectors[:, 0], slice(None) if shared else slice(one, one + 1)
                 order = np.argsort(-np.abs(thinnest), kind="stable")[:4]
-                columns = tuple(int(at) for at in order if abs(thinnest[at]) > TELLING)
+                columns = tuple(int(at) for at in order if abs(thinnest[at]) > LEAST_LOADING)
                 ratios[which], telling[which] = values[0], [columns] * (k if shared else 1)
-                lowest[which] = values[0] / max(float(((thinnest / units) ** 2).sum()), TINY)  # in the units of the columns
-        return self._told(alive, ratios, lowest, telling)
+                lowest[which] = values[0] / max(
+                    float(((thinnest / units) ** 2).sum()), LEAST_VARIANCE
+                )  # in the units of the columns
+        return self._degenerate(alive, ratios, lowest, telling)
 
-    def _without(self, kept: NDArray[np.int64]) -> GaussianSigns:
+    def _without(self, kept: NDArray[np.int64]) -> GaussianChecks:
         """The same of some of the columns."""
         covariances = self.covariances
         if self.matrix:
@@ -110,33 +114,33 @@ class GaussianSigns:
 
     def _flat(self, alive: NDArray[np.bool_]) -> Finding:
         where, several = [str(self.names[at]) for at in self.constant], len(self.constant) > 1
-        have, say, them = ("have", "say", "them") if several else ("has", "says", "it")
-        if len(where) > MOST_NAMED:
-            where = [*where[:MOST_NAMED], f"{len(where) - MOST_NAMED} more"]
+        have, carry, them = ("have", "carry", "them") if several else ("has", "carries", "it")
+        if len(where) > NAMED_COLUMNS:
+            where = [*where[:NAMED_COLUMNS], f"{len(where) - NAMED_COLUMNS} more"]
         by = f"{self.floor_name} ({self.floor:g})" if self.floor else "the prior"
         sentence = (
-            f"Column{'s' * several} {_listed(where)} {have} one value in all rows and {say} nothing: scores there are decided "
-            f"by {by}, so leave {them} out."
+            f"Column{'s' * several} {_join_names(where)} {have} one value in all rows and {carry} no information: scores "
+            f"there are decided by {by}, so leave {them} out."
         )
         which = tuple(int(k) for k in np.flatnonzero(alive))
         return Finding("flat", which, sentence, self.floor > 0.0, {"columns": float(len(self.constant))})
 
-    def _told(
+    def _degenerate(
         self, alive: NDArray[np.bool_], ratios: Array, lowest: Array, columns: Sequence[tuple[int, ...]]
     ) -> list[Finding]:
-        which = [int(k) for k in np.flatnonzero(alive & ((ratios < THIN) | (lowest <= FLOOR * self.floor)))]
+        which = [int(k) for k in np.flatnonzero(alive & ((ratios < COLLAPSE_RATIO) | (lowest <= FLOOR_FACTOR * self.floor)))]
         if not which:
             return []
         worst = min(which, key=lambda k: float(ratios[k]))
         deviation, part = (float(np.sqrt(max(float(one[worst]), 0.0))) for one in (lowest, ratios))
-        floored = bool(lowest[worst] <= FLOOR * self.floor)
+        floored = bool(lowest[worst] <= FLOOR_FACTOR * self.floor)
         numbers = {"deviation": deviation, "of_usual": part, **({"floor": self.floor} if floored else {})}
-        where = _listed([str(self.names[at]) for at in columns[worst]])
-        if floored and ratios[worst] > COARSE:
+        where = _join_names([str(self.names[at]) for at in columns[worst]])
+        if floored and ratios[worst] > COARSE_FLOOR_RATIO:
             sentence = self._coarse(which, where)
         elif len(which) == int(alive.sum()) and len({columns[k] for k in which}) == 1:
             several = len(columns[worst]) > 1
-            what = f"Columns {where} all but depend on one another" if several else f"Column {where} hardly varies"
+            what = f"Columns {where} are almost linearly dependent" if several else f"Column {where} hardly varies"
             by = f"{self.floor_name} ({self.floor:g})" if floored else "the prior, and by rounding"
             sentence = (
                 f"{what} in every {self.word} (a standard deviation of {deviation:.2g} is left): scores there are decided by "
@@ -146,8 +150,8 @@ class GaussianSigns:
             share = f"as thin as {self.floor_name} allows" if floored else f"{part:.1e} of what is usual"
             have, its = ("have", "the thinnest has") if len(which) > 1 else ("has", "it has")
             sentence = (
-                f"{named(self.word, which)} {have} collapsed: {its} a standard deviation of {deviation:.2g} in {where}, "
-                f"{share}. Rows there score without bound; look for rows that repeat, or raise {self.floor_name}."
+                f"{component_phrase(self.word, which)} {have} collapsed: {its} a standard deviation of {deviation:.2g} "
+                f"in {where}, {share}. Its density is almost unbounded: look for repeated rows, or raise {self.floor_name}."
             )
             return [Finding("collapsed", tuple(which), sentence, True, numbers)]
         return [Finding("flat", tuple(which), sentence, floored, numbers)]
@@ -155,26 +159,26 @@ class GaussianSigns:
     def _coarse(self, which: list[int], where: str) -> str:
         are, them = ("are", "them") if len(which) > 1 else ("is", "it")
         return (
-            f"{named(self.word, which)} {are} as wide in {where} as {self.floor_name} ({self.floor:g}) makes {them}, whatever "
-            f"the rows: a smaller one, other units, or scale_columns=True would do."
+            f"{component_phrase(self.word, which)} {are} as wide in {where} as {self.floor_name} ({self.floor:g}) makes "
+            f"{them}, whatever the rows: lower it, change the units, or set scale_columns=True."
         )
 
     def _usual(self) -> Array:
-        """How much each column varies over most rows, whatever lies far off."""
+        """The variance of each column over most rows, without outliers."""
         weights = np.maximum(self.rows, 0.0)
         weights = weights / weights.sum() if weights.sum() > 0.0 else np.full(len(weights), 1.0 / len(weights))
         squares = self.variances + (self.means - _quantile(self.means, weights, 0.5)) ** 2
-        return _quantile(squares, weights, MOST)
+        return _quantile(squares, weights, USUAL_QUANTILE)
 
 
 def constant_columns(statistics: GaussianStatistics, prior: GaussianPrior, matrix: bool) -> tuple[int, ...]:
     """Return the columns that have had one value in all rows, by their moments about the origin of the prior."""
-    count = max(float(statistics.count.sum()), TINY)
+    count = max(float(statistics.count.sum()), LEAST_VARIANCE)
     mean = statistics.first.sum(axis=0) / count
     second = np.diagonal(statistics.second, axis1=-2, axis2=-1) if matrix else statistics.second
     spread = second.reshape(-1, len(mean)).sum(axis=0) / count - mean**2
     size = np.abs(prior.origin) / (prior.units if prior.units.size else 1.0) + np.abs(mean)
-    return tuple(int(at) for at in np.flatnonzero(spread <= (ROUNDING * size) ** 2))
+    return tuple(int(at) for at in np.flatnonzero(spread <= (ROUNDING_ERROR * size) ** 2))
 
 
 def _quantile(values: Array, weights: Array, level: float) -> Array:
@@ -192,5 +196,5 @@ def _inverse(matrices: Array) -> Array:
         return np.full(matrices.shape, np.nan)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0] if names else "some direction"

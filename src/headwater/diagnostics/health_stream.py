@@ -1,4 +1,4 @@
-"""What the course of a stream says of the health of a model: drift, the order of rows, and how the last contest went."""
+"""What the course of a stream shows: drift, the effect of the order of rows, forgetting, and the last refinement."""
 
 from __future__ import annotations
 
@@ -6,23 +6,26 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
 from headwater.core.statistics import Array
 from headwater.diagnostics.health import Finding
-from headwater.diagnostics.health_vitals import amount, named
+from headwater.diagnostics.health_evidence import component_phrase, format_amount
+from headwater.diagnostics.history import History
+from headwater.diagnostics.subject import ReadingView
 
-RECENT = 0.1  # the last part of a stream
-DOUBT = 4.0  # standard errors by which recent rows have to differ
-SMALL = 0.1  # of the standard deviation of scores: less is not worth a sentence
+RECENT_SHARE = 0.1  # of a stream: its last rows
+DRIFT_Z = 4.0  # standard errors by which recent rows must differ
+LEAST_GAP = 0.1  # of the standard deviation of scores; a smaller difference is not reported
 LEAST_POINTS = (4, 8)  # of a history: recent ones, and those before
-NOTHING = 1e-6  # nats a row that are no gain
-LEAST_ROWS = 30  # that are kept, of the last and of the others
-LEAST_OF_GROUP = 10  # of a component, of either
+LEAST_GAIN = 1e-6  # nats a row; less is no gain
+LEAST_ROWS = 30  # of the sample, among the recent rows and among the others
+LEAST_COMPONENT_ROWS = 10  # of one component, among the recent rows and among the others
 
 
-def _normal(t: float, degrees: float) -> float:
-    """The standard errors that would be as improbable as t, if they were known well."""
+def _normal_z(t: float, degrees: float) -> float:
+    """Return the normal z that is as improbable as this t."""
     chance = float(stdtr(degrees, -abs(t)))
     z = abs(float(ndtri(chance))) if chance > 0.0 else abs(t)
     return math.copysign(min(z, abs(t)), t)
@@ -36,13 +39,13 @@ def _moments(scores: Array, weights: Array) -> tuple[float, float, float]:
     return mean, float(weights @ (scores - mean) ** 2) / total * size / max(size - 1.0, 1e-9), size
 
 
-def history_findings(history: Any, unit: str, forgets: Any = None) -> list[Finding]:
+def history_findings(history: History, unit: str, forgets: float | str | None = None) -> list[Finding]:
     """Return whether the last tenth of a stream scored worse than what came before, each row before it was learned.
 
     The first half is left out, in which the model had yet to learn. `forgets` is the half-life, if there is one.
     """
     points = [point for point in history.points if point.scored and point.rows > history.seen // 2]
-    late = [point for point in points if point.rows > (1.0 - RECENT) * history.seen]
+    late = [point for point in points if point.rows > (1.0 - RECENT_SHARE) * history.seen]
     early = points[: len(points) - len(late)]
     if len(late) < LEAST_POINTS[0] or len(early) < LEAST_POINTS[1]:
         return []
@@ -57,8 +60,8 @@ def history_findings(history: Any, unit: str, forgets: Any = None) -> list[Findi
     # Recent points vary as those before do, unless there is drift; neighbours, of so many rows each, differ by chance alone.
     spread = math.sqrt(_moments(old, old_sizes)[1] * (1.0 / len(recent) + 1.0 / len(old)))
     row = math.sqrt(0.5 * float(np.mean(np.diff(old) ** 2)) * float(old_sizes.mean()))
-    z = _normal(gap / max(spread, 1e-300), len(old) - 1.0)
-    return _drift(gap, z, row, int(sizes.sum()), unit, forgets)
+    z = _normal_z(gap / max(spread, 1e-300), len(old) - 1.0)
+    return _drift_findings(gap, z, row, int(sizes.sum()), unit, forgets)
 
 
 def reservoir_findings(
@@ -67,8 +70,8 @@ def reservoir_findings(
     weights: Array | None,
     seen: int,
     unit: str = "rows",
-    forgets: Any = None,
-    groups: Any = None,
+    forgets: float | str | None = None,
+    groups: NDArray[np.int64] | None = None,
 ) -> list[Finding] | None:
     """Return how rows of the last tenth of a stream compare with older ones, of those that are kept; None if they are too few.
 
@@ -95,14 +98,14 @@ def reservoir_findings(
     weights = np.ones(len(scores)) if weights is None or not len(weights) else np.asarray(weights, dtype=float)
     owners = np.zeros(len(scores), dtype=np.int64) if groups is None else np.asarray(groups)
     kept = np.isfinite(scores) & (weights > 0.0)
-    late = kept & (places >= (1.0 - RECENT) * seen)
+    late = kept & (places >= (1.0 - RECENT_SHARE) * seen)
     early = kept & ~late
     if min(int(late.sum()), int(early.sum())) < LEAST_ROWS:
         return None
     found = []  # of each component: how much the late ones weigh, the gap, its variance, and that of rows
     for group in np.unique(owners[late]):
         new, old = late & (owners == group), early & (owners == group)
-        if min(int(new.sum()), int(old.sum())) >= LEAST_OF_GROUP:
+        if min(int(new.sum()), int(old.sum())) >= LEAST_COMPONENT_ROWS:
             (one, spread, size), (other, spreads, sizes) = (_moments(scores[some], weights[some]) for some in (new, old))
             found.append((int(new.sum()), float(weights[new].sum()), one - other, spread / size + spreads / sizes, spreads))
     looked_at = sum(one[0] for one in found)
@@ -113,25 +116,27 @@ def reservoir_findings(
     gap, row = float(shares @ gaps), math.sqrt(float(shares @ rows))
     error = math.sqrt(float(shares**2 @ variances))
     z = gap / error if error > 0.0 else math.copysign(math.inf, gap) if gap else 0.0
-    if z > DOUBT and gap > max(SMALL * row, NOTHING) and forgets is None:
+    if z > DRIFT_Z and gap > max(LEAST_GAP * row, LEAST_GAIN) and forgets is None:
         return [
             Finding(
                 "order", (),
                 f"The last tenth of the stream scores {gap:.2g} nats a {unit[:-1]} higher than what came before (z = {z:.1f}): "
-                f"the model has followed what came last, and other orders of the {unit} would have taught it something else.",
+                f"the model fits the last {unit} best, so it depends on their order; shuffle them.",
                 True, {"gap": gap, "z": z, "rows": float(looked_at)},
             )
         ]  # fmt: skip
-    return _drift(gap, z, row, looked_at, unit, forgets, sorted_rows=groups is None)
+    return _drift_findings(gap, z, row, looked_at, unit, forgets, sorted_rows=groups is None)
 
 
-def _drift(gap: float, z: float, row: float, rows: int, unit: str, forgets: Any, sorted_rows: bool = True) -> list[Finding]:
-    if z > -DOUBT or -gap < max(SMALL * row, NOTHING):
+def _drift_findings(
+    gap: float, z: float, row: float, rows: int, unit: str, forgets: float | str | None, sorted_rows: bool = True
+) -> list[Finding]:
+    if z > -DRIFT_Z or -gap < max(LEAST_GAP * row, LEAST_GAIN):
         return []
     if forgets is None and not sorted_rows:
-        remedy = "the stream drifts, and half_life= would forget what is over"
+        remedy = "the stream drifts; half_life= would forget old rows"
     elif forgets is None:
-        remedy = "if it drifts, half_life= would forget what is over; if it is sorted, shuffle it"
+        remedy = "if it drifts, half_life= would forget old rows; if it is sorted, shuffle it"
     elif isinstance(forgets, str):
         remedy = "the stream drifts, and old rows are being forgotten"
     else:
@@ -146,8 +151,8 @@ def _drift(gap: float, z: float, row: float, rows: int, unit: str, forgets: Any,
     ]  # fmt: skip
 
 
-def forgetting_findings(reading: Any, unit: str = "rows") -> list[Finding]:
-    """Return which components of a stream that tunes its forgetting have changed, and how far back they remember."""
+def forgetting_findings(reading: ReadingView, unit: str = "rows") -> list[Finding]:
+    """Return which components have changed by the drift monitor, and their half-lives."""
     half_lives, weights = reading.half_lives()
     which = [int(k) for k in np.flatnonzero(np.isfinite(half_lives))]
     if not which and not weights:
@@ -155,37 +160,39 @@ def forgetting_findings(reading: Any, unit: str = "rows") -> list[Finding]:
     last, alarms = reading.drift.last, reading.drift.alarms
     numbers = {"last": float(last), "alarms": float(alarms)}
     if not which:
-        sentence = f"The weights have changed (last seen after {last:,} {unit}), and what they were before is being forgotten."
+        sentence = f"The weights have changed (last seen after {last:,} {unit}), and old weights are being forgotten."
         return [Finding("forgetting", (), sentence, False, numbers)]
     shortest, longest = float(half_lives[which].min()), float(half_lives[which].max())
     have, they = ("have", "they forget") if len(which) > 1 else ("has", "it forgets")
-    span = amount(shortest) if amount(shortest) == amount(longest) else f"{amount(shortest)} to {amount(longest)}"
+    low, high = format_amount(shortest), format_amount(longest)
+    span = low if low == high else f"{low} to {high}"
     sentence = (
-        f"{named('component', which)} {have} changed (last seen after {last:,} {unit}), so {they} what was before, now with a "
-        f"half-life of {span} {unit}."
+        f"{component_phrase('component', which)} {have} changed (last seen after {last:,} {unit}), so {they} older {unit}, "
+        f"now with a half-life of {span} {unit}."
     )
     return [Finding("forgetting", tuple(which), sentence, False, {**numbers, "shortest": shortest, "longest": longest})]
 
 
-def contest_findings(healing: Any, unit: str = "rows") -> list[Finding]:
-    """Return how the last contest of a stream that heals itself went; nothing need be done about it.
+def contest_findings(refinement: Any, unit: str = "rows") -> list[Finding]:
+    """Return how the last contest of refinement went: the stream against the best candidate. Nothing need be done about it.
 
-    `healing` is the record that a state has: `contested` are the rows at which it was held, `gain` and `z` what the best
-    contender gained, `chosen` who won, and `moves` those made so far.
+    `refinement` is the record of the stream: `contested` are the rows at which the contest was held, `gain` and `z` what the
+    best candidate gained, `chosen` the winner, and `moves` the number of changes so far.
     """
-    rows = int(getattr(healing, "contested", 0))
+    rows = int(getattr(refinement, "contested", 0))
     if rows <= 0:
         return []
-    gain, z, moves = float(healing.gain), float(healing.z), int(healing.moves)
+    gain, z, moves = float(refinement.gain), float(refinement.z), int(refinement.moves)
     by = f"{gain:.2g} nats a {unit[:-1]}" + (f" (z = {z:.1f})" if math.isfinite(z) else "")
-    gained = f"which gained {by}" if gain > NOTHING else "which is as good"
-    told = {
-        "stream": f"the best contender was {by} better, which may be chance" if gain > NOTHING else "no contender was better",
-        "climb": f"rows were unlike those before, so components were fitted to kept rows of all kinds, {gained}",
+    gained = f"which gained {by}" if gain > LEAST_GAIN else "which is as good"
+    better = f"the best candidate was {by} better, which may be chance" if gain > LEAST_GAIN else "no candidate was better"
+    outcome = {
+        "stream": f"{better}, so the model was kept",
+        "climb": f"rows were unlike those before, so components were fitted to a sample of all rows, {gained}",
         "move": f"components were split and others merged, {gained}",
         "restart": f"a new start was taken, {gained}",
-    }.get(healing.chosen, f"{healing.chosen} was taken, {gained}")
-    stays = ", so the stream went on as it was" if healing.chosen == "stream" else ""
-    sentence = f"At the last contest, after {rows:,} {unit}, {told}{stays}; {moves or 'no'} move{'s' * (moves != 1)} so far."
+    }.get(refinement.chosen, f"{refinement.chosen} was taken, {gained}")
+    changes = f"{moves or 'no'} change{'s' * (moves != 1)} so far"
+    sentence = f"At the last refinement, after {rows:,} {unit}, {outcome}; {changes}."
     numbers = {"rows": float(rows), "gain": gain, "z": z, "moves": float(moves)}
     return [Finding("contest", (), sentence, False, numbers)]

@@ -12,10 +12,10 @@ from sklearn.utils._param_validation import Interval
 
 from headwater.core.algorithms import Algorithm
 from headwater.core.statistics import Array
-from headwater.diagnostics.describe import Limits, symbol_names, word_components
+from headwater.diagnostics.component_description import Limits, symbol_names, word_components
 from headwater.diagnostics.description import Description, Value
-from headwater.diagnostics.health_counts import CountSigns
-from headwater.diagnostics.health_vitals import Vitals
+from headwater.diagnostics.health_counts import CountChecks
+from headwater.diagnostics.health_evidence import Evidence
 from headwater.estimators.chains import check_numbers, check_probabilities, check_symbols
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols
@@ -320,14 +320,14 @@ class CategoricalHMM(HiddenMarkovEstimator):
         found = word_components(names, self.get_stationary_distribution(), self.emissionprob_, limits)
         return Description(width="symbols", **self._chain_parts(found))
 
-    def _vitals(self) -> Vitals:
-        def signs(rows: Array) -> CountSigns:
+    def _evidence(self) -> Evidence:
+        def checks(rows: Array) -> CountChecks:
             names = symbol_names(self, self.n_features_in_)
-            return CountSigns(
+            return CountChecks(
                 self.emissionprob_, rows[None], rows, names, word="state", unit="rows", over="symbols", single=False
             )
 
-        return self._chain_vitals(signs, float(self.n_features_in_))
+        return self._chain_evidence(checks, float(self.n_features_in_))
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         if np.isnan(row).any():

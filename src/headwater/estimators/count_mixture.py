@@ -11,9 +11,9 @@ from sklearn.utils._param_validation import StrOptions
 
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
-from headwater.diagnostics.describe import column_names
-from headwater.diagnostics.health_counts import CountSigns
-from headwater.diagnostics.health_vitals import PRUNE, Vitals
+from headwater.diagnostics.component_description import column_names
+from headwater.diagnostics.health_counts import CountChecks
+from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.stream_input import answers_by_score
 from headwater.families.multinomial import Multinomial
@@ -86,19 +86,19 @@ class CountMixture(MixtureEstimator):
         prior, statistics, count = self._proper_belief()
         return np.ascontiguousarray((prior.components.beta + count * np.asarray(statistics.table)).T)
 
-    def _vitals(self) -> Vitals:
+    def _evidence(self) -> Evidence:
         _, statistics, count = self._proper_belief()
         rows, words = self._rows_behind(), np.maximum(count * statistics.length, 0.0)
         width = self._learner.width
 
-        def signs() -> CountSigns:
+        def checks() -> CountChecks:
             names, groups = column_names(self, width), self._family.groups
             single, over = not groups.size, "steps" if groups.size else "columns"
-            return CountSigns(
+            return CountChecks(
                 self._probabilities, words, rows, names, groups, unit=self._measure, over=over, single=single
             )  # fmt: skip
 
-        return Vitals(rows, unit=self._unit, signs=signs, work=float(len(rows)) ** 2 * width, remedy=PRUNE)
+        return Evidence(rows, unit=self._unit, checks=checks, work=float(len(rows)) ** 2 * width, remedy=PRUNE_ADVICE)
 
     def _mean_length(self) -> float:
         """Counts of a row on average."""

@@ -15,12 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from headwater.core.chunk import values_of
 from headwater.core.statistics import Array
 from headwater.core.validation import one_line
-from headwater.diagnostics.describe import Limits, notes_of, row_totals
+from headwater.diagnostics.component_description import Limits, row_totals
 from headwater.diagnostics.description import Description, Value
 from headwater.diagnostics.display import html_table, text_table
-from headwater.diagnostics.health import Health, in_brief
-from headwater.diagnostics.health_checks import health_of
-from headwater.diagnostics.health_vitals import Vitals
+from headwater.diagnostics.health import Health, brief_lines
+from headwater.diagnostics.health_checks import judge_health
+from headwater.diagnostics.health_evidence import Evidence
+from headwater.diagnostics.notes import Results, notes_of
+from headwater.diagnostics.subject import Subject
 from headwater.estimators.runtime import Folded, mean_shares
 from headwater.estimators.runtime_owner import Keeping
 from headwater.estimators.thread_safety import reads
@@ -84,7 +86,7 @@ class Telling(Keeping):
             columns=found.columns or self.n_features_in_,
             unit=self._unit,
             level=limits.level,
-            notes=(*notes_of(self, found), *found.notes),
+            notes=(*self._notes(found.component), *found.notes),
         )
 
     @property
@@ -99,8 +101,28 @@ class Telling(Keeping):
         known = {name: value for name, value in vars(self).items() if name != "_runtime"}
         found = cache.health
         if found is None or not _are_same(found[0], known):
-            found = cache.health = known, health_of(self)
+            found = cache.health = known, self._judge_health()
         return found[1]
+
+    def _judge_health(self, brief: bool = False) -> Health:
+        return judge_health(self._subject(), self._evidence(), self._read(), brief)
+
+    def _subject(self) -> Subject:
+        """The model as diagnostics see it."""
+        passes = 0
+        if getattr(self, "converged_", True) is False and not self._learner.algorithm.again:
+            passes = int(self.n_iter_)
+        return Subject(
+            type(self).__name__, self._unit, self._runtime, self._learner, getattr(self, "half_life", None),
+            getattr(self, "history_", None), passes,
+        )  # fmt: skip
+
+    def _notes(self, component: str) -> tuple[str, ...]:
+        """Sentences about the state; `component` is what its components are called."""
+        known = {name: getattr(self, f"{name}_", None) for name in ("race", "growth", "merge_report", "distributed_report")}
+        passes = int(self.n_iter_) if getattr(self, "converged_", True) is False else None
+        findings = tuple(finding.sentence for finding in self.health_.findings)
+        return notes_of(self._subject(), Results(**known, passes=passes), findings, component)
 
     def _check_learned(self, what: str) -> None:
         check_is_fitted(self)
@@ -139,9 +161,9 @@ class Telling(Keeping):
         """Shares of the components by what was folded; empty if the model has none."""
         return np.empty(0)
 
-    def _vitals(self) -> Vitals:
+    def _evidence(self) -> Evidence:
         """What the health of the model is judged by."""
-        return Vitals(self._shares_now() * self._runtime.rows, unit=self._unit)
+        return Evidence(self._shares_now() * self._runtime.rows, unit=self._unit)
 
     # How it looks
 
@@ -152,12 +174,16 @@ class Telling(Keeping):
     @reads
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = super().__repr__(N_CHAR_MAX)
-        return f"{text}\n{text_table(*self._summary(), *in_brief(health_of(self, brief=True)))}" if self._has_state() else text
+        return (
+            f"{text}\n{text_table(*self._summary(), *brief_lines(self._judge_health(brief=True)))}"
+            if self._has_state()
+            else text
+        )
 
     @reads
     def _repr_html_inner(self) -> str:
         html = super()._repr_html_inner()
-        return html + html_table(*self._summary(), *in_brief(health_of(self, brief=True))) if self._has_state() else html
+        return html + html_table(*self._summary(), *brief_lines(self._judge_health(brief=True))) if self._has_state() else html
 
 
 def _are_same(one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -17,10 +17,10 @@ from headwater.core.learner import Learner
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import check_angles, check_finite, check_snapshot, check_snapshots, numeric
-from headwater.diagnostics.describe import Limits, column_names, curve_of, number
+from headwater.diagnostics.component_description import Limits, column_names, curve_of, finite_number
 from headwater.diagnostics.description import Description, Value
-from headwater.diagnostics.health_signs import ArrivalSigns
-from headwater.diagnostics.health_vitals import Vitals
+from headwater.diagnostics.health_evidence import Evidence
+from headwater.diagnostics.health_signals import ArrivalChecks
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.parameters import check_parameters
@@ -435,7 +435,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         return Description(
             width="sensors",
             facts=(
-                Value(name, angle, None, number(angle - wide), number(angle + wide)),
+                Value(name, angle, None, finite_number(angle - wide), finite_number(angle + wide)),
                 *((Value("phase from sensor to sensor, radians", self.omega_),) if linear else ()),
                 Value("power of the source", self.power_),
                 Value("noise variance", self.noise_variance_),
@@ -444,14 +444,14 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
             curves=(curve_of("Power by angle", unit * places, power - power.max(), name, "power, dB of the highest"),),
         )
 
-    def _vitals(self) -> Vitals:
+    def _evidence(self) -> Evidence:
         rows = np.array([max(float(self._believed()[1]), 0.0)])
 
-        def signs() -> ArrivalSigns:
+        def checks() -> ArrivalChecks:
             names = column_names(self, self.n_features_in_)
-            return ArrivalSigns(rows, self.power_, self.noise_variance_, self.observed_, names)
+            return ArrivalChecks(rows, self.power_, self.noise_variance_, self.observed_, names)
 
-        return Vitals(rows, "source", "snapshots", signs=signs)
+        return Evidence(rows, "source", "snapshots", checks=checks)
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         amplitudes, names = np.abs(np.asarray(row)), column_names(self, self.n_features_in_)

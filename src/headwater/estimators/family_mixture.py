@@ -19,10 +19,10 @@ from headwater.core.algorithms import Algorithm
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, check_rows
-from headwater.diagnostics.describe import Limits, column_names, gaussian_components
+from headwater.diagnostics.component_description import Limits, column_names, gaussian_components
 from headwater.diagnostics.description import Description
 from headwater.diagnostics.health import Finding
-from headwater.diagnostics.health_vitals import PRUNE, Food, Vitals
+from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence, Support
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.families.divergence import sampled_divergences
 from headwater.families.family import Family
@@ -34,7 +34,7 @@ SHOWN = 4  # columns of the table of a model
 
 
 @dataclass(frozen=True)
-class FamilySigns:
+class FamilyChecks:
     """Signs of the components of any family: rows for each parameter, and how far their densities are apart."""
 
     family: Family[Any, Any, Any]
@@ -42,17 +42,17 @@ class FamilySigns:
     rows: Array
     each: float  # parameters of a component
 
-    def food(self) -> Food:
+    def support(self) -> Support:
         """Rows and parameters of each component."""
-        return Food(self.rows, "rows", np.full(len(self.rows), self.each))
+        return Support(self.rows, "rows", np.full(len(self.rows), self.each))
 
-    def apart(self) -> tuple[Array, Array]:
+    def divergences(self) -> tuple[Array, Array]:
         """Symmetric divergences (K, K) of the densities, in nats a row, and what of them is chance: chi-squared, by rows."""
         behind = np.maximum(self.rows, 1.0)
         chance = (self.each + DOUBT * np.sqrt(2.0 * self.each)) * (1.0 / behind[:, None] + 1.0 / behind)
         return sampled_divergences(self.family, self.parameters, self.parameters), chance
 
-    def worn(self, alive: NDArray[np.bool_]) -> list[Finding]:
+    def degenerate_findings(self, alive: NDArray[np.bool_]) -> list[Finding]:
         """Nothing is known of components by themselves."""
         return []
 
@@ -157,15 +157,15 @@ class FamilyMixture(MixtureEstimator):
     def _patterns(self) -> Array:
         return self._moments()[0]
 
-    def _vitals(self) -> Vitals:
+    def _evidence(self) -> Evidence:
         family, rows = self._model.family, self._rows_behind()
         each = family.n_parameters(self.n_features_in_) / len(rows)
         work = float(len(rows)) ** 2 * each * MOMENT_ROWS
 
-        def signs() -> FamilySigns:
-            return FamilySigns(family, self._components, rows, each)
+        def checks() -> FamilyChecks:
+            return FamilyChecks(family, self._components, rows, each)
 
-        return Vitals(rows, signs=signs, work=work, remedy=PRUNE)
+        return Evidence(rows, checks=checks, work=work, remedy=PRUNE_ADVICE)
 
     def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         names, means = column_names(self, self.n_features_in_), self._moments()[0]

@@ -13,10 +13,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from headwater.core.algorithms import Algorithm
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, numeric
-from headwater.diagnostics.describe import Gaussians, Limits, column_names, gaussian_components, gaussian_oddities
+from headwater.diagnostics.component_description import (
+    GaussianComponents,
+    Limits,
+    column_names,
+    gaussian_components,
+    gaussian_oddities,
+)
 from headwater.diagnostics.description import Description, Value
-from headwater.diagnostics.health_gaussian import GaussianSigns, constant_columns
-from headwater.diagnostics.health_vitals import Vitals
+from headwater.diagnostics.health_evidence import Evidence
+from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
 from headwater.diagnostics.intervals import mean_intervals
 from headwater.estimators.chains import check_chain_rows, check_numbers, precision_factor
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
@@ -361,27 +367,27 @@ class GaussianHMM(HiddenMarkovEstimator):
         )  # fmt: skip
         return Description(**self._chain_parts(found))
 
-    def _vitals(self) -> Vitals:
+    def _evidence(self) -> Evidence:
         family, width, k = self._gaussian, self.n_features_in_, self.n_components_
         each = family.n_parameters(width) / k
 
-        def signs(rows: Array) -> GaussianSigns:
+        def checks(rows: Array) -> GaussianChecks:
             names, parameters = column_names(self, width), self._read().parameters.emissions
             covariances, (prior, statistics, _) = family.covariances(parameters), self._belief()
-            return GaussianSigns(
+            return GaussianChecks(
                 rows, family.means(parameters), covariances, family.kind.matrix, names, each,
                 0.0 if self._learned_with("scale_columns") else family.reg_covar, "min_covar", "state",
                 constant_columns(statistics.emissions, prior.emissions, family.kind.matrix),
             )  # fmt: skip
 
-        return self._chain_vitals(signs, each * (1.0 + 10.0 * width / k))
+        return self._chain_evidence(checks, each * (1.0 + 10.0 * width / k))
 
     def _patterns(self) -> Array:
         return self.means_
 
     def _gaussians(self) -> Any:
         names = np.array(column_names(self, self.n_features_in_), dtype=object)
-        return Gaussians(self.get_stationary_distribution(), self.means_, self.covars_, names)
+        return GaussianComponents(self.get_stationary_distribution(), self.means_, self.covars_, names)
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         apart = np.asarray(row) - self.means_

@@ -12,10 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from headwater.core.algorithms import Algorithm
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
-from headwater.diagnostics.describe import Limits, column_names, gaussian_components, gaussian_oddities
+from headwater.diagnostics.component_description import Limits, column_names, gaussian_components, gaussian_oddities
 from headwater.diagnostics.description import Description, Value
-from headwater.diagnostics.health_gaussian import GaussianSigns, constant_columns
-from headwater.diagnostics.health_vitals import PRUNE, Vitals
+from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
+from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
 from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals, mean_intervals
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.start_parameters import given_parameters, shaped
@@ -329,19 +329,19 @@ class GaussianMixture(MixtureEstimator):
             )
         )  # fmt: skip
 
-    def _vitals(self) -> Vitals:
+    def _evidence(self) -> Evidence:
         rows, family = self._rows_behind(), self._family
         (k, width), each = self.means_.shape, family.n_parameters(self.n_features_in_) / self.n_components_
         floor = family.reg_covar if self._modal and not self._learned_with("scale_columns") else 0.0
 
-        def signs() -> GaussianSigns:
+        def checks() -> GaussianChecks:
             names, (prior, statistics, _) = column_names(self, width), self._proper_belief()
             constant = constant_columns(statistics, prior.components, family.kind.matrix)
-            return GaussianSigns(
+            return GaussianChecks(
                 rows, self.means_, self.covariances_, family.kind.matrix, names, each, floor, constant=constant
             )
 
-        return Vitals(rows, signs=signs, work=k * each * (k + 10 * width), remedy=PRUNE)
+        return Evidence(rows, checks=checks, work=k * each * (k + 10 * width), remedy=PRUNE_ADVICE)
 
     def _patterns(self) -> Array:
         return self.means_

@@ -19,9 +19,9 @@ from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_finite, numeric, one_line
-from headwater.diagnostics.describe import MOST_SYMBOLS, heaviest, matrix_of
-from headwater.diagnostics.health_counts import ChainSigns
-from headwater.diagnostics.health_vitals import Vitals
+from headwater.diagnostics.component_description import SYMBOL_LIMIT, heaviest_components, matrix_of
+from headwater.diagnostics.health_counts import ChainChecks
+from headwater.diagnostics.health_evidence import Evidence
 from headwater.estimators.chain_streams import ChainStreams
 from headwater.estimators.chains import (
     GivenChain,
@@ -367,21 +367,21 @@ class HiddenMarkovEstimator(ChainStreams):
             return f"lasts {length:,.1f} rows on average" if length < 1e6 else "is never left"
 
         components = tuple(replace(one, remark=lasting(one.index)) for one in found["components"])
-        shown = np.sort(heaviest(often, MOST_SYMBOLS))
+        shown = np.sort(heaviest_components(often, SYMBOL_LIMIT))
         names = [f"state {k}" for k in range(len(often))]
         matrices = (matrix_of("Passages between states", names, transitions, often, shown),) if len(often) > 1 else ()
         return {**found, "component": "state", "weight": "how often", "components": components, "matrices": matrices}
 
-    def _chain_vitals(self, emissions: Callable[[Array], Any], size: float) -> Vitals:
-        """Vitals of the states, from what makes signs of their emissions; these have so many numbers each."""
+    def _chain_evidence(self, emissions: Callable[[Array], Any], size: float) -> Evidence:
+        """Evidence of the states; `emissions` returns the checks of what they emit, of so many numbers each."""
         _, statistics, count = self._belief()
         rows = np.maximum(count * statistics.emissions.count, 0.0)
         k = float(len(rows))
 
-        def signs() -> ChainSigns:
-            return ChainSigns(emissions(rows), self.transmat_, rows)
+        def checks() -> ChainChecks:
+            return ChainChecks(emissions(rows), self.transmat_, rows)
 
-        return Vitals(rows, "state", signs=signs, work=k * k * (size + 100.0 * k))
+        return Evidence(rows, "state", checks=checks, work=k * k * (size + 100.0 * k))
 
     def _row_scorer(self) -> Callable[..., Array]:
         follower = Follower(self)  # sequences go on from chunk to chunk

@@ -14,10 +14,10 @@ from headwater.core.learner import Learner
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, check_rows, one_line
-from headwater.diagnostics.describe import Limits, column_names, curve_of, heaviest, hidden
+from headwater.diagnostics.component_description import Limits, column_names, count_left_out, curve_of, heaviest_components
 from headwater.diagnostics.description import Component, Description, Value
-from headwater.diagnostics.health_signs import SpectrumSigns
-from headwater.diagnostics.health_vitals import Vitals
+from headwater.diagnostics.health_evidence import Evidence
+from headwater.diagnostics.health_signals import SpectrumChecks
 from headwater.estimators.factor_model import FactorEstimator
 from headwater.estimators.runtime import Folded
 from headwater.estimators.stream_input import answers_at_once, answers_by_chunk, answers_by_score
@@ -417,7 +417,7 @@ class ItakuraSaitoNMF(FactorEstimator):
 
     def _describe(self, limits: Limits) -> Description:
         names, shares, spectra = column_names(self, self.n_features_in_), self._shares(), self.components_
-        shown, bins = heaviest(shares, limits.components), np.arange(float(self.n_features_in_))
+        shown, bins = heaviest_components(shares, limits.components), np.arange(float(self.n_features_in_))
         overall = shares @ spectra
         components, curves = [], []
         for k in shown:
@@ -431,20 +431,20 @@ class ItakuraSaitoNMF(FactorEstimator):
         return Description(width="bins",
             weight="share of power", value="power", components=tuple(components), curves=tuple(curves),
             facts=(Value("shape of the weights", self.weight_shape_),),
-            values_left_out=max(0, len(names) - limits.values), **hidden(shares, shown),
+            values_left_out=max(0, len(names) - limits.values), **count_left_out(shares, shown),
         )  # fmt: skip
 
-    def _vitals(self) -> Vitals:
+    def _evidence(self) -> Evidence:
         _, statistics, count = self._belief()
         parameters = self._read().parameters
         parts = parameters.powers * statistics.down / parameters.scales[:, None]  # of each bin, by component
         rows = count * (parts / np.maximum(parts.sum(axis=0), 1e-300)).max(axis=1)
         k, width = parameters.powers.shape
 
-        def signs() -> SpectrumSigns:
-            return SpectrumSigns(parameters.powers, column_names(self, width))
+        def checks() -> SpectrumChecks:
+            return SpectrumChecks(parameters.powers, column_names(self, width))
 
-        return Vitals(rows, unit="frames", shares=self._shares(), signs=signs, work=float(k * k * width))
+        return Evidence(rows, unit="frames", shares=self._shares(), checks=checks, work=float(k * k * width))
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         frame, expected = np.asarray(row, dtype=float), self.transform_one(row) @ self.components_

@@ -18,10 +18,10 @@ from headwater.core.learner import Learner
 from headwater.core.state import Batch, SparseRows, sparse_rows
 from headwater.core.statistics import Array
 from headwater.core.validation import check_count_items, check_count_row, check_counts, check_width, numeric, one_line
-from headwater.diagnostics.describe import Limits, column_names, count_oddities, word_components
+from headwater.diagnostics.component_description import Limits, column_names, count_oddities, word_components
 from headwater.diagnostics.description import Description, Value
-from headwater.diagnostics.health_counts import CountSigns
-from headwater.diagnostics.health_vitals import Vitals
+from headwater.diagnostics.health_counts import CountChecks
+from headwater.diagnostics.health_evidence import Evidence
 from headwater.estimators.documents import DocumentReader
 from headwater.estimators.factor_model import FactorEstimator
 from headwater.estimators.runtime import Folded
@@ -498,16 +498,16 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
             **word_components(names, self._shares(), self.topics_, limits, self.components_),
         )  # fmt: skip
 
-    def _vitals(self) -> Vitals:
+    def _evidence(self) -> Evidence:
         _, statistics, count = self._belief()
         words = np.maximum(count * statistics.length, 0.0)
         documents = np.full(words.shape[1], max(count, 0.0))
 
-        def signs() -> CountSigns:
+        def checks() -> CountChecks:
             names = column_names(self, self.n_features_in_)
-            return CountSigns(self.topics_, words, documents, names, word="topic")
+            return CountChecks(self.topics_, words, documents, names, word="topic")
 
-        return Vitals(words[0], "topic", "words", signs=signs, work=float(len(documents)) ** 2 * self.n_features_in_)
+        return Evidence(words[0], "topic", "words", checks=checks, work=float(len(documents)) ** 2 * self.n_features_in_)
 
     def _patterns(self) -> Array:
         return self.topics_

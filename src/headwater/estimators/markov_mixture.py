@@ -14,13 +14,13 @@ from headwater.core.chunk import Chunk, values_of
 from headwater.core.learner import Learner
 from headwater.core.state import SparseRows
 from headwater.core.statistics import Array
-from headwater.diagnostics.describe import (
-    MOST_MATRICES,
-    MOST_SYMBOLS,
+from headwater.diagnostics.component_description import (
+    MATRIX_LIMIT,
+    SYMBOL_LIMIT,
     Limits,
-    heaviest,
+    heaviest_components,
     matrix_of,
-    stationary,
+    stationary_distribution,
     step_components,
     symbol_names,
 )
@@ -274,9 +274,9 @@ weight_concentration_prior, n_threads, parts, reservoir
             names, weights, self._probabilities, self._probability_concentration, limits, self._weight_intervals(limits)
         )  # fmt: skip
         matrices = []
-        for component in found["components"][:MOST_MATRICES]:
-            often = stationary(steps[component.index])
-            shown = np.sort(heaviest(often, MOST_SYMBOLS))
+        for component in found["components"][:MATRIX_LIMIT]:
+            often = stationary_distribution(steps[component.index])
+            shown = np.sort(heaviest_components(often, SYMBOL_LIMIT))
             title = f"Steps of component {component.index}"
             matrices.append(matrix_of(title, names, steps[component.index], often, shown, component.index))
         return Description(width="symbols", columns=self.n_symbols_, **found, matrices=tuple(matrices))

@@ -18,7 +18,7 @@ from headwater.core.contracts import StartSettings
 from headwater.core.learner import LEAST_KEPT, Learner
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
-from headwater.diagnostics.describe import Limits, dirichlet_interval
+from headwater.diagnostics.component_description import Limits, dirichlet_interval
 from headwater.estimators.base import RESULTS, StreamingEstimator
 from headwater.estimators.parameters import check_parameters
 from headwater.estimators.runtime import Folded

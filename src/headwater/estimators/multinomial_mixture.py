@@ -13,7 +13,7 @@ from headwater.core.learner import Learner
 from headwater.core.state import sparse_rows
 from headwater.core.statistics import Array
 from headwater.core.validation import check_count_items, check_count_row, check_counts
-from headwater.diagnostics.describe import Limits, column_names, count_oddities, word_components
+from headwater.diagnostics.component_description import Limits, column_names, count_oddities, word_components
 from headwater.diagnostics.description import Description, Value
 from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.documents import DocumentReader

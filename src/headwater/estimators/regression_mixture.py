@@ -14,11 +14,11 @@ from headwater.core.algorithms import Algorithm
 from headwater.core.learner import Learner
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
-from headwater.diagnostics.describe import Limits, column_names, heaviest, hidden, interval_of
+from headwater.diagnostics.component_description import Limits, column_names, count_left_out, heaviest_components, interval_of
 from headwater.diagnostics.description import Component, Description, Value
-from headwater.diagnostics.health_gaussian import GaussianSigns, constant_columns
-from headwater.diagnostics.health_signs import LineSigns
-from headwater.diagnostics.health_vitals import PRUNE, Vitals
+from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
+from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
+from headwater.diagnostics.health_regression import RegressionChecks
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.start_parameters import GivenCoefficients, given_weights, shaped
 from headwater.estimators.stream_input import answers_at_once, answers_by_chunk
@@ -402,7 +402,7 @@ class RegressionMixture(TargetMixture):
         pull = coef * inputs / target
         columns = np.sort(np.argsort(-(weights @ pull**2), kind="stable")[: limits.values])
         intervals = self._coef_intervals(limits)
-        shown, weight_intervals = heaviest(weights, limits.components), self._weight_intervals(limits)
+        shown, weight_intervals = heaviest_components(weights, limits.components), self._weight_intervals(limits)
         components = tuple(
             Component(
                 int(k), float(weights[k]),
@@ -419,32 +419,35 @@ class RegressionMixture(TargetMixture):
             for k in shown
         )  # fmt: skip
         return Description(
-            value="coefficient", components=components, values_left_out=coef.shape[1] - len(columns), **hidden(weights, shown)
+            value="coefficient",
+            components=components,
+            values_left_out=coef.shape[1] - len(columns),
+            **count_left_out(weights, shown),
         )
 
-    def _vitals(self) -> Vitals:
+    def _evidence(self) -> Evidence:
         prior, statistics, count = self._proper_belief()
         rows, family, parameters = self._rows_behind(), self._family, self._read().parameters.components
         k, width = len(rows), self._learner.width
         each = family.n_parameters(width) / k
 
-        def signs() -> LineSigns:
+        def checks() -> RegressionChecks:
             total = moments(statistics.scaled(count), family.intercept).sum(axis=0)[:-1, :-1]
             gate = None
             if parameters.gate is not None and family.gate is not None:
                 floor = family.gate.reg_covar if self._modal else 0.0
                 names, matrix = column_names(self, width - 1), family.gate.kind.matrix
                 constant = constant_columns(input_totals(statistics), prior.components.gate, matrix)
-                gate = GaussianSigns(
+                gate = GaussianChecks(
                     rows, parameters.gate.means, family.gate.covariances(parameters.gate), matrix, names, each, floor,
                     constant=constant,
                 )  # fmt: skip
-            return LineSigns(
+            return RegressionChecks(
                 rows, parameters.coef, self.noise_variance_, total / max(float(rows.sum()), 1e-300),
                 self._input_spreads()[1] ** 2, prior.components.floor, each, gate,
             )  # fmt: skip
 
-        return Vitals(rows, signs=signs, work=float(k * k * width * width), remedy=PRUNE)
+        return Evidence(rows, checks=checks, work=float(k * k * width * width), remedy=PRUNE_ADVICE)
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         pair = np.ascontiguousarray(row, dtype=float)

@@ -14,7 +14,7 @@ from headwater.core.learner import Learner
 from headwater.core.state import Batch, SparseRows
 from headwater.core.statistics import Array
 from headwater.core.validation import check_counts
-from headwater.diagnostics.describe import row_totals
+from headwater.diagnostics.component_description import row_totals
 from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.sequences import check_sequences
 from headwater.estimators.stream_input import answers_by_chunk, answers_by_score, learns_at_once, learns_by_chunk

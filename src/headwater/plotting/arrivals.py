@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.plotting.shared import axes_of, need
+from headwater.plotting.shared import axes_of, require_attributes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def beam(model: Any, angles: Any = None, ax: Axes | None = None, *, label: str |
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('degrees from broadside', 'power, dB of the highest')
     """
-    low, high = need(model, "direction", "angle_range_", "spectrum").angle_range_
+    low, high = require_attributes(model, "direction", "angle_range_", "spectrum").angle_range_
     axes = axes_of(ax)
     places = np.linspace(low, high, 1000) if angles is None else np.asarray(angles, dtype=float)
     power = np.maximum(model.spectrum(places), 1e-300)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headwater.plotting.shared import axes_of, bare, colors_of, described, shortened
+from headwater.plotting.shared import axes_of, colors_of, description_of, hide_frame, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ def intervals(model: Any, value: str | None = None, ax: Axes | None = None, *, m
     >>> ax.get_xlabel()
     'x1'
     """
-    axes, found = axes_of(ax), described(model)
+    axes, found = axes_of(ax), description_of(model)
     shown = []
     for component in found.components:
         one = component if value is None else next((part for part in component.values if part.name == value), None)
@@ -58,5 +58,5 @@ def intervals(model: Any, value: str | None = None, ax: Axes | None = None, *, m
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=5)
-    axes.set_xlabel(found.weight if value is None else shortened(value))
-    return bare(axes)
+    axes.set_xlabel(found.weight if value is None else shorten(value))
+    return hide_frame(axes)

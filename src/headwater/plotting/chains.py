@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.plotting.shared import axes_of, described, shortened
+from headwater.plotting.shared import axes_of, description_of, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-MOST_NUMBERS = 10  # states of a matrix whose numbers are still read
+NUMBERED_STATES = 10  # states of a matrix whose numbers are still read
 
 
 def transitions(model: Any, component: int | None = None, ax: Axes | None = None, *, cmap: Any = "Blues") -> Axes:
@@ -43,20 +43,20 @@ def transitions(model: Any, component: int | None = None, ax: Axes | None = None
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['state 0', 'state 1']
     """
-    axes, found = axes_of(ax), described(model)
+    axes, found = axes_of(ax), description_of(model)
     matrix = next((one for one in found.matrices if component is None or one.component == component), None)
     if matrix is None:
         which = "" if component is None else f" of component {component!r}"
         raise ValueError(f"the model must have a transition matrix{which}, got none")
     values = np.array(matrix.values)
     axes.imshow(values, vmin=0.0, vmax=1.0, cmap=cmap)
-    names, places = [shortened(name, 16) for name in matrix.names], range(len(matrix.names))
+    names, places = [shorten(name, 16) for name in matrix.names], range(len(matrix.names))
     axes.set_xticks(places, names, rotation=90 if max(map(len, names)) > 3 else 0)
     axes.set_yticks(places, names)
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    if len(names) <= MOST_NUMBERS:
+    if len(names) <= NUMBERED_STATES:
         for (row, column), value in np.ndenumerate(values):
             if value >= 0.005:
                 ink = "white" if value > 0.55 else "black"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-GAP = 1  # pixels between two images
+GAP_PIXELS = 1  # pixels between two images
 
 
 def images(
@@ -57,10 +57,10 @@ def images(
     order = np.argsort(-weights, kind="stable")[:most] if len(weights) else np.arange(len(patterns))[:most]
     across = max(1, int(np.ceil(np.sqrt(len(order) * height / width))))
     down = -(-len(order) // across)
-    sheet = np.full((down * (height + GAP) - GAP, across * (width + GAP) - GAP), np.nan)
+    sheet = np.full((down * (height + GAP_PIXELS) - GAP_PIXELS, across * (width + GAP_PIXELS) - GAP_PIXELS), np.nan)
     for place, k in enumerate(order):
-        top, left = place // across * (height + GAP), place % across * (width + GAP)
-        sheet[top : top + height, left : left + width] = scaled(patterns[k]).reshape(height, width)
+        top, left = place // across * (height + GAP_PIXELS), place % across * (width + GAP_PIXELS)
+        sheet[top : top + height, left : left + width] = scale_to_unit(patterns[k]).reshape(height, width)
         axes.text(left - 0.3, top - 0.3, str(k), fontsize="small", color="0.5", va="top")
     axes.imshow(sheet, cmap=cmap, interpolation="nearest", vmin=0.0, vmax=1.0)
     axes.set_axis_off()
@@ -80,7 +80,7 @@ def image_shape(width: int, shape: Any = None) -> tuple[int, int]:
     return height, across
 
 
-def scaled(pattern: Array) -> Array:
+def scale_to_unit(pattern: Array) -> Array:
     """Values between 0 and 1."""
     low, high = float(pattern.min()), float(pattern.max())
     return (pattern - low) / (high - low) if high > low else np.zeros_like(pattern)

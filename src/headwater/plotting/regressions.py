@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.plotting.shared import axes_of, colors_of, draw_rows, need
+from headwater.plotting.shared import axes_of, colors_of, draw_rows, require_attributes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,7 @@ def regressions(
     >>> len(ax.lines), ax.get_ylabel()
     (2, 'target')
     """
-    need(model, "regressions", "weights_", "coef_", "intercept_", "noise_variance_")
+    require_attributes(model, "regressions", "weights_", "coef_", "intercept_", "noise_variance_")
     axes = axes_of(ax)
     weights, coef = np.asarray(model.weights_), np.asarray(model.coef_)
     middle, ends = np.zeros(coef.shape[1]), np.array([-1.0, 1.0])

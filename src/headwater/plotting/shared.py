@@ -64,7 +64,7 @@ def draw_rows(axes: Axes, X: Any, columns: tuple[int, int]) -> None:
     )
 
 
-def need(model: Any, what: str, *names: str) -> Any:
+def require_attributes(model: Any, what: str, *names: str) -> Any:
     """Return a model that has what a picture is drawn of, by these attributes, or refuse it."""
     lacks = [name for name in names if not hasattr(model, name)]
     if lacks:
@@ -77,7 +77,7 @@ def gaussians_of(model: Any, columns: tuple[int, int]) -> Any:
     found = model._gaussians() if hasattr(model, "_gaussians") else model
     if found is None:
         raise ValueError(f"{type(model).__name__} has no Gaussians over the columns to draw")
-    width = np.shape(need(found, "Gaussians", "weights_", "means_", "covariances_", "covariance_type").means_)[1]
+    width = np.shape(require_attributes(found, "Gaussians", "weights_", "means_", "covariances_", "covariance_type").means_)[1]
     if not all(0 <= column < width for column in columns):
         raise ValueError(f"columns must be two of the {width} columns that the model has, got {columns}")
     return found
@@ -106,7 +106,7 @@ def column_of(trace: Any, name: str) -> Array:
         raise ValueError(f"a trace must have {name!r}, got {', '.join(map(repr, trace))}") from None
 
 
-def described(model: Any) -> Any:
+def description_of(model: Any) -> Any:
     """What a model says of itself, if it is not a description already."""
     return model.describe() if hasattr(model, "describe") else model
 
@@ -120,14 +120,14 @@ def component_of(description: Any, index: int | None) -> Any:
     raise ValueError(f"component must be one of those described ({known or 'none'}), got {index!r}")
 
 
-def bare(axes: Axes) -> Axes:
+def hide_frame(axes: Axes) -> Axes:
     """Take away the frame, which says nothing."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     return axes
 
 
-def shortened(name: Any, most: int = 28) -> str:
+def shorten(name: Any, most: int = 28) -> str:
     """A name that fits beside a picture; dollars are no mathematics."""
     from matplotlib import rcParams
 
@@ -136,7 +136,7 @@ def shortened(name: Any, most: int = 28) -> str:
     return text.replace("$", r"\$") if rcParams["text.parse_math"] else text
 
 
-def against_rows(axes: Axes, rows: Array, what: str) -> Axes:
+def label_rows_axis(axes: Axes, rows: Array, what: str) -> Axes:
     """Name the axes of what is drawn over rows, whose scale is logarithmic if they span much."""
     from matplotlib.ticker import NullFormatter, StrMethodFormatter
 

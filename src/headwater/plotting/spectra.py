@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.plotting.shared import axes_of, bare, colors_of, need
+from headwater.plotting.shared import axes_of, colors_of, hide_frame, require_attributes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-DYNAMIC_RANGE = 80.0  # decibels below the loudest that are still told apart
+DYNAMIC_RANGE_DB = 80.0  # decibels below the loudest that are still told apart
 
 
 def spectra(model: Any, ax: Axes | None = None, *, color: Any = None) -> Axes:
@@ -40,14 +40,14 @@ def spectra(model: Any, ax: Axes | None = None, *, color: Any = None) -> Axes:
     >>> len(ax.lines), ax.get_ylabel()
     (2, 'power, dB')
     """
-    need(model, "spectra", "components_")
+    require_attributes(model, "spectra", "components_")
     axes, table = axes_of(ax), np.atleast_2d(np.asarray(model.components_, dtype=float))
     decibels = _decibels(table)
     for k, (curve, shade) in enumerate(zip(decibels, colors_of(color, len(table)), strict=True)):
         axes.plot(curve, color=shade, linewidth=1.6, label=f"component {k}")
     axes.set_xlabel("bin")
     axes.set_ylabel("power, dB")
-    return bare(axes)
+    return hide_frame(axes)
 
 
 def spectrogram(X: Any, ax: Axes | None = None, *, cmap: Any = "magma") -> Axes:
@@ -87,4 +87,4 @@ def spectrogram(X: Any, ax: Axes | None = None, *, cmap: Any = "magma") -> Axes:
 def _decibels(powers: Any) -> Any:
     """Decibels, at most so many below the loudest."""
     loudest = max(float(np.max(powers, initial=0.0)), 1e-300)
-    return 10.0 * np.log10(np.maximum(powers, loudest * 10.0 ** (-DYNAMIC_RANGE / 10.0)))
+    return 10.0 * np.log10(np.maximum(powers, loudest * 10.0 ** (-DYNAMIC_RANGE_DB / 10.0)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.plotting.shared import against_rows, axes_of, colors_of, column_of, trace_of
+from headwater.plotting.shared import axes_of, colors_of, column_of, label_rows_axis, trace_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def scores(trace: Any, ax: Axes | None = None, *, label: str | None = None, colo
     if rows.shape != values.shape or rows.ndim != 1:
         raise ValueError(f"rows and scores of a trace must be equally long, got {rows.shape} and {values.shape}")
     axes.plot(rows, values, color=color, label=label, linewidth=2.0)
-    return against_rows(axes, rows, "score, nats per row")
+    return label_rows_axis(axes, rows, "score, nats per row")
 
 
 def weights(trace: Any, ax: Axes | None = None, *, color: Any = None) -> Axes:
@@ -90,4 +90,4 @@ def weights(trace: Any, ax: Axes | None = None, *, color: Any = None) -> Axes:
     rows, table = rows[known], table[known]
     axes.stackplot(rows, table.T, colors=colors_of(color, table.shape[1]), alpha=0.7, edgecolor="white", linewidth=0.5)
     axes.set_ylim(0.0, 1.0)
-    return against_rows(axes, rows, "weight")
+    return label_rows_axis(axes, rows, "weight")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headwater.plotting.shared import axes_of, bare, colors_of, component_of, described, shortened
+from headwater.plotting.shared import axes_of, colors_of, component_of, description_of, hide_frame, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ def words(model: Any, component: int | None = None, ax: Axes | None = None, *, m
     >>> len(ax.patches), ax.get_xlabel()
     (2, 'probability')
     """
-    axes, found = axes_of(ax), described(model)
+    axes, found = axes_of(ax), description_of(model)
     chosen = component_of(found, component)
     values = chosen.values[:most]
     shade = colors_of(color, chosen.index + 1)[chosen.index]
@@ -50,10 +50,10 @@ def words(model: Any, component: int | None = None, ax: Axes | None = None, *, m
     for place, value in zip(places, values, strict=True):
         if value.low is not None and value.high is not None:
             axes.plot([value.low, value.high], [place, place], color="0.25", linewidth=1.0)
-    axes.set_yticks(places, [shortened(value.name) for value in values])
+    axes.set_yticks(places, [shorten(value.name) for value in values])
     axes.invert_yaxis()
     axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=4)
     axes.set_xlabel(found.value)
     axes.set_title(f"{found.component} {chosen.index}, {found.weight} {chosen.weight:.1%}", loc="left", fontsize="medium")
-    return bare(axes)
+    return hide_frame(axes)

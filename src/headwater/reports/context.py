@@ -14,20 +14,20 @@ from markupsafe import Markup
 
 from headwater import __version__, plotting
 from headwater.core.statistics import Array
-from headwater.diagnostics.describe import telling_columns
+from headwater.diagnostics.component_description import distinctive_columns
 from headwater.diagnostics.description import Component, Description
 from headwater.plotting.images import image_shape as shape_of
 from headwater.plotting.shared import colors_of, variances_of
-from headwater.reports.drawings import graph, sparkline
+from headwater.reports.drawings import sparkline, transition_graph
 from headwater.reports.figures import WATER, figure, image
-from headwater.reports.numbers import between, number, percent, signed, with_spread
-from headwater.reports.reading import Reading, read
+from headwater.reports.numbers import format_interval, format_number, format_percent, format_signed, format_with_spread
+from headwater.reports.reading import DataSummary, summarize_data
 
-LEAST_PIXELS = 36  # of columns that may be an image without being called one
-LONGEST = 2000  # letters of how the data was read
-MANY = 10  # states of a matrix whose numbers are no longer read
-FARTHEST = 2.5  # standard deviations that fill a bar
-ODD = 1.5  # standard deviations of a value that helps to make a row odd
+LEAST_IMAGE_COLUMNS = 36  # of columns that may be an image without being called one
+SCHEMA_LETTERS = 2000  # letters of how the data was read
+NUMBERED_STATES = 10  # states of a matrix whose numbers are no longer read
+FULL_BAR_Z = 2.5  # standard deviations that fill a bar
+ODD_VALUE_Z = 1.5  # standard deviations of a value that helps to make a row odd
 
 
 def context_of(
@@ -49,7 +49,7 @@ def context_of(
     found = model.describe(values=values, components=components, level=level)
     health = model.health_
     told = {finding.sentence for finding in health.findings}
-    reading = None if data is None else read(model, data, odd_rows)
+    reading = None if data is None else summarize_data(model, data, odd_rows)
     size = _pixels(model, image_shape)
     pictures = {} if size is None else _pictures(model, found, size)
     shades = [_hex(color) for color in colors_of(None, 1 + max([one.index for one in found.components], default=0))]
@@ -58,24 +58,24 @@ def context_of(
         "description": found,
         "notes": [note for note in found.notes if note not in told],
         "health": health,
-        "facts": [(fact.name, number(fact.value), between(fact.low, fact.high)) for fact in found.facts],
+        "facts": [(fact.name, format_number(fact.value), format_interval(fact.low, fact.high)) for fact in found.facts],
         "cards": [_card(found, one, shades[one.index]) for one in found.components],
         "pictures": pictures,
         "curves": [(curve.title, _curve_figure(curve, at)) for at, curve in enumerate(found.curves) if curve.component is None],
         "matrices": [_matrix(matrix) for matrix in found.matrices],
         "pair": None if pictures else _pair(model, reading),
-        "course": _course(model),
-        "sure": _sure(found, bool(pictures)),
+        "course": _learning_course(model),
+        "sure": _interval_figures(found, bool(pictures)),
         "reading": reading,
-        "odd": [] if reading is None else [_odd(one, size if pictures else None) for one in reading.odd],
+        "odd": [] if reading is None else [_odd_row(one, size if pictures else None) for one in reading.odd],
         "told": any(one.why for one in reading.odd) if reading else False,
         "ranges": any(fact.low is not None for fact in found.facts),
         "measure": model._measure,
         "warming": model._runtime.warming_up,
         "held": model._runtime.unlearned_rows,
         "reproduce": _reproduce(model, command, source),
-        "number": number,
-        "percent": percent,
+        "number": format_number,
+        "percent": format_percent,
     }
 
 
@@ -95,14 +95,14 @@ def _card(found: Description, component: Component, color: str) -> dict[str, Any
     for value in component.values:
         bar = None
         if signed and value.standing is not None:
-            reach = max(-1.0, min(1.0, value.standing / (FARTHEST if found.value == "mean" else 1.0)))
+            reach = max(-1.0, min(1.0, value.standing / (FULL_BAR_Z if found.value == "mean" else 1.0)))
             bar = {"left": 50.0 + 50.0 * min(reach, 0.0), "width": 50.0 * abs(reach)}
         elif not signed:
             bar = {"left": 0.0, "width": 100.0 * max(0.0, value.value) / largest}
         if "probability" in found.value:
-            shown, spread, told = percent(value.value), "", _percents(value.low, value.high)
+            shown, spread, told = format_percent(value.value), "", _percent_range(value.low, value.high)
         else:
-            (shown, spread), told = with_spread(value.value, value.spread), between(value.low, value.high)
+            (shown, spread), told = format_with_spread(value.value, value.spread), format_interval(value.low, value.high)
         lines.append({"name": value.name, "value": shown, "spread": spread, "bar": bar, "range": told})
     curve = next((one for one in found.curves if one.component == component.index), None)
     spark = None
@@ -110,19 +110,19 @@ def _card(found: Description, component: Component, color: str) -> dict[str, Any
         loud = np.maximum(curve.values, max(curve.values) * 1e-8)
         spark = sparkline((10.0 * np.log10(np.maximum(loud, 1e-300))).tolist(), f"{curve.title}, in decibels over bins")
     return {
-        "index": component.index, "weight": component.weight, "range": _percents(component.low, component.high),
+        "index": component.index, "weight": component.weight, "range": _percent_range(component.low, component.high),
         "remark": component.remark, "lines": lines, "color": color, "signed": signed, "spark": spark,
     }  # fmt: skip
 
 
-def _percents(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None or low == high else f"{percent(low)} to {percent(high)}"
+def _percent_range(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None or low == high else f"{format_percent(low)} to {format_percent(high)}"
 
 
 def _pixels(model: Any, shape: Any) -> tuple[int, int] | None:
     """Height and width of components as images, where columns are pixels."""
     patterns = model._patterns()
-    if patterns is None or (shape is None and not _like_pixels(model, patterns.shape[1])):
+    if patterns is None or (shape is None and not _look_like_pixels(model, patterns.shape[1])):
         return None
     return shape_of(patterns.shape[1], shape)
 
@@ -134,13 +134,13 @@ def _pictures(model: Any, found: Description, size: tuple[int, int]) -> dict[int
     }
 
 
-def _like_pixels(model: Any, width: int) -> bool:
+def _look_like_pixels(model: Any, width: int) -> bool:
     """Whether columns make a square, and are named by nothing but one word and a number, if at all."""
     side = round(float(np.sqrt(width)))
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     words = {re.sub(r"\d+", "", name) for name in names}
     numbered = all(re.search(r"\d", name) for name in names)
-    return width >= LEAST_PIXELS and side * side == width and len(words) <= 1 and numbered
+    return width >= LEAST_IMAGE_COLUMNS and side * side == width and len(words) <= 1 and numbered
 
 
 def _matrix(matrix: Any) -> dict[str, Any]:
@@ -149,8 +149,8 @@ def _matrix(matrix: Any) -> dict[str, Any]:
         (name, [(f"{value:.2f}".lstrip("0") if value >= 0.005 else "", round(100.0 * value)) for value in row])
         for name, row in zip(matrix.names, matrix.values, strict=True)
     ]
-    drawn = graph(matrix, shades, f"tip{matrix.component or 0}")
-    return {"title": matrix.title, "names": matrix.names, "rows": rows, "graph": drawn, "many": len(rows) > MANY}
+    drawn = transition_graph(matrix, shades, f"tip{matrix.component or 0}")
+    return {"title": matrix.title, "names": matrix.names, "rows": rows, "graph": drawn, "many": len(rows) > NUMBERED_STATES}
 
 
 def _curve_figure(curve: Any, at: int) -> Markup:
@@ -162,7 +162,7 @@ def _curve_figure(curve: Any, at: int) -> Markup:
     return figure(draw, curve.title, f"curve{at}")
 
 
-def _pair(model: Any, reading: Reading | None) -> tuple[Markup, str] | None:
+def _pair(model: Any, reading: DataSummary | None) -> tuple[Markup, str] | None:
     """Rows and components in the two columns that tell most."""
     sample = None if reading is None else reading.sample
     if model._target_columns and sample is not None:
@@ -177,7 +177,7 @@ def _pair(model: Any, reading: Reading | None) -> tuple[Markup, str] | None:
     if gaussians is None or gaussians.means_.shape[1] < 2:
         return None
     weights, means = np.asarray(gaussians.weights_), np.asarray(gaussians.means_)
-    columns, _, _ = telling_columns(weights, means, variances_of(gaussians), 2)
+    columns, _, _ = distinctive_columns(weights, means, variances_of(gaussians), 2)
     heavy = np.flatnonzero(weights >= 0.002 * weights.max())
     label = "Components as ellipses at one and two standard deviations, in the two columns that tell most"
     label += ", with some of the rows" if sample is not None else ""
@@ -192,10 +192,10 @@ def _pair(model: Any, reading: Reading | None) -> tuple[Markup, str] | None:
 # How it went
 
 
-def _course(model: Any) -> dict[str, Any] | None:
+def _learning_course(model: Any) -> dict[str, Any] | None:
     history = getattr(model, "history_", None)
     if history is not None and len(history.points) > 1 and np.isfinite(history.scores).sum() > 1:
-        return {**_course_of_stream(history), "perplexity": history.late_perplexity if type(model)._measure else np.nan}
+        return {**_stream_course(history), "perplexity": history.late_perplexity if type(model)._measure else np.nan}
     bounds = list(getattr(model, "lower_bounds_", ()))
     if len(bounds) > 1:
 
@@ -210,7 +210,7 @@ def _course(model: Any) -> dict[str, Any] | None:
     return None
 
 
-def _course_of_stream(history: Any) -> dict[str, Any]:
+def _stream_course(history: Any) -> dict[str, Any]:
     scored = np.isfinite(history.scores)
     label = "Score of rows before they were learned, over the stream: higher is better"
 
@@ -218,7 +218,7 @@ def _course_of_stream(history: Any) -> dict[str, Any]:
         low, high = np.quantile(history.scores[scored], [0.02, 1.0])
         rows, values = history.rows[scored], history.scores[scored]
         axes.plot(rows, values, color=WATER, linewidth=0.8, alpha=0.35)
-        plotting.scores({"rows": rows, "scores": _smoothed(values)}, axes, color=WATER)
+        plotting.scores({"rows": rows, "scores": _running_medians(values)}, axes, color=WATER)
         if high > low:
             axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
 
@@ -242,7 +242,7 @@ def _course_of_stream(history: Any) -> dict[str, Any]:
     }
 
 
-def _smoothed(values: Array) -> Array:
+def _running_medians(values: Array) -> Array:
     """Medians of neighbours, of which there are fewer at the ends."""
     size = max(1, len(values) // 24)
     return np.array([np.median(values[max(0, at - size) : at + size + 1]) for at in range(len(values))])
@@ -251,7 +251,7 @@ def _smoothed(values: Array) -> Array:
 # How sure it is
 
 
-def _sure(found: Description, pixels: bool) -> list[tuple[Markup, str]]:
+def _interval_figures(found: Description, pixels: bool) -> list[tuple[Markup, str]]:
     """Credible intervals of the weights, and of the values that tell most."""
     figures = []
     height = 0.9 + 0.24 * min(12, len(found.components))
@@ -285,15 +285,19 @@ def _sure(found: Description, pixels: bool) -> list[tuple[Markup, str]]:
 # What is odd
 
 
-def _odd(one: Any, size: tuple[int, int] | None) -> dict[str, Any]:
-    far = [value for value in one.why if value.standing is None or abs(value.standing) >= ODD]
+def _odd_row(one: Any, size: tuple[int, int] | None) -> dict[str, Any]:
+    far = [value for value in one.why if value.standing is None or abs(value.standing) >= ODD_VALUE_Z]
     why = [
-        {"name": value.name, "value": number(value.value), "far": "" if value.standing is None else signed(value.standing)}
+        {
+            "name": value.name,
+            "value": format_number(value.value),
+            "far": "" if value.standing is None else format_signed(value.standing),
+        }
         for value in far or one.why[:1]
     ]
     picture = image(one.numbers, size, f"Row {one.row} as an image") if size else None
-    return {"row": f"{one.row:,}", "score": number(one.score), "why": why, "values": one.values, "picture": picture,
-            "size": number(one.size), "ranked": number(one.ranked)}  # fmt: skip
+    return {"row": f"{one.row:,}", "score": format_number(one.score), "why": why, "values": one.values, "picture": picture,
+            "size": format_number(one.size), "ranked": format_number(one.ranked)}  # fmt: skip
 
 
 # How to reproduce it
@@ -308,7 +312,7 @@ def _reproduce(model: Any, command: str | None, source: str | None) -> dict[str,
     }
     schema = getattr(model, "schema_", None)
     told = None if schema is None else json.dumps(schema, indent=1, default=str, ensure_ascii=False)
-    told = told if told is None or len(told) <= LONGEST else told[:LONGEST] + " …"
+    told = told if told is None or len(told) <= SCHEMA_LETTERS else told[:SCHEMA_LETTERS] + " …"
     return {
         "command": command, "source": source, "parameters": changed, "schema": told,
         "versions": {"headwater": __version__, "NumPy": np.__version__, "Python": platform.python_version()},

@@ -11,8 +11,8 @@ from headwater.diagnostics.description import Matrix
 
 Place = tuple[float, float]
 
-MOST_STATES = 12  # of a graph that is still read
-LEAST_ARROW = 0.02
+STATE_LIMIT = 12  # of a graph that is still read
+LEAST_PROBABILITY = 0.02
 
 
 def sparkline(values: Sequence[float], label: str, width: int = 240, height: int = 48) -> Markup:
@@ -29,10 +29,10 @@ def sparkline(values: Sequence[float], label: str, width: int = 240, height: int
     ).format(w=width, h=height, label=label, points=points)
 
 
-def graph(matrix: Matrix, colors: Sequence[str], tip: str = "tip") -> Markup | None:
+def transition_graph(matrix: Matrix, colors: Sequence[str], tip: str = "tip") -> Markup | None:
     """Draw states as circles, as large as they are frequent, and passages as arrows, as thick as they are probable."""
     size = len(matrix.names)
-    if not 2 <= size <= MOST_STATES:
+    if not 2 <= size <= STATE_LIMIT:
         return None
     often = matrix.often or (1.0 / size,) * size
     centre, ring = (220.0, 190.0), 118.0
@@ -42,12 +42,12 @@ def graph(matrix: Matrix, colors: Sequence[str], tip: str = "tip") -> Markup | N
         angles = [math.pi, 0.0]
     places = [(centre[0] + ring * math.cos(angle), centre[1] + ring * math.sin(angle)) for angle in angles]
     marks = [_arrow(places[a], places[b], radii[a], radii[b], matrix.values[a][b], tip)
-             for a in range(size) for b in range(size) if a != b and matrix.values[a][b] >= LEAST_ARROW]  # fmt: skip
+             for a in range(size) for b in range(size) if a != b and matrix.values[a][b] >= LEAST_PROBABILITY]  # fmt: skip
     marks += [_loop(places[a], angles[a], radii[a], matrix.values[a][a], tip)
-              for a in range(size) if matrix.values[a][a] >= LEAST_ARROW]  # fmt: skip
+              for a in range(size) if matrix.values[a][a] >= LEAST_PROBABILITY]  # fmt: skip
     for at, (x, y) in enumerate(places):
         marks.append(Markup('<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}" fill="{}"/>').format(x, y, radii[at], colors[at]))
-        marks.append(Markup('<text class="node" x="{:.1f}" y="{:.1f}">{}</text>').format(x, y, _short(matrix.names[at])))
+        marks.append(Markup('<text class="node" x="{:.1f}" y="{:.1f}">{}</text>').format(x, y, _shorten(matrix.names[at])))
     label = f"{matrix.title}: " + ", ".join(
         f"{matrix.names[at]} is there {share:.0%} of the time" for at, share in enumerate(often)
     )
@@ -67,7 +67,7 @@ def _frame(places: Sequence[Place], radii: Sequence[float]) -> tuple[float, floa
     return left, top, right - left, bottom - top
 
 
-def _short(name: str) -> str:
+def _shorten(name: str) -> str:
     name = name.removeprefix("state ")
     return name if len(name) <= 7 else name[:6] + "…"
 
@@ -80,8 +80,8 @@ def _arrow(
     length = math.hypot(dx, dy)
     bend = 0.16 * length
     middle = ((start[0] + end[0]) / 2 + dy / length * bend, (start[1] + end[1]) / 2 - dx / length * bend)
-    ax, ay = _towards(start, middle, from_radius + 1.0)
-    bx, by = _towards(end, middle, to_radius + 3.0)
+    ax, ay = _move_towards(start, middle, from_radius + 1.0)
+    bx, by = _move_towards(end, middle, to_radius + 3.0)
     tx, ty = (0.25 * ax + 0.5 * middle[0] + 0.25 * bx, 0.25 * ay + 0.5 * middle[1] + 0.25 * by)
     return _path(f"M{ax:.1f},{ay:.1f} Q{middle[0]:.1f},{middle[1]:.1f} {bx:.1f},{by:.1f}", share, tx, ty, tip)
 
@@ -111,7 +111,7 @@ def _path(line: str, share: float, x: float, y: float, tip: str) -> Markup:
     )
 
 
-def _towards(start: Place, end: Place, distance: float) -> Place:
+def _move_towards(start: Place, end: Place, distance: float) -> Place:
     dx, dy = end[0] - start[0], end[1] - start[1]
     share = distance / max(math.hypot(dx, dy), 1e-9)
     return start[0] + dx * share, start[1] + dy * share

@@ -12,7 +12,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from headwater.core.statistics import Array
-from headwater.plotting.images import scaled
+from headwater.plotting.images import scale_to_unit
 
 INK, FAINT, WATER = "#010203", "#040506", "#070809"  # stand for colours of the page, which are not known yet
 STYLE = {
@@ -51,10 +51,10 @@ def figure(draw: Callable[[Any], Any], label: str, name: str, size: tuple[float,
         draw(axes)
         out = io.BytesIO()
         picture.savefig(out, format="svg", dpi=160, metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
-    return _inlined(out.getvalue().decode(), label, name)
+    return _inline_svg(out.getvalue().decode(), label, name)
 
 
-def _inlined(svg: str, label: str, name: str) -> Markup:
+def _inline_svg(svg: str, label: str, name: str) -> Markup:
     """SVG as a part of a page: names of its own, no header, colours of the page."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
@@ -72,7 +72,9 @@ def image(pattern: Array, shape: tuple[int, int], label: str) -> Markup:
     from matplotlib.image import imsave
 
     out = io.BytesIO()
-    imsave(out, 1.0 - scaled(np.asarray(pattern, dtype=float)).reshape(shape), cmap="gray", vmin=0.0, vmax=1.0, format="png")
+    imsave(
+        out, 1.0 - scale_to_unit(np.asarray(pattern, dtype=float)).reshape(shape), cmap="gray", vmin=0.0, vmax=1.0, format="png"
+    )
     data = base64.b64encode(out.getvalue()).decode()
     return Markup('<img class="pixels" src="data:image/png;base64,{}" alt="{}" width="{}" height="{}">').format(
         data, label, 8 * shape[1], 8 * shape[0]

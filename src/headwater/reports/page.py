@@ -9,7 +9,7 @@ from typing import Any
 from headwater.estimators.base import StreamingEstimator
 from headwater.io.files.atomic import atomic_write
 
-MISSING = "reports need matplotlib and jinja2: pip install 'headwater[plot]'"
+MISSING_PACKAGES = "reports need matplotlib and jinja2: pip install 'headwater[plot]'"
 
 
 def report(
@@ -69,7 +69,7 @@ def report(
         import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
     except ImportError as missing:
-        raise ImportError(MISSING) from missing
+        raise ImportError(MISSING_PACKAGES) from missing
     from headwater.reports.context import context_of
 
     found = context_of(

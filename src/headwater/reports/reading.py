@@ -13,18 +13,18 @@ import numpy as np
 
 from headwater.core.chunk import Chunk
 from headwater.core.statistics import Array
-from headwater.diagnostics.describe import column_names, per_size, symbol_names
+from headwater.diagnostics.component_description import column_names, scores_per_size, symbol_names
 from headwater.diagnostics.description import Value
 from headwater.diagnostics.history import perplexity
-from headwater.reports.numbers import number
+from headwater.reports.numbers import format_number
 
-MOST_DRAWN = 2000
-MOST_TOLD = 5  # values that make a row odd
-MOST_SHOWN = 12  # symbols of a sequence, or values of a row
+DRAWN_ROWS = 2000
+ODD_VALUES = 5  # values that make a row odd
+SHOWN_VALUES = 12  # symbols of a sequence, or values of a row
 
 
 @dataclass(frozen=True, order=True)
-class Odd:
+class OddRow:
     """A row that is badly explained: the score it is ranked by, its place, what makes it odd, how it looks, its length."""
 
     ranked: float
@@ -37,7 +37,7 @@ class Odd:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class DataSummary:
     """What a pass over rows found: their number, mean score, the oddest, and evenly spaced ones with their targets.
 
     The perplexity is that of a word or symbol; NaN if rows have none.
@@ -45,28 +45,28 @@ class Reading:
 
     rows: int
     score: float
-    odd: tuple[Odd, ...]
+    odd: tuple[OddRow, ...]
     sample: Array | None
     perplexity: float = np.nan
 
 
-def read(model: Any, data: Any, most: int) -> Reading:
+def summarize_data(model: Any, data: Any, most: int) -> DataSummary:
     """Score all rows, and keep the oddest of them."""
     rows, total, scored, words = 0, 0.0, 0, 0.0
     worst: list[tuple[float, int, Any, float, float | None]] = []
     sample, scorer = _Sample(), model._row_scorer()
     for chunk in chunks_of(model, data):
-        given = _given(model, model._as_rows(chunk, learning=False))
+        given = _select_arguments(model, model._as_rows(chunk, learning=False))
         scores = np.asarray(scorer(**given))
         sizes = model._sizes(given["X"], given.get("lengths"))
-        ranked = per_size(scores, sizes)
+        ranked = scores_per_size(scores, sizes)
         finite = np.isfinite(scores)
         total, scored = total + float(scores[finite].sum()), scored + int(finite.sum())
         words += 0.0 if sizes is None else float(sizes[finite].sum())
         finite &= np.isfinite(ranked)
         given_numbers = isinstance(chunk, Chunk) and (chunk.start or chunk.places is not None)
         places = chunk.row_numbers if given_numbers else rows + np.arange(len(scores))
-        look = _looker(model, given)
+        look = _row_getter(model, given)
         for at in np.argsort(np.where(finite, ranked, np.inf), kind="stable")[:most]:
             entry = (-float(ranked[at]), -int(places[at]))
             if finite[at] and (len(worst) < most or entry > worst[0][:2]):
@@ -77,11 +77,11 @@ def read(model: Any, data: Any, most: int) -> Reading:
             sample.take(look, len(scores), rows)
         rows += len(scores)
     odd = sorted(
-        Odd(-ranked, -place, model._oddities(row, MOST_TOLD), _shown(model, row), row, score, size)
+        OddRow(-ranked, -place, model._oddities(row, ODD_VALUES), _format_row(model, row), row, score, size)
         for ranked, place, row, score, size in worst
     )  # fmt: skip
     mean = total / scored if scored else np.nan
-    return Reading(rows, mean, tuple(odd), sample.rows(), perplexity(total, words) if words else np.nan)
+    return DataSummary(rows, mean, tuple(odd), sample.rows(), perplexity(total, words) if words else np.nan)
 
 
 def chunks_of(model: Any, data: Any) -> Iterator[Any]:
@@ -97,13 +97,13 @@ def chunks_of(model: Any, data: Any) -> Iterator[Any]:
         raise TypeError(f"data must be rows, or an iterable of chunks of them, got {type(data).__name__}")
 
 
-def _given(model: Any, chunk: Any) -> dict[str, Any]:
+def _select_arguments(model: Any, chunk: Any) -> dict[str, Any]:
     given = {**chunk} if isinstance(chunk, Chunk) else {"X": chunk}
     wanted = {"X", "lengths", "key"} | ({"y"} if model._target_columns else set())
     return {name: value for name, value in given.items() if name in wanted}
 
 
-def _looker(model: Any, given: dict[str, Any]) -> Any:
+def _row_getter(model: Any, given: dict[str, Any]) -> Any:
     """A function that returns a row by its place in the chunk, as numbers; a target comes last."""
     rows = given["X"].X if isinstance(given["X"], Chunk) else given["X"]
     if model._takes_sequences:
@@ -121,24 +121,24 @@ def _looker(model: Any, given: dict[str, Any]) -> Any:
     return lambda at: table[at].copy()  # a view would hold on to its whole chunk
 
 
-def _shown(model: Any, row: Any) -> tuple[str, ...]:
+def _format_row(model: Any, row: Any) -> tuple[str, ...]:
     """How a row looks: numbers with the names of their columns, or symbols; only a few, and of counts those that are there."""
     values = np.atleast_1d(row)
     if model._takes_symbols:
         names = symbol_names(model, model.describe(values=1, components=1).columns)
-        told = ["missing" if np.isnan(at) else names[int(at)] for at in values[:MOST_SHOWN]]
-        return (" ".join(told) + (" …" if len(values) > MOST_SHOWN else ""),)
+        told = ["missing" if np.isnan(at) else names[int(at)] for at in values[:SHOWN_VALUES]]
+        return (" ".join(told) + (" …" if len(values) > SHOWN_VALUES else ""),)
     names = column_names(model, len(values) - model._target_columns) + ["target"] * model._target_columns
-    places = np.arange(len(values)) if len(values) <= MOST_SHOWN else np.flatnonzero(values)
-    if len(places) > MOST_SHOWN:
-        places = np.sort(places[np.argsort(-np.abs(values[places]), kind="stable")[:MOST_SHOWN]])
-    return tuple(f"{names[at]}: {_told(values[at])}" for at in places)
+    places = np.arange(len(values)) if len(values) <= SHOWN_VALUES else np.flatnonzero(values)
+    if len(places) > SHOWN_VALUES:
+        places = np.sort(places[np.argsort(-np.abs(values[places]), kind="stable")[:SHOWN_VALUES]])
+    return tuple(f"{names[at]}: {_format_value(values[at])}" for at in places)
 
 
-def _told(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if np.isnan(value):
         return "missing"
-    return f"{value:.3g}" if np.iscomplexobj(value) else number(float(value))
+    return f"{value:.3g}" if np.iscomplexobj(value) else format_number(float(value))
 
 
 class _Sample:
@@ -148,7 +148,7 @@ class _Sample:
         self.stride, self.kept = 1, dict[int, Any]()
 
     def take(self, look: Any, number: int, before: int) -> None:
-        while (before + number) // self.stride > MOST_DRAWN:
+        while (before + number) // self.stride > DRAWN_ROWS:
             self.stride *= 2
             self.kept = {place: row for place, row in self.kept.items() if place % self.stride == 0}
         for place in range(-(-before // self.stride) * self.stride, before + number, self.stride):

@@ -61,9 +61,9 @@ def _format_values(component: Component) -> str:
 
 def _format_with_spread(value: float, spread: float | None) -> str:
     """Return a number in three digits; with a spread, in as many digits as the spread supports."""
-    from headwater.reports.numbers import with_spread
+    from headwater.reports.numbers import format_with_spread
 
-    return format_number(value) if spread is None else "±".join(with_spread(value, spread, 2)).replace("\u2212", "-")
+    return format_number(value) if spread is None else "±".join(format_with_spread(value, spread, 2)).replace("\u2212", "-")
 
 
 def _format_interval(value: float, low: float | None, high: float | None) -> str:

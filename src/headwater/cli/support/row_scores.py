@@ -27,9 +27,9 @@ class RowAnswers:
     @property
     def rank_scores(self) -> NDArray[np.float64] | None:
         """Scores by which rows are ranked: for documents and sequences, the score per word or symbol."""
-        from headwater.diagnostics.describe import per_size
+        from headwater.diagnostics.component_description import scores_per_size
 
-        return None if self.scores is None else per_size(self.scores, self.sizes)
+        return None if self.scores is None else scores_per_size(self.scores, self.sizes)
 
     def without_rows(self) -> RowAnswers:
         """Return the answers for an empty chunk."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.diagnostics.history import quantile
+from headwater.diagnostics.score_window import quantile
 
 SAMPLE_SIZE = 2**20  # scores of a first pass: a hundred of them lie below a threshold at a rate of one in ten thousand
 

@@ -1,24 +1,31 @@
-"""How estimators describe themselves: which columns tell most, names, intervals of beliefs; nothing of any one model."""
+"""Descriptions of components: distinctive columns and words, intervals of beliefs, odd values; for all models alike."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from headwater.core.statistics import Array
-from headwater.diagnostics.description import Component, Curve, Description, Matrix, Value
+from headwater.diagnostics.description import Component, Curve, Matrix, Value
 
-MOST_SYMBOLS = 24  # of a matrix that is still read
-MOST_MATRICES = 8
-MOST_POINTS = 256  # of a curve
-RELEVANCE = 0.6  # how much of a word's rank is its probability; the rest is how much more probable than elsewhere it is
-TINY = 1e-300
-FAR = 2.5  # standard deviations of a column that is odd by itself
+SYMBOL_LIMIT = 24  # states of a matrix that a person can still read
+MATRIX_LIMIT = 8  # matrices of a description
+CURVE_POINTS = 256  # of a curve
+# The weight of log probability in the relevance of a word; the rest is that of log lift (Sievert and Shirley 2014).
+PROBABILITY_WEIGHT = 0.6
+TINY = 1e-300  # in place of zero, in divisors and logarithms
+ODD_COLUMN_Z = 2.5  # standard deviations from the mean; a column beyond it is odd by itself
+
+
+class NamedColumns(Protocol):
+    """A model whose columns may have names, in `feature_names_in_`."""
+
+    _column_word: ClassVar[str]
 
 
 @dataclass(frozen=True)
@@ -35,57 +42,57 @@ class Limits:
         return 0.5 - 0.5 * self.level, 0.5 + 0.5 * self.level
 
 
-def number(value: Any) -> float | None:
+def finite_number(value: float) -> float | None:
     """A float, or None of what is not finite."""
     return float(value) if np.isfinite(value) else None
 
 
-def column_names(model: Any, width: int) -> list[str]:
-    """Names of the columns, made up where they have none, as the last words of an open vocabulary may."""
+def column_names(model: NamedColumns, width: int) -> list[str]:
+    """Return the names of the columns; where they have none, a word and their number."""
     known = [str(name) for name in getattr(model, "feature_names_in_", ())][:width]
     return known + [f"{model._column_word}{place}" for place in range(len(known), width)]
 
 
-def symbol_names(model: Any, width: int) -> list[str]:
-    """Names of symbols, if the stream told them."""
+def symbol_names(model: object, width: int) -> list[str]:
+    """Return the names of symbols, if the stream had them; otherwise their numbers."""
     schema = getattr(model, "schema_", None) or {}
     known = [str(name) for name in schema.get("symbols", None) or ()][:width]
     return known + [str(place) for place in range(len(known), width)]
 
 
-def heaviest(weights: Array, most: int) -> NDArray[np.int64]:
+def heaviest_components(weights: Array, most: int) -> NDArray[np.int64]:
     """The heaviest components, in falling order."""
     return np.argsort(-np.asarray(weights), kind="stable")[:most]
 
 
-def hidden(weights: Array, shown: NDArray[np.int64]) -> dict[str, Any]:
+def count_left_out(weights: Array, shown: NDArray[np.int64]) -> dict[str, Any]:
     """What a description says of components that it leaves out."""
     rest = max(0.0, float(np.sum(weights) - np.sum(np.asarray(weights)[shown])))
     number = len(weights) - len(shown)
     return {"left_out": number, "weight_left_out": rest if number else 0.0}
 
 
-def telling_columns(weights: Array, means: Array, variances: Array, most: int) -> tuple[NDArray[np.int64], Array, Array]:
-    """Columns in which components differ most, in their order; with mean and standard deviation of all rows by column."""
+def distinctive_columns(weights: Array, means: Array, variances: Array, most: int) -> tuple[NDArray[np.int64], Array, Array]:
+    """Return the columns in which components differ most, in their order; with mean and standard deviation of all rows."""
     share = np.asarray(weights) / np.sum(weights)
     middle = share @ means
     spread = np.sqrt(np.maximum(share @ (variances + (means - middle) ** 2), TINY))
-    # Not squared: a column that but a few rows make out would come first.
+    # Absolute differences: squares would put a column first in which only a few rows are far off.
     apart = share @ np.abs(means - middle) / spread
     return np.sort(np.argsort(-apart, kind="stable")[:most]), middle, spread
 
 
-def telling_words(probabilities: Array, overall: Array, most: int) -> NDArray[np.int64]:
-    """Words that a component is known by, which are probable, and more so than elsewhere; the most probable first."""
+def distinctive_words(probabilities: Array, overall: Array, most: int) -> NDArray[np.int64]:
+    """Return the most relevant words of a component, the most probable first."""
     frequent = np.argsort(-probabilities, kind="stable")[: max(50, 10 * most)]
     lift = np.log(np.maximum(probabilities[frequent], TINY) / np.maximum(overall[frequent], TINY))
     chosen = np.argsort(-relevance(probabilities[frequent], lift), kind="stable")[:most]
     return frequent[np.sort(chosen)]
 
 
-def relevance(probability: Any, standing: Any) -> Any:
-    """How much a word tells: it is probable, and more so than elsewhere, by the logarithm of how much more."""
-    return RELEVANCE * np.log(np.maximum(probability, TINY)) + (1.0 - RELEVANCE) * standing
+def relevance(probability: Array, lift: Array) -> Array:
+    """Return the relevance of words: a weighted mean of log probability and log lift."""
+    return PROBABILITY_WEIGHT * np.log(np.maximum(probability, TINY)) + (1.0 - PROBABILITY_WEIGHT) * lift
 
 
 def dirichlet_interval(concentration: Array, total: float | Array, limits: Limits) -> Array:
@@ -104,15 +111,15 @@ def gaussian_components(
     variances: Array,
     limits: Limits,
     weight_intervals: Array | None = None,
-    mean_intervals: Any = None,
+    mean_intervals: Callable[[NDArray[np.int64]], Array] | None = None,
 ) -> dict[str, Any]:
     """Describe components that have a mean and a variance in each column; `mean_intervals` is asked for some columns."""
-    shown = heaviest(weights, limits.components)
-    columns, middle, spread = telling_columns(weights, means, variances, limits.values)
+    shown = heaviest_components(weights, limits.components)
+    columns, middle, spread = distinctive_columns(weights, means, variances, limits.values)
     intervals = None if mean_intervals is None else mean_intervals(columns)
 
     def value(k: int, at: int, column: int) -> Value:
-        low, high = (None, None) if intervals is None else map(number, intervals[k, at])
+        low, high = (None, None) if intervals is None else map(finite_number, intervals[k, at])
         standing = (means[k, column] - middle[column]) / spread[column]
         return Value(
             names[column], float(means[k, column]), float(np.sqrt(variances[k, column])), low, high, float(standing)
@@ -127,7 +134,7 @@ def gaussian_components(
     )  # fmt: skip
     return {
         "value": "mean", "spread": "standard deviation", "components": components,
-        "values_left_out": means.shape[1] - len(columns), **hidden(weights, shown),
+        "values_left_out": means.shape[1] - len(columns), **count_left_out(weights, shown),
     }  # fmt: skip
 
 
@@ -140,11 +147,11 @@ def word_components(
     weight_intervals: Array | None = None,
 ) -> dict[str, Any]:
     """Describe components that have a probability of each word; `concentration` is the Dirichlet belief about them."""
-    shown = heaviest(weights, limits.components)
+    shown = heaviest_components(weights, limits.components)
     overall = np.asarray(weights) @ probabilities / max(float(np.sum(weights)), TINY)
     components = []
     for k in shown:
-        words = telling_words(probabilities[k], overall, limits.values)
+        words = distinctive_words(probabilities[k], overall, limits.values)
         intervals = None
         if concentration is not None:
             intervals = dirichlet_interval(concentration[k, words], float(concentration[k].sum()), limits)
@@ -157,7 +164,7 @@ def word_components(
         )  # fmt: skip
         components.append(Component(int(k), float(weights[k]), values, *interval_of(weight_intervals, k)))
     left = max(0, probabilities.shape[1] - limits.values)
-    return {"value": "probability", "components": tuple(components), "values_left_out": left, **hidden(weights, shown)}
+    return {"value": "probability", "components": tuple(components), "values_left_out": left, **count_left_out(weights, shown)}
 
 
 def step_components(
@@ -168,12 +175,12 @@ def step_components(
     limits: Limits,
     weight_intervals: Array | None = None,
 ) -> dict[str, Any]:
-    """Describe chains by those first symbols and steps that tell most, the most telling first.
+    """Describe Markov chains by their most relevant first symbols and transitions, the most relevant first.
 
-    Columns are the first symbols, and then the steps from each symbol; the belief counts how often each is taken.
+    Columns are the first symbols, and then the transitions from each symbol; `concentration` is the Dirichlet belief.
     """
     size = len(names)
-    shown = heaviest(weights, limits.components)
+    shown = heaviest_components(weights, limits.components)
     taken = concentration / np.maximum(concentration.sum(axis=1, keepdims=True), TINY)
     often = (np.asarray(weights) @ taken).reshape(size + 1, size)
     overall = (often / np.maximum(often.sum(axis=1, keepdims=True), TINY)).ravel()
@@ -192,36 +199,36 @@ def step_components(
         )  # fmt: skip
         components.append(Component(int(k), float(weights[k]), values, *interval_of(weight_intervals, k)))
     left = max(0, size * (size + 1) - limits.values)
-    return {"value": "probability", "components": tuple(components), "values_left_out": left, **hidden(weights, shown)}
+    return {"value": "probability", "components": tuple(components), "values_left_out": left, **count_left_out(weights, shown)}
 
 
 @dataclass(frozen=True)
-class Gaussians:
-    """Gaussians over the columns, as pictures want them."""
+class GaussianComponents:
+    """Gaussians over the columns, with the attributes that pictures read."""
 
     weights_: Array
     means_: Array
     covariances_: Array
-    feature_names_in_: Any
+    feature_names_in_: Sequence[str] | NDArray[Any]
     covariance_type: str = "full"
 
 
-def gaussian_oddities(names: Sequence[str], row: Any, mean: Array, covariance: Array, most: int) -> tuple[Value, ...]:
-    """Columns that are far from the mean of a component; if none is, those that do not fit the other columns."""
+def gaussian_oddities(names: Sequence[str], row: Array, mean: Array, covariance: Array, most: int) -> tuple[Value, ...]:
+    """Return the columns far from the mean of a component; if none is, those far from what the other columns predict."""
     values = np.asarray(row, dtype=float)
     apart = values - mean
     matrix = np.ndim(covariance) == 2
     scale = np.sqrt(np.maximum(np.diagonal(covariance) if matrix else covariance, TINY))
     standing = apart / scale
-    if matrix and np.abs(standing).max() < FAR and len(apart) > 1:
+    if matrix and np.abs(standing).max() < ODD_COLUMN_Z and len(apart) > 1:
         precision = np.linalg.pinv(covariance / scale / scale[:, None], hermitian=True)  # columns may be in any units
         standing = precision @ standing / np.sqrt(np.maximum(np.diagonal(precision), TINY))
     columns = np.argsort(-np.abs(standing), kind="stable")[:most]
     return tuple(Value(names[at], float(values[at]), standing=float(standing[at])) for at in columns)
 
 
-def count_oddities(names: Sequence[str], row: Any, probabilities: Array, most: int) -> tuple[Value, ...]:
-    """Words that are there more often than a component has them."""
+def count_oddities(names: Sequence[str], row: Array, probabilities: Array, most: int) -> tuple[Value, ...]:
+    """Return the words that are more frequent than in a component."""
     counts = np.asarray(row, dtype=float)
     total = max(float(counts.sum()), TINY)
     lift = np.log(np.maximum(counts / total, TINY) / np.maximum(probabilities, TINY))
@@ -230,15 +237,15 @@ def count_oddities(names: Sequence[str], row: Any, probabilities: Array, most: i
 
 
 def row_totals(X: Any) -> Array:
-    """Words of each document: sums of counts, dense or sparse."""
+    """Return the sum of the counts of each row, dense or sparse."""
     X = X.tocsr() if hasattr(X, "tocsr") else X
     if hasattr(X, "indptr"):
         return np.diff(np.concatenate([[0.0], np.cumsum(X.data, dtype=float)])[np.asarray(X.indptr)])
     return np.asarray(X, dtype=float).sum(axis=1)
 
 
-def per_size(scores: Array, sizes: Array | None) -> Array:
-    """Scores by which rows are ranked: of one word or symbol, and NaN of what has none."""
+def scores_per_size(scores: Array, sizes: Array | None) -> Array:
+    """Return the scores by which rows are ranked: per word or symbol if rows have sizes, NaN for an empty row."""
     if sizes is None:
         return scores
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -247,20 +254,20 @@ def per_size(scores: Array, sizes: Array | None) -> Array:
 
 def interval_of(intervals: Array | None, at: int) -> tuple[float | None, float | None]:
     """Ends of one of some intervals."""
-    return (None, None) if intervals is None else (number(intervals[at, 0]), number(intervals[at, 1]))
+    return (None, None) if intervals is None else (finite_number(intervals[at, 0]), finite_number(intervals[at, 1]))
 
 
 def matrix_of(
     title: str, names: Sequence[str], values: Array, often: Array, shown: NDArray[np.int64], component: int | None = None
 ) -> Matrix:
-    """Describe passages between some of the states."""
+    """Describe the transitions between some of the states."""
     table = tuple(tuple(map(float, row)) for row in values[np.ix_(shown, shown)])
     return Matrix(title, tuple(names[at] for at in shown), table, tuple(map(float, often[shown])), component)
 
 
 def curve_of(title: str, positions: Array, values: Array, along: str, what: str, component: int | None = None) -> Curve:
-    """Describe a curve by few points: of many, the highest of each stretch."""
-    size = -(-len(values) // MOST_POINTS)
+    """Describe a curve by few points: of many, the highest of each interval."""
+    size = -(-len(values) // CURVE_POINTS)
     starts = np.arange(0, len(values), size)
     return Curve(
         title, tuple(map(float, np.asarray(positions)[starts])), tuple(map(float, np.maximum.reduceat(values, starts))),
@@ -268,46 +275,9 @@ def curve_of(title: str, positions: Array, values: Array, along: str, what: str,
     )  # fmt: skip
 
 
-def stationary(transitions: Array) -> Array:
+def stationary_distribution(transitions: Array) -> Array:
     """How often a chain is in each state in the long run."""
     k = len(transitions)
     equations = np.vstack([transitions.T - np.eye(k), np.ones(k)])
     found = np.maximum(np.linalg.lstsq(equations, np.append(np.zeros(k), 1.0), rcond=None)[0], 0.0)
     return np.asarray(found / max(float(found.sum()), TINY))
-
-
-def notes_of(model: Any, found: Description) -> tuple[str, ...]:
-    """Sentences about a state that a reader should know."""
-    runtime, notes = model._runtime, []
-    if runtime.warming_up:
-        waiting, wanted = runtime.waiting_rows, model._learner.warm_up_rows
-        until = f"{waiting:,} of about {wanted:,} rows"
-        if waiting >= wanted and runtime.waiting_labels:
-            until = f"{waiting:,} rows so far, since labels have named only some of the {found.component}s"
-        notes.append(
-            f"The warm-up is not over ({until}): what is said here comes from a start on these rows, and may change."
-        )  # fmt: skip
-    held = runtime.unlearned_rows
-    if held:
-        wait = "s, which wait to be learned and are" if held != 1 else ", which waits to be learned and is"
-        notes.append(f"The model holds {held:,} raw row{wait} saved with it.")
-    notes.extend(finding.sentence for finding in model.health_.findings)
-    race = getattr(model, "race_", None)
-    if race is not None and race.rivals:
-        others = ", ".join(str(one.n_components) for one in race.rivals)
-        how = f"{race.leader} {'won' if race.over else 'leads'} a race of {others}."
-        if len(race.rivals) == 1:
-            how = f"of {runtime.rows:,} rows there are too few to compare several, so that it is {race.leader}."
-        notes.append(f"The number of components was not given: {how}")
-    growth = getattr(model, "growth_", None)
-    if growth is not None:
-        notes.append(f"The number of components was not given: the model {growth.sentence}")
-    report = getattr(model, "merge_report_", None)
-    if report is not None:
-        notes.extend(str(report).splitlines())
-    spread = getattr(model, "distributed_report_", None)
-    if spread is not None:
-        notes.append(spread.sentence)
-    if getattr(model, "converged_", True) is False:
-        notes.append(f"The last fit had not converged after {model.n_iter_} passes.")
-    return tuple(dict.fromkeys(notes))

@@ -1,0 +1,97 @@
+"""What diagnostics need to know of a fitted model: a record and two contracts, and no estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from headwater.core.learner import Learner
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
+from headwater.diagnostics.history import History
+
+
+class RuntimeView(Protocol):
+    """What a stream has taken so far."""
+
+    @property
+    def warming_up(self) -> bool:
+        """Whether the warm-up is not over."""
+
+    @property
+    def rows(self) -> int:
+        """Rows learned from."""
+
+    @property
+    def waiting_rows(self) -> int:
+        """Rows that wait for the end of the warm-up."""
+
+    @property
+    def waiting_labels(self) -> frozenset[int]:
+        """Labels of the rows that wait."""
+
+    @property
+    def unlearned_rows(self) -> int:
+        """Raw rows in the state, which are saved with it."""
+
+    def waiting_batch(self, rows: int | None = None) -> Batch:
+        """Return the rows that wait."""
+
+
+class ReadingView(Protocol):
+    """What a read of the stream returned."""
+
+    @property
+    def model(self) -> Any:
+        """The model, with the number of components that was found."""
+
+    @property
+    def parameters(self) -> Any:
+        """Its parameters."""
+
+    @property
+    def rows(self) -> int:
+        """Rows learned from."""
+
+    @property
+    def refinement(self) -> Any:
+        """The record of refinement, or None."""
+
+    @property
+    def drift(self) -> Any:
+        """The record of the drift monitor, or None."""
+
+    def half_lives(self) -> tuple[Array, bool]:
+        """Return the half-lives of the components (K,), and whether the weights forget, too."""
+
+    def reservoir_rows(self, most: int) -> Any:
+        """Return at most so many rows of the reservoir, or None if it has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A fitted model as diagnostics see it.
+
+    Attributes
+    ----------
+    name, unit : str
+        The class of the model, and what a row is.
+    runtime : RuntimeView
+        What the stream has taken so far.
+    learner : Learner
+        The model with its algorithm and settings.
+    half_life : float or str, optional
+        The half-life that the user asked for, or "auto".
+    history : History, optional
+        How the stream went, if it was monitored.
+    unconverged_passes : int
+        Passes of a last fit that did not converge; 0 if it did, or if the algorithm makes no passes.
+    """
+
+    name: str
+    unit: str
+    runtime: RuntimeView
+    learner: Learner
+    half_life: float | str | None = None
+    history: History | None = None
+    unconverged_passes: int = 0
