@@ -82,7 +82,7 @@ def calm_streams(scale: Scale) -> dict[str, list[int]]:
         alarms = 0
         for seed in range(scale.calm):
             rows = heavy(scale.calm_rows, seed) if "heavy" in name else streams(scale.calm_rows, seed)["stationary"]
-            alarms += scores_of(rows, "auto", k)[1]._state.drift.alarms > 0
+            alarms += scores_of(rows, "auto", k)[1]._state.records["drift"].alarms > 0
         found[name] = [scale.calm, int(alarms)]
     return found
 

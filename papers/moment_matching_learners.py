@@ -106,7 +106,7 @@ def compile_kernels() -> None:
 
 
 def warm_up_rows(model: Any) -> int:
-    return int(model._learner.warm_up_rows)
+    return int(model._learner.plan.warm_up_rows)
 
 
 # Settings

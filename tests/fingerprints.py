@@ -30,7 +30,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
-from headwater.core.state import arrays_of
+from headwater.core.contents import folded_progress
+from headwater.core.state import Progress, WarmUp, arrays_of
 
 TABLE = Path(__file__).parent / "data" / "fingerprints.json"
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn")
@@ -65,21 +66,24 @@ def digest(*values):
 
 def contents(state):
     """Return what a state holds, by names that do not depend on its layout; what it does not hold is None."""
-    base, pending = state.base, state.pending
+    if isinstance(state, WarmUp):
+        return {"progress": (Progress(),), "rows that wait": ((), state.buffer)}
+    base, records, unfolded = state.base, state.records, state.unfolded
+    pending = getattr(unfolded, "summary", None)
     return {
-        "progress": (state.progress,),
-        "prior": base and (base.prior,),
-        "base": base and (base.statistics, base.average, base.progress),
+        "progress": (folded_progress(state),),
+        "prior": (base.prior,),
+        "base": (base.statistics, base.records.get("average"), base.progress),
         "statistics": (state.statistics,),
-        "average": (state.average,),
-        "parameters": (state.parameters, state.reported),
+        "average": (records.get("average"),),
+        "parameters": (state.parameters, records.get("fit_result")),
         "partial batch": pending and (pending.statistics, pending.rows, pending.size, pending.score),
-        "rows that wait": (state.waiting, state.buffer),
-        "open sequences": (state.carry,),
-        "reservoir": (state.reservoir,),
-        "refinement": (state.healing,),
-        "drift": (state.drift,),
-        **{f"shard {number}": tuple(contents(shard).values()) for number, shard in enumerate(state.parts)},
+        "rows that wait": (getattr(unfolded, "waiting", ()), None),
+        "open sequences": (getattr(unfolded, "carry", None),),
+        "reservoir": (records.get("reservoir"),),
+        "refinement": (records.get("refinement"),),
+        "drift": (records.get("drift"),),
+        **{f"shard {number}": tuple(contents(shard).values()) for number, shard in enumerate(getattr(unfolded, "streams", ()))},
     }
 
 

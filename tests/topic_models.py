@@ -60,7 +60,7 @@ def assert_same(one, other):
 
 def assert_close(one, other, rtol=1e-7):
     assert one.n_samples_seen_ == other.n_samples_seen_
-    for left, right in zip(arrays_of(one._read().state), arrays_of(other._read().state), strict=True):
+    for left, right in zip(arrays_of(one._read().stream), arrays_of(other._read().stream), strict=True):
         np.testing.assert_allclose(left, right, rtol=rtol, atol=rtol * max(1.0, np.abs(right).max(initial=0.0)))
 
 

@@ -26,19 +26,27 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import estimator_checks
 
+from headwater.core.average import AVERAGE
 from headwater.core.delta import Delta
-from headwater.core.learner import Learner, suited
-from headwater.core.loop import UNKNOWN_ROWS, advance, branch, learned, settle
-from headwater.core.loop import merge as merge_states
-from headwater.core.merge import grown, told_at
+from headwater.core.fold import fold
+from headwater.core.loop import advance, branch, finalize
+from headwater.core.merge import delta_of, grow
+from headwater.core.merge import merge as merge_states
+from headwater.core.plan import Plan
 from headwater.core.schedules import Equal
-from headwater.core.state import NO_WEIGHTS, Batch, State, Summary, arrays_of
+from headwater.core.shards import Shards
+from headwater.core.state import NO_WEIGHTS, Batch, Stream, Summary, arrays_of
 from headwater.core.statistics import Array
-from headwater.core.steps import fold
+from headwater.core.steps import EMPTY, Partial
+from headwater.core.warm_up import UNKNOWN_ROWS
 from headwater.estimators.merge import merge
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.io.files import messages
-from headwater.policies.refinement_states import plain
+from headwater.policies.drift_monitor import adapts
+from headwater.policies.names import REFINEMENT, RESERVOIR
+from headwater.policies.reservoir_policy import kept_rows
+from headwater.policies.restate import restate_at
+from headwater.policies.search_policy import stop_search
 
 Law = Callable[[Any, Array], None]
 
@@ -110,16 +118,16 @@ def applicable_laws(estimator: Any) -> Iterator[Law]:
     learner = estimator._make_learner(2)
     algorithm = learner.algorithm
     yield from LAWS
-    if learner.inference.way != "simulated":  # copies of a row are drawn for each by itself
+    if learner.plan.inference.way != "simulated":  # copies of a row are drawn for each by itself
         yield weights_are_copies
     if algorithm.online:
         yield from STREAM_LAWS
-    if algorithm.online and learner.sweeps and not algorithm.projection:  # a projection is no fold
+    if algorithm.online and learner.plan.sweeps and not algorithm.projection:  # a projection is no fold
         yield a_sweep_is_the_loop_row_by_row
     if (
         algorithm.online
-        and isinstance(learner.schedule, Equal)
-        and not (learner.half_life or learner.adapts or algorithm.projection)
+        and isinstance(learner.plan.schedule(learner.model), Equal)
+        and not (learner.half_life or adapts(learner) or algorithm.projection)
     ):
         yield learning_apart_is_learning_together
     if not algorithm.online or algorithm.finish:
@@ -183,8 +191,9 @@ def saved_and_resumed_is_never_stopped(estimator: Any, rows: Array) -> None:
 def the_state_is_finite(estimator: Any, rows: Array) -> None:
     """Finite rows make a finite state and finite answers."""
     state = _fitted(estimator, rows)._state
-    if state.reservoir is not None and state.reservoir.limit == np.inf:  # which says that all rows have found room
-        state = replace(state, reservoir=replace(state.reservoir.settled, limit=0.0))
+    reservoir = state.records.get(RESERVOIR)
+    if reservoir is not None and reservoir.limit == np.inf:  # which says that all rows have found room
+        state = state.with_record(RESERVOIR, replace(reservoir.settled, limit=0.0))
     for array in arrays_of(state):
         assert np.isfinite(array).all(), "the state holds NaN or infinity"
     given = _given(estimator, rows)
@@ -239,18 +248,18 @@ def bad_input_is_refused(estimator: Any, rows: Array) -> None:
 
 def weights_are_copies(estimator: Any, rows: Array) -> None:
     """From one and the same state, weight k is k copies and weight 0 is absent, in the summary and in the fold."""
-    learner, state = _streaming(estimator, rows)
+    plan, state = _streaming(estimator, rows)
     times = np.arange(len(rows)) % 4
     kept = times > 0
 
     def summarize(rows: Array, weights: Array = NO_WEIGHTS) -> Summary:
-        return learner.model.summarize(state.parameters, _batch(estimator, rows, weights), inference=learner.inference)
+        return state.model.summarize(state.parameters, _batch(estimator, rows, weights), inference=plan.inference)
 
     copies, weighted = summarize(np.repeat(rows, times, axis=0)), summarize(rows[kept], times[kept].astype(float))
     _assert_close(copies.statistics, weighted.statistics, 1e-9)
     assert np.isclose(copies.size, weighted.size)
     assert np.isclose(copies.score, weighted.score)
-    _assert_close(fold(learner, state, copies).statistics, fold(learner, state, weighted).statistics, 1e-9)
+    _assert_close(fold(plan, state, copies).statistics, fold(plan, state, weighted).statistics, 1e-9)
 
 
 # Laws for streams
@@ -265,19 +274,19 @@ def the_cut_changes_nothing(estimator: Any, rows: Array) -> None:
         for start in range(0, len(rows), size):
             cut.partial_fit(*_given(estimator, rows[start : start + size]))
         assert cut.n_samples_seen_ == whole.n_samples_seen_ == len(rows)
-        _assert_close(cut._read().state, whole._read().state, 1e-7)
+        _assert_close(cut._read().stream, whole._read().stream, 1e-7)
         np.testing.assert_allclose(cut.score_samples(*given), whole.score_samples(*given), rtol=1e-6, atol=1e-7)
 
 
 def a_sweep_is_the_loop_row_by_row(estimator: Any, rows: Array) -> None:
     """An algorithm that folds every row does in its kernel what the loop with batches of one does."""
-    learner, state = _streaming(estimator, rows)
-    learner = learner.alone
+    plan, state = _streaming(estimator, rows)
+    plan = plan.of_shard
     batch = _batch(estimator, rows[:25])
-    swept, _ = advance(learner, state, batch)
+    swept, _ = advance(plan, state, batch)
     for row in range(25):
-        summary = learner.model.summarize(state.parameters, batch[row : row + 1], inference=learner.inference)
-        state = fold(learner, state, summary)
+        summary = state.model.summarize(state.parameters, batch[row : row + 1], inference=plan.inference)
+        state = fold(plan, state, summary)
     _assert_close(swept, state, 1e-7)
 
 
@@ -288,9 +297,9 @@ def updates_score_before_they_learn(estimator: Any, rows: Array) -> None:
     silent = clone(estimator).partial_fit(*_given(estimator, rows))
     scored = clone(estimator)
     scores = np.concatenate([scored.update(*early), scored.update(*late)])
-    _assert_close(scored._read().state, silent._read().state, 1e-7)
+    _assert_close(scored._read().stream, silent._read().stream, 1e-7)
     np.testing.assert_allclose(clone(estimator).update(*early), scores[:half], rtol=1e-6, atol=1e-7)
-    unknown = min(UNKNOWN_ROWS, scored._learner.warm_up_rows)
+    unknown = min(UNKNOWN_ROWS, scored._learner.plan.warm_up_rows)
     assert np.isnan(scores[:unknown]).all()
     assert np.isfinite(scores[unknown:]).all()
 
@@ -304,9 +313,10 @@ def memory_is_flat(estimator: Any, rows: Array) -> None:
     for _ in range(5):
         estimator.partial_fit(*given)
     assert _bytes(estimator._state) == before
-    state, most = estimator._state, estimator._learner.kept_rows
-    kept = 0 if state.reservoir is None else len(state.reservoir)
-    assert kept == (min(most, state.rows) if state.healing is not None else 0)
+    state = estimator._state
+    most = kept_rows(estimator._learner.plan, state.model)
+    kept = len(state.records[RESERVOIR]) if RESERVOIR in state.records else 0
+    assert kept == (min(most, state.rows) if REFINEMENT in state.records else 0)
 
 
 def merging_is_adding(estimator: Any, rows: Array) -> None:
@@ -319,19 +329,21 @@ def merging_is_adding(estimator: Any, rows: Array) -> None:
     parts = [base.branch().partial_fit(*_given(estimator, rows[index::4])) for index in range(4)]
     one, two, three, four = parts
     whole = merge(parts)
-    heals, reservoir = whole._learner.holds(whole._state), whole._state.reservoir
+    plan = whole._learner.plan
+    heals, reservoir = plan.holds(whole._state), whole._state.records.get(RESERVOIR)
     assert whole.n_samples_seen_ == 2 * len(rows)
     if reservoir is not None and reservoir.limit == np.inf:
         assert len(reservoir) == 2 * len(rows)
     elif reservoir is not None:  # rows of one rank, as those of one place in different branches, stay or go together
-        assert whole._learner.kept_rows - len(parts) < len(reservoir) <= whole._learner.kept_rows
+        most = kept_rows(plan, whole._state.model)
+        assert most - len(parts) < len(reservoir) <= most
     for tree in (
         merge([four, two, one, three]),
         merge([merge([one, two]), merge([three, four])]),
         merge([one, merge([two, merge([three, four])])]),
     ):
         if heals and reservoir.limit < np.inf:
-            _assert_same(tree._state.reservoir, reservoir)
+            _assert_same(tree._state.records[RESERVOIR], reservoir)
             _assert_close(tree._state.progress, whole._state.progress, 1e-7)
             np.testing.assert_allclose(tree.weight_concentration_.sum(), whole.weight_concentration_.sum())
         else:
@@ -339,15 +351,16 @@ def merging_is_adding(estimator: Any, rows: Array) -> None:
     if not (estimator._auto or heals):  # otherwise each number of components, or each reference, has deltas of its own
         a, b, c, d = (_sent(model) for model in parts)
         for total in ((a + b) + (c + d), d + (b + (a + c))):
-            sent, _ = grown(one._learner, settle(one._learner, one._state), total)
-            _assert_close(sent, plain(one._learner, whole._state), 1e-7)  # no rows are sent
+            sent, _ = grow(one._learner.plan, finalize(one._learner.plan, one._state), total)
+            sent, known = (stop_search(one._learner.plan, stream) for stream in (sent, whole._state))  # no rows are sent
+            _assert_close(sent, known, 1e-7)
     same: Any = merge([one, base.branch()])._state
-    alone: Any = settle(one._learner, one._state)
+    alone: Any = finalize(one._learner.plan, one._state)
     if heals:
-        alone = replace(alone, statistics=told_at(one._learner, alone, same.parameters))
+        alone = replace(alone, statistics=restate_at(one._learner.plan, alone, same.parameters))
     # How much of it is called base may differ, if steps were smaller than those of equal weights.
     _assert_close(replace(same.statistics, from_base=alone.statistics.from_base), alone.statistics, 1e-7)
-    _assert_close(same.average, alone.average, 1e-7)
+    _assert_close(same.records.get(AVERAGE), alone.records.get(AVERAGE), 1e-7)
     assert same.progress.rows_seen == alone.progress.rows_seen
     assert np.isclose(same.progress.n_eff, alone.progress.n_eff)
     _assert_close(base.branch()._read().parameters, base._read().parameters, 1e-12)
@@ -368,15 +381,15 @@ def the_order_of_a_merge_changes_nothing(estimator: Any, rows: Array) -> None:
 
 def learning_apart_is_learning_together(estimator: Any, rows: Array) -> None:
     """At fixed parameters, and where counts add, summaries folded apart and merged are the summary of all."""
-    learner, state = _streaming(estimator, rows)
-    state = branch(learner, state)
+    plan, state = _streaming(estimator, rows)
+    state = branch(plan, state)
     batch = _batch(estimator, rows)
 
-    def after(rows: Batch) -> State:
-        return fold(learner, state, learner.model.summarize(state.parameters, rows, inference=learner.inference))
+    def after(rows: Batch) -> Stream:
+        return fold(plan, state, state.model.summarize(state.parameters, rows, inference=plan.inference))
 
     apart, together = [after(batch[i::3]) for i in range(3)], after(batch)
-    _assert_close(merge_states(learner, apart).statistics, together.statistics, 1e-9)
+    _assert_close(merge_states(plan, apart).statistics, together.statistics, 1e-9)
 
 
 # Laws for passes
@@ -441,23 +454,25 @@ def _takes_labels(estimator: Any) -> bool:
     return not estimator._auto and "labels" in signature(estimator.partial_fit).parameters
 
 
-def _streaming(estimator: Any, rows: Array) -> tuple[Learner, State]:
-    """A learner and its settled state after these rows, the partial batch folded."""
+def _streaming(estimator: Any, rows: Array) -> tuple[Plan, Stream]:
+    """A plan and its finalized stream after these rows."""
     _fitted(estimator, rows)
-    state = estimator._read().state
-    return suited(estimator._learner, state), state
+    stream: Stream = estimator._read().stream
+    return estimator._learner.for_state(stream).plan, stream
 
 
 def _sent(estimator: Any) -> Delta:
     """What a model learned since its base, as another machine reads it."""
-    found = learned(estimator._learner, estimator._state)
+    found = delta_of(estimator._learner.plan, estimator._state)
     return messages.from_bytes(messages.to_bytes(found), estimator._learner, Delta)
 
 
-def _bytes(state: State) -> int:
-    """Size of a state without its partial batches, which come and go, and without the rows it keeps."""
-    parts = tuple(replace(part, pending=None) for part in state.parts)
-    return sum(array.nbytes for array in arrays_of(replace(state, pending=None, parts=parts, reservoir=None), dense=False))
+def _bytes(stream: Stream) -> int:
+    """Size of a stream without its partial batches, which come and go, and without its reservoir."""
+    shards: tuple[Stream, ...] = getattr(stream.unfolded, "streams", ())
+    own = replace(stream, unfolded=EMPTY) if isinstance(stream.unfolded, Partial | Shards) else stream
+    held = sum(array.nbytes for array in arrays_of(own.without(RESERVOIR), dense=False))
+    return held + sum(map(_bytes, shards))
 
 
 def _read(estimator: Any, rows: Array) -> None:

@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 import headwater as hw
 from headwater.core.delta import Delta
-from headwater.core.loop import combine, learned, settle
-from headwater.core.merge import grown
+from headwater.core.loop import finalize
+from headwater.core.merge import combine, delta_of, grow
 from headwater.core.state import Summary, arrays_of
 from headwater.families.table import Table
 from headwater.io.files import container
@@ -36,7 +36,7 @@ def branches(model, n=4, rows=300):
 
 
 def deltas_of(models):
-    return [learned(model._learner, model._state) for model in models]
+    return [delta_of(model._learner.plan, model._state) for model in models]
 
 
 def sent(delta, learner):
@@ -47,7 +47,7 @@ def assert_merged(state, parts, rtol=1e-10):
     """A grown state is what dense arithmetic makes of the settled parts."""
     statistics, average, progress = twin.merged(parts)
     np.testing.assert_allclose(astuple(state.progress), astuple(progress), rtol=1e-12)
-    for found, wanted in ((state.statistics, statistics), (state.average, average)):
+    for found, wanted in ((state.statistics, statistics), (state.records.get("average"), average)):
         assert (found is None) == (wanted is None)
         for name, array in (wanted or {}).items():
             here = np.asarray(getattr(found, name))
@@ -77,9 +77,9 @@ def test_words_that_no_row_had_are_not_sent(model):
         assert len(to_bytes(delta)) < 0.2 * dense
     a, b, c, d = (sent(delta, learner) for delta in deltas)
     assert len((a + b).statistics.table.words()) == 80
-    settled = [settle(model._learner, model._state) for model in models]
+    settled = [finalize(model._learner.plan, model._state) for model in models]
     for total in ((a + b) + (c + d), d + (b + (a + c))):
-        state, repaired = grown(learner, settled[0], sent(total, learner))
+        state, repaired = grow(learner.plan, settled[0], sent(total, learner))
         assert repaired == ()
         assert_merged(state, settled)
 
@@ -94,9 +94,9 @@ def test_every_model_has_deltas_and_summaries_that_can_be_sent(name):
     assert again.lineage == delta.lineage
     for mine, theirs in zip(arrays_of(again), arrays_of(delta), strict=True):
         np.testing.assert_array_equal(mine, theirs)
-    settled = [settle(model._learner, model._state) for model in models]
+    settled = [finalize(model._learner.plan, model._state) for model in models]
     if name not in ("chain", "symbols"):  # whose statistics hold those of the family
-        assert_merged(combine(learner, settled)[0], settled)
+        assert_merged(combine(learner.plan, settled)[0], settled)
     summary = Summary(settled[0].statistics.scaled(7.0), 7, 7.5, -np.inf)
     again = sent(summary, learner)
     assert (again.rows, again.size, again.score) == (7, 7.5, -np.inf)
@@ -106,9 +106,9 @@ def test_every_model_has_deltas_and_summaries_that_can_be_sent(name):
 
 def test_what_was_learned_by_nobody_changes_nothing():
     model = every_model.learned("gaussian").branch()
-    nothing = learned(model._learner, model._state)
+    nothing = delta_of(model._learner.plan, model._state)
     assert nothing.empty
-    assert grown(model._learner, model._state, nothing + nothing) == (model._state, ())
+    assert grow(model._learner.plan, model._state, nothing + nothing) == (model._state, ())
 
 
 def test_deltas_of_other_bases_are_refused():
@@ -117,7 +117,7 @@ def test_deltas_of_other_bases_are_refused():
     with pytest.raises(ValueError, match="deltas must stand on one base"):
         first + second
     with pytest.raises(ValueError, match="a delta must stand on the base that it is added to"):
-        grown(one._learner, settle(one._learner, one._state), second)
+        grow(one._learner.plan, finalize(one._learner.plan, one._state), second)
 
 
 # Tables
@@ -156,31 +156,33 @@ def test_averages_of_long_steps_are_still_sparse():
     part = base.branch().partial_fit(documents(6000, 0, 40, 1))
     (delta,) = deltas_of([part])
     assert len(delta.average.table.words()) == 40
-    settled = settle(part._learner, part._state)
-    assert_merged(grown(part._learner, settled, delta)[0], [settled])
+    settled = finalize(part._learner.plan, part._state)
+    assert_merged(grow(part._learner.plan, settled, delta)[0], [settled])
 
 
 def test_words_whose_average_is_something_else_are_sent():
     models = branches(hw.LatentDirichletAllocation(K, random_state=0, warm_up=200), 1)
-    settled = settle(models[0]._learner, models[0]._state)
-    average = settled.average.table.plain().plus(np.array([1000, 1500], dtype=np.int32), np.ones((2, K)), 1e-3)
-    changed = replace(settled, average=replace(settled.average, table=average))
-    delta = learned(models[0]._learner, changed)
+    settled = finalize(models[0]._learner.plan, models[0]._state)
+    average = settled.records["average"].table.plain().plus(np.array([1000, 1500], dtype=np.int32), np.ones((2, K)), 1e-3)
+    changed = settled.with_record("average", replace(settled.records["average"], table=average))
+    delta = delta_of(models[0]._learner.plan, changed)
     assert set(delta.average.table.words()) >= {*range(40), 1000, 1500}
-    assert_merged(grown(models[0]._learner, changed, delta)[0], [changed])
+    assert_merged(grow(models[0]._learner.plan, changed, delta)[0], [changed])
 
 
 def test_numbers_whose_squares_are_beyond_all_numbers_make_sums_all_the_same():
     models = branches(hw.LatentDirichletAllocation(K, random_state=0, warm_up=200), 1)
-    state = settle(models[0]._learner, models[0]._state)
-    huge = replace(state.base, average=state.base.average.scaled(1e200), statistics=state.base.statistics.scaled(1e200))
-    for part in (huge.average, huge.statistics):
+    state = finalize(models[0]._learner.plan, models[0]._state)
+    base, average = state.base, state.records["average"]
+    huge = replace(base, statistics=base.statistics.scaled(1e200))
+    huge = huge.with_record("average", base.records["average"].scaled(1e200))
+    for part in (huge.records["average"], huge.statistics):
         part.from_base[...] = 1.0
-    changed = replace(state, base=huge, average=state.average.scaled(1e200), statistics=state.statistics.scaled(1e200))
-    for part, own in ((changed.average, state.average), (changed.statistics, state.statistics)):
+    changed = replace(state, base=huge, statistics=state.statistics.scaled(1e200)).with_record("average", average.scaled(1e200))
+    for part, own in ((changed.records["average"], average), (changed.statistics, state.statistics)):
         part.from_base[...] = own.from_base
-    delta = learned(models[0]._learner, changed)
-    assert_merged(grown(models[0]._learner, changed, delta)[0], [changed])
+    delta = delta_of(models[0]._learner.plan, changed)
+    assert_merged(grow(models[0]._learner.plan, changed, delta)[0], [changed])
 
 
 # Bytes
@@ -189,7 +191,7 @@ def test_numbers_whose_squares_are_beyond_all_numbers_make_sums_all_the_same():
 @pytest.fixture(scope="module")
 def message():
     model = every_model.learned("topics", (100, 70)).branch().partial_fit(**every_model.stream_of("topics")[2])
-    delta = learned(model._learner, model._state)
+    delta = delta_of(model._learner.plan, model._state)
     return delta, model._learner, to_bytes(delta)
 
 

@@ -22,14 +22,14 @@ from sklearn.base import clone
 
 import headwater as hw
 from headwater.checks import applicable_laws
-from headwater.core import loop
+from headwater.core import merge, shards
 
 # Parts
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(loop, "PART_ROWS", 16)
+    monkeypatch.setattr(shards, "TURN_ROWS", 16)
 
 
 @pytest.mark.parametrize("algorithm", ONLINE)
@@ -52,7 +52,7 @@ def test_blocks_have_16_rows(algorithm):
     model = mixture(algorithm, parts=3, reservoir=0).partial_fit(X)
     base = mixture(algorithm, reservoir=0).partial_fit(X[:300])
     assert_close(model, quiet_merge(twin.dealt(base, X[300:], 3, 16)), 1e-9)
-    assert [part.rows - 300 for part in model._state.parts] == [2 * 16 + 10, 2 * 16, 2 * 16]
+    assert [part.rows - 300 for part in model._state.unfolded.streams] == [2 * 16 + 10, 2 * 16, 2 * 16]
 
 
 @pytest.mark.parametrize("algorithm", ONLINE)
@@ -227,12 +227,12 @@ def test_a_half_life_is_as_long_in_parts():
 
 
 def test_beliefs_that_shrank_in_parts_are_read_as_a_belief(monkeypatch):
-    monkeypatch.setattr(loop, "PART_ROWS", 10)
+    monkeypatch.setattr(shards, "TURN_ROWS", 10)
     rng = np.random.default_rng(2)
     sample = rng.normal(size=(40, 2))
     rows = np.concatenate([3.0 * rng.normal(size=(10, 2)) + 2.0 * rng.normal(size=2) for _ in range(40)])
     model = mixture("moment-matching", parts=40).warm_start_from(sample, weight=0.3).partial_fit(rows)
-    assert loop.combine(model._learner.alone, model._state.parts)[1] != ()
+    assert merge.combine(model._learner.plan.of_shard, model._state.unfolded.streams)[1] != ()
     assert is_belief(model)
 
 

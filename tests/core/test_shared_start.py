@@ -44,7 +44,7 @@ def test_the_same_start_elsewhere_is_the_same_base():
 def test_a_start_ends_the_warm_up_whatever_its_size(algorithm, rows):
     X, _ = rows_of(0, 1000)
     start = mixture(algorithm).warm_start_from(X[:rows])
-    assert start._state.base is not None
+    assert not start._runtime.warming_up
     assert start.n_samples_seen_ == rows
     assert start.weight_concentration_.sum() == pytest.approx(3.0 + rows)
     assert start.partial_fit(X[rows:]).n_samples_seen_ == len(X)

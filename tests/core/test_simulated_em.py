@@ -9,9 +9,10 @@ from scipy import sparse, special, stats
 import headwater as hw
 from headwater.core.contracts import EXACT, Inference, Sampler, Start
 from headwater.core.learner import Learner
-from headwater.core.lineage import rooted
-from headwater.core.loop import advance, branch, merge, report, settle
-from headwater.core.state import Batch, State, arrays_of, sparse_rows
+from headwater.core.lineage import root_stream
+from headwater.core.loop import advance, branch, finalize, report
+from headwater.core.merge import merge
+from headwater.core.state import Batch, WarmUp, arrays_of, sparse_rows
 from headwater.core.statistics import Statistics
 from headwater.families.multinomial import Multinomial
 from headwater.kernels.mixture import draw_components
@@ -45,7 +46,7 @@ def summaries(kind, inferences):
     """Mean statistics of one batch at one and the same parameters, for each way to take the E-step."""
     make, rows = MODELS[kind]
     model = make(2, random_state=0, warm_up=100, algorithm="online-em").partial_fit(rows())
-    learner, state = model._learner, model._read().state
+    learner, state = model._learner, model._read().stream
     batch = Batch(model._checked(rows(seed=1)))
     found = [learner.model.summarize(state.parameters, batch, inference=inference) for inference in inferences]
     return [np.concatenate([np.ravel(array) for array in arrays_of(one.mean)]) for one in found], found
@@ -99,7 +100,7 @@ def test_labels_and_weights_of_drawn_rows():
     algorithm = hw.SimulatedEM(rao_blackwell=False, n_samples=3)
     model = hw.MultinomialMixture(2, algorithm=algorithm, random_state=0, warm_up=50)
     model.partial_fit(X, sample_weight=weights, labels=labels)
-    learner, state = model._learner, model._read().state
+    learner, state = model._learner, model._read().stream
     rows = Batch(X[:100], weights[:100], np.zeros(100, dtype=np.int64))
     found = learner.model.summarize(state.parameters, rows, inference=drawn(3))
     assert found.statistics.count.tolist() == pytest.approx([weights[:100].sum(), 0.0])
@@ -133,11 +134,11 @@ def weights_learned(m, runs):
     found = []
     for key in range(runs):
         rng = np.random.default_rng((key, 5))
-        state = rooted(learner, key, Start(prior, parameters, summary))
+        state = root_stream(learner.plan, key, Start(prior, parameters, summary))
         kinds = (rng.uniform(size=BATCH * FOLDS) > TRUE).astype(int)
         rows = np.eye(2)[(rng.uniform(size=BATCH * FOLDS) > PHI[kinds, 0]).astype(int)]
-        state, _ = advance(learner, state, Batch(rows))
-        found.append(float(np.exp(report(learner, state).log_weights[0])))
+        state, _ = advance(learner.plan, state, Batch(rows))
+        found.append(float(np.exp(report(learner.plan, state).log_weights[0])))
     return np.array(found)
 
 
@@ -297,48 +298,48 @@ def error_of(theta):
 def factors():
     algorithm = hw.SimulatedEM(batch_size=40)
     learner = Learner(PoissonFactors(2), algorithm, 5, warm_up=80)
-    state, _ = advance(learner, State(7), Batch(factor_rows(1600, 6)))
+    state, _ = advance(learner.plan, WarmUp(7), Batch(factor_rows(1600, 6)))
     return learner, state
 
 
 def test_a_model_of_ones_own_learns(factors):
     learner, state = factors
-    theta = report(learner, state)
+    theta = report(learner.plan, state)
     assert error_of(theta) < 0.8
-    early = report(learner, advance(learner, State(7), Batch(factor_rows(80, 6)))[0])
+    early = report(learner.plan, advance(learner.plan, WarmUp(7), Batch(factor_rows(80, 6)))[0])
     rows = Batch(factor_rows(200, 8))
     scores = [learner.model.log_likelihood(one, rows).mean() for one in (early, theta, THETA)]
     assert scores[0] < scores[1] + 0.02
     assert scores[1] == pytest.approx(scores[2], abs=0.2)
-    assert learner.inference == Inference("simulated", "gibbs", 10, 5)
+    assert learner.plan.inference == Inference("simulated", "gibbs", 10, 5)
 
 
 def test_a_model_of_ones_own_learns_in_any_cut_and_is_settled_anywhere(factors):
     learner, _ = factors
-    rows, state = factor_rows(1600, 6)[:200], State(7)
+    rows, state = factor_rows(1600, 6)[:200], WarmUp(7)
     for begin in range(0, 200, 33):
-        state, _ = advance(learner, state, Batch(rows[begin : begin + 33]))
-        settled = settle(learner, state)
-        assert settled.pending is None and settled.progress.rows_seen == state.rows
-    together, _ = advance(learner, State(7), Batch(rows))
-    np.testing.assert_allclose(report(learner, state), report(learner, together), rtol=1e-9)
+        state, _ = advance(learner.plan, state, Batch(rows[begin : begin + 33]))
+        settled = finalize(learner.plan, state)
+        assert settled.unfolded.summary is None and settled.progress.rows_seen == state.rows
+    together, _ = advance(learner.plan, WarmUp(7), Batch(rows))
+    np.testing.assert_allclose(report(learner.plan, state), report(learner.plan, together), rtol=1e-9)
 
 
 def test_branches_of_a_model_of_ones_own_merge(factors):
     learner, state = factors
-    base = branch(learner, state)
-    parts = [advance(learner, base, Batch(factor_rows(400, seed)))[0] for seed in (9, 10)]
-    merged = merge(learner, parts)
+    base = branch(learner.plan, state)
+    parts = [advance(learner.plan, base, Batch(factor_rows(400, seed)))[0] for seed in (9, 10)]
+    merged = merge(learner.plan, parts)
     assert merged.progress.rows_seen == 2400
-    assert error_of(report(learner, merged)) < 0.8
-    for left, right in zip(arrays_of(merged), arrays_of(merge(learner, parts[::-1])), strict=True):
+    assert error_of(report(learner.plan, merged)) < 0.8
+    for left, right in zip(arrays_of(merged), arrays_of(merge(learner.plan, parts[::-1])), strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-9)
 
 
 def test_a_model_of_ones_own_learns_in_parts(factors):
     learner, _ = factors
-    state, _ = advance(replace(learner, parts=2), State(7), Batch(factor_rows(800, 6)))
-    assert error_of(report(replace(learner, parts=2), state)) < 1.5
+    state, _ = advance(replace(learner, shards=2).plan, WarmUp(7), Batch(factor_rows(800, 6)))
+    assert error_of(report(replace(learner, shards=2).plan, state)) < 1.5
 
 
 # What is refused

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import headwater as hw
 from headwater.cli import main
-from headwater.core.state import Batch, fingerprint
+from headwater.core.state import Batch, WarmUp, fingerprint
 from headwater.diagnostics.health import brief_lines
 from headwater.diagnostics.health_checks import BRIEF_OPERATIONS, component_findings
 from headwater.diagnostics.health_counts import ChainChecks, CountChecks
@@ -21,7 +21,7 @@ from headwater.diagnostics.health_regression import RegressionChecks
 from headwater.diagnostics.health_signals import SpectrumChecks
 from headwater.diagnostics.health_stream import contest_findings, history_findings, reservoir_findings
 from headwater.diagnostics.history import History, Point
-from headwater.policies.refinement import Healing
+from headwater.policies.refinement import Refinement
 from headwater.policies.reservoir import Reservoir, taken
 from headwater.registry import MODELS
 
@@ -52,7 +52,7 @@ def test_health_can_be_read_at_every_moment_and_changes_nothing(kind):
         health = model.health_
         assert model._state is state and fingerprint(state, size=16) == digest
         assert health == model.health_ and health.rows == model.n_samples_seen_
-        assert health.warming == (state.base is None) == ("warming up" in str(health))
+        assert health.warming == isinstance(state, WarmUp) == ("warming up" in str(health))
         assert health.ok == (not any(one.action for one in health.findings))
         json.dumps(health.to_dict(), allow_nan=False)
         for one in health.findings:
@@ -421,25 +421,24 @@ def test_false_alarms_are_rare():
 
 
 def test_kept_rows_of_a_model_are_compared():
-    from dataclasses import replace
 
     rng = np.random.default_rng(0)
     rows = np.where(np.arange(4000)[:, None] < 3600, rng.normal(size=(4000, 1)), 6.0 + rng.normal(size=(4000, 1)))
     model = hw.GaussianMixture(1, warm_up=100, random_state=0).partial_fit(rows)
     model._runtime = model._runtime.with_state(
-        replace(model._state, reservoir=taken(Reservoir(0, 1000, 2**20), Batch(rows), 0))
+        model._state.with_record("reservoir", taken(Reservoir(0, 1000, 2**20), Batch(rows), 0))
     )
     assert kinds(model.health_) == ["drift"]
     mixed = rng.permutation(rows)
     model._runtime = model._runtime.with_state(
-        replace(model._state, reservoir=taken(Reservoir(0, 1000, 2**20), Batch(mixed), 0))
+        model._state.with_record("reservoir", taken(Reservoir(0, 1000, 2**20), Batch(mixed), 0))
     )
     assert not model.health_.findings
 
 
 def test_contests():
     def told(chosen, gain=0.02, moves=3):
-        (found,) = contest_findings(Healing(contested=8192, gain=gain, z=3.14, chosen=chosen, moves=moves), "rows")
+        (found,) = contest_findings(Refinement(contested=8192, gain=gain, z=3.14, chosen=chosen, moves=moves), "rows")
         assert found.kind == "contest" and not found.action and "after 8,192 rows" in found.sentence
         return found.sentence
 
@@ -449,8 +448,8 @@ def test_contests():
     assert "no candidate was better" in told("stream", 0.0) and told("stream", 0.0, 0).endswith("; no changes so far.")
     assert "split and others merged, which gained 0.02 nats a row (z = 3.1); 1 change so far." in told("move", moves=1)
     assert "a new start was taken, which gained" in told("restart") and "is as good" in told("restart", 1e-17)
-    assert contest_findings(None) == [] and contest_findings(Healing()) == []
-    health = hw.Health("M", 1, findings=tuple(contest_findings(Healing(contested=5))))
+    assert contest_findings(None) == [] and contest_findings(Refinement()) == []
+    health = hw.Health("M", 1, findings=tuple(contest_findings(Refinement(contested=5))))
     assert health.verdict == "nothing is wrong" and brief_lines(health) == ([], "")
 
 

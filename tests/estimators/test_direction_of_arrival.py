@@ -158,7 +158,7 @@ def test_a_sweep_with_weights_is_the_loop(algorithm, monkeypatch):
     swept = DirectionOfArrival(algorithm=algorithm, warm_up=100, random_state=0).partial_fit(X, sample_weight=weights)
     monkeypatch.setattr(Arrival, "sweeps", lambda model, inference: False)
     looped = DirectionOfArrival(algorithm=algorithm, warm_up=100, random_state=0).partial_fit(X, sample_weight=weights)
-    assert not looped._learner.sweeps
+    assert not looped._learner.plan.sweeps
     for one, other in zip(arrays_of(swept._state), arrays_of(looped._state), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import headwater as hw
-from headwater.core.loop import UNKNOWN_ROWS
+from headwater.core.warm_up import UNKNOWN_ROWS
 
 # Scores of a stream, and single rows
 

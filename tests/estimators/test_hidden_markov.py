@@ -391,7 +391,7 @@ def test_a_stream_that_begins_with_missing_rows_waits_for_others():
         model.means_  # noqa: B018
     scores = model.update(X[:40])
     assert np.isnan(scores[:8]).all() and np.isfinite(scores[-5:]).all()
-    assert model._state.base is None
+    assert model._runtime.warming_up
     np.testing.assert_allclose(np.sort(model.partial_fit(X[40:]).means_.ravel()), [0.0, 4.0], atol=0.2)
     assert model.n_samples_seen_ == 2049
 
@@ -434,7 +434,7 @@ def test_symbols_are_drawn_as_whole_numbers_and_keys_are_told_as_given():
 def test_one_row_calls_do_not_settle_the_model(monkeypatch):
     X, _ = a_stream(3000)
     model = hw.GaussianHMM(2, random_state=0).partial_fit(X)
-    monkeypatch.setattr(type(model), "_reading", lambda self: pytest.fail("settled"))
+    monkeypatch.setattr(type(model._runtime), "read", lambda self: pytest.fail("settled"))
     model.learn_one(X[0]).score_one(X[1])
     model.filter(X[2])
     model.next_state_proba()

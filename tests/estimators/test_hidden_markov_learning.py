@@ -7,7 +7,7 @@ from hidden_markov_streams import GAUSSIAN, KEYS, ROWS, a_model, models, rows_fo
 from scipy.stats import multivariate_normal
 
 import headwater as hw
-from headwater.core.loop import settle
+from headwater.core.loop import finalize
 from headwater.core.state import arrays_of
 
 # Forgetting
@@ -63,8 +63,8 @@ def test_a_key_that_is_closed_and_used_again_is_another_key(make, algorithm, row
         a_model(make, algorithm).partial_fit(X[:rows], key=KEYS[:rows]).close("one").partial_fit(X[rows:], key=KEYS[rows:1000])
     )
     for one, other in zip(
-        arrays_of(settle(found._learner, found._state).statistics),
-        arrays_of(settle(wanted._learner, wanted._state).statistics),
+        arrays_of(finalize(found._learner.plan, found._state).statistics),
+        arrays_of(finalize(wanted._learner.plan, wanted._state).statistics),
         strict=True,
     ):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
@@ -85,7 +85,7 @@ def test_no_row_is_lost_when_the_algorithm_changes(make, words):
     model = a_model(make, words[0]).partial_fit(X[:700]).set_params(algorithm=words[1]).partial_fit(X[700:])
     assert model.n_samples_seen_ == ROWS
     model._read()
-    assert settle(model._learner, model._state).progress.rows_seen == ROWS
+    assert finalize(model._learner.plan, model._state).progress.rows_seen == ROWS
 
 
 def test_steps_of_one_forget_all_and_stay_finite():

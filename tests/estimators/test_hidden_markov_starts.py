@@ -29,8 +29,8 @@ from sklearn.base import clone
 
 import headwater as hw
 from headwater.core import batch_fit
+from headwater.core.climb import climb
 from headwater.models import chain_start
-from headwater.models.start import climb
 
 
 def assert_left_right(model):

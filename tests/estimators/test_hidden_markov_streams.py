@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 import headwater as hw
-from headwater.core.loop import settle
+from headwater.core.loop import finalize
 from headwater.core.state import arrays_of, joined
 
 ALGORITHMS = ("auto", "online-em", "soem", "boem", "online-vb", hw.OnlineEM(batch_size=300), hw.OnlineVB(batch_size=1))
@@ -88,10 +88,10 @@ def test_the_cut_changes_nothing(make, algorithm, mode):
     options = {"lengths": LENGTHS} if mode == "lengths" else {"key": KEYS} if "keys" in mode else {}
     whole.partial_fit(X, **options)
     cut = fed(a_model(make, algorithm), X, mode, 61)
-    assert_same(cut._state, whole._state, exact=not whole._learner.sweeps)
+    assert_same(cut._state, whole._state, exact=not whole._learner.plan.sweeps)
     assert sorted(map(str, cut.open_sequences_)) == sorted(map(str, whole.open_sequences_))
     assert cut.n_samples_seen_ == whole.n_samples_seen_ == ROWS
-    if not whole._learner.sweeps:
+    if not whole._learner.plan.sweeps:
         assert cut.score(X) == whole.score(X)
 
 
@@ -122,7 +122,7 @@ def test_updates_score_the_same_however_they_are_cut(make, algorithm, keyed):
     assert np.isfinite(wanted[8:]).all()
     missing = np.isnan(X[:, 0])
     np.testing.assert_allclose(wanted[missing][2:], 0.0, atol=1e-12)
-    assert_same(cut._state, whole._state, exact=not whole._learner.sweeps)
+    assert_same(cut._state, whole._state, exact=not whole._learner.plan.sweeps)
     assert_same(whole._state, plain._state)
 
 
@@ -283,9 +283,11 @@ def test_a_closed_sequence_is_followed_by_another(make, algorithm, rows):
         assert closed.score_one(x, key=key) == pytest.approx(next_row_score(closed, x, parameters.start, parameters), rel=1e-11)
     closed.partial_fit(X[rows:])
     given = a_model(make, algorithm).partial_fit(X, lengths=[rows, len(X) - rows])
-    exact = not closed._learner.sweeps
+    exact = not closed._learner.plan.sweeps
     assert_same(closed._state.statistics, given._state.statistics, exact)
-    assert_same(settle(closed._learner, closed._state).statistics, settle(given._learner, given._state).statistics, exact)
+    assert_same(
+        finalize(closed._learner.plan, closed._state).statistics, finalize(given._learner.plan, given._state).statistics, exact
+    )
 
 
 @models
@@ -303,7 +305,7 @@ def test_closed_sequences_take_no_memory(algorithm):
     for turn in range(40):
         model.partial_fit(GAUSSIAN[2 * turn : 2 * turn + 2], key=f"visitor {turn}")
         model.partial_fit(GAUSSIAN[:98], key="other").close(f"visitor {turn}")
-        sizes.append(len(model._state.carry.filters) + len(model._state.carry.apart))
+        sizes.append(len(model._state.unfolded.carry.filters) + len(model._state.unfolded.carry.apart))
     assert max(sizes[-10:]) <= max(sizes[:10])
 
 
@@ -387,8 +389,8 @@ def test_a_merge_closes_all_sequences(make, algorithm):
     merged = hw.merge(branches)
     assert merged.open_sequences_ == []
     assert merged.n_samples_seen_ == ROWS
-    assert merged._state.carry is None
-    assert not merged._state.waiting
+    assert merged._state.unfolded.carry is None
+    assert not merged._state.unfolded.waiting
     np.testing.assert_array_equal(merged.next_state_proba("a"), merged._position()[0].start)
     assert branches[0].open_sequences_ == ["a"]
     merged.partial_fit(X[:40], key="a")
@@ -404,7 +406,7 @@ def test_counts_of_a_merge_are_those_of_all_sequences(make):
     for part, rows in zip(parts, (slice(400, 600), slice(600, 800)), strict=True):
         part.partial_fit(X[rows], lengths=[200])
     merged = hw.merge(parts)
-    settled = [settle(one._learner, one._state) for one in (base, *parts)]
+    settled = [finalize(one._learner.plan, one._state) for one in (base, *parts)]
     totals = [state.statistics.scaled(state.progress.n_eff) for state in settled]
     wanted = totals[1] + (totals[2] - totals[0])
     found = merged._state.statistics.scaled(merged._state.progress.n_eff)

@@ -185,7 +185,7 @@ def test_strangers_are_matched():
 def test_threads_change_nothing_where_rows_are_wide():
     Y, _ = naive.simulate(bumps(8, 512), SHAPE, 1.0, 260, np.random.default_rng(18))
     one, two = (hw.ItakuraSaitoNMF(8, random_state=0, n_threads=threads).partial_fit(Y) for threads in (1, 2))
-    assert len(one._model._cuts(20, 512, one._learner.inference)) > 1
+    assert len(one._model._cuts(20, 512, one._learner.plan.inference)) > 1
     np.testing.assert_array_equal(one.components_, two.components_)
     np.testing.assert_array_equal(one.score_samples(Y[:40]), two.score_samples(Y[:40]))
 
@@ -197,7 +197,7 @@ def test_weights_count():
     weighted = hw.ItakuraSaitoNMF(3, random_state=0, warm_up=100).partial_fit(Y, sample_weight=weights)
     np.testing.assert_array_equal(plain.components_, weighted.components_)
     heavy = hw.ItakuraSaitoNMF(3, random_state=0, warm_up=100).partial_fit(Y, sample_weight=2.0)
-    assert heavy._read().state.progress.weight_seen == 1200.0
+    assert heavy._read().stream.progress.weight_seen == 1200.0
 
 
 # Units, zeros and silence

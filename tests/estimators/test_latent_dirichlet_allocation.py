@@ -400,5 +400,5 @@ def test_fit_goes_on_from_a_stream(seen, parts):
 def test_parts_draw_by_themselves():
     model = lda(parts=2, algorithm=hw.SimulatedEM(batch_size=64)).partial_fit(X)
     model.partial_fit(np.tile(X[0], (32, 1)))
-    one, two = (np.asarray(part.pending.statistics.table) for part in model._state.parts)
+    one, two = (np.asarray(part.unfolded.summary.statistics.table) for part in model._state.unfolded.streams)
     assert not np.array_equal(one, two)

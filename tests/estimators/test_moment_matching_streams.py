@@ -43,7 +43,7 @@ def odd_rows(case, model, rng):
 def assert_sane(model, X):
     """Everything that is believed is a belief, and everything that is answered is a number."""
     width = X.shape[1]
-    for name, array in model._read().state.statistics.to_arrays().items():
+    for name, array in model._read().stream.statistics.to_arrays().items():
         assert np.isfinite(array).all(), name
     for name in ("weights_", "means_", "covariances_", "precisions_cholesky_", "degrees_of_freedom_", "mean_precision_"):
         assert np.isfinite(getattr(model, name)).all(), name

@@ -26,8 +26,8 @@ from scipy import sparse, special
 
 import headwater as hw
 from headwater.core import loop
+from headwater.core.fold import fold
 from headwater.core.state import Batch
-from headwater.core.steps import fold
 
 # Paper 000
 
@@ -222,12 +222,12 @@ def test_a_heavy_row_goes_where_it_belongs(algorithm, weight):
 @pytest.mark.parametrize("half_life", [0.01, 1.0, 30.0])
 def test_the_shortest_memory_is_that_of_the_loop(algorithm, half_life):
     model = mixture(algorithm, half_life=half_life, reservoir=0).partial_fit(X[:100])
-    learner, state = model._learner, model._read().state
+    plan, state = model._learner.plan, model._read().stream
     for at in range(100, 150):
         batch = Batch(X[at : at + 1])
-        state = fold(learner, state, learner.model.summarize(state.parameters, batch))
-        model._runtime = model._runtime.with_state(loop.advance(learner, model._read().state, batch)[0])
-        found = loop.settle(learner, model._state).statistics.count
+        state = fold(plan, state, plan.model.summarize(state.parameters, batch))
+        model._runtime = model._runtime.with_state(loop.advance(plan, model._read().stream, batch)[0])
+        found = loop.finalize(plan, model._state).statistics.count
         np.testing.assert_allclose(found, state.statistics.count, rtol=1e-7, atol=1e-12)
     assert_sound(model, X)
 

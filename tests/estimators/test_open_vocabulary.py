@@ -29,7 +29,7 @@ def padded(chunks, width):
 
 
 def statistics_of(model):
-    return model._read().state.statistics
+    return model._read().stream.statistics
 
 
 CUTS = {

@@ -107,7 +107,7 @@ def test_models_in_other_units_merge(kind, drawn):
     """Each has units of its own warm-up: statistics are brought to those of the reference."""
     _, group, other = drawn
     parts = [model(kind).set_params(random_state=seed).partial_fit(other[seed::2]) for seed in range(2)]
-    units = [part._read().state.base.prior.components.units for part in parts]
+    units = [part._read().stream.base.prior.components.units for part in parts]
     assert not np.array_equal(*units)
     merged = hw.merge(parts)
     assert merged.n_samples_seen_ == 900

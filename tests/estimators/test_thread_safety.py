@@ -47,7 +47,7 @@ def test_every_row_is_learned_once(kind, name):
     model, chunks = KINDS[kind][0](), stream_of(kind, (ROWS,) * CALLS)
     together(*(calls(model, chunks, name) for _ in range(THREADS)))
     assert model.n_samples_seen_ == THREADS * CALLS * ROWS
-    assert model._read().state.progress.rows_seen == THREADS * CALLS * ROWS
+    assert model._read().stream.progress.rows_seen == THREADS * CALLS * ROWS
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -371,10 +371,10 @@ def test_divergence_of_the_prior_from_itself_is_zero(kind):
 @pytest.mark.parametrize("kind", ["tied", "diag", "spherical"])
 @pytest.mark.parametrize("name", ["mode", "expect_log"])
 def test_climb_inside_a_kernel_is_the_loop(kind, name):
+    from headwater.core.climb import climb
     from headwater.core.contracts import StartSettings
     from headwater.core.state import Batch
     from headwater.models.mixture import Mixture
-    from headwater.models.start import climb
 
     rng = np.random.default_rng(5)
     batch = Batch(rng.normal(size=(200, 3)) + 3.0 * rng.integers(3, size=(200, 1)), rng.uniform(0.5, 2.0, 200))

@@ -472,7 +472,7 @@ def assert_refused_or_sound(data, name):
     except (Damaged, OSError) as error:
         assert "\n" not in str(error)
         return False
-    for answer in model._answers if model._state.base is not None else ():
+    for answer in model._answers if not model._runtime.warming_up else ():
         assert np.isfinite(getattr(model, answer)).all(), answer
     with suppress(ValueError, ArithmeticError, np.linalg.LinAlgError), np.errstate(all="ignore"):
         model.partial_fit(*MORE.get(name, lambda: (rows(300),))())

@@ -10,7 +10,7 @@ from naive import chains as naive_chains
 from headwater.core.algorithms import BayesianOnlineEM, OnlineEM, OnlineVB, SatoEM
 from headwater.core.learner import Learner
 from headwater.core.loop import advance
-from headwater.core.state import Batch, State, arrays_of
+from headwater.core.state import Batch, WarmUp, arrays_of
 from headwater.families.categorical import Categorical
 from headwater.families.gaussian_records import GaussianPrior
 from headwater.models.chain_records import ChainPrior, ChainStatistics
@@ -216,22 +216,22 @@ def test_blocks_are_folded_as_in_plain_loops(kind, shape, algorithm):
         "interleaved": rng.integers(3, size=rows),
     }[shape]
     learner = Learner(model, algorithm, X.shape[1], warm_up=59)  # of the first 60 rows one is missing
-    state, _ = advance(learner, State(0), Batch(X[:60], sequences=sequences[:60]))
-    filters = {number: np.array(states) for number, states in state.carry.filters.items()}
-    found, _ = advance(learner, state, Batch(X[60:], sequences=sequences[60:]))
-    loops = naive_chains.blocks(learner, kind, state, X[60:], sequences[60:], filters)
+    state, _ = advance(learner.plan, WarmUp(0), Batch(X[:60], sequences=sequences[:60]))
+    filters = {number: np.array(states) for number, states in state.unfolded.carry.filters.items()}
+    found, _ = advance(learner.plan, state, Batch(X[60:], sequences=sequences[60:]))
+    loops = naive_chains.blocks(learner.plan, kind, state, X[60:], sequences[60:], filters)
     folded, answer = 0, next(loops)
     while True:
         mean, progress, folded = answer
         statistics = rebuilt(kind, found.statistics, mean)
-        parameters = model.readout(algorithm.readout, state.base.prior, statistics, learner.count(progress))
+        parameters = model.readout(algorithm.readout, state.base.prior, statistics, learner.plan.count(progress))
         try:
             answer = loops.send(parameters)
         except StopIteration:
             break
     assert folded == 160
     assert_statistics(kind, found.statistics, mean, 1e-9, 1e-10)
-    assert sum(map(len, found.waiting)) == 40
+    assert sum(map(len, found.unfolded.waiting)) == 40
     assert found.progress.rows_seen == 220
     for name, value in vars(progress).items():
         assert getattr(found.progress, name) == pytest.approx(value, rel=1e-12), name

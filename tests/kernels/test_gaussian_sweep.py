@@ -9,9 +9,9 @@ from naive import gaussian as naive
 from headwater.core.algorithms import ALGORITHMS, BayesianOnlineEM, OnlineEM, SatoEM
 from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner
-from headwater.core.loop import advance, settle
+from headwater.core.loop import advance, finalize
 from headwater.core.schedules import ForgettingFactor, Harmonic
-from headwater.core.state import Batch, State
+from headwater.core.state import Batch, WarmUp
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics
 from headwater.models.mixture import Mixture, MixturePrior
@@ -145,13 +145,13 @@ ONE_BY_ONE = {
 def test_sweep_is_the_loop_with_batches_of_one(kind, algorithm, half_life):
     model = Mixture(K, Gaussian(K, kind))
     learner = Learner(model, algorithm, D, StartSettings(), half_life, warm_up=START)
-    base, _ = advance(learner, State(0), Batch(X[:START]))
+    base, _ = advance(learner.plan, WarmUp(0), Batch(X[:START]))
     batch = Batch(X[START:], WEIGHTS, LABELS)
     scores = np.empty(ROWS)
-    state, _ = advance(learner, base, batch, scores)
-    statistics, average, progress, parameters, wanted_scores = naive.folds(learner, base, batch)
+    state, _ = advance(learner.plan, base, batch, scores)
+    statistics, average, progress, parameters, wanted_scores = naive.folds(learner.plan, base, batch)
     pairs = [(state.statistics, statistics), (state.parameters.components, parameters.components)]
-    pairs += [(state.average, average)] if average is not None else []
+    pairs += [(state.records["average"], average)] if average is not None else []
     for found, wanted in pairs:
         for name, array in vars(wanted).items():
             np.testing.assert_allclose(getattr(found, name), array, rtol=1e-8, atol=1e-10, err_msg=name)
@@ -159,4 +159,4 @@ def test_sweep_is_the_loop_with_batches_of_one(kind, algorithm, half_life):
     np.testing.assert_allclose(scores, wanted_scores, rtol=1e-9, atol=1e-10)
     for name, value in vars(progress).items():
         assert getattr(state.progress, name) == pytest.approx(value, rel=1e-9), name
-    assert settle(learner, state) is state
+    assert finalize(learner.plan, state) is state

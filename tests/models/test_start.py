@@ -9,10 +9,11 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_info
 
 import headwater as hw
+from headwater.core.row_order import labelled_first
 from headwater.core.state import Batch, sparse_rows
 from headwater.families.multinomial_geometry import Geometry
 from headwater.kernels.parallel import one_blas_thread, run_tasks
-from headwater.models.seeding import labelled_first, named_assignments, seed_assignments
+from headwater.models.seeding import named_assignments, seed_assignments
 
 
 def labelled(*labels):
@@ -81,9 +82,9 @@ def test_the_warm_up_waits_until_every_component_is_named_however_the_stream_is_
     labels[[5, 1000]] = 0, 1
     labels[3100] = 2
     model = stream(hw.MultinomialMixture(3, random_state=0), rows[:3100], labels[:3100], size)
-    assert model._state.base is None
+    assert model._runtime.warming_up
     model.partial_fit(rows[3100:3101], labels=labels[3100:3101])
-    assert model._state.base is not None
+    assert not model._runtime.warming_up
     assert model._state.base.progress.rows_seen == 3101
 
 

@@ -265,19 +265,19 @@ def expected(kind, parameters, X, sequences, rows=None, filters=None):
     return [start, steps, *emissions], score, filters
 
 
-def blocks(learner, kind, state, X, sequences, filters=None):
+def blocks(plan, kind, state, X, sequences, filters=None):
     """Block after block, each given the rows that it looks ahead to; the steps and the readout are the library's own.
 
     Yields the mean statistics of each fold, the parameters after it and the rows that are left.
     """
-    model, size = learner.model, learner.batch_rows
+    model, size = plan.model, plan.batch_rows(plan.model)
     mean, progress, parameters = flat_parts(kind, state.statistics), state.progress, state.parameters
     filters = dict(filters or {})
     at = 0
     while len(X) - at >= size + model.lag:
         window = slice(at, at + size + model.lag)
         totals, _, filters = expected(kind, parameters, X[window], sequences[window], size, filters)
-        step = float(learner.schedule(progress, np.array([float(size)]), size)[0])
+        step = float(plan.schedule(model)(progress, np.array([float(size)]), size)[0])
         mean = [(1 - step) * old + step * new / size for old, new in zip(mean, totals, strict=True)]
         progress = progress.after(size, float(size), step, 1.0)
         parameters = yield mean, progress, at + size

@@ -29,9 +29,9 @@ def merged(states):
     }
     statistics["from_base"] = np.array([min(shares) / n_eff])
     average = None
-    if base.average is not None:
+    if "average" in base.records:
         weights = [state.progress.weight_seen - base.progress.weight_seen for state in states]
-        averages = [dense(state.average) for state in states]
+        averages = [dense(state.records["average"]) for state in states]
         average = {name: np.average([one[name] for one in averages], axis=0, weights=weights) for name in own}
 
     def added(pick):

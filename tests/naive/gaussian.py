@@ -192,29 +192,29 @@ def sweep(name, kind, prior, concentration, start, n_eff, X, steps, gains=None, 
     return mean, average, n_eff, scores
 
 
-def folds(learner, state, batch):
+def folds(plan, state, batch):
     """Full batches by the library's own parts, one after the other: summarize, fold, average, read out.
 
     Returns statistics, average, progress, parameters and scores.
     """
-    statistics, average, progress, parameters = state.statistics, state.average, state.progress, state.parameters
+    statistics, average, progress, parameters = state.statistics, state.records.get("average"), state.progress, state.parameters
     scores = np.empty(len(batch))
-    for at in range(0, len(batch), learner.batch_rows):
-        rows = slice(at, at + learner.batch_rows)
+    for at in range(0, len(batch), plan.batch_rows(plan.model)):
+        rows = slice(at, at + plan.batch_rows(plan.model))
         part = batch[rows]
         size = part.row_weights.sum()
-        summary = learner.model.summarize(parameters, part, scores=scores[rows])
-        step = float(learner.schedule(progress, np.array([size]), learner.batch_rows)[0])
+        summary = plan.model.summarize(parameters, part, scores=scores[rows])
+        step = float(plan.schedule(plan.model)(progress, np.array([size]), plan.batch_rows(plan.model))[0])
         statistics = statistics.toward(summary.mean, step)
-        progress = progress.after(len(part), size, step, size / learner.batch_rows)
+        progress = progress.after(len(part), size, step, size / plan.batch_rows(plan.model))
         if average is not None:
             gain = min(1.0, 2.0 * size / progress.weight_seen)
-            if learner.half_life is not None:
-                gain = max(gain, 1.0 - 0.5 ** (size / learner.half_life))
+            if plan.half_life is not None:
+                gain = max(gain, 1.0 - 0.5 ** (size / plan.half_life))
             average = average.toward(statistics, gain)
-        by_rows = learner.algorithm.counts_rows and learner.half_life is None
+        by_rows = plan.algorithm.counts_rows and plan.half_life is None
         count = progress.weight_seen if by_rows else progress.n_eff
-        parameters = learner.model.readout(learner.algorithm.readout, state.base.prior, statistics, count)
+        parameters = plan.model.readout(plan.algorithm.readout, state.base.prior, statistics, count)
     return statistics, average, progress, parameters, scores
 
 

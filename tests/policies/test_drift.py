@@ -15,7 +15,7 @@ from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.families.gaussian import Gaussian
 from headwater.models.mixture import Mixture
 from headwater.policies.drift import CLIP, Drift, expecting, folded, judged, noted
-from headwater.policies.drift_monitor import forgetting
+from headwater.policies.drift_monitor import half_lives as forgetting
 
 DIRECTORY = os.environ.get("HEADWATER_DATA", "")
 CENTRES = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0], [6.0, 6.0]])
@@ -54,7 +54,7 @@ def test_without_drift_it_is_the_stream_there_was(options):
     rtol = 1e-12 if options == {"n_components": 1} else 0.0  # one component heals only here, which is adding up again
     np.testing.assert_allclose(tuned._state.statistics.second, plain._state.statistics.second, rtol=rtol)
     np.testing.assert_allclose(tuned.means_, plain.means_, rtol=rtol)
-    assert tuned._state.drift.alarms == 0
+    assert tuned._state.records["drift"].alarms == 0
     assert np.isinf(tuned.half_life_).all()
 
 
@@ -69,14 +69,14 @@ def test_hardly_ever_is_something_forgotten_for_nothing(kind, k):
     for seed in range(4):
         weights = [0.9, 0.06, 0.02, 0.02] if kind == "rare" else None
         rows = heavy(8000, seed) if kind == "heavy" else drawn(8000, 50 + seed, weights=weights)
-        alarms += mixture(n_components=k, random_state=seed).partial_fit(rows)._state.drift.alarms
+        alarms += mixture(n_components=k, random_state=seed).partial_fit(rows)._state.records["drift"].alarms
     assert alarms == 0
 
 
 def test_one_row_is_no_change():
     rows = drawn(6000, 2)
     rows[4000::400] = 1e3
-    assert mixture().partial_fit(rows)._state.drift.alarms == 0
+    assert mixture().partial_fit(rows)._state.records["drift"].alarms == 0
 
 
 # Something does
@@ -86,9 +86,9 @@ def test_one_row_is_no_change():
 def test_a_component_that_jumps_is_followed_and_others_keep_their_memory(kind):
     model = mixture(covariance_type=kind).partial_fit(drawn(6000, 3))
     which, _ = near(model, CENTRES[0])
-    before = model._state.drift.memory
+    before = model._state.records["drift"].memory
     model.partial_fit(drawn(1500, 4, shifted(0, [2.0, 2.0])))
-    drift = model._state.drift
+    drift = model._state.records["drift"]
     assert near(model, [2.0, 2.0]) == (which, pytest.approx(0.0, abs=0.2))
     assert drift.memory[which] < 0.5 * before[which]
     others = np.arange(4) != which
@@ -123,12 +123,12 @@ def test_what_is_forgotten_grows_again():
     for seed in range(10):
         model.partial_fit(drawn(1000, 10 + seed, centres))
         worth.append(model._state.progress.n_eff)
-        following.append(model._state.drift.following)
+        following.append(model._state.records["drift"].following)
     assert worth[0] < 1500.0 < worth[-1]
     assert all(late > early for early, late in pairwise(worth))
     assert following[0] and not following[-1]
     assert np.isinf(model.half_life_).all()
-    assert model._state.drift.alarms == 1
+    assert model._state.records["drift"].alarms == 1
 
 
 @pytest.mark.parametrize("kind", ["gradual", "weights"])
@@ -147,11 +147,11 @@ def test_drift_is_followed_better_than_by_never_forgetting(kind):
 
 def test_weights_are_forgotten_alone():
     model = mixture().partial_fit(drawn(6000, 3))
-    memory = model._state.drift.memory
+    memory = model._state.records["drift"].memory
     model.partial_fit(drawn(1500, 4, weights=[0.55, 0.15, 0.15, 0.15]))
     which, _ = near(model, CENTRES[0])
     assert model.weights_[which] > 0.5
-    assert (model._state.drift.memory >= memory).all()
+    assert (model._state.records["drift"].memory >= memory).all()
     (finding,) = [one for one in model.health_.findings if one.kind == "forgetting"]
     assert finding.sentence.startswith("The weights have changed") and not finding.action
 
@@ -162,21 +162,21 @@ def test_counts_and_regressions_have_it_too():
     labels = np.concatenate([rng.integers(3, size=3000), rng.choice([1, 2, 3], size=1500)])
     counts = np.stack([rng.multinomial(25, words[label]) for label in labels])
     model = hw.MultinomialMixture(3, half_life="auto", **SMALL).partial_fit(counts[:3000])
-    assert model._state.drift.alarms == 0
+    assert model._state.records["drift"].alarms == 0
     model.partial_fit(counts[3000:])
     assert np.abs(model.probabilities_[:, None] - words[1:]).sum(axis=2).min(axis=0).max() < 0.2
     X = rng.uniform(-3.0, 3.0, size=(4500, 1))
     slope = np.where(rng.uniform(size=4500) < 0.5, 1.0, np.where(np.arange(4500) < 3000, -1.0, -3.0))
     y = slope * X[:, 0] + 4.0 * (slope > 0) + 0.2 * rng.normal(size=4500)
     lines = hw.RegressionMixture(2, half_life="auto", **SMALL).partial_fit(X[:3000], y[:3000])
-    assert lines._state.drift.alarms == 0
+    assert lines._state.records["drift"].alarms == 0
     lines.partial_fit(X[3000:], y[3000:])
     assert sorted(lines.coef_[:, 0].round(1).tolist()) == [-3.0, 1.0]
 
 
 def test_a_model_that_was_fitted_first_watches_what_comes_after():
     model = mixture().fit(drawn(3000, 3))
-    assert model._state.reservoir is None
+    assert "reservoir" not in model._state.records
     model.partial_fit(drawn(3000, 4)).partial_fit(drawn(2000, 5, shifted(0, [2.0, 2.0])))
     assert near(model, [2.0, 2.0])[1] < 0.3
 
@@ -197,16 +197,16 @@ def test_cuts_change_nothing(changing):
     whole, cut = mixture().partial_fit(changing), mixture()
     for at in range(0, len(changing), 97):
         cut.partial_fit(changing[at : at + 97])
-    assert whole._state.drift.alarms == cut._state.drift.alarms > 0
-    assert same(whole._state.reservoir, cut._state.reservoir)
+    assert whole._state.records["drift"].alarms == cut._state.records["drift"].alarms > 0
+    assert same(whole._state.records["reservoir"], cut._state.records["reservoir"])
     np.testing.assert_allclose(cut.means_, whole.means_, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(cut._state.drift.memory, whole._state.drift.memory, rtol=1e-9)
+    np.testing.assert_allclose(cut._state.records["drift"].memory, whole._state.records["drift"].memory, rtol=1e-9)
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "tied"])
 def test_saved_and_resumed_is_never_stopped(changing, covariance_type):
     model = mixture(covariance_type=covariance_type).partial_fit(changing[:3000])
-    assert model._state.drift.following
+    assert model._state.records["drift"].following
     loaded = from_bytes(to_bytes(model))
     for one in (model, loaded):
         one.partial_fit(changing[3000:])
@@ -231,7 +231,7 @@ def test_branches_that_forgot_are_merged(changing):
     np.testing.assert_allclose(whole.means_, other.means_)
     assert whole.n_samples_seen_ == 6000
     assert near(whole, [2.0, 2.0])[1] < 0.4
-    assert whole._state.drift.following
+    assert whole._state.records["drift"].following
     whole.partial_fit(drawn(500, 6, shifted(0, [2.0, 2.0])))
 
 
@@ -314,7 +314,7 @@ def test_what_forgets_is_told():
     (finding,) = [one for one in model.health_.findings if one.kind == "forgetting"]
     assert finding.components == (which,) and not finding.action
     assert finding.sentence.startswith(f"Component {which} has changed (last seen after ")
-    half_lives, weights = forgetting(model._read().state, 500)
+    half_lives, weights = forgetting(model._read().stream, 500)
     assert finding.numbers["shortest"] == half_lives[which] and not weights
     np.testing.assert_array_equal(mixture(700.0).partial_fit(drawn(600)).half_life_, np.full(4, 700.0))
     assert np.isinf(mixture(None).partial_fit(drawn(600)).half_life_).all()

@@ -14,7 +14,7 @@ from headwater.core.state import Batch, arrays_of
 from headwater.policies import growth_search
 from headwater.policies.growth import Growth, Step
 from headwater.policies.growth_stages import Ground, Stage
-from headwater.policies.refinement import Purse
+from headwater.policies.refinement import Budget
 
 
 def groups(n, k, seed=0, apart=8.0):
@@ -160,7 +160,7 @@ def test_components_of_no_use_fall():
     shares = np.concatenate([shares * (propose.X[:, :1] > 4.0), shares * (propose.X[:, :1] <= 4.0)], axis=1)
     statistics = model.collect(geometry, propose, shares).mean
     reached = Stage(model, model.prior(geometry, propose, shares), Stage.first(model, ground).reached)
-    stage, steps = growth_search.grown(ground, reached.climbed(ground, 4, statistics), rng, Purse(np.inf))
+    stage, steps = growth_search.grown(ground, reached.climbed(ground, 4, statistics), rng, Budget(np.inf))
     assert width == 2
     assert stage.k == 2
     assert [step.after for step in steps if step.accepted] == [3, 2]
@@ -182,7 +182,7 @@ def test_a_growth_remembers_what_was_made_and_the_last_that_was_not():
 
 def test_the_cut_changes_nothing():
     X, whole = more_and_more(), auto().partial_fit(more_and_more())
-    assert whole._state.base.growth.steps[-1].rows > 120
+    assert whole._state.base.records["growth"].steps[-1].rows > 120
     for size in (1, 37):
         cut = auto()
         for start in range(0, len(X), size):

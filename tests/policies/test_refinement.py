@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import headwater as hw
-from headwater.core import learner
 from headwater.core.contracts import StartSettings
+from headwater.core.plan import MOST_BLOCKS
 from headwater.core.state import Batch
 from headwater.families.components import near, supported
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
 from headwater.models.mixture import Mixture
-from headwater.policies import refinement, refinement_states
+from headwater.policies import refinement, search_policy
 from headwater.policies.control_variate import Kept, climbed, corrected
 from headwater.policies.split_merge import Fall, Move, Split, View, exchanged, falls, split
 
@@ -239,8 +239,8 @@ def test_a_bad_start_is_left():
     stuck = streamed(rows, means_init=bad, warm_up=500, reservoir=0).score(held_out)
     model = streamed(rows, means_init=bad, warm_up=500)
     assert model.score(held_out) > stuck + 0.1
-    state = model._read().state
-    assert state.healing.moves >= 1
+    state = model._read().stream
+    assert state.records["refinement"].moves >= 1
     assert {tuple(centre) for centre in (6.0 * np.round(model.means_ / 6.0)).tolist()} == {tuple(c) for c in CENTRES.tolist()}
 
 
@@ -276,7 +276,7 @@ def test_reading_on_the_way_changes_no_answer():
 def test_one_row_calls_never_wait(monkeypatch):
     rows = drawn(3500, 15)[0]
     model = streamed(rows, warm_up=500)
-    monkeypatch.setattr(refinement_states, "healed", lambda *_: pytest.fail("a one-row call has healed"))
+    monkeypatch.setattr(search_policy, "healed", lambda *_: pytest.fail("a one-row call has healed"))
     model.score_one(rows[0])
     model.learn_one(rows[0])
     model.predict_one(rows[0])
@@ -286,7 +286,7 @@ def test_without_a_reservoir_no_row_is_kept(tmp_path):
     rows = drawn(4000, 16)[0]
     assert not streamed(rows, reservoir=0).holds_rows_
     model = streamed(rows, reservoir=300)
-    assert model.holds_rows_ and len(model._state.reservoir) == 300
+    assert model.holds_rows_ and len(model._state.records["reservoir"]) == 300
     model.save(tmp_path / "without.hw", raw_rows=False)
     bare = hw.load(tmp_path / "without.hw")
     assert not bare.holds_rows_
@@ -296,12 +296,12 @@ def test_without_a_reservoir_no_row_is_kept(tmp_path):
 
 def test_healing_costs_what_it_may():
     model = streamed(drawn(30_000, 17)[0], reservoir=1000, warm_up=300)
-    spent, state = model._state.healing.spent, model._state
+    spent, state = model._state.records["refinement"].spent, model._state
     assert 0.0 < spent <= refinement.OFTEN * 1000 + refinement.SHARE * (state.rows - 1000) + 12.0 * 1000
 
 
 def test_surprise_is_more_than_chance():
-    known = refinement.Healing(rows=1000, expected=-3.0, deviation=1.0)
+    known = refinement.Refinement(rows=1000, expected=-3.0, deviation=1.0)
     assert known.after(-3.01 * 500, 500.0).surprise == 0.0
     assert known.after(-3.5 * 20, 20.0).surprise == 0.0  # too few rows to tell
     assert known.after(-3.5 * 500, 500.0).surprise == pytest.approx(0.5)
@@ -316,7 +316,7 @@ def test_streams_that_healed_apart_are_merged():
     whole = streamed(rows)
     held_out = drawn(4000, 19)[0]
     assert merged.score(held_out) == pytest.approx(whole.score(held_out), abs=2e-3)
-    assert len(merged._state.reservoir) == 12_000  # each row once
+    assert len(merged._state.records["reservoir"]) == 12_000  # each row once
     apart = hw.merge([streamed(rows[:6000]), streamed(rows[6000:])])
     assert apart.score(held_out) == pytest.approx(whole.score(held_out), abs=2e-3)
 
@@ -329,7 +329,7 @@ def test_labels_of_models_that_learned_apart_name_other_components():
     other = hw.GaussianMixture(4, random_state=1, warm_up=500).partial_fit(rows[2000:], labels=turned[2000:])
     merged = hw.merge([one, other])
     assert merged.score(rows) > max(one.score(rows), other.score(rows)) - 1e-3
-    kept = merged._state.reservoir.batch
+    kept = merged._state.records["reservoir"].batch
     said = kept.labels >= 0
     np.testing.assert_array_equal(merged.predict(kept.X[said]), kept.labels[said])
 
@@ -379,12 +379,12 @@ def test_a_climb_ends_where_rows_that_judge_score_best():
 def test_a_contest_that_found_nothing_is_not_repeated(monkeypatch):
     rows, _ = drawn(20_000, 25)
     model = streamed(rows, 1000, reservoir=2000, warm_up=500)
-    known = model._state.healing
+    known = model._state.records["refinement"]
     assert known.content and not known.surprise
     monkeypatch.setattr(refinement, "_round", lambda *_: pytest.fail("a contest was held again"))
     model.means_  # noqa: B018
-    later = replace(model._state.healing, expected=known.expected + 5.0).after(0.0, 0.0)
-    patched = replace(model._state, healing=replace(later, score=-100.0 * 2000, weight=2000.0))
+    later = replace(model._state.records["refinement"], expected=known.expected + 5.0).after(0.0, 0.0)
+    patched = model._state.with_record("refinement", replace(later, score=-100.0 * 2000, weight=2000.0))
     model._runtime = model._runtime.with_state(patched)
     with pytest.raises(pytest.fail.Exception, match="held again"):
         model.partial_fit(rows[:3000]).means_  # noqa: B018
@@ -393,10 +393,11 @@ def test_a_contest_that_found_nothing_is_not_repeated(monkeypatch):
 def test_batches_grow_while_parameters_stand_still():
     rows = drawn(200, 26)[0]
     model = streamed(rows, warm_up=100)
-    own = model._runtime.learner
+    own = model._runtime.learner.plan
+    rows_of_batch = own.batch_rows(own.model)
     grown = replace(model._state, progress=replace(model._state.progress, rows_seen=10**9))
-    assert own.fold_rows(grown) == learner.BLOCKS * own.batch_rows
-    assert own.fold_rows(replace(grown, healing=None)) == own.batch_rows == own.fold_rows(model._state)
+    assert own.fold_rows(grown) == MOST_BLOCKS * rows_of_batch
+    assert own.fold_rows(grown.without("refinement")) == rows_of_batch == own.fold_rows(model._state)
 
 
 def test_models_that_are_too_wide_stream_plainly():
@@ -416,8 +417,7 @@ def test_a_state_that_heals_no_more_goes_on_as_a_plain_stream():
     model.set_params(reservoir=0)
     model.partial_fit(rows[3000:])
     assert not model.holds_rows_ and model.n_samples_seen_ == 4000
-    settled = replace(model._state, pending=None)
-    assert settled.healing is None
+    assert "refinement" not in model._state.records
 
 
 def test_components_of_two_widths_in_one_place_are_told_apart():

@@ -3,137 +3,159 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.climb import Climb, climb
 from headwater.core.contracts import Start
-from headwater.core.learner import Learner, belief
-from headwater.core.lineage import rooted
-from headwater.core.loop import advance, report, settle, started
-from headwater.core.state import Batch, State, Summary
-from headwater.models.seeding import labelled_first
-from headwater.models.start import Climb, climb
-from headwater.policies.refinement_states import contested, opened
+from headwater.core.fit_result import FIT_RESULT
+from headwater.core.fold import belief, report_parameters
+from headwater.core.lineage import root_stream
+from headwater.core.loop import advance, finalize, read, report
+from headwater.core.plan import Plan
+from headwater.core.row_order import labelled_first
+from headwater.core.state import Batch, State, Stream, Summary, WarmUp
+from headwater.core.warm_up import find_start, start_policies
 
-CHAINED = 4  # warm-ups that a start on sequences at hand is made from, at most, of so many times the rows at least
-STRETCHES = 16
-MIXED = 2**24  # rows up to which all are put in another order; of more, some are drawn
+CHAIN_WARM_UPS = 4  # a start on sequences at hand is made from at most so many warm-ups, of so many times the rows at least
+STRETCHES = 16  # of sequences, that such a start is made from at least
+MOST_PERMUTED = 2**24  # rows up to which all are put in another order; of more, some are drawn
+
+
+@dataclass(frozen=True)
+class Passes:
+    """How long passes over all rows go on: at most so many, until one gains less than `tol` a row; from `n_init` starts."""
+
+    max_iter: int
+    tol: float
+    n_init: int = 1
 
 
 def learn(
-    learner: Learner,
+    plan: Plan,
     batch: Batch,
     key: int,
-    max_iter: int,
-    tol: float,
-    n_init: int = 1,
+    passes: Passes,
     resume: tuple[State, float] | None = None,
     watch: Callable[[int, float], None] | None = None,
 ) -> tuple[State, Climb]:
-    """Learn all rows at hand: an online algorithm in its one pass, the others in passes until the objective settles.
+    """Learn all rows at hand: an online algorithm in its one pass, the others in passes until the objective converges.
 
     `resume` is a state to go on from, and the objective it had reached.
     """
-    algorithm = learner.algorithm
+    algorithm = plan.algorithm
     if algorithm.again:
-        return _streamed(learner, batch, key, max_iter, tol, resume, watch)
+        return _stream_again(plan, batch, key, passes, resume, watch)
     if algorithm.online and not algorithm.finish:
-        state, info = advance(learner, resume[0] if resume else State(key), batch)
-        parameters, score = report(learner, state), info.score
-        if learner.model.chained:
-            score = float(learner.model.log_likelihood(parameters, batch, learner.n_threads).mean())
-        elif state.base is None:
-            summary = learner.model.summarize(parameters, batch, None, n_threads=learner.n_threads, inference=learner.inference)
-            score = summary.score / batch.size
-        return state, Climb(Summary(state.statistics), parameters, (score,), True)  # type: ignore[arg-type]
+        return _stream_once(plan, batch, resume[0] if resume else WarmUp(key))
     reached: list[tuple[Start, Climb]] = []
-    for run in range(1 if resume else n_init):
-        start = resumed(learner, resume[0]) if resume else _first(learner, batch, key + run)
-        prior = climbed_prior(learner, start.prior)
+    for run in range(1 if resume else passes.n_init):
+        start = resume_start(plan, resume[0]) if resume else _find_first(plan, batch, key + run)
+        prior = pass_prior(plan, start.prior)
         end = climb(
-            learner.model, climbed_readout(learner), prior, start.parameters, start.summary, batch, max_iter, tol,
-            learner.n_threads, resume[1] if resume else -np.inf, learner.model.has_prior or prior is start.prior, watch,
+            plan.model, pass_readout(plan), prior, start.parameters, start.summary, batch, passes.max_iter, passes.tol,
+            plan.n_threads, resume[1] if resume else -np.inf, plan.model.has_prior or prior is start.prior, watch,
         )  # fmt: skip
         reached.append((start, end))
     start, end = max(reached, key=lambda pair: pair[1].trace[-1] if pair[1].trace else -np.inf)
-    return ended(learner, key, start, end), end
+    return end_passes(plan, key, start, end), end
 
 
-def climbed_readout(learner: Learner) -> str:
+def pass_readout(plan: Plan) -> str:
     """Return the readout by which passes go up."""
-    return "mode" if learner.algorithm.likelihood else learner.algorithm.readout
+    return "mode" if plan.algorithm.likelihood else plan.algorithm.readout
 
 
-def climbed_prior(learner: Learner, prior: Any) -> Any:
+def pass_prior(plan: Plan, prior: Any) -> Any:
     """Return the prior under which passes go up: a flat one, where likelihood is all that counts."""
-    return learner.model.flattened(prior) if learner.algorithm.likelihood else prior
+    return plan.model.flattened(prior) if plan.algorithm.likelihood else prior
 
 
-def ended(learner: Learner, key: int, start: Start, end: Climb) -> State:
-    """Return the state that passes from a start have ended in."""
-    algorithm = learner.algorithm
-    prior = start.prior if algorithm.finish else climbed_prior(learner, start.prior)
+def end_passes(plan: Plan, key: int, start: Start, end: Climb) -> Stream:
+    """Return the stream that passes from a start have ended in."""
+    algorithm = plan.algorithm
+    prior = start.prior if algorithm.finish else pass_prior(plan, start.prior)
     differs = algorithm.report != algorithm.readout and not algorithm.finish and bool(end.trace)
-    state = rooted(learner, key, Start(prior, end.parameters, end.summary))
-    return replace(state, reported=None if differs else end.parameters)
+    stream = root_stream(plan, key, Start(prior, end.parameters, end.summary))
+    return stream.with_record(FIT_RESULT, None if differs else end.parameters)
 
 
-def sample_places(learner: Learner, n: int, labels: Any, begins: Any, key: int) -> tuple[NDArray[np.int64], Any]:
+def sample_places(plan: Plan, n: int, labels: Any, begins: Any, key: int) -> tuple[NDArray[np.int64], Any]:
     """Return the rows that passes over all of n begin with, the number of a warm-up: some of all, labelled ones first.
 
     Where rows hang together, these are stretches of sequences, each of which has a number, and `begins` are the first rows
     of sequences.
     """
-    rows = min(n, learner.warm_up_rows)
-    if learner.model.chained:
-        rows = int(np.clip(n // CHAINED, rows, CHAINED * rows))
-        longest = n if learner.settings.whole else max(rows // STRETCHES, 1)
-        return (np.arange(n), None) if rows == n else _stretches(n, begins, rows, longest, key)
+    rows = min(n, plan.warm_up_rows)
+    if plan.model.chained:
+        rows = int(np.clip(n // CHAIN_WARM_UPS, rows, CHAIN_WARM_UPS * rows))
+        longest = n if plan.learner.settings.whole else max(rows // STRETCHES, 1)
+        return (np.arange(n), None) if rows == n else _draw_stretches(n, begins, rows, longest, key)
     if rows == n:
         return np.arange(n), None
     rng = np.random.default_rng(np.random.SeedSequence((key, n)))
-    order = rng.permutation(n) if n <= MIXED else rng.choice(n, min(n, 4 * rows), replace=False)
+    order = rng.permutation(n) if n <= MOST_PERMUTED else rng.choice(n, min(n, 4 * rows), replace=False)
     return np.sort(labelled_first(labels, order, rows)[:rows]), None
 
 
-def polishes(learner: Learner) -> bool:
+def seeds_compete(plan: Plan) -> bool:
     """Whether the seeds of passes compete on the sample: if not, they are what the user asked for."""
-    return learner.settings.polish and (learner.algorithm.finish or learner.model.chained)
+    return plan.learner.settings.polish and (plan.algorithm.finish or plan.model.chained)
 
 
-def _sampled(learner: Learner, batch: Batch, key: int, polish: bool = True) -> Start:
+def resume_start(plan: Plan, state: State) -> Start:
+    """Go on from where earlier passes, or a stream, ended."""
+    stream = finalize(plan, state)
+    prior, statistics, count = belief(plan, stream)
+    summary = Summary(statistics.scaled(count), stream.progress.rows_seen, count)
+    return Start(prior, report_parameters(plan, stream), summary)
+
+
+def _stream_once(plan: Plan, batch: Batch, state: State) -> tuple[State, Climb]:
+    """Learn all rows in one pass of an online algorithm."""
+    state, info = advance(plan, state, batch)
+    parameters, score = report(plan, state), info.score
+    if plan.model.chained:
+        score = float(plan.model.log_likelihood(parameters, batch, plan.n_threads).mean())
+    elif isinstance(state, WarmUp):
+        summary = plan.model.summarize(parameters, batch, None, n_threads=plan.n_threads, inference=plan.inference)
+        score = summary.score / batch.size
+    statistics = state.statistics if isinstance(state, Stream) else plan.model.zeros(plan.width)
+    return state, Climb(Summary(statistics), parameters, (score,), True)
+
+
+def _find_on_sample(plan: Plan, batch: Batch, key: int, polish: bool = True) -> Start:
     """Start on a sample of the rows."""
     n = len(batch)
-    begins = np.concatenate([[0], np.flatnonzero(np.diff(batch.sequences)) + 1]) if learner.model.chained else None
-    places, numbers = sample_places(learner, n, batch.labels, begins, key)
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(batch.sequences)) + 1]) if plan.model.chained else None
+    places, numbers = sample_places(plan, n, batch.labels, begins, key)
     sample = batch if len(places) == n else batch[places]
-    return started(learner, sample if numbers is None else replace(sample, sequences=numbers), key, polish)
+    return find_start(plan, sample if numbers is None else replace(sample, sequences=numbers), key, polish)
 
 
-def _first(learner: Learner, batch: Batch, key: int) -> Start:
+def _find_first(plan: Plan, batch: Batch, key: int) -> Start:
     """Start on a sample, then stream all rows in an order that mixes sorted ones."""
     n = len(batch)
-    learner = replace(learner, adapts=False)  # rows at hand are in no order, and none is forgotten
-    finish, chained, polish = learner.algorithm.finish, learner.model.chained, polishes(learner)
-    start = _sampled(learner, batch, key, polish)
-    if n <= learner.warm_up_rows:
+    plan = plan.learner.at_hand.plan
+    finish, chained, polish = plan.algorithm.finish, plan.model.chained, seeds_compete(plan)
+    start = _find_on_sample(plan, batch, key, polish)
+    if n <= plan.warm_up_rows:
         return start
-    if not (finish and polish) or learner.settings.hold is not None:  # passes begin at what is given, not where a stream leads
-        return Start(
-            start.prior, start.parameters, learner.model.summarize(start.parameters, batch, n_threads=learner.n_threads)
-        )
-    some = batch if chained else batch[:: max(1, n // learner.warm_up_rows)]
-    state = opened(learner, rooted(learner, key, start), start.parameters, some, counts=False)
-    stride = 1 if chained else max(1, n // learner.batch_rows)
+    if not (finish and polish) or plan.learner.settings.hold is not None:  # passes begin at what is given
+        summary = plan.model.summarize(start.parameters, batch, n_threads=plan.n_threads)
+        return Start(start.prior, start.parameters, summary)
+    some = batch if chained else batch[:: max(1, n // plan.warm_up_rows)]
+    state: State = start_policies(plan, root_stream(plan, key, start), start, some, counts=False)
+    stride = 1 if chained else max(1, n // plan.batch_rows(plan.model))
     for offset in range(stride):
-        state, _ = advance(learner, state, batch[offset::stride])
-    return resumed(learner, contested(learner, settle(learner, state)))
+        state, _ = advance(plan, state, batch[offset::stride])
+    return resume_start(plan, read(plan, state))
 
 
-def _stretches(n: int, begins: Any, rows: int, longest: int, key: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _draw_stretches(n: int, begins: Any, rows: int, longest: int, key: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Some sequences, of long ones some stretches, to make up so many rows: what comes first may be unlike the rest."""
     at = np.arange(n)
     within = at - np.repeat(begins, np.diff(np.append(begins, n)))
@@ -145,42 +167,33 @@ def _stretches(n: int, begins: Any, rows: int, longest: int, key: int) -> tuple[
     return places, np.repeat(-1 - cuts[chosen], lengths[chosen])
 
 
-def resumed(learner: Learner, state: State) -> Start:
-    """Go on from where earlier passes, or a stream, ended."""
-    settled = settle(learner, state)
-    prior, statistics, count = belief(learner, settled)
-    return Start(prior, report(learner, settled), Summary(statistics.scaled(count), settled.progress.rows_seen, count))
-
-
-def _streamed(
-    learner: Learner,
+def _stream_again(
+    plan: Plan,
     batch: Batch,
     key: int,
-    max_iter: int,
-    tol: float,
+    passes: Passes,
     resume: tuple[State, float] | None,
     watch: Callable[[int, float], None] | None,
 ) -> tuple[State, Climb]:
     """Stream all rows again and again, each time in another order, until two passes score them no better by tol."""
     n = len(batch)
-    weighs = batch.size
-    begun = settle(learner, resume[0]) if resume else None
-    before = begun.progress if begun else None
-    finite = replace(learner, rows_at_hand=weighs + (before.weight_seen if before else 0.0))
-    state = begun or rooted(finite, key, _sampled(finite, batch, key))
+    begun = finalize(plan, resume[0]) if resume else None
+    rows, weight = (begun.progress.rows_seen, begun.progress.weight_seen) if begun else (0, 0.0)
+    at_hand = replace(plan.learner, rows_at_hand=batch.size + weight).plan
+    state: State = begun or root_stream(at_hand, key, _find_on_sample(at_hand, batch, key))
     trace: list[float] = []
     converged = False
-    for turn in range(max(1, max_iter)):
+    for turn in range(max(1, passes.max_iter)):
         order = np.random.default_rng(np.random.SeedSequence((key, n, turn))).permutation(n)
-        state, info = advance(finite, state, batch[order])
+        state, info = advance(at_hand, state, batch[order])
         trace.append(info.score)
         if watch is not None:
             watch(turn + 1, info.score)
-        if tol and turn > 2 and max(trace[-2:]) - max(trace[:-2]) < tol * abs(trace[-1]):  # scores of draws go up and down
+        gained = max(trace[-2:]) - max(trace[:-2], default=-np.inf)
+        if passes.tol and turn > 2 and gained < passes.tol * abs(trace[-1]):  # scores of draws go up and down
             converged = True
             break
-    state = settle(finite, state)
-    rows = n + (before.rows_seen if before else 0)
-    progress = replace(state.progress, rows_seen=rows, weight_seen=finite.rows_at_hand)
-    state = replace(state, progress=progress)
-    return state, Climb(Summary(state.statistics), report(learner, state), tuple(trace), converged)  # type: ignore[arg-type]
+    stream = finalize(at_hand, state)
+    progress = replace(stream.progress, rows_seen=n + rows, weight_seen=at_hand.learner.rows_at_hand)
+    stream = replace(stream, progress=progress)
+    return stream, Climb(Summary(stream.statistics), report_parameters(plan, stream), tuple(trace), converged)

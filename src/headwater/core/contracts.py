@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 
 from headwater.core.state import Batch, Summary
 from headwater.core.statistics import Array, Statistics
-from headwater.policies.growth import Growth
 
 NO_SCORES: Array = np.empty(0)
 
@@ -104,15 +103,15 @@ class StartSettings:
 class Start(Generic[Prior, Params]):
     """Where a stream begins: a prior in the scale of the rows, parameters, and one summary of the rows at them.
 
-    And how its number of components came about, if it was to be found; and how much of the summary are no rows, but what the
-    user gave to start from.
+    `held` is how much of the summary are no rows, but what the user gave to start from. `records` is what policies know of the
+    start, by their names.
     """
 
     prior: Prior
     parameters: Params
     summary: Summary
-    growth: Growth | None = None
     held: float = 0.0
+    records: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Model(ABC, Generic[Prior, Stats, Params]):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from headwater.core.contracts import Model
-from headwater.core.state import Base, Progress, State
+from headwater.core.average import AVERAGE
+from headwater.core.fit_result import FIT_RESULT
+from headwater.core.state import Progress, Stream
 from headwater.core.statistics import Statistics
 
 
@@ -86,10 +87,9 @@ class Delta:
         return self.rows == 0 and self.weight == 0.0 and self.folds == 0.0
 
 
-def since_base(settled: State) -> Delta:
-    """Return what a settled state learned since its base."""
-    base, progress = _base(settled), settled.progress
-    assert settled.statistics is not None
+def since_base(settled: Stream) -> Delta:
+    """Return what a finalized stream learned since its base."""
+    base, progress = settled.base, settled.progress
     multiple, rest = settled.statistics.since(base.statistics)
     kept = progress.n_eff * multiple
     share = min(kept, base.progress.n_eff)
@@ -106,10 +106,11 @@ def since_base(settled: State) -> Delta:
         n_eff=progress.n_eff - share,
         pace=progress.mass / progress.n_eff,
     )
-    if settled.average is None or base.average is None:
+    average, at_base = settled.records.get(AVERAGE), base.records.get(AVERAGE)
+    if average is None or at_base is None:
         return delta
     # Averages hold the base in shares that no count undoes; they are averaged again, by the weight each has seen alone.
-    of_average, of_statistics, beside = settled.average.average_since(base.average, base.statistics, rest)
+    of_average, of_statistics, beside = average.average_since(at_base, base.statistics, rest)
     return replace(
         delta,
         average=beside.scaled(delta.weight),
@@ -118,13 +119,13 @@ def since_base(settled: State) -> Delta:
     )
 
 
-def grown_by(model: Model, settled: State, delta: Delta) -> tuple[State, tuple[int, ...]]:
-    """Return the base of a settled state grown by a delta; the parameters are still to be read out.
+def grow_base(settled: Stream, delta: Delta) -> tuple[Stream, tuple[int, ...]]:
+    """Return the base of a finalized stream grown by a delta; the parameters are still to be read out.
 
     Returns the components, too, whose sum is no belief, so that the mean of the parts took its place: each of them is a belief
     on the prior of the base, so their mean is one.
     """
-    base = _base(settled)
+    base, model = settled.base, settled.model
     if delta.lineage != base.lineage:
         raise ValueError(f"a delta must stand on the base that it is added to, {base.lineage}, got one of {delta.lineage}")
     if delta.empty:
@@ -137,7 +138,7 @@ def grown_by(model: Model, settled: State, delta: Delta) -> tuple[State, tuple[i
         total, repaired = model.repaired(base.prior, total, [mean])
     total = total.scaled(1.0 / n_eff)
     total.from_base[...] = delta.least / n_eff
-    average: Any = base.average
+    average: Any = base.records.get(AVERAGE)
     if delta.average is not None and average is not None and delta.weight:
         own = average.scaled(delta.of_average) + base.statistics.scaled(delta.of_statistics)
         average = (own + delta.average).scaled(1.0 / delta.weight)
@@ -148,9 +149,5 @@ def grown_by(model: Model, settled: State, delta: Delta) -> tuple[State, tuple[i
         mass=n_eff * delta.pace,
         n_eff=n_eff,
     )
-    return State(settled.key, base=base, statistics=total, average=average, progress=progress), repaired
-
-
-def _base(settled: State) -> Base:
-    assert settled.base is not None
-    return settled.base
+    merged = replace(settled, statistics=total, progress=progress).without(FIT_RESULT)
+    return merged.with_record(AVERAGE, average), repaired

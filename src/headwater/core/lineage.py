@@ -1,80 +1,80 @@
-"""Bases: states that stand on one summary, on all that was learned so far, or on some of its components."""
+"""Lineage: streams that stand on one summary, on all that was learned so far, or on some of its components."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
-
-from headwater.core.contracts import SelectsComponents, Start
-from headwater.core.learner import Learner, kept_form, refreshed, suited
-from headwater.core.state import Base, Batch, Progress, State, fingerprint
+from headwater.core.average import AVERAGE
+from headwater.core.contracts import Start
+from headwater.core.fit_result import FIT_RESULT
+from headwater.core.fold import kept_form, refresh
+from headwater.core.plan import Plan
+from headwater.core.state import Base, Progress, Stream, fingerprint
 from headwater.core.statistics import Statistics
-from headwater.policies.growth import Growth
 
 
-def rooted(learner: Learner, key: int, start: Start) -> State:
-    """Return the state that stands on one summary and nothing else."""
-    statistics, size = kept_form(learner, start.summary.mean).copy(), start.summary.size  # in the very form that the base holds
+def root_stream(plan: Plan, key: int, start: Start) -> Stream:
+    """Return a stream whose base is one summary, and which has learned nothing since."""
+    model = plan.model_for(plan, start.summary.statistics)
+    statistics = kept_form(plan, model, start.summary.mean).copy()  # in the very form that the base holds
     statistics.from_base[...] = 1.0
+    size = start.summary.size
     seen = size - start.held  # what the user gave has weight, but takes no time
-    progress = Progress(start.summary.rows, seen, seen / learner.batch_rows, size, size)
-    average = statistics if learner.algorithm.average else None
-    begun = based(State(key, progress=progress), start.prior, statistics, average, growth=start.growth)
-    return refreshed(learner, begun)
+    progress = Progress(start.summary.rows, seen, seen / plan.batch_rows(plan.model), size, size)
+    base = Base(start.prior, statistics, progress, "", records=start.records)
+    stream = Stream(key, model, base, statistics, start.parameters, progress, plan.step.nothing)
+    for policy in plan.policies:
+        stream = policy.at_base(plan, stream, start)
+    return refresh(plan, _make_base(stream, start.prior, (), start.records))
 
 
-def rebased(settled: State, ancestors: tuple[str, ...] = ()) -> State:
-    """Return a settled state that calls all it has learned its base, beside which it stands on those of others."""
-    assert settled.base is not None and settled.statistics is not None
-    statistics = settled.statistics.copy()
-    average = settled.average.copy() if settled.average is not None else None
-    for part in (statistics, average):
-        if part is not None:
-            part.from_base[...] = 1.0
-    own = (*settled.base.ancestors, settled.base.lineage, *ancestors)
-    return based(settled, settled.base.prior, statistics, average, own, settled.base.growth)
+def rebase(stream: Stream, ancestors: tuple[str, ...] = ()) -> Stream:
+    """Return a finalized stream whose base is all that it has learned; the bases of others may be named as ancestors.
+
+    Ancestors are kept so that a merge can refuse to count rows twice.
+    """
+    statistics, average = stream.statistics.copy(), stream.records.get(AVERAGE)
+    statistics.from_base[...] = 1.0
+    stream = replace(stream, statistics=statistics)
+    if average is not None:
+        average = average.copy()
+        average.from_base[...] = 1.0
+        stream = stream.with_record(AVERAGE, average)
+    own = (*stream.base.ancestors, stream.base.lineage, *ancestors)
+    return _make_base(stream, stream.base.prior, own, stream.base.records)
 
 
-def based(
-    state: State,
-    prior: Any,
-    statistics: Statistics,
-    average: Statistics | None,
-    ancestors: tuple[str, ...] = (),
-    growth: Growth | None = None,
-) -> State:
-    """Return the state with a base, which is named after what it holds."""
-    lineage = fingerprint(state.key, prior, statistics, state.progress, size=8)
+def _make_base(stream: Stream, prior: Any, ancestors: tuple[str, ...], records: Mapping[str, Any]) -> Stream:
+    """Return the stream on a base that holds what the stream does, and is named after it."""
+    statistics, average = stream.statistics, stream.records.get(AVERAGE)
+    lineage = fingerprint(stream.key, prior, statistics, stream.progress, size=8)
     before = tuple(dict.fromkeys(name for name in ancestors if name != lineage))
     held = statistics.copy()  # copies: what is learned next is written beside the base
-    kept = None if average is None else held if average is statistics else average.copy()
-    base = Base(prior, held, kept, state.progress, lineage, before, growth)
-    return replace(state, base=base, statistics=statistics, average=average)
+    base = Base(prior, held, stream.progress, lineage, before, records)
+    if average is not None:
+        base = base.with_record(AVERAGE, held if average is statistics else average.copy())
+    return replace(stream, base=base)
 
 
-def chosen(learner: Learner, after: Learner, settled: State, components: Any) -> State:
-    """Return what a settled state has learned of some components, as a base of its own; `after` is to go on with it."""
-    assert settled.base is not None
-    model = suited(learner, settled).model
-    own = cast(SelectsComponents, model)
-    statistics = model.permuted(settled.statistics, components)
-    average = None if settled.average is None else model.permuted(settled.average, components)
-    reported = None if settled.reported is None else own.picked(settled.reported, components)
-    base = replace(settled.base, prior=own.chosen(settled.base.prior, components), growth=None)
-    kept = State(settled.key, base=base, statistics=statistics, average=average, progress=settled.progress)
-    return replace(refreshed(after, rebased(kept)), reported=reported)
+def select_components(after: Plan, stream: Stream, components: Any) -> Stream:
+    """Return what a finalized stream has learned of some components, as a base of its own; `after` is the plan to go on by."""
+    model = stream.model
 
+    def select(statistics: Statistics) -> Statistics:
+        chosen: Statistics = model.permuted(statistics, components)
+        return chosen
 
-def closed(state: State, number: int) -> State:
-    """Return the state after the end of an open sequence: what comes next is another one."""
-
-    def ended(batch: Batch) -> Batch:
-        return replace(batch, sequences=np.where(batch.sequences == number, -1 - number, batch.sequences))
-
-    if state.base is None:
-        return replace(state, buffer=None if state.buffer is None else state.buffer.changed(ended))
-    waits = any((batch.sequences == number).any() for batch in state.waiting)
-    carry = None if state.carry is None else state.carry.closed(number, waits)
-    return replace(state, carry=carry, waiting=tuple(ended(batch) for batch in state.waiting), now=None)
+    reported, average = stream.records.get(FIT_RESULT), stream.records.get(AVERAGE)
+    base = replace(stream.base, prior=model.chosen(stream.base.prior, components), records={})
+    kept = replace(
+        stream,
+        model=after.model_for(after, select(stream.statistics)),
+        base=base,
+        statistics=select(stream.statistics),
+        records={} if average is None else {AVERAGE: select(average)},
+        unfolded=after.step.nothing,
+    )
+    kept = refresh(after, rebase(kept))
+    return kept.with_record(FIT_RESULT, None if reported is None else model.picked(reported, components))

@@ -10,21 +10,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.learner import Learner, refreshed, suited
-from headwater.core.lineage import rebased
-from headwater.core.loop import advance, combine, settle
-from headwater.core.merge import gathered_healing, refuse_numbers, told_at
-from headwater.core.state import Progress, State, fingerprint
+from headwater.core.average import AVERAGE
+from headwater.core.contents import contents
+from headwater.core.fit_result import FIT_RESULT
+from headwater.core.fold import refresh
+from headwater.core.learner import Learner
+from headwater.core.lineage import rebase
+from headwater.core.loop import advance
+from headwater.core.merge import combine
+from headwater.core.plan import Plan
+from headwater.core.state import Progress, State, Stream, WarmUp, fingerprint
 from headwater.core.statistics import Array
-from headwater.models.mixture import Mixture
-from headwater.policies.growth_states import Moving
-from headwater.policies.refinement_states import plain
-from headwater.policies.reservoir import relabelled
 
 IMPOSSIBLE = 1e300
 DISTANT = 4.0  # nats a row: means two standard deviations apart, or the like
@@ -154,41 +155,47 @@ def merge_any(
     order = sorted(range(len(states)), key=lambda index: (-states[index].rows, digests[index]))
     groups: dict[str, list[int]] = defaultdict(list)
     for index in order:
-        base = states[index].base
-        if base is not None:
-            groups[base.lineage].append(index)
-    waiting = tuple(index for index in order if states[index].base is None)
-    finished = [index for indices in groups.values() for index in indices]
+        one = states[index]
+        if isinstance(one, Stream):
+            groups[one.base.lineage].append(index)
+    waiting = tuple(index for index in order if isinstance(states[index], WarmUp))
+    begun = [index for indices in groups.values() for index in indices]
     matches: tuple[Match, ...] = ()
     repaired: set[int] = set()
-    if not finished:
-        reference, state = order[0], State(states[order[0]].key)
-    elif len(finished) == 1:
-        reference, state = finished[0], states[finished[0]]
+    state: State
+    if not begun:
+        reference, state = order[0], WarmUp(states[order[0]].key)
+    elif len(begun) == 1:
+        reference, state = begun[0], states[begun[0]]
     else:
-        merged = []
-        for indices in groups.values():
-            parts = [settle(learners[index], states[index]) for index in indices]
-            merged.append((tuple(indices), *combine(learners[indices[0]], parts)))
-        merged.sort(key=lambda group: (-group[1].progress.rows_seen, _digest(group[1])))
-        reference, state, repaired = merged[0][0][0], merged[0][1], set(merged[0][2])
+        merged = [
+            _Group(tuple(indices), *combine(learners[indices[0]].plan, [states[index] for index in indices]))
+            for indices in groups.values()
+        ]
+        merged.sort(key=lambda group: (-group.stream.progress.rows_seen, _digest(group.stream)))
+        reference, state, repaired = merged[0].models[0], merged[0].stream, set(merged[0].repaired)
         if len(merged) > 1:
-            if not all(one.reservoir is not None and len(one.reservoir) for _, one, _ in merged):
-                refuse_numbers([suited(learners[reference], one).model.n_components for _, one, _ in merged])
-            state, matches, broken = _added(
-                suited(learners[reference], state), [(indices, state) for indices, state, _ in merged]
-            )
+            state, matches, broken = _add(learners[reference].plan, merged)
             repaired |= set(broken)
-            for match, (_, _, components) in zip(matches, merged[1:], strict=True):
-                repaired |= {int(k) for k in np.flatnonzero(np.isin(match.components, components))}
+            for match, group in zip(matches, merged[1:], strict=True):
+                repaired |= {int(k) for k in np.flatnonzero(np.isin(match.components, group.repaired))}
     for index in waiting:
-        buffer = states[index].buffer
-        if buffer is not None and buffer.rows:
-            state, _ = advance(learners[reference], state, buffer.batch())
+        one = states[index]
+        if isinstance(one, WarmUp) and one.rows:
+            state, _ = advance(learners[reference].plan, state, one.buffer.batch())
     report = MergeReport(
         len(states), state.rows, reference, matches, tuple(sorted(repaired)), tuple(sorted(waiting)), held.union(digests)
     )
     return state, report
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Models of one base, merged: their places in the list, the stream, and the components whose sum was no belief."""
+
+    models: tuple[int, ...]
+    stream: Stream
+    repaired: tuple[int, ...]
 
 
 def _refuse_doubles(states: Sequence[State], digests: Sequence[str], held: frozenset[str]) -> None:
@@ -199,11 +206,11 @@ def _refuse_doubles(states: Sequence[State], digests: Sequence[str], held: froze
     """
     seen = set(held)
     for state, digest in zip(states, digests, strict=True):
-        if digest in seen and (state.base is None or state.rows > state.base.progress.rows_seen):
+        if digest in seen and (isinstance(state, WarmUp) or state.rows > state.base.progress.rows_seen):
             raise ValueError("models must be different models, got the same one twice: its rows would count twice")
         seen.add(digest)
     owner: dict[str, str] = {}
-    for base in (state.base for state in states if state.base is not None):
+    for base in (state.base for state in states if isinstance(state, Stream)):
         for name in (*base.ancestors, base.lineage):
             if owner.setdefault(name, base.lineage) != base.lineage:
                 raise ValueError(
@@ -212,82 +219,73 @@ def _refuse_doubles(states: Sequence[State], digests: Sequence[str], held: froze
                 )
 
 
-def _added(
-    learner: Learner, merged: Sequence[tuple[tuple[int, ...], State]]
-) -> tuple[State, tuple[Match, ...], tuple[int, ...]]:
-    """Match every settled state to the first and add them up; what comes out is a base of its own."""
-    model, (_, first) = learner.model, merged[0]
-    settled: list[Any] = [state for _, state in merged]
-    prior = settled[0].base.prior
-    statistics, averages = [settled[0].statistics], [settled[0].average]
-    matches = []
-    heals = all(state.reservoir is not None and len(state.reservoir) for state in settled)
-    reservoirs: list[Any] = [state.reservoir for state in settled]
-    common = min(state.progress.n_eff for state in settled)  # as if all had seen the same number of rows
-    for (indices, _), state in zip(merged[1:], settled[1:], strict=True):
-        if suited(learner, state).model.n_components != model.n_components:
-            told, components = _renumbered(learner, state, first)
+def _add(plan: Plan, merged: Sequence[_Group]) -> tuple[Stream, tuple[Match, ...], tuple[int, ...]]:
+    """Match every finalized stream to the first and add them up; what comes out is a base of its own."""
+    first = merged[0].stream
+    model, prior = first.model, first.base.prior
+    streams: list[Stream] = [first]
+    statistics: list[Any] = [first.statistics]
+    averages: list[Any] = [first.records.get(AVERAGE)]
+    matches: list[Match] = []
+    restates = plan.restates
+    if restates is None or not restates.can_restate([one.stream for one in merged]):
+        restates = None
+        refuse_numbers([one.stream.model.n_components for one in merged])
+    common = min(one.stream.progress.n_eff for one in merged)  # as if all had seen the same number of rows
+    for group in merged[1:]:
+        stream = group.stream
+        if stream.model.n_components != model.n_components:
+            assert restates is not None
+            told, components = restates.match_other_size(plan, stream, first)
             statistics.append(told)
-            matches.append(Match(indices, components, *np.full((3, len(components)), np.nan)))
+            streams.append(stream)
+            matches.append(Match(group.models, components, *np.full((3, len(components)), np.nan)))
             continue
-        brought = model.brought(prior, state.base.prior, state.statistics)
+        brought = model.brought(prior, stream.base.prior, stream.statistics)
         cost = model.separation(prior, statistics[0].scaled(common), brought.scaled(common))
         components, divergence, margin = _assigned(np.nan_to_num(cost, nan=IMPOSSIBLE, posinf=IMPOSSIBLE))
-        statistics.append(model.permuted(brought, components))
-        contrast = model.contrast(prior, statistics[0].scaled(common), statistics[-1].scaled(common))
-        matches.append(Match(indices, components, divergence, margin, contrast))
-        if heals and learner.holds(state):
-
-            def moved(rest: Any, own: Any = state.base.prior, order: Any = components) -> Any:
-                return model.permuted(model.brought(prior, own, rest), order)
-
-            renamed = relabelled(state.reservoir, np.argsort(components))
-            told = told_at(learner, state, first.parameters, prior, moved, renamed)
-            statistics[-1] = statistics[-1] if model.problem(told, learner.width) else told
-            reservoirs[len(matches)] = renamed
-        if state.average is not None:
-            averages.append(model.permuted(model.brought(prior, state.base.prior, state.average), components))
-    n_eff = sum(state.progress.n_eff for state in settled)
-    parts = [one.scaled(state.progress.n_eff) for one, state in zip(statistics, settled, strict=True)]
+        permuted = model.permuted(brought, components)
+        contrast = model.contrast(prior, statistics[0].scaled(common), permuted.scaled(common))
+        matches.append(Match(group.models, components, divergence, margin, contrast))
+        average = stream.records.get(AVERAGE)
+        if average is not None:
+            averages.append(model.permuted(model.brought(prior, stream.base.prior, average), components))
+        if restates is not None and plan.holds(stream):
+            told, stream = restates.restate(plan, stream, first, components)
+            permuted = permuted if model.problem(told, plan.width) else told
+        statistics.append(permuted)
+        streams.append(stream)
+    n_eff = sum(stream.progress.n_eff for stream in streams)
+    parts = [one.scaled(stream.progress.n_eff) for one, stream in zip(statistics, streams, strict=True)]
     total = parts[0]
     for part in parts[1:]:
         total = total + part
     total, repaired = model.repaired(prior, total, parts)
-    average = None
+    whole = replace(first, statistics=total.scaled(1.0 / n_eff), progress=_add_progress(streams)).without(FIT_RESULT)
     if averages[0] is not None:
-        seen = [state.progress.weight_seen for state in settled]
+        seen = [stream.progress.weight_seen for stream in streams]
         average = averages[0].scaled(seen[0] / sum(seen))
         for one, weight in zip(averages[1:], seen[1:], strict=True):
             average = average + one.scaled(weight / sum(seen))
-    progress = Progress(
-        rows_seen=sum(state.progress.rows_seen for state in settled),
-        weight_seen=sum(state.progress.weight_seen for state in settled),
-        folds=sum(state.progress.folds for state in settled),
-        mass=n_eff * min(state.progress.mass / state.progress.n_eff for state in settled),
+        whole = whole.with_record(AVERAGE, average)
+    others = tuple(name for one in streams[1:] for name in (*one.base.ancestors, one.base.lineage))
+    whole = rebase(whole, others)
+    whole = whole if plan.holds(whole) else refresh(plan, whole)
+    for policy in plan.policies:
+        whole = policy.merge(plan, whole, streams, shared=False)
+    return whole, tuple(matches), repaired
+
+
+def _add_progress(streams: Sequence[Stream]) -> Progress:
+    """Return how far streams of different bases have come together."""
+    n_eff = sum(stream.progress.n_eff for stream in streams)
+    return Progress(
+        rows_seen=sum(stream.progress.rows_seen for stream in streams),
+        weight_seen=sum(stream.progress.weight_seen for stream in streams),
+        folds=sum(stream.progress.folds for stream in streams),
+        mass=n_eff * min(stream.progress.mass / stream.progress.n_eff for stream in streams),
         n_eff=n_eff,
     )
-    state = replace(first, statistics=total.scaled(1.0 / n_eff), average=average, progress=progress, reported=None)
-    others = tuple(name for one in settled[1:] for name in (*one.base.ancestors, one.base.lineage))
-    whole = rebased(state, others)
-    if heals:
-        told = [replace(state, reservoir=kept) for state, kept in zip(settled, reservoirs, strict=True)]
-        return gathered_healing(learner, whole, told, shared=False), tuple(matches), repaired
-    return refreshed(learner, plain(learner, whole)), tuple(matches), repaired
-
-
-def _renumbered(learner: Learner, state: State, first: State) -> tuple[Any, NDArray[np.int64]]:
-    """Return what a state that has grown to another number says of the components of the first, by the rows that it keeps.
-
-    Returns the component, too, that shares most of these rows with each component of the first. What becomes of their
-    number is found on all kept rows, when the merged model grows.
-    """
-    assert state.reservoir is not None and state.base is not None and first.base is not None
-    own, other = (cast(Mixture, suited(learner, one).model) for one in (state, first))
-    moving = Moving(own, other, state.parameters, first.parameters, first.base.prior, learner.n_threads, own=state.base.prior)
-    kept = state.reservoir.batch
-    old, new = moving.shares(kept)
-    statistics = moving.told(state.statistics, kept, learner.count(state.progress))
-    return statistics, (new.T @ old).argmax(axis=1).astype(np.int64)
 
 
 def _assigned(cost: Array) -> tuple[NDArray[np.int64], Array, Array]:
@@ -306,8 +304,17 @@ def _assigned(cost: Array) -> tuple[NDArray[np.int64], Array, Array]:
     return columns.astype(np.int64), paid, margin
 
 
+def refuse_numbers(numbers: Sequence[int]) -> None:
+    """Refuse to merge models that have grown apart, where no reservoir rows tell what one says of the components of another."""
+    if len(set(numbers)) > 1:
+        chosen = " and ".join(map(str, sorted(set(numbers))))
+        raise ValueError(
+            f"models must have one n_components, got {chosen}, which 'auto' chose: learn again with one of these numbers"
+        )
+
+
 def _digest(state: State) -> str:
-    return fingerprint(state, size=16)
+    return fingerprint(*contents(state).values(), size=16)
 
 
 def _list(numbers: Sequence[int]) -> str:

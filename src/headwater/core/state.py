@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array, Statistics
-
-if TYPE_CHECKING:
-    from headwater.policies.growth import Growth
-    from headwater.policies.reservoir import Reservoir
 
 NO_WEIGHTS: Array = np.empty(0)
 NO_LABELS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
@@ -266,56 +262,88 @@ class Summary:
 
 @dataclass(frozen=True)
 class Base:
-    """Where a stream stands that others may share: the end of its warm-up, or of all that was learned before a branch.
+    """What streams that can be merged have in common: the end of a warm-up, or all that was learned before a branch.
 
-    Holds the prior that was settled on, statistics (and their average) with the progress they came from, a name, and the
-    names of the bases that it stands on; and how the number of components came about, if it was to be found.
+    Holds the prior, statistics with the progress they came from, a name (lineage), the names of the bases below it, and what
+    policies knew there, by their names.
     """
 
     prior: Any
     statistics: Statistics
-    average: Statistics | None
     progress: Progress
     lineage: str
     ancestors: tuple[str, ...] = ()
-    growth: Growth | None = None
+    records: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_record(self, name: str, record: Any) -> Base:
+        """Return the base with what a policy knew there; None removes it."""
+        return replace(self, records=_put(self.records, name, record))
 
 
 @dataclass(frozen=True)
-class State:
-    """Everything a learner knows. `buffer` holds rows only until warm-up is over; `base` is there only after it.
-
-    `parameters` are those of the next E-step. `reported` are there only right after passes over all rows: what they ended
-    with, and what the user sees until the next fold. A stream that is learned in parts has a state for each, which stand on
-    the `statistics` there were when it was dealt out; they are merged when it is read.
-
-    Where rows hang together, `carry` is what the model knows of the sequences that are open, at the end of the rows that were
-    folded, and `waiting` are those that have come since. `reservoir` is a sample of all rows that came, if one is kept.
-    """
+class WarmUp:
+    """Rows that wait until there are enough to choose a prior and a start."""
 
     key: int
-    buffer: Buffer | None = None
-    base: Base | None = None
-    parameters: Any = None
-    reported: Any = None
-    statistics: Statistics | None = None
-    average: Statistics | None = None
-    pending: Summary | None = None
-    progress: Progress = field(default_factory=Progress)
-    parts: tuple[State, ...] = ()
-    carry: Any = None
-    waiting: tuple[Batch, ...] = ()
-    reservoir: Reservoir | None = None
-    healing: Any = None  # what a stream that heals itself knows of that (healing.py)
-    drift: Any = None  # what one that tunes its forgetting knows of that (drift.py)
-    now: Any = field(default=None, compare=False)  # a cache: what would be carried on after those that wait
+    buffer: Buffer = field(default_factory=Buffer)
 
     @property
     def rows(self) -> int:
-        """Rows learned from, or waiting to be."""
-        waiting = self.buffer.rows if self.base is None and self.buffer else 0
-        waiting += sum(len(batch) for batch in self.waiting)
-        return self.progress.rows_seen + waiting + (self.pending.rows if self.pending else 0)
+        """Rows that wait."""
+        return self.buffer.rows
+
+
+class Unfolded(Protocol):
+    """Rows that a step has taken and not folded yet. Each step has a record of its own for them (steps.py, shards.py)."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def finish(self, plan: Any, stream: Any) -> Any: ...  # the stream with all of them folded
+
+    def widen(self, plan: Any) -> Any: ...  # the same for rows with more columns
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Everything that a stream knows after its warm-up.
+
+    It carries its own model, since the number of components may change. `parameters` are those of the next E-step. `unfolded`
+    belongs to the step of the plan. `records` holds what each policy knows, by its name; a policy without a record is idle.
+    """
+
+    key: int
+    model: Any = field(compare=False)  # which follows from what was chosen and the number of components
+    base: Base
+    statistics: Statistics
+    parameters: Any
+    progress: Progress
+    unfolded: Unfolded
+    records: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Rows taken: those folded and those that the step has begun."""
+        return self.progress.rows_seen + self.unfolded.rows
+
+    def with_record(self, name: str, record: Any) -> Stream:
+        """Return the stream with what a policy knows; None removes it."""
+        return replace(self, records=_put(self.records, name, record))
+
+    def without(self, *names: str) -> Stream:
+        """Return the stream without the records of some policies."""
+        if not any(name in self.records for name in names):
+            return self
+        return replace(self, records={name: one for name, one in self.records.items() if name not in names})
+
+
+State: TypeAlias = WarmUp | Stream
+
+
+def _put(records: Mapping[str, Any], name: str, record: Any) -> Mapping[str, Any]:
+    if record is None:
+        return {other: one for other, one in records.items() if other != name}
+    return {**records, name: record}
 
 
 @dataclass(frozen=True)
@@ -342,7 +370,8 @@ def arrays_of(value: Any, dense: bool = True) -> Iterator[NDArray[Any]]:
                 yield from arrays_of(getattr(value, part.name), dense)
     elif isinstance(value, dict):
         for name in sorted(value):
-            yield np.asarray(name)
+            if not isinstance(name, str):  # the number of an open sequence
+                yield np.asarray(name)
             yield from arrays_of(value[name], dense)
     elif isinstance(value, tuple):
         for part in (joined(value),) if value and isinstance(value[0], Batch) else value:  # however they were cut

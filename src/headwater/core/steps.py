@@ -1,129 +1,138 @@
-"""Folding: rows into batches, batches into the statistics of a state, parameters out of them."""
+"""Steps: how rows reach the statistics, in batches or row by row. Sequences and shards are in files of their own."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from headwater.core.average import AVERAGE, average_gains
 from headwater.core.contracts import NO_SCORES
-from headwater.core.learner import Learner, kept_form, refreshed
-from headwater.core.state import Batch, Progress, State, Summary, appended, joined
-from headwater.core.statistics import Array, Statistics
-from headwater.policies.drift_monitor import adapted, watched
+from headwater.core.fit_result import FIT_RESULT
+from headwater.core.fold import fold, refresh, summarize
+from headwater.core.plan import Plan
+from headwater.core.state import Batch, Progress, Stream, Summary
+from headwater.core.statistics import Array
 
-SWEEP_ROWS = 16384
-
-
-def fold(learner: Learner, state: State, summary: Summary) -> State:
-    """Return the state moved towards a summary by the schedule's step, with fresh parameters."""
-    assert state.statistics is not None
-    if state.drift is not None:
-        state, forgot = adapted(
-            learner.model, state, summary, learner.width, learner.warm_up_rows, summary.size / learner.batch_rows
-        )
-        if forgot:
-            return state if learner.holds(state) else refreshed(learner, state)
-    sizes = np.array([summary.size])
-    step = float(learner.schedule(state.progress, sizes, learner.batch_rows)[0])
-    statistics = cast(Statistics, state.statistics).toward(kept_form(learner, summary.statistics), step, 1.0 / summary.size)
-    average = state.average
-    if average is not None:
-        average = average.averaged(statistics, float(learner.average_gains(state.progress.weight_seen, sizes)[0]))
-    progress = state.progress.after(summary.rows, summary.size, step, summary.size / learner.batch_rows)
-    after = State(
-        state.key, base=state.base, parameters=state.parameters, statistics=statistics, average=average, progress=progress,
-        reservoir=state.reservoir, healing=state.healing and state.healing.after(summary.score, summary.size),
-        drift=state.drift,
-    )  # fmt: skip
-    return after if learner.holds(state) else refreshed(learner, after)
+SWEEP_ROWS = 16384  # of one call of a sweep: bounds the arrays of step sizes
 
 
-def fold_batches(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:
-    """Fold rows batch by batch; what does not fill one waits as a partial summary. Returns the state and their score."""
-    at, total = 0, 0.0
-    if state.pending is not None:
-        state = replace(state, pending=replace(state.pending, statistics=state.pending.statistics.writable()))
-    while at < len(batch):
-        pending = state.pending
-        rows = learner.fold_rows(state)
-        room = rows - (pending.rows if pending else 0)
-        part = batch[at : at + room]
-        if state.drift is None:
-            summary = learner.model.summarize(
-                state.parameters, part, pending, scores[at : at + room], learner.n_threads,
-                learner.drawing(state, pending.rows if pending else 0),
-            )  # fmt: skip
-        else:
-            summary, state = watched(learner.model, state, part, scores[at : at + room], learner.n_threads)
-        total += summary.score - (pending.score if pending else 0.0)
-        full = summary.rows == rows
-        state = fold(learner, state, summary) if full else replace(state, pending=summary)
-        at += len(part)
-    return state, total
+@dataclass(frozen=True)
+class Partial:
+    """The summary of a batch that is not full; None between two batches."""
+
+    summary: Summary | None = None
+
+    @property
+    def rows(self) -> int:
+        """Rows of the summary."""
+        return 0 if self.summary is None else self.summary.rows
+
+    def finish(self, plan: Plan, stream: Stream) -> Stream:
+        """Return the stream with the partial batch folded."""
+        return stream if self.summary is None else replace(fold(plan, stream, self.summary), unfolded=EMPTY)
+
+    def widen(self, plan: Plan) -> Partial:
+        """Return the summary for more columns."""
+        if self.summary is None:
+            return self
+        model: Any = plan.model
+        return Partial(replace(self.summary, statistics=model.widened(self.summary.statistics, plan.width)))
 
 
-def fold_chained(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:
-    """Fold batches of rows that hang together: each waits for the rows after it that its model looks ahead to."""
-    model, rows = learner.chain, len(batch)
-    known, total, folded = sum(len(one) for one in state.waiting), 0.0, 0
-    now = known_now(learner, state) if scores.size else None
-    if known + rows < learner.block_rows(state.progress) + model.lag:
-        if scores.size:
-            now = model.follow(state.parameters, batch, now, scores)
-        return replace(state, waiting=appended(state.waiting, batch), now=now, reported=None), 0.0
-    batch = joined([*state.waiting, batch]) if known else batch
-    at, seen = 0, known
-    while True:
-        size = learner.block_rows(state.progress)
-        stop = min(at + size + model.lag, len(batch))
-        if scores.size and stop > seen:
-            now = model.follow(state.parameters, batch[seen:stop], now, scores[seen - known : stop - known])
-        seen = max(seen, stop)
-        if stop - at < size + model.lag:
-            break
-        summary, carry = model.summarize_open(state.parameters, batch[at:stop], state.carry, size, learner.n_threads)
-        state, at = replace(fold(learner, state, summary), carry=carry), at + size
-        if scores.size:
-            now = model.follow(state.parameters, batch[at:seen], carry)
-        total, folded = total + summary.score, folded + size
-    waiting = appended((), batch[at:]) if at < len(batch) else ()
-    return replace(state, waiting=waiting, now=now, reported=None), total * rows / folded
+EMPTY = Partial()
 
 
-def known_now(learner: Learner, state: State) -> Any:
-    """What is known of open sequences after the rows that wait, by the parameters of the next E-step."""
-    if state.now is not None or not state.waiting:
-        return state.now or state.carry
-    return learner.chain.follow(state.parameters, joined(state.waiting), state.carry)
+@dataclass(frozen=True)
+class BatchStep:
+    """Re-block chunks into batches, wherever the user has cut them; a partial batch waits as a summary."""
+
+    nothing = EMPTY
+
+    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
+        return stream
+
+    def adopt(self, plan: Plan, stream: Stream) -> Stream:
+        """Finish what another step began, or a batch that is full by this plan."""
+        fits = isinstance(stream.unfolded, Partial) and stream.unfolded.rows < plan.fold_rows(stream)
+        return stream if fits else stream.unfolded.finish(plan, stream)
+
+    def room(self, plan: Plan, stream: Stream) -> int:
+        return plan.fold_rows(stream) - stream.unfolded.rows
+
+    def take(self, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> tuple[Stream, float]:
+        """Add rows to the partial summary, and fold it when it is full."""
+        before = stream.unfolded.summary.score if stream.unfolded.rows else 0.0  # type: ignore[attr-defined]
+        full = len(batch) == self.room(plan, stream)
+        summary, stream = summarize(plan, stream, batch, scores)
+        stream = replace(fold(plan, stream, summary), unfolded=EMPTY) if full else replace(stream, unfolded=Partial(summary))
+        return stream, summary.score - before
 
 
-def sweep_rows(learner: Learner, state: State, batch: Batch, scores: Array) -> tuple[State, float]:
-    """Fold row by row inside the kernel, in stretches that keep the arrays of steps small."""
-    assert state.base is not None
-    scores = scores if scores.size else np.empty(len(batch))
-    for at in range(0, len(batch), SWEEP_ROWS):
-        part = batch[at : at + SWEEP_ROWS]
-        sizes, progress = part.row_weights, state.progress
-        steps = learner.schedule(progress, sizes, 1.0)
-        gains = NO_SCORES if state.average is None else learner.average_gains(progress.weight_seen, sizes)
-        options = (
-            learner.algorithm.readout, state.base.prior, state.statistics, state.average, progress.n_eff, part, steps,
-            gains, scores[at : at + SWEEP_ROWS],
+@dataclass(frozen=True)
+class SweepStep:
+    """Fold row by row inside a kernel of the model. Nothing is ever unfolded."""
+
+    nothing = EMPTY
+
+    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
+        return stream
+
+    def adopt(self, plan: Plan, stream: Stream) -> Stream:
+        """Finish what another step began."""
+        fits = isinstance(stream.unfolded, Partial) and not stream.unfolded.rows
+        return stream if fits else stream.unfolded.finish(plan, stream)
+
+    def room(self, plan: Plan, stream: Stream) -> int:
+        return SWEEP_ROWS
+
+    def take(self, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> tuple[Stream, float]:
+        """Learn rows one by one."""
+        sweep = Sweep.of(plan, stream, batch, scores)
+        statistics, average, n_eff = stream.model.sweep(*sweep.arguments, plan.algorithm.projection)
+        return sweep.end(plan, stream, statistics, average, n_eff), sweep.total
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep over some rows is given, and what becomes of the stream after it.
+
+    The running average is moved inside the kernel, so this is the one place where a step reads the record of a policy.
+    """
+
+    batch: Batch
+    steps: Array
+    arguments: tuple[Any, ...]
+    scores: Array
+
+    @classmethod
+    def of(cls, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> Sweep:
+        """Return the sweep of a stream over these rows."""
+        scores = scores if scores.size else np.empty(len(batch))
+        sizes, progress, average = batch.row_weights, stream.progress, stream.records.get(AVERAGE)
+        steps = plan.schedule(stream.model)(progress, sizes, 1.0)
+        gains = NO_SCORES if average is None else average_gains(plan, progress, sizes)
+        arguments = (
+            plan.algorithm.readout, stream.base.prior, stream.statistics, average, progress.n_eff, batch, steps, gains, scores
         )  # fmt: skip
-        carry = None
-        if learner.model.chained:
-            statistics, average, n_eff, carry = learner.chain.sweep_open(*options, state.carry)
-        else:
-            statistics, average, n_eff = learner.model.sweep(*options, learner.algorithm.projection)
+        return cls(batch, steps, arguments, scores)
+
+    @property
+    def total(self) -> float:
+        """Score of the rows, before they were learned."""
+        return float(self.scores @ self.batch.row_weights)
+
+    def end(self, plan: Plan, stream: Stream, statistics: Any, average: Any, n_eff: float) -> Stream:
+        """Return the stream after the sweep."""
+        before, sizes = stream.progress, self.batch.row_weights
         weight = float(sizes.sum())
         progress = Progress(
-            rows_seen=progress.rows_seen + len(part),
-            weight_seen=progress.weight_seen + weight,
-            folds=progress.folds + weight,
-            mass=float(sizes[-1] / steps[-1]),
+            rows_seen=before.rows_seen + len(self.batch),
+            weight_seen=before.weight_seen + weight,
+            folds=before.folds + weight,
+            mass=float(sizes[-1] / self.steps[-1]),
             n_eff=n_eff,
         )
-        state = State(state.key, base=state.base, statistics=statistics, average=average, progress=progress, carry=carry)
-    return refreshed(learner, state), float(scores @ batch.row_weights)
+        after = replace(stream, statistics=statistics, progress=progress).without(FIT_RESULT)
+        return refresh(plan, after if average is None else after.with_record(AVERAGE, average))

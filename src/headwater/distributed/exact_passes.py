@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from headwater.core.batch_fit import climbed_prior, climbed_readout, ended, sample_places
+from headwater.core.batch_fit import end_passes, pass_prior, pass_readout, sample_places
+from headwater.core.climb import Climb, ascend
 from headwater.core.contracts import Start
 from headwater.core.learner import Learner
 from headwater.core.state import NO_LABELS, Summary
@@ -25,7 +26,6 @@ from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.estimators.runtime import Runtime
 from headwater.io.files import messages
 from headwater.kernels.mixture import converged
-from headwater.models.start import Climb, ascend
 
 
 class Passes:
@@ -107,7 +107,7 @@ def _start_on_worker(passes: Passes, blank: bytes, key: int, learner: Learner, o
     if learner.model.chained:
         lengths = np.concatenate([outlines[number].lengths for number in numbers])
         begins = np.cumsum(lengths) - lengths
-    places, sequences = sample_places(learner, n, labels, begins, key)
+    places, sequences = sample_places(learner.plan, n, labels, begins, key)
     if sequences is None and begins is not None:  # each part numbers its sequences from its own first row
         sequences = -1 - np.repeat(begins, np.diff(np.append(begins, n)))
     picks = []
@@ -174,7 +174,7 @@ def run_passes(
         summary = summarize(start.parameters)
     if summary is not None:
         start = Start(start.prior, start.parameters, summary)
-    prior = climbed_prior(learner, start.prior)
+    prior = pass_prior(learner.plan, start.prior)
     tol = model._patience(start.summary.rows)[1]
     # A run may have been interrupted between its last pass and its end.
     gains = np.diff([-np.inf, *before])
@@ -183,8 +183,9 @@ def run_passes(
     def kept(now: Climb) -> None:
         keep(model._reader.end_pass(key, Start(start.prior, now.parameters, now.summary)), now)
 
+    begun = Climb(start.summary, start.parameters, tuple(before), over)
     end = ascend(
-        learner.model, climbed_readout(learner), prior, Climb(start.summary, start.parameters, tuple(before), over), summarize,
-        passes.most, tol, reached, penalised=learner.model.has_prior or prior is start.prior, told=kept,
+        learner.model, pass_readout(learner.plan), prior, begun, summarize, passes.most, tol, reached,
+        penalised=learner.model.has_prior or prior is start.prior, told=kept,
     )  # fmt: skip
-    return model._reader.with_state(ended(learner, key, start, end)), end
+    return model._reader.with_state(end_passes(learner.plan, key, start, end)), end

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from headwater.checkpoints import RECORD, Checkpoint, Position
+from headwater.core.climb import Climb
 from headwater.core.learner import Learner
 from headwater.diagnostics.distributed_report import DistributedReport
 from headwater.distributed import tasks
@@ -27,7 +28,6 @@ from headwater.estimators import race_stream
 from headwater.estimators.base import RESULTS
 from headwater.estimators.model_file import from_bytes, read
 from headwater.estimators.runtime import Runtime
-from headwater.models.start import Climb
 
 SAMPLED_PARTS = 32  # parts that the sample for the start is taken from, at most
 SAMPLE_PLACES = 8  # places in seekable files that it is taken from, at least: neighbouring rows may be alike
@@ -159,7 +159,7 @@ class Job:
     def _start_model(self, learner: Learner) -> Any:
         """Return a model started on a sample, which workers take and learn."""
         own, plan = self.template, self.plan
-        rows = 4 * race_stream.planned(own, learner.width).warm_up if own._races else learner.warm_up_rows
+        rows = 4 * race_stream.planned(own, learner.width).warm_up if own._races else learner.plan.warm_up_rows
         number = len(plan.parts)
         starts = 1 if own._chained or own._takes_sequences or not learner.settings.polish else START_COUNT
         chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED_PARTS)).round().astype(int)).tolist()

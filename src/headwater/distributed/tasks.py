@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from headwater.core.batch_fit import polishes
+from headwater.core.batch_fit import seeds_compete
 from headwater.core.chunk import Chunk
+from headwater.core.climb import climb
 from headwater.core.contracts import NO_SCORES, Start
-from headwater.core.loop import PART_KEYS
-from headwater.core.loop import started as start_on
+from headwater.core.shards import SHARD_KEYS
 from headwater.core.state import NO_LABELS, Batch, Summary, joined
+from headwater.core.warm_up import find_start
 from headwater.diagnostics.history import History
 from headwater.distributed.messages import Message, Refusal, Unread, blank_from_bytes, return_errors
 from headwater.distributed.parts import Part, ReadPlan, check_companions, first_rows, read_chunks, sample_part
@@ -27,7 +28,6 @@ from headwater.io import row_collection
 from headwater.io.files import messages
 from headwater.io.read_errors import NoRows
 from headwater.kernels.parallel import one_blas_thread
-from headwater.models.start import climb
 from headwater.monitors import Monitor
 
 WATCH_PERIOD = 4  # chunks, of which the first is scored before it is learned
@@ -224,7 +224,7 @@ def start_passes(blank: bytes, functions: Functions, picks: Sequence[Any], numbe
     learner = model._make_learner(width)
     with one_blas_thread():
         race, learner = model._chosen(batch, learner, key, going_on=False) if model._races else (None, learner)
-        start = start_on(learner, batch, key, polishes(learner))
+        start = find_start(learner.plan, batch, key, seeds_compete(learner.plan))
     model._note_columns(model._chunk(head["X"]), reset=True)
     model.n_features_in_ = learner.width - model._target_columns
     model._runtime = with_choice(Runtime.begin_at(learner, key, start, model._parameter_values()), race)
@@ -247,7 +247,7 @@ def learn_part(
     def read() -> Message:
         model = copy(base)
         # Its own key, so that no two parts draw the same numbers, and its own running average.
-        own = (base._runtime.key + key + (1 + part.number) * PART_KEYS) % 2**63
+        own = (base._runtime.key + key + (1 + part.number) * SHARD_KEYS) % 2**63
         model._runtime = base._runtime.part(own, rows_at_hand)
         scored = weighed = 0.0
         monitor = Monitor(model, History()) if watched else None

@@ -16,8 +16,9 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from headwater.core.batch_fit import learn
+from headwater.core.batch_fit import Passes, learn
 from headwater.core.chunk import Chunk, refuse_lost
+from headwater.core.climb import Climb
 from headwater.core.learner import Learner
 from headwater.core.state import Batch, SparseRows, State
 from headwater.core.statistics import Array
@@ -37,7 +38,6 @@ from headwater.estimators.describe import Telling
 from headwater.estimators.runtime import Runtime
 from headwater.estimators.stream_input import learns_at_once, learns_by_chunk
 from headwater.estimators.thread_safety import learns, reads
-from headwater.models.start import Climb
 
 # What a fit leaves behind, until something else is learned; and what goes when all is learned anew.
 FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "_end")
@@ -196,7 +196,7 @@ class StreamingEstimator(Telling):
             resume = None if state is None else (state, getattr(self, "lower_bound_", -np.inf))
         race, learner = self._chosen(batch, learner, key, resume is not None)
         watch = self._watch()
-        state, end = learn(learner, batch, key, *self._patience(len(batch)), self.n_init, resume, watch)
+        state, end = learn(learner.plan, batch, key, Passes(*self._patience(len(batch)), self.n_init), resume, watch)
         if watch is not None:
             watch.end(end)
         self._note_columns(X, reset=resume is None or not self._grows)

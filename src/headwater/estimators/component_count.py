@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.core.learner import Learner, suited
+from headwater.core.learner import Learner
 from headwater.core.state import Batch
 from headwater.estimators import race_stream
 from headwater.estimators.race import Race
 from headwater.estimators.runtime import Reading, Runtime
 from headwater.estimators.thread_safety import reads
 from headwater.policies.growth import Growth
+from headwater.policies.names import GROWTH
 
 
 class Choosing(ABC):
@@ -57,7 +58,7 @@ class Choosing(ABC):
     @property
     def _grown(self) -> bool:
         """Whether what was learned has grown."""
-        return self._has_state() and self._runtime.learner.grows
+        return self._has_state() and self._runtime.learner.has(GROWTH)
 
     @property
     def _races(self) -> bool:
@@ -122,12 +123,12 @@ class Choosing(ABC):
         if self._splits:
             if going_on:
                 runtime = self._runtime
-                state = self._read().state if runtime.warming_up else runtime.state
-                learner, growth = suited(learner, state), self.growth_ or Growth()
+                state = self._read().stream if runtime.warming_up else runtime.state
+                learner, growth = learner.for_state(state), self.growth_ or Growth()
             else:
                 model, growth = race_stream.grown_at_hand(learner, batch, key)
                 learner = replace(learner, model=model)
-            return growth, replace(learner, grows=False)
+            return growth, learner.without(GROWTH)
         if going_on:
             runtime = self._runtime
             assert runtime.race is not None

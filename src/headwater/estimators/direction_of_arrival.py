@@ -203,7 +203,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
             half_life=self.half_life,
             warm_up=None if self.warm_up == "auto" else int(self.warm_up),
             n_threads=self.n_threads,
-            parts=int(self.parts),
+            shards=int(self.parts),
         )
 
     def _take(self, *arguments: Any, **options: Any) -> tuple[Batch, Learner]:

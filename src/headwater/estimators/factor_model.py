@@ -106,7 +106,7 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
     def acceptance_rate_(self) -> float:
         """Share of Metropolis proposals that were accepted, as it is by now; NaN for other samplers."""
         _, statistics, _ = self._belief()
-        return float(statistics.accepted[0]) if self._learner.inference.sampler == "metropolis" else np.nan
+        return float(statistics.accepted[0]) if self._learner.plan.inference.sampler == "metropolis" else np.nan
 
     def _checked_number(self, n_samples: Any) -> int:
         check_is_fitted(self)

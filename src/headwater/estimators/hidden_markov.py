@@ -147,7 +147,7 @@ class HiddenMarkovEstimator(ChainStreams):
         settings = self._start_settings(family, width)
         warm_up = None if self.warm_up == "auto" else int(self.warm_up)
         learner = Learner(model, algorithm, width, settings, self.half_life, warm_up, self.n_threads)
-        if hold is not None and algorithm.online and learner.sweeps:
+        if hold is not None and algorithm.online and learner.plan.sweeps:
             raise ValueError(
                 f"params must name all of {self._letters!r} for an algorithm that learns step by step, got {self.params!r}: "
                 f"give it a batch_size"

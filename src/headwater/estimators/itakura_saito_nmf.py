@@ -196,7 +196,7 @@ class ItakuraSaitoNMF(FactorEstimator):
             half_life=self.half_life,
             warm_up=None if self.warm_up == "auto" else int(self.warm_up),
             n_threads=self.n_threads,
-            parts=int(self.parts),
+            shards=int(self.parts),
         )
 
     def _checked(self, X: Any) -> Any:

@@ -201,7 +201,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
             self.half_life,
             warm_up=None if self.warm_up == "auto" else int(self.warm_up),
             n_threads=self.n_threads,
-            parts=int(self.parts),
+            shards=int(self.parts),
         )
 
     def _proportion_prior(self) -> Any:

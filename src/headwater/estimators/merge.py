@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.core.learner import suited
 from headwater.core.match import MergeReport, merge_any
 from headwater.core.validation import one_line
 from headwater.estimators import race_stream
@@ -121,7 +120,7 @@ def _merged(given: list[Estimator], parts: list[Runtime]) -> tuple[Runtime, Merg
         [getattr(model, "merge_report_", None) for model in given],
     )
     reference = parts[report.reference]
-    return reference.with_state(state, suited(reference.learner, state)), report
+    return reference.with_state(state, reference.learner.for_state(state)), report
 
 
 def _merged_races(given: list[Estimator]) -> tuple[Runtime, MergeReport]:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.algorithms import Algorithm, Auto, resolve
 from headwater.core.contracts import StartSettings
-from headwater.core.learner import LEAST_KEPT, Learner
+from headwater.core.learner import Learner
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import Limits, dirichlet_interval
@@ -25,6 +25,8 @@ from headwater.estimators.runtime import Folded
 from headwater.estimators.stream_input import answers_by_chunk, answers_by_score, learns_at_once, learns_by_chunk
 from headwater.estimators.thread_safety import reads
 from headwater.models.mixture import Mixture
+from headwater.policies.choose import mixture_policies
+from headwater.policies.reservoir_policy import LEAST_ROWS_EACH, kept_rows
 
 # Parameters that every mixture has, and the values they take.
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -47,19 +49,19 @@ CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-def _check_adapts(learner: Learner, algorithm: Any) -> None:
+def _check_adapts(learner: Learner, reservoir: int | None, algorithm: Any) -> None:
     """Refuse a half-life that finds itself where there is nothing to find it by."""
-    least = LEAST_KEPT * learner.model.n_components
-    if learner.reservoir is not None and learner.reservoir < least:
+    least = LEAST_ROWS_EACH * learner.model.n_components
+    if reservoir is not None and reservoir < least:
         raise ValueError(
-            f"half_life='auto' compares new rows with kept ones, so reservoir must be at least {least}, got {learner.reservoir}"
+            f"half_life='auto' compares new rows with kept ones, so reservoir must be at least {least}, got {reservoir}"
         )
-    if not learner.kept_rows:
+    if not kept_rows(learner.plan, learner.model):
         raise ValueError(
             f"half_life='auto' needs algorithm='auto', which keeps rows to compare new ones with, got {algorithm!r}"
         )
-    if learner.parts > 1:
-        raise ValueError(f"half_life='auto' forgets in the order of one stream, so parts must be 1, got {learner.parts}")
+    if learner.shards > 1:
+        raise ValueError(f"half_life='auto' forgets in the order of one stream, so parts must be 1, got {learner.shards}")
 
 
 class MixtureEstimator(DensityMixin, StreamingEstimator):
@@ -85,6 +87,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
                 f"got {self.weight_concentration_prior}"
             )
         adapts = isinstance(self.half_life, str)
+        reservoir = None if self.reservoir == "auto" else int(self.reservoir)
         learner = Learner(
             model,
             algorithm,
@@ -99,11 +102,10 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             None if self.warm_up == "auto" else int(self.warm_up),
             self.n_threads,
             int(self.parts),
-            reservoir=None if self.reservoir == "auto" else int(self.reservoir),
-            adapts=adapts,
+            policies=mixture_policies(reservoir, adapts),
         )
         if adapts:
-            _check_adapts(learner, self.algorithm)
+            _check_adapts(learner, reservoir, self.algorithm)
         return learner
 
     # Learning

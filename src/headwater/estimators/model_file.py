@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.core.learner import Learner, suited
+from headwater.core.learner import Learner
 from headwater.core.state import State
 from headwater.estimators import race_stream
 from headwater.estimators.base import StreamingEstimator
@@ -24,6 +24,7 @@ from headwater.estimators.stored_results import AS_IT_IS, RESULTS, read_race
 from headwater.io.files import container
 from headwater.io.files.records import Damaged, Reader, Writer
 from headwater.io.files.states import StateReader, rows_held, write_state
+from headwater.policies.names import GROWTH
 
 MOST_UNSEEN = 10**4  # components of a model that is still in its warm-up, beside those that it has numbers for
 # What scikit-learn's metadata routing was told is a matter of the pipeline: a file does not hold it.
@@ -66,7 +67,7 @@ def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, 
             else writer.write(list(value) if name.endswith("names_in_") else value, name)
             for name, value in results.items()
         },
-        "components": suited(learner, state).model.n_components if grows else None,
+        "components": learner.for_state(state).model.n_components if grows else None,
         "race": writer.write(runtime.race, "race"),
         "rivals": [_write_rival(writer, rival) for rival in runtime.rivals],
         "state": None if runtime.rivals else write_state(writer, learner, state, "state"),
@@ -126,11 +127,11 @@ def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[
         model._runtime = _read_rivals(reader, model, rivals, width, race)
     else:
         learner = model._make_learner(width) if race is None else race_stream.learner_of(model, width, race)
-        if learner.grows:
+        if learner.has(GROWTH):
             found = reader.whole(header["components"], "components", 1)
             if found > most:
                 raise Damaged("it has more components than there are numbers in it")
-            learner = replace(learner, model=learner.usual.resized(found))
+            learner = replace(learner, model=learner.plan.sizing_model.resized(found))
         state = _read_state(reader, model, learner, header.get("state"), "state")
         model._runtime = Runtime(learner, state, model._parameter_values(), race)
     _check_reading(model)

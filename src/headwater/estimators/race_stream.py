@@ -13,15 +13,18 @@ from typing import Any
 import numpy as np
 
 from headwater.core.contracts import NO_SCORES
-from headwater.core.learner import Learner, suited
-from headwater.core.lineage import rooted
-from headwater.core.loop import report, started
+from headwater.core.fold import report_parameters
+from headwater.core.learner import Learner
+from headwater.core.lineage import root_stream
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
+from headwater.core.warm_up import find_start
 from headwater.estimators.race import BLOCK, Race, Rival, Tally
 from headwater.estimators.runtime import Runtime
+from headwater.policies.drift_monitor import adapts
 from headwater.policies.growth import Growth
-from headwater.policies.growth_states import found_on
+from headwater.policies.growth_states import GrowthPolicy, found_on
+from headwater.policies.reservoir_policy import sample_rows
 
 AUTO = "auto"
 COMPONENTS = (*range(1, 13), 16, 24, 32)
@@ -46,26 +49,26 @@ def rival_of(model: Any, n_components: int, warm_up: int = 0) -> Any:
 
 def growing_learner(model: Any, width: int) -> Learner:
     """Return the learner of a model that grows: of one component, as long as nothing was learned."""
-    learner = replace(rival_of(model, model._least_components)._make_learner(width), grows=True)
+    learner: Learner = rival_of(model, model._least_components)._make_learner(width).with_policy(GrowthPolicy())
     if learner.algorithm.online and learner.algorithm.word != AUTO:
         raise ValueError(
             f"n_components={AUTO!r} grows in a stream with algorithm={AUTO!r} alone: give n_components a number for algorithm "
             f"{learner.algorithm.word!r}"
         )
-    if learner.adapts:
+    if adapts(learner):
         raise ValueError(
             "half_life='auto' watches components that stay, so n_components or half_life must be a number, got 'auto' twice"
         )
-    return suited(learner, model._runtime.state) if model._has_state() else learner
+    return learner.for_state(model._runtime.state) if model._has_state() else learner
 
 
 def grown_at_hand(learner: Learner, batch: Batch, key: int) -> tuple[Any, Growth]:
     """Return the model of a learner that grows, with the number of components that rows at hand have, and how it grew."""
-    n = len(batch)
-    if n > learner.sample_rows:
+    n, most = len(batch), sample_rows(learner.plan)
+    if n > most:
         rng = np.random.default_rng(np.random.SeedSequence((key, n)))
-        batch = batch[np.sort(rng.choice(n, learner.sample_rows, replace=False))]
-    stage, growth = found_on(learner.usual, batch, key, learner.settings, learner.n_threads)
+        batch = batch[np.sort(rng.choice(n, most, replace=False))]
+    stage, growth = found_on(learner.plan.sizing_model, batch, key, learner.settings, learner.n_threads)
     return stage.model, growth
 
 
@@ -78,7 +81,7 @@ def learner_of(model: Any, width: int, race: Race | None = None) -> Learner:
 
 def planned(model: Any, width: int) -> Race:
     """Return the race before its first row: rows that all rivals start on, and those of the first and the last comparison."""
-    warm_up = rival_of(model, USUAL)._make_learner(width).warm_up_rows
+    warm_up = rival_of(model, USUAL)._make_learner(width).plan.warm_up_rows
     until = -(-_judges(warm_up) // BLOCK) * BLOCK
     return Race(warm_up=warm_up, until=until, last=until << DOUBLINGS)
 
@@ -154,9 +157,9 @@ def folded(model: Any, batch: Batch, key: int, width: int) -> Race:
         learner: Learner = rival_of(model, k)._make_learner(width)
         column = np.empty(n)
         for fold in range(FOLDS):
-            start = started(learner, batch[np.flatnonzero(folds != fold)], key)
+            start = find_start(learner.plan, batch[np.flatnonzero(folds != fold)], key)
             judged = np.flatnonzero(folds == fold)
-            parameters = report(learner, rooted(learner, key, start))
+            parameters = report_parameters(learner.plan, root_stream(learner.plan, key, start))
             column[judged] = learner.model.log_likelihood(parameters, batch[judged], learner.n_threads)
         columns.append(column)
         tally = Tally.of(len(columns)).after(np.stack(columns, axis=1), batch.row_weights, BLOCK if chained else 1)
@@ -219,7 +222,7 @@ def _begun(model: Any, race: Race, batch: Batch, key: int, width: int) -> tuple[
         if rivals and learner.model.rows_to_learn(width) > max(race.warm_up, rivals[0].learner.model.rows_to_learn(width)):
             break
         rival = Runtime.begin(learner, key)
-        cut, _ = rival.rows_to_wait(batch, learner.warm_up_rows)
+        cut, _ = rival.rows_to_wait(batch, learner.plan.warm_up_rows)
         column = np.empty(len(batch) - cut)
         rivals.append(rival.advance(batch[:cut]).advance(batch[cut:], column))
         columns.append(column)

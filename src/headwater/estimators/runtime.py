@@ -12,21 +12,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headwater.core.batch_fit import resumed
+from headwater.core.average import AVERAGE
+from headwater.core.batch_fit import resume_start
 from headwater.core.contracts import NO_SCORES, Start
 from headwater.core.delta import Delta
-from headwater.core.learner import Learner, belief, refreshed, suited
-from headwater.core.lineage import chosen, closed, rebased, rooted
-from headwater.core.loop import advance, branch, learned, milestone_parameters, planted, report, rows_to_wait, settle, widened
-from headwater.core.merge import grown
-from headwater.core.state import Batch, Buffer, State, Summary, joined
+from headwater.core.fit_result import FIT_RESULT
+from headwater.core.fold import belief, refresh, report_parameters
+from headwater.core.learner import Learner
+from headwater.core.lineage import rebase, root_stream, select_components
+from headwater.core.loop import advance, branch, finalize, read, report, widen
+from headwater.core.merge import delta_of, grow
+from headwater.core.plan import Plan
+from headwater.core.sequences import OpenRows, end_sequence
+from headwater.core.shards import Shards
+from headwater.core.state import Batch, State, Stream, Summary, WarmUp, joined
 from headwater.core.statistics import Array
+from headwater.core.steps import EMPTY, Partial
+from headwater.core.warm_up import milestone_parameters, plant, rows_to_wait
 from headwater.diagnostics.health import Health
 from headwater.estimators.race import Race
 from headwater.io.files.states import holds_rows, without_rows
-from headwater.policies.drift_monitor import forgetting
+from headwater.policies.drift_monitor import half_lives
 from headwater.policies.growth import Growth
-from headwater.policies.refinement_states import contested, plain
+from headwater.policies.growth_states import GrowthPolicy
+from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR
+from headwater.policies.search_policy import stop_search
 
 
 class Folded(NamedTuple):
@@ -43,58 +53,57 @@ class Folded(NamedTuple):
 class Reading:
     """What a user sees: the state as if the stream ended here, with its refinement and growth, and the parameters reported."""
 
-    learner: Learner
-    state: State
+    plan: Plan
+    stream: Stream
     parameters: Any
 
     @property
     def model(self) -> Any:
         """The model, with the number of components that was found."""
-        return suited(self.learner, self.state).model
+        return self.stream.model
 
     @property
     def belief(self) -> tuple[Any, Any, float]:
         """Prior, statistics and count: what is believed is prior + count * statistics."""
-        return belief(self.learner, self.state)
+        return belief(self.plan, self.stream)
 
     @property
     def prior(self) -> Any:
         """The prior that the warm-up ended with."""
-        assert self.state.base is not None
-        return self.state.base.prior
+        return self.stream.base.prior
 
     @property
     def growth(self) -> Growth | None:
         """How the number of components was found, if it grew."""
-        return None if self.state.base is None else self.state.base.growth
+        return self.stream.base.records.get(GROWTH)
 
     @property
     def ends_passes(self) -> bool:
         """Whether the parameters are those that passes over all rows ended with."""
-        return self.state.reported is not None
+        return FIT_RESULT in self.stream.records
 
     @property
     def rows(self) -> int:
         """Rows learned from."""
-        return self.state.rows
+        return self.stream.rows
 
     @property
     def refinement(self) -> Any:
         """The record of refinement, or None."""
-        return self.state.healing
+        return self.stream.records.get(REFINEMENT)
 
     @property
     def drift(self) -> Any:
         """The record of the drift monitor, or None."""
-        return self.state.drift
+        return self.stream.records.get(DRIFT)
 
     def half_lives(self) -> tuple[Array, bool]:
         """Half-lives of the components (K,) by the drift monitor, and whether the weights forget, too."""
-        return forgetting(self.state, self.learner.warm_up_rows)
+        return half_lives(self.stream, self.plan.warm_up_rows)
 
     def reservoir_rows(self, most: int) -> Any:
         """At most so many rows of the reservoir, which are as random as all of them; None if it has none."""
-        reservoir = self.state.reservoir
+        reservoir = self.stream.records.get(RESERVOIR)
         return None if reservoir is None or not len(reservoir) else reservoir.rows[: min(len(reservoir), most)]
 
 
@@ -134,27 +143,27 @@ class Runtime:
     @classmethod
     def begin(cls, learner: Learner, key: int, made_with: tuple[Any, ...] = ()) -> Runtime:
         """Return the Runtime of a stream before its first row."""
-        return cls(learner, State(key), made_with)
+        return cls(learner, WarmUp(key), made_with)
 
     @classmethod
     def begin_at(cls, learner: Learner, key: int, start: Start, made_with: tuple[Any, ...] = ()) -> Runtime:
         """Return the Runtime of passes over all rows, before the first one: at the parameters of a start."""
-        state = replace(rooted(learner, key, start), reported=start.parameters)
-        return cls(suited(learner, state), state, made_with)
+        state = root_stream(learner.plan, key, start).with_record(FIT_RESULT, start.parameters)
+        return cls(learner.for_state(state), state, made_with)
 
     @classmethod
     def start_on(cls, learner: Learner, key: int, sample: Batch, weight: float, made_with: tuple[Any, ...]) -> Runtime:
         """Return the Runtime of a stream whose warm-up is over, on a sample that counts `weight` times."""
-        state = planted(learner, key, sample, weight)
-        return cls(suited(learner, state), state, made_with)
+        state = plant(learner.plan, key, sample, weight)
+        return cls(learner.for_state(state), state, made_with)
 
     def with_state(self, state: State, learner: Learner | None = None, made_with: tuple[Any, ...] | None = None) -> Runtime:
         """Return a Runtime with another state; of the cache it has what still holds."""
-        old, known = self.cache, state.parts or state.statistics
+        old, known = self.cache, _folded_part(state)
         cache = Cache(
             quick=old.quick if old.quick is not None and old.quick[0] is known else None,
-            carry=None if state.base is None else old.carry,  # which goes on if nothing but more rows waits
-            leader=old.leader if state.base is None else None,
+            carry=None if isinstance(state, WarmUp) else old.carry,  # which goes on if nothing but more rows waits
+            leader=old.leader if isinstance(state, WarmUp) else None,
             places=old.places,
         )
         return Runtime(
@@ -170,7 +179,7 @@ class Runtime:
         """Return a Runtime that goes on with another learner, whose rows may be wider."""
         if learner is self.learner:
             return self
-        state = widened(learner, self.state) if learner.width > self.learner.width else self.state
+        state = widen(learner.plan, self.state) if learner.width > self.learner.width else self.state
         return self.with_state(state, learner, made_with)
 
     def with_race(self, race: Race | None, rivals: tuple[Runtime, ...] = ()) -> Runtime:
@@ -181,21 +190,21 @@ class Runtime:
     def with_growth(self, growth: Growth) -> Runtime:
         """Return a Runtime whose number of components was found by growth on rows at hand, and goes on growing."""
         state = self.state
-        if state.base is not None:
-            state = replace(state, base=replace(state.base, growth=growth))
-        return self.with_state(state, suited(replace(self.learner, grows=True), state))
+        if isinstance(state, Stream):
+            state = replace(state, base=state.base.with_record(GROWTH, growth))
+        return self.with_state(state, self.learner.with_policy(GrowthPolicy()).for_state(state))
 
     # What it is
 
     @property
     def warming_up(self) -> bool:
         """Whether rows wait for the warm-up to be over."""
-        return self.state.base is None
+        return isinstance(self.state, WarmUp)
 
     @property
     def waits_for_race(self) -> bool:
         """Whether rows wait for a race to begin."""
-        return self.race is not None and not self.race.over and self.state.base is None
+        return self.race is not None and not self.race.over and self.warming_up
 
     @property
     def key(self) -> int:
@@ -210,22 +219,22 @@ class Runtime:
     @property
     def weight_seen(self) -> float:
         """Weight of the rows that were folded."""
-        return self.state.progress.weight_seen
+        return self.state.progress.weight_seen if isinstance(self.state, Stream) else 0.0
 
     @property
     def n_eff(self) -> float:
         """Rows that the statistics are worth."""
-        return float(self.state.progress.n_eff)
+        return float(self.state.progress.n_eff) if isinstance(self.state, Stream) else 0.0
 
     @property
     def lineage(self) -> str | None:
         """The name of the base, by which branches are known; None in a warm-up."""
-        return None if self.state.base is None else self.state.base.lineage
+        return self.state.base.lineage if isinstance(self.state, Stream) else None
 
     @property
     def prior(self) -> Any:
         """The prior that the warm-up ended with; None before."""
-        return None if self.state.base is None else self.state.base.prior
+        return self.state.base.prior if isinstance(self.state, Stream) else None
 
     @property
     def n_components(self) -> int:
@@ -240,37 +249,37 @@ class Runtime:
     @property
     def waiting_rows(self) -> int:
         """Rows that wait for the warm-up to be over."""
-        return self.state.buffer.rows if self.warming_up and self.state.buffer is not None else 0
+        return self.state.rows if isinstance(self.state, WarmUp) else 0
 
     @property
     def waiting_labels(self) -> frozenset[int]:
         """Components that labels of waiting rows name."""
-        return self.state.buffer.named if self.warming_up and self.state.buffer is not None else frozenset()
+        return self.state.buffer.named if isinstance(self.state, WarmUp) else frozenset()
 
     def waiting_batch(self, rows: int | None = None) -> Batch:
         """The first rows (all of them by default) that wait for the warm-up to be over."""
-        assert self.warming_up and self.state.buffer is not None
+        assert isinstance(self.state, WarmUp)
         return self.state.buffer.batch(rows)
 
     @property
     def unlearned_rows(self) -> int:
         """Rows that wait to be learned: for the end of the warm-up, or in open sequences for those after them."""
-        states = (self.state, *self.state.parts)
-        return self.waiting_rows + sum(len(batch) for state in states for batch in state.waiting)
+        unfolded = getattr(self.state, "unfolded", None)
+        return self.waiting_rows + (unfolded.rows if isinstance(unfolded, OpenRows) else 0)
 
     def folded(self) -> tuple[Folded, ...]:
         """What was folded so far, of each part of the stream; empty in the warm-up."""
-        if self.state.base is None:
+        if isinstance(self.state, WarmUp):
             return ()
         return tuple(
             Folded(
-                part.base.prior,  # type: ignore[union-attr]
-                part.statistics if part.average is None else part.average,
+                part.base.prior,
+                part.records.get(AVERAGE, part.statistics),
                 part.statistics,
                 part.parameters,
                 part.progress.n_eff,
             )
-            for part in self.state.parts or (self.state,)
+            for part in _shards(self.state) or (self.state,)
         )
 
     # Reading
@@ -279,38 +288,41 @@ class Runtime:
         """Return what the user sees, made once. A stream that refines itself, or grows, may search here for a better fit."""
         cache = self.cache
         if cache.reading is None:
-            settled = contested(self.learner, settle(self.learner, self.state))
-            cache.reading = Reading(self.learner, settled, report(self.learner, settled))
+            plan = self.learner.plan
+            stream = read(plan, self.state)
+            cache.reading = Reading(plan, stream, report_parameters(plan, stream))
         return cache.reading
 
     def quick_parameters(self) -> Any:
         """Reported parameters as of the last refresh: what one-row calls read, without ending or folding anything."""
         state, cache = self.state, self.cache
-        if state.base is None:
-            return milestone_parameters(self.learner, state)
-        known = state.parts or state.statistics
+        if isinstance(state, WarmUp):
+            return milestone_parameters(self.learner.plan, state)
+        known = _folded_part(state)
         quick = cache.quick
         if quick is None or quick[0] is not known:
-            folded = replace(state, pending=None, waiting=(), carry=None)
-            quick = cache.quick = (known, report(self.learner, folded))
+            folded = state if _shards(state) else replace(state, unfolded=EMPTY)
+            quick = cache.quick = (known, report(self.learner.plan, folded))
         return quick[1]
 
     def parameters_at(self, width: int) -> Any:
         """Reported parameters for rows that are wider than those learned."""
-        learner = replace(self.learner, width=width)
-        return report(learner, settle(learner, widened(learner, self.state)))
+        plan = replace(self.learner, width=width).plan
+        return report(plan, widen(plan, self.state))
 
     def position(self) -> tuple[Any, Any]:
         """Parameters of the last refresh, and what is known of open sequences under them."""
         parameters, state, cache = self.quick_parameters(), self.state, self.cache
-        rows = [self.waiting_batch()] if state.base is None else [*state.waiting]
+        opened: Any = OpenRows() if isinstance(state, WarmUp) else state.unfolded
+        rows = [self.waiting_batch()] if isinstance(state, WarmUp) else [*opened.waiting]
         number = sum(map(len, rows))
         known = cache.carry
         if known is None or known[0] is not parameters or known[1] > number:
-            known = (parameters, 0, state.carry)
+            known = (parameters, 0, opened.carry)
         _, followed, carry = known
         if followed < number:
-            carry = self.learner.chain.follow(parameters, joined(rows)[followed:], carry)
+            chain: Any = self.learner.model
+            carry = chain.follow(parameters, joined(rows)[followed:], carry)
             cache.carry = (parameters, number, carry)
         return parameters, carry
 
@@ -318,27 +330,28 @@ class Runtime:
 
     def advance(self, batch: Batch, scores: Array = NO_SCORES, scores_start: bool = True) -> Runtime:
         """Learn a chunk; rows are scored before they are learned if there is room for it (see `loop.advance`)."""
-        state, _ = advance(self.learner, self.state, batch, scores, scores_start)
-        return self.with_state(state, suited(self.learner, state))
+        state, _ = advance(self.learner.plan, self.state, batch, scores, scores_start)
+        return self.with_state(state, self.learner.for_state(state))
 
     def wait(self, batch: Batch, reader: Learner, scores: Array = NO_SCORES) -> Runtime:
         """Put rows into the warm-up, however many; they are scored by another learner."""
-        state, _ = advance(replace(reader, warm_up=2**62), self.state, batch, scores)
+        state, _ = advance(replace(reader, warm_up=2**62).plan, self.state, batch, scores)
         return self.with_state(state)
 
     def rows_to_wait(self, batch: Batch, warm_up: int) -> tuple[int, bool]:
         """Return how many rows of a batch a warm-up of this length still takes, and whether it is over then."""
-        return rows_to_wait(replace(self.learner, warm_up=warm_up), self.state.buffer or Buffer(), batch)
+        assert isinstance(self.state, WarmUp)
+        return rows_to_wait(replace(self.learner, warm_up=warm_up).plan, self.state.buffer, batch)
 
-    def change(self, change: Callable[[Learner, State], State]) -> Runtime:
+    def change(self, change: Callable[[Plan, State], State]) -> Runtime:
         """Return a Runtime whose state is changed; those of a race are changed in the same way."""
         if self.rivals:
             assert self.race is not None
             rivals = tuple(rival.change(change) for rival in self.rivals)
             leader = next(rival for rival in rivals if rival.n_components == self.race.leader)
             return self.with_state(leader.state, leader.learner).with_race(self.race, rivals)
-        state = change(self.learner, self.state)
-        return self.with_state(state, suited(self.learner, state))
+        state = change(self.learner.plan, self.state)
+        return self.with_state(state, self.learner.for_state(state))
 
     def branch(self) -> Runtime:
         """Return a Runtime that has learned the same, and calls all of it its base; a warm-up is over then."""
@@ -346,7 +359,7 @@ class Runtime:
 
     def close(self, sequence: int) -> Runtime:
         """End an open sequence."""
-        closing = self.change(lambda learner, state: closed(state, sequence))
+        closing = self.change(lambda _, state: _close(state, sequence))
         closing.cache.carry = None
         return closing
 
@@ -356,25 +369,25 @@ class Runtime:
 
     def without_refinement(self) -> Runtime:
         """Return a Runtime that goes on without a reservoir."""
-        return self.change(plain)
+        return self.change(lambda plan, state: stop_search(plan, state) if isinstance(state, Stream) else state)
 
     def select(self, learner: Learner, components: Any, made_with: tuple[Any, ...]) -> Runtime:
         """Return a Runtime with some of the components, as they are read."""
-        return Runtime(learner, chosen(self.learner, learner, self.read().state, components), made_with)
+        return Runtime(learner, select_components(learner.plan, self.read().stream, components), made_with)
 
     def resume_start(self) -> Start:
         """Return the start of passes over all rows that go on from here."""
-        return resumed(self.learner, self.state)
+        return resume_start(self.learner.plan, self.state)
 
     # Learning on many machines
 
     def delta(self) -> Delta:
         """Return what was learned since the base."""
-        return learned(self.learner, self.state)
+        return delta_of(self.learner.plan, self.state)
 
     def finalize(self) -> Runtime:
         """Return a Runtime as if the stream ended here, which calls all it has learned its base."""
-        return self.with_state(rebased(settle(self.learner, self.state)))
+        return self.with_state(rebase(finalize(self.learner.plan, self.state)))
 
     def grow_by(self, delta: Delta, again: bool = False) -> Runtime:
         """Return a Runtime that has learned what a delta holds; `again`, of rows that it has seen before.
@@ -382,48 +395,63 @@ class Runtime:
         Parts average what they alone have gone through, so the average goes on from the one before, with the weights that the
         average of one stream would have (`Learner.average_gains`).
         """
-        before = self.state
-        after, _ = grown(self.learner, before, delta)
-        if after.average is not None and before.average is not None:
+        before, plan = self.state, self.learner.plan
+        assert isinstance(before, Stream)
+        after, _ = grow(plan, before, delta)
+        if AVERAGE in after.records and AVERAGE in before.records:
             share = (before.progress.weight_seen / after.progress.weight_seen) ** 2
-            after = replace(after, average=after.average.toward(before.average, share))
+            after = after.with_record(AVERAGE, after.records[AVERAGE].toward(before.records[AVERAGE], share))
         if again:
-            after = refreshed(self.learner, replace(after, progress=replace(before.progress, folds=after.progress.folds)))
+            after = refresh(plan, replace(after, progress=replace(before.progress, folds=after.progress.folds)))
         return self.with_state(after)
 
     def part(self, key: int, rows_at_hand: float) -> Runtime:
         """Return a Runtime for a part of the rows: with draws, tables and an average of its own."""
         learner = replace(self.learner, averages_after=self.weight_seen, rows_at_hand=rows_at_hand)
-        statistics: Any = self.state.statistics
-        average = self.state.average
-        state = replace(
-            self.state,
-            key=key,
-            statistics=statistics.copy(),  # other threads learn from the same base
-            average=None if average is None else average.copy(),
-        )
-        return self.with_state(state, learner)
+        assert isinstance(self.state, Stream)
+        average = self.state.records.get(AVERAGE)
+        state = replace(self.state, key=key, statistics=self.state.statistics.copy())  # other threads learn from the same base
+        return self.with_state(state.with_record(AVERAGE, None if average is None else average.copy()), learner)
 
     def restart(self, start: Start) -> Runtime:
         """Return a Runtime that begins at a start, under the same key."""
-        return self.with_state(rooted(self.learner, self.key, start))
+        return self.with_state(root_stream(self.learner.plan, self.key, start))
 
     def report_parameters(self, parameters: Any) -> Runtime:
         """Return a Runtime that shows these parameters, until more is learned."""
-        return self.with_state(replace(self.state, reported=parameters))
+        assert isinstance(self.state, Stream)
+        return self.with_state(self.state.with_record(FIT_RESULT, parameters))
 
     def end_pass(self, key: int, start: Start) -> Runtime:
         """Return a Runtime in the middle of passes over all rows, with the summary of the last one still to be folded."""
-        state = rooted(self.learner, key, start)
-        return self.with_state(replace(state, reported=start.parameters, pending=start.summary))
+        state = root_stream(self.learner.plan, key, start).with_record(FIT_RESULT, start.parameters)
+        return self.with_state(replace(state, unfolded=Partial(start.summary)))
 
     def take_summary(self) -> tuple[Summary | None, Runtime]:
         """Return what is still to be folded, and a Runtime without it."""
-        return self.state.pending, self.with_state(replace(self.state, pending=None))
+        assert isinstance(self.state, Stream)
+        return getattr(self.state.unfolded, "summary", None), self.with_state(replace(self.state, unfolded=EMPTY))
 
     def with_threads(self, n_threads: int) -> Runtime:
         """Return a Runtime that uses so many threads."""
         return self.with_state(self.state, replace(self.learner, n_threads=n_threads))
+
+
+def _shards(stream: Stream) -> tuple[Stream, ...]:
+    return stream.unfolded.streams if isinstance(stream.unfolded, Shards) else ()
+
+
+def _folded_part(state: State) -> Any:
+    """What changes when something is folded: the statistics, or the shards that have theirs."""
+    return None if isinstance(state, WarmUp) else _shards(state) or state.statistics
+
+
+def _close(state: State, sequence: int) -> State:
+    """Return the state after the end of an open sequence: what comes next is another one."""
+    if isinstance(state, WarmUp):
+        return replace(state, buffer=state.buffer.changed(lambda batch: end_sequence(batch, sequence)))
+    opened: Any = state.unfolded
+    return replace(state, unfolded=opened.close(sequence))
 
 
 def mean_shares(parts: list[Array]) -> Array:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from headwater.core.climb import climb
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Start, StartSettings
 from headwater.core.state import Batch, Summary
 from headwater.core.statistics import LARGEST, Array, Statistics
@@ -29,7 +30,6 @@ from headwater.families.soundness import (
 from headwater.kernels.arrival import SILENCE, estep, gather_moments, split_power, sweep_linear
 from headwater.kernels.parallel import run_slabs
 from headwater.models.mixture import averaged_share
-from headwater.models.start import climb
 from headwater.models.steering import Complex, LinearSensors, Sensors
 
 START_PASSES, START_TOL = 60, 1e-6

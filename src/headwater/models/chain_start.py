@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headwater.core.climb import Climb, climb
 from headwater.core.contracts import Given, Start, StartSettings
 from headwater.core.state import Batch, Summary, joined
 from headwater.core.statistics import Array
 from headwater.models.chain_records import ChainParameters, ChainPrior
 from headwater.models.seeding import seed_assignments
-from headwater.models.start import Climb, climb, held_rows
+from headwater.models.start import held_rows
 
 if TYPE_CHECKING:
     from headwater.models.hidden_markov import HiddenMarkov

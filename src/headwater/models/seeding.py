@@ -60,20 +60,6 @@ def seed_assignments(
     return responsibilities
 
 
-def labelled_first(labels: NDArray[np.int64], order: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
-    """Return row numbers in an order whose first `rows` have labels where there are any, but half of them if there are others.
-
-    A few labels are worth more than many rows; and rows of what has no label must not be missing.
-    """
-    if not labels.size:
-        return order
-    named = labels[order] >= 0
-    most = max(rows // 2, rows - int(np.count_nonzero(~named)))
-    first = named & (np.cumsum(named) <= most)
-    first |= ~named & (np.cumsum(~named) <= rows - np.count_nonzero(first))
-    return np.concatenate([order[first], order[~first]])
-
-
 def named_assignments(batch: Batch, n_components: int) -> Array | None:
     """Responsibilities (n, K) of labelled rows alone, if every component has some."""
     if len(np.unique(batch.labels[batch.labels >= 0])) < n_components:

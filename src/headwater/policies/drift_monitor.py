@@ -1,158 +1,225 @@
-"""Streams that watch for drift: how a state comes to expect, takes note, forgets, is calm again; `drift.py` has the rules."""
+"""Streams that watch for drift: what a stream expects, how rows score, what is forgotten; `drift.py` has the rules."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
-from headwater.core.state import Batch, State, Summary
+from headwater.core.contracts import Start
+from headwater.core.fold import finish_fold, fold_batch, pending_summary
+from headwater.core.learner import Learner
+from headwater.core.plan import Plan
+from headwater.core.policy import Folds, Policy
+from headwater.core.state import Batch, Stream, Summary
 from headwater.core.statistics import Array
 from headwater.policies.drift import TINY, Drift, expecting, folded, judged, noted
+from headwater.policies.names import DRIFT, REFINEMENT, RESERVOIR
+from headwater.policies.refinement import Refinement
 from headwater.policies.reservoir import Reservoir
+from headwater.policies.reservoir_policy import RESERVOIR_BYTES, kept_rows
+from headwater.policies.schedule import schedule_search
 
-MOST, FEWER = 32768, 2048  # kept rows that are looked at, where the reference stands still and where it follows
-SAME = 0.1  # nats a row by which a component may change and still be the same
-FEW, ROUND = 2000, 40.0  # rows that propose, and how often a round of moves looks at them
-PACE = 0.3  # of rows that count for memory after an alarm: those before were told by worse parameters
-CALM = 4  # warm-ups without an alarm, after which rows count as in any stream
-STILL = 16  # and after which the reference stands still again
+HELD_ROWS, FOLLOWING_ROWS = 32768, 2048  # reservoir rows that are scored, where the reference stands still or follows
+SAME_NATS = 0.1  # a row, by which a component may change and still be the same
+LEAST_PROPOSING, LOOKS_PER_ROUND = 2000, 40.0  # rows that propose, and how often a round of moves looks at them
+PACE = 0.3  # of rows that count for memory after an alarm: those before were summed at worse parameters
+CALM_WARM_UPS = 4  # without an alarm, after which rows count as in any stream
+STILL_WARM_UPS = 16  # and after which the reference stands still again
+NO_EXPECTATION = -1e300  # score of a reference of which no rows are kept yet
 
 
-def watching(model: Any, state: State, adapts: bool = True, n_threads: int | None = None) -> State:
-    """Return a state that watches for drift, if it is to and keeps rows: what it expects comes from these."""
-    if not adapts or state.healing is None:
-        return replace(state, drift=None)
-    statistics: Any = state.statistics
-    drift = state.drift
-    if drift is None:
-        n = state.progress.n_eff
-        drift = replace(Drift.begun(n * statistics.count), found=state.rows, present=n)
-    if state.reservoir is not None and len(state.reservoir):
-        rows = recent(replace(state, drift=drift)).rows[: FEWER if drift.following else MOST]
-        shares, scores = model.looked_at(state.parameters, rows.batch, n_threads)
-        drift = expecting(
-            drift, shares, scores, rows.batch.row_weights, rows.places, _each(model, rows.batch.X.shape[1]), state.rows
+@dataclass(frozen=True)
+class DriftPolicy(Policy, Folds):
+    """Watches each component, and lets it forget when rows come that it did not expect; only if it `adapts`."""
+
+    adapts: bool = False
+
+    name = DRIFT
+    watches_batches = True
+
+    def start(self, plan: Plan, stream: Stream, start: Start, batch: Batch, counts: bool) -> Stream:
+        if not self.adapts or RESERVOIR not in stream.records:
+            return stream
+        return stream.with_record(DRIFT, watch(plan, replace(stream, parameters=start.parameters)).records[DRIFT])
+
+    def adopt(self, plan: Plan, stream: Stream) -> Stream:
+        """Begin to watch, or stop, if the plan has changed."""
+        if self.adapts == (DRIFT in stream.records):
+            return stream
+        return watch(plan, _keep_rows(plan, stream)) if self.adapts else stream.without(DRIFT)
+
+    def at_hand(self) -> Policy:
+        return replace(self, adapts=False)
+
+    def summarize(self, plan: Plan, stream: Stream, part: Batch, scores: Array) -> tuple[Summary, Stream]:
+        """Summarize some rows of a batch, beside those that wait, and note how they score."""
+        scores = scores if scores.size else np.empty(len(part))
+        shares = np.empty((len(part), stream.model.n_components))
+        summary = stream.model.summarize(
+            stream.parameters, part, pending_summary(stream), scores, plan.n_threads, responsibilities=shares
         )
-    return replace(state, drift=drift)
+        return summary, stream.with_record(DRIFT, noted(stream.records[DRIFT], shares, scores, part.weights))
 
-
-def watched(model: Any, state: State, batch: Batch, scores: Array, n_threads: int | None = None) -> tuple[Summary, State]:
-    """Summarize some rows of a batch, beside those that wait, and take note of how they score."""
-    scores = scores if scores.size else np.empty(len(batch))
-    shares = np.empty((len(batch), model.n_components))
-    summary = model.summarize(state.parameters, batch, state.pending, scores, n_threads, responsibilities=shares)
-    return summary, replace(state, drift=noted(state.drift, shares, scores, batch.weights))
-
-
-def adapted(model: Any, state: State, summary: Summary, width: int, warm_up: int, folds: float) -> tuple[State, bool]:
-    """Judge a batch. Return the state with it folded, if something was ever forgotten, and whether that is so.
-
-    As long as nothing was, it is folded as in any stream.
-    """
-    statistics: Any = state.statistics
-    drift, mass = judged(state.drift, state.progress, statistics.count, summary, _each(model, width), model.apart)
-    pace = PACE if state.progress.rows_seen - drift.last < CALM * warm_up else 1.0
-    if not drift.clock:
-        totals: Any = summary.statistics
-        return replace(state, drift=replace(drift, memory=drift.memory + totals.count)), False
-    statistics, progress, drift = folded(
-        model, drift, statistics, state.progress, summary, mass, folds, _each(model, width), pace
-    )
-    return State(
-        state.key, base=state.base, parameters=state.parameters, statistics=statistics, progress=progress,
-        reservoir=state.reservoir, healing=state.healing.after(summary.score, summary.size), drift=drift,
-    ), True  # fmt: skip
-
-
-def calmed(model: Any, state: State, warm_up: int, n_threads: int | None = None) -> State:
-    """Return the state after a batch: where parameters follow it may expect something else, or all is calm again."""
-    drift = state.drift
-    if not drift.following:
-        blind = not drift.deviation.any() and state.rows - drift.found >= warm_up
-        return watching(model, state, n_threads=n_threads) if blind else state
-    if state.rows - drift.last >= STILL * warm_up:
-        return watching(model, replace(state, drift=replace(drift, following=False)), n_threads=n_threads)
-    return watching(model, state, n_threads=n_threads) if state.rows >= drift.due else state
-
-
-def moved(model: Any, before: State, state: State, n_threads: int | None = None) -> State:
-    """Return a state that has healed. Components that have become others know as much as all of them do."""
-    drift = state.drift
-    if state.healing.moves > before.healing.moves or not drift.clock:
-        n, after, old = state.progress.n_eff, cast(Any, state.statistics), cast(Any, before.statistics)
-        others = ~(model.contrast(cast(Any, state.base).prior, old.scaled(n), after.scaled(n)) < SAME)
+    def fold(self, plan: Plan, stream: Stream, summary: Summary) -> Stream:
+        """Judge a batch, then fold it: as in any stream as long as nothing was ever forgotten."""
+        model, statistics, each = stream.model, cast(Any, stream.statistics), _rows_each(plan, stream.model)
+        drift, mass = judged(stream.records[DRIFT], stream.progress, statistics.count, summary, each, model.apart)
+        recently = stream.progress.rows_seen - drift.last < CALM_WARM_UPS * plan.warm_up_rows
         if not drift.clock:
-            others[:] = True  # all know as much
-        memory = np.where(others, n * after.count, drift.memory)
-        began = np.where(others, drift.began.max(), drift.began)
-        known = Drift.begun(memory)
-        drift = replace(drift, memory=memory, began=began, sums=known.sums, since=known.since, shares=known.shares)
-    return watching(model, replace(state, drift=drift), n_threads=n_threads)
+            totals: Any = summary.statistics
+            drift = replace(drift, memory=drift.memory + totals.count)
+            return fold_batch(plan, stream.with_record(DRIFT, drift), summary)
+        statistics, progress, drift = folded(
+            model, drift, statistics, stream.progress, summary, mass, summary.size / plan.batch_rows(model), each,
+            PACE if recently else 1.0,
+        )  # fmt: skip
+        after = replace(stream, statistics=statistics, progress=progress).with_record(DRIFT, drift)
+        return finish_fold(plan, stream, after, summary)
+
+    def after_batch(self, plan: Plan, before: Stream, stream: Stream, part: Batch) -> Stream:
+        """At the end of a batch, look for new expectations; after an alarm, bring the next search forward."""
+        if stream.unfolded.rows:
+            return stream
+        stream = _calm(plan, stream)
+        if stream.records[DRIFT].last > before.records[DRIFT].last:
+            record = stream.records[REFINEMENT]
+            soon = schedule_search(plan, stream).records[REFINEMENT].next
+            record = replace(record, next=min(soon, max(record.next, stream.rows + 1)))
+            stream = stream.with_record(REFINEMENT, record)
+        return stream
+
+    def after_move(self, plan: Plan, before: Stream, stream: Stream) -> Stream:
+        """Components that have become others know as much as all of them do."""
+        drift = stream.records[DRIFT]
+        if stream.records[REFINEMENT].moves > before.records[REFINEMENT].moves or not drift.clock:
+            n, after, old = stream.progress.n_eff, cast(Any, stream.statistics), cast(Any, before.statistics)
+            others = ~(stream.model.contrast(stream.base.prior, old.scaled(n), after.scaled(n)) < SAME_NATS)
+            if not drift.clock:
+                others[:] = True  # all know as much
+            memory = np.where(others, n * after.count, drift.memory)
+            began = np.where(others, drift.began.max(), drift.began)
+            known = Drift.begun(memory)
+            drift = replace(drift, memory=memory, began=began, sums=known.sums, since=known.since, shares=known.shares)
+        return watch(plan, stream.with_record(DRIFT, drift))
+
+    def align(self, plan: Plan, streams: list[Stream]) -> list[Stream]:
+        """Let all follow, if one does."""
+        follows = any(DRIFT in stream.records and stream.records[DRIFT].following for stream in streams)
+        return [
+            stream.with_record(DRIFT, replace(stream.records[DRIFT], following=follows)) if DRIFT in stream.records else stream
+            for stream in streams
+        ]
+
+    def merge(self, plan: Plan, merged: Stream, streams: Sequence[Stream], shared: bool) -> Stream:
+        if RESERVOIR not in merged.records or not self.adapts:
+            return merged.without(DRIFT)
+        return watch(plan, merged.with_record(DRIFT, _join(merged, streams, shared)))
 
 
-def recent(state: State, half_life: float | None = None) -> Reservoir:
-    """Return the kept rows that stand for what is not forgotten: of smallest rank, as many as all rows weigh now."""
-    assert state.reservoir is not None
-    if half_life is not None:
-        present = half_life / np.log(2.0) * -np.expm1(-np.log(2.0) * state.rows / half_life)
-    elif state.drift is not None and state.drift.clock:
-        present = state.drift.present
-    else:
-        return state.reservoir
-    settled = state.reservoir.settled
+def adapts(learner: Learner) -> bool:
+    """Whether streams of a learner watch for drift."""
+    return any(isinstance(policy, DriftPolicy) and policy.adapts for policy in learner.policies)
+
+
+def watch(plan: Plan, stream: Stream) -> Stream:
+    """Return a stream that watches for drift: what it expects comes from its reservoir."""
+    model, drift, statistics = stream.model, stream.records.get(DRIFT), cast(Any, stream.statistics)
+    if drift is None:
+        n = stream.progress.n_eff
+        drift = replace(Drift.begun(n * statistics.count), found=stream.rows, present=n)
+    reservoir = stream.records.get(RESERVOIR)
+    if reservoir is not None and len(reservoir):
+        rows = _present_rows(stream.with_record(DRIFT, drift)).rows[: FOLLOWING_ROWS if drift.following else HELD_ROWS]
+        shares, scores = model.looked_at(stream.parameters, rows.batch, plan.n_threads)
+        drift = expecting(drift, shares, scores, rows.batch.row_weights, rows.places, _rows_each(plan, model), stream.rows)
+    return stream.with_record(DRIFT, drift)
+
+
+def _keep_rows(plan: Plan, stream: Stream) -> Stream:
+    """Return a stream that keeps rows from now on, if it keeps none."""
+    if REFINEMENT in stream.records:
+        return stream
+    stream = stream.with_record(RESERVOIR, Reservoir(stream.key, kept_rows(plan, stream.model), RESERVOIR_BYTES))
+    return schedule_search(plan, stream.with_record(REFINEMENT, Refinement(rows=stream.rows, expected=NO_EXPECTATION)))
+
+
+def _calm(plan: Plan, stream: Stream) -> Stream:
+    """Return the stream after a batch: where parameters follow it may expect something else, or all is calm again."""
+    drift, warm_up = stream.records[DRIFT], plan.warm_up_rows
+    if not drift.following:
+        blind = not drift.deviation.any() and stream.rows - drift.found >= warm_up
+        return watch(plan, stream) if blind else stream
+    if stream.rows - drift.last >= STILL_WARM_UPS * warm_up:
+        return watch(plan, stream.with_record(DRIFT, replace(drift, following=False)))
+    return watch(plan, stream) if stream.rows >= drift.due else stream
+
+
+def recent_rows(plan: Plan, stream: Stream) -> Reservoir:
+    """Return the reservoir rows that stand for what is not forgotten: of smallest rank, as many as all rows weigh now."""
+    if plan.half_life is None:
+        return _present_rows(stream)
+    fades = np.log(2.0) / plan.half_life
+    return _first_rows(stream, -np.expm1(-fades * stream.rows) / fades)
+
+
+def _present_rows(stream: Stream) -> Reservoir:
+    drift = stream.records.get(DRIFT)
+    if drift is not None and drift.clock:
+        return _first_rows(stream, drift.present)
+    reservoir: Reservoir = stream.records[RESERVOIR]
+    return reservoir
+
+
+def _first_rows(stream: Stream, present: float) -> Reservoir:
+    settled = stream.records[RESERVOIR].settled
     return replace(settled, sample=settled.rows[: max(int(present), 1)])
 
 
-def heals_by(state: State, warm_up: int, allowed: float = np.inf) -> bool:
-    """Whether a healing is worth it after something was forgotten: with as many rows as a start takes, and a round of moves."""
-    if state.drift is None or not state.drift.clock:
+def worth_searching(plan: Plan, stream: Stream, allowed: float = np.inf) -> bool:
+    """Whether a search is worth it after something was forgotten: with as many rows as a start takes, and a round of moves."""
+    drift = stream.records.get(DRIFT)
+    if drift is None or not drift.clock:
         return True
-    present = float(state.drift.present)
-    return present >= warm_up and allowed >= ROUND * min(0.5 * present, FEW)
+    present = float(drift.present)
+    return present >= plan.warm_up_rows and allowed >= LOOKS_PER_ROUND * min(0.5 * present, LEAST_PROPOSING)
 
 
-def alike(settled: Sequence[State]) -> list[State]:
-    """Return states of which all follow, if one does."""
-    follows = any(state.drift is not None and state.drift.following for state in settled)
-    return [one if one.drift is None else replace(one, drift=replace(one.drift, following=follows)) for one in settled]
-
-
-def together(merged: State, settled: Sequence[State], shared: bool = True) -> Drift | None:
+def _join(merged: Stream, streams: Sequence[Stream], shared: bool) -> Drift | None:
     """Return what is known when streams are merged, in any order and tree: what one of them forgot is forgotten.
 
     Without a base that they share, components are not the same, and all are as the least that any remembers.
     """
-    drifts = [state.drift for state in settled]
-    if any(one is None for one in drifts):
+    if any(DRIFT not in stream.records for stream in streams):
         return None
-    worth = [state.progress.n_eff * state.statistics.count for state in settled]  # type: ignore[union-attr]
+    drifts = [stream.records[DRIFT] for stream in streams]
+    worth = [stream.progress.n_eff * cast(Any, stream.statistics).count for stream in streams]
     left = np.min([np.minimum(one.memory / np.maximum(n, TINY), 1.0) for one, n in zip(drifts, worth, strict=True)], axis=0)
     latest = {name: max(getattr(one, name) for one in drifts) for name in ("following", "clock", "alarms", "last", "found")}
     latest["present"] = sum(one.present * np.exp(one.clock - latest["clock"]) for one in drifts)
     began = np.max([one.began for one in drifts], axis=0)
     if not shared:
         left, began = np.full_like(left, left.min()), np.full_like(began, began.max())
-    memory = left * merged.progress.n_eff * merged.statistics.count  # type: ignore[union-attr]
+    memory = left * merged.progress.n_eff * cast(Any, merged.statistics).count
     return replace(Drift.begun(memory), began=began, **latest)
 
 
-def forgetting(state: State, warm_up: int) -> tuple[Array, bool]:
+def half_lives(stream: Stream, warm_up: int) -> tuple[Array, bool]:
     """Return the half-life of each component that forgets now, in rows of the stream, and whether weights do.
 
     A memory of n rows to which others are added forgets as a half-life of n log 2 rows does. Others have an infinite one.
     """
-    drift, statistics = state.drift, cast(Any, state.statistics)
+    drift, statistics = stream.records[DRIFT], cast(Any, stream.statistics)
     endless = np.full(len(drift.memory), np.inf)
-    if not drift.following or state.rows - drift.last >= CALM * warm_up:
+    if not drift.following or stream.rows - drift.last >= CALM_WARM_UPS * warm_up:
         return endless, False
-    now = (drift.began > 0) & (state.rows - drift.began < CALM * warm_up)
-    half_lives = np.log(2.0) * drift.memory / np.maximum(statistics.count, TINY)
-    return np.where(now, half_lives, endless), not bool(now.any())
+    now = (drift.began > 0) & (stream.rows - drift.began < CALM_WARM_UPS * warm_up)
+    found = np.log(2.0) * drift.memory / np.maximum(statistics.count, TINY)
+    return np.where(now, found, endless), not bool(now.any())
 
 
-def _each(model: Any, width: int) -> float:
+def _rows_each(plan: Plan, model: Any) -> float:
     """Rows that it takes to learn a component."""
-    return float(model.rows_to_learn(width)) / float(model.n_components)
+    return float(model.rows_to_learn(plan.width)) / float(model.n_components)

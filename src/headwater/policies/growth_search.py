@@ -23,7 +23,7 @@ import numpy as np
 from headwater.core.statistics import Array
 from headwater.policies.growth import Step
 from headwater.policies.growth_stages import PASSES, Ground, Stage
-from headwater.policies.refinement import Purse, Verdict, judged
+from headwater.policies.refinement import Budget, Verdict, judged
 from headwater.policies.split_merge import Fall, Move, Split, exchanged, falls, split
 
 SURE = 2.5  # standard errors
@@ -49,27 +49,27 @@ class Round:
     stage: Stage
     splits: list[Split]
     before: Array
-    purse: Purse
+    budget: Budget
 
     @classmethod
-    def of(cls, ground: Ground, stage: Stage, rng: np.random.Generator, purse: Purse) -> Round | None:
+    def of(cls, ground: Ground, stage: Stage, rng: np.random.Generator, budget: Budget) -> Round | None:
         """Rate the splits that promise more than the chance of their parameters; None if that costs too much."""
         cost = (4.0 + ground.clumps + PASSES) * len(ground.propose)
-        if not purse.affords(cost):
+        if not budget.affords(cost):
             return None
-        purse.pay(cost)
+        budget.pay(cost)
         view = stage.view(ground)
         price = 0.5 * stage.model.resized(stage.k + 1).rows_to_learn(ground.width) / (stage.k + 1) / len(ground.propose)
         found = [split(view, k, rng) for k in range(stage.k)]
         splits = sorted((one for one in found if one is not None and one.gain > price), key=lambda one: -one.gain)
-        return cls(ground, stage, splits, stage.climbed(ground).scores(ground), purse)
+        return cls(ground, stage, splits, stage.climbed(ground).scores(ground), budget)
 
     def best(self, tried: Sequence[Stage], words: Sequence[str]) -> Tried:
         """Let stages climb; return the best, if it is accepted."""
         cost = PASSES * len(tried) * len(self.ground.propose)
-        if not tried or not self.purse.affords(cost):
+        if not tried or not self.budget.affords(cost):
             return NOTHING
-        self.purse.pay(cost)
+        self.budget.pay(cost)
         reached = [one.climbed(self.ground) for one in tried]
         verdicts = [judged(one.scores(self.ground), self.before, self.ground.judges.row_weights) for one in reached]
         at = max(range(len(tried)), key=lambda one: verdicts[one].gain)
@@ -77,7 +77,9 @@ class Round:
         return (reached[at] if good else None), step_of(self.ground, self.stage, reached[at], verdicts[at], words[at])
 
 
-def grown(whole: Ground, stage: Stage, rng: np.random.Generator, purse: Purse, rows: int = 0) -> tuple[Stage, tuple[Step, ...]]:
+def grown(
+    whole: Ground, stage: Stage, rng: np.random.Generator, budget: Budget, rows: int = 0
+) -> tuple[Stage, tuple[Step, ...]]:
     """Split, exchange and fall as long as rows that judge agree; return where that led, the steps, and the best refused one."""
     steps: list[Step] = []
     refused: Step | None = None
@@ -87,20 +89,20 @@ def grown(whole: Ground, stage: Stage, rng: np.random.Generator, purse: Purse, r
         if len(ground.propose) < EACH * (stage.k + 1):
             break
         stage = stage.climbed(ground, 1)
-        found, step = _farther(Round.of(ground, stage, rng, purse))
+        found, step = _farther(Round.of(ground, stage, rng, budget))
         refused = step or refused
         if found is None and times < MOST_TIMES and (len(ground.propose) < len(whole.propose) or whole.judge is None):
             times *= MORE
             continue
         if found is None:
-            found, step = _anew(whole, ground, stage, purse)
+            found, step = _anew(whole, ground, stage, budget)
         if found is None or step is None:
             break
-        purse.pay(PASSES * len(ground.propose))
+        budget.pay(PASSES * len(ground.propose))
         stage, refused = found.settled(ground), None
         steps.append(replace(step, rows=rows, accepted=True))
     while stage.k > 1:
-        found, step = _less(whole.part(stage.model.rows_to_learn(whole.width), times), stage, purse)
+        found, step = _less(whole.part(stage.model.rows_to_learn(whole.width), times), stage, budget)
         if found is None or step is None:
             break
         stage = found
@@ -145,16 +147,16 @@ def _farther(now: Round | None) -> Tried:
     return found, step
 
 
-def _anew(whole: Ground, ground: Ground, stage: Stage, purse: Purse) -> Tried:
+def _anew(whole: Ground, ground: Ground, stage: Stage, budget: Budget) -> Tried:
     """Try a start with one component more, if components overlap: a split may lead nowhere, since others would have to move."""
     model = stage.model.resized(stage.k + 1)
     some = whole.part(model.rows_to_learn(ground.width)).propose
     cost = START * len(some) + 2.0 * PASSES * len(ground.propose)
-    if ground.restart is None or not purse.affords(cost):
+    if ground.restart is None or not budget.affords(cost):
         return NOTHING
     if stage.k > 1 and 1.0 - stage.shares(ground).max(axis=1).mean() < OVERLAP:
         return NOTHING
-    purse.pay(cost)
+    budget.pay(cost)
     reached = stage.anew(ground, ground.restart(model, some))
     before = stage.climbed(ground).scores(ground)
     found = judged(reached.scores(ground), before, ground.judges.row_weights)
@@ -162,12 +164,12 @@ def _anew(whole: Ground, ground: Ground, stage: Stage, purse: Purse) -> Tried:
     return (reached if good else None), step_of(ground, stage, reached, found, "start anew")
 
 
-def _less(ground: Ground, stage: Stage, purse: Purse) -> Tried:
+def _less(ground: Ground, stage: Stage, budget: Budget) -> Tried:
     """Try the fall that costs least."""
     cost = 3.0 * PASSES * len(ground.propose)
-    if not purse.affords(cost):
+    if not budget.affords(cost):
         return NOTHING
-    purse.pay(cost)
+    budget.pay(cost)
     incumbent = stage.climbed(ground)
     given_up = falls(incumbent.view(ground), incumbent.reached.statistics, incumbent.kept(ground).count, frozenset())
     fall = max(given_up, key=lambda one: one.gain)

@@ -49,7 +49,7 @@ ALARMED = 200.0  # times that rows of a warm-up may be looked at again where new
 
 
 @dataclass(frozen=True)
-class Healing:
+class Refinement:
     """What a stream that heals itself knows of that.
 
     Attributes
@@ -101,14 +101,14 @@ class Healing:
         drop = self.expected - self.score / self.weight
         return drop if drop > max(SURPRISE, SURPRISED * self.deviation / self.weight**0.5) else 0.0
 
-    def begun(self, rows: int, scores: Array, weights: Array, parameters: int) -> Healing:
+    def begun(self, rows: int, scores: Array, weights: Array, parameters: int) -> Refinement:
         """Return the same at a new reference, at which kept rows score so much. It was fitted to them, so others score less."""
         mean = float(weights @ scores / weights.sum())
         deviation = float(weights @ (scores - mean) ** 2 / weights.sum()) ** 0.5
         expected = mean - OPTIMISM * parameters / max(rows, 1) - 3.0 * deviation / len(scores) ** 0.5
         return replace(self, rows=rows, expected=expected, deviation=deviation, score=0.0, weight=0.0)
 
-    def after(self, score: float, weight: float) -> Healing:
+    def after(self, score: float, weight: float) -> Refinement:
         """Return the same after rows that score so much."""
         return replace(self, score=self.score + score, weight=self.weight + weight)
 
@@ -122,7 +122,7 @@ class Healing:
 
 
 @dataclass(frozen=True)
-class Patient:
+class SearchContext:
     """A mixture in a stream: its belief, the reference, and the rows that are kept."""
 
     model: Mixture
@@ -132,7 +132,7 @@ class Patient:
     parameters: Any
     count: float
     reservoir: Reservoir
-    healing: Healing
+    healing: Refinement
     rows: int
     key: int
     method: str = "kmeans"
@@ -187,7 +187,7 @@ class Patient:
 
 
 @dataclass
-class Purse:
+class Budget:
     """What may be spent, and what was."""
 
     allowed: float
@@ -221,62 +221,62 @@ def judged(contender: Array, incumbent: Array, weights: Array) -> Verdict:
     return Verdict(gain, gain / (spread + 1e-12)) if np.isfinite(gain) else Verdict(-np.inf, -np.inf)
 
 
-def healed(patient: Patient, allowed: float = np.inf) -> tuple[Any, Any, Healing]:
+def healed(search: SearchContext, allowed: float = np.inf) -> tuple[Any, Any, Refinement]:
     """Return parameters, statistics at them, and what is known of healing, after moves, a contest and a climb.
 
     Without an end to what is `allowed`, in rows looked at, all kept rows are climbed on.
     """
-    purse = Purse(allowed)
-    healing = replace(patient.healing, contested=patient.rows, gain=0.0, z=0.0, chosen="stream")
-    landed, healing = _contested(patient, healing, purse)
-    parameters, statistics, slow = _climbed(patient, landed, purse)
+    budget = Budget(allowed)
+    healing = replace(search.healing, contested=search.rows, gain=0.0, z=0.0, chosen="stream")
+    landed, healing = _contested(search, healing, budget)
+    parameters, statistics, slow = _climbed(search, landed, budget)
     healing = replace(healing, doubt=healing.doubt or slow)
-    judges = patient.judging[: max(FEW, JUDGING * patient.enough)]
-    scores = patient.model.log_likelihood(parameters, judges, patient.n_threads)
-    purse.pay(0.5 * len(judges))
+    judges = search.judging[: max(FEW, JUDGING * search.enough)]
+    scores = search.model.log_likelihood(parameters, judges, search.n_threads)
+    budget.pay(0.5 * len(judges))
     weights = judges.row_weights
-    spent = healing.spent + purse.spent
-    return parameters, statistics, replace(healing.begun(patient.rows, scores, weights, patient.enough), spent=spent)
+    spent = healing.spent + budget.spent
+    return parameters, statistics, replace(healing.begun(search.rows, scores, weights, search.enough), spent=spent)
 
 
-def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reached | None, Healing]:
+def _contested(search: SearchContext, healing: Refinement, budget: Budget) -> tuple[Reached | None, Refinement]:
     """Propose, climb and judge until nothing is better; return where that led, or None if the stream is as good."""
-    before = patient.healing
+    before = search.healing
     surprised = healing.doubt or before.surprise > 0.0
-    full = bool(np.isfinite(patient.reservoir.limit))
-    hopeless = healing.content or (before.contested > 0 and before.z == 0.0 and not full and not patient.thorough)
+    full = bool(np.isfinite(search.reservoir.limit))
+    hopeless = healing.content or (before.contested > 0 and before.z == 0.0 and not full and not search.thorough)
     if hopeless and not surprised:
         return None, healing
     needed = 1.5 * START if surprised else 6.0
-    thorough = patient.thorough or (full and purse.affords(needed * THOROUGH * max(FEW, PROPOSING * patient.enough)))
-    times = THOROUGH if patient.thorough else 2 if thorough else 1
-    propose = patient.proposing[: times * max(FEW, PROPOSING * patient.enough)]
-    judge = patient.judging[: times * max(FEW, JUDGING * patient.enough)]
-    k = patient.model.n_components
-    if len(propose) < 10 * k or len(judge) < 10 * k or patient.model.n_components < 2:
+    thorough = search.thorough or (full and budget.affords(needed * THOROUGH * max(FEW, PROPOSING * search.enough)))
+    times = THOROUGH if search.thorough else 2 if thorough else 1
+    propose = search.proposing[: times * max(FEW, PROPOSING * search.enough)]
+    judge = search.judging[: times * max(FEW, JUDGING * search.enough)]
+    k = search.model.n_components
+    if len(propose) < 10 * k or len(judge) < 10 * k or search.model.n_components < 2:
         return None, healing
-    kept, weights = patient.on(propose), judge.row_weights
-    rng = np.random.default_rng(np.random.SeedSequence((patient.key, patient.rows)))
+    kept, weights = search.on(propose), judge.row_weights
+    rng = np.random.default_rng(np.random.SeedSequence((search.key, search.rows)))
     healing = replace(healing, doubt=surprised)
-    standing = climbed(kept, kept.look(patient.parameters)[0], 1)  # by this readout
-    purse.pay(2.0 * len(propose))
+    standing = climbed(kept, kept.look(search.parameters)[0], 1)  # by this readout
+    budget.pay(2.0 * len(propose))
     landed: Reached | None = None
     strange = before.surprise > 0.0
-    judges = patient.on(judge)
+    judges = search.on(judge)
     if strange:  # then what all rows said at other parameters is worth little beside what kept ones say by themselves
         standing = climbed(kept, standing.statistics, 2 * PASSES)
-        now = patient.model.readout(kept.readout, patient.prior, patient.statistics, patient.count)
+        now = search.model.readout(kept.readout, search.prior, search.statistics, search.count)
         verdict = judged(judges.scores(standing.parameters), judges.scores(now), weights)
-        purse.pay(2.0 * PASSES * len(propose) + len(judge))
+        budget.pay(2.0 * PASSES * len(propose) + len(judge))
         if verdict.z > LIKELY:
             landed, healing = standing, replace(healing, gain=verdict.gain, z=verdict.z, chosen="climb")
     worthwhile = strange or (surprised and thorough)  # few rows of the same kind find no better start than the warm-up did
-    if worthwhile and patient.restart is not None and not patient.named and purse.affords(START * len(propose)):
+    if worthwhile and search.restart is not None and not search.named and budget.affords(START * len(propose)):
         standing = standing if strange else climbed(kept, standing.statistics, 2 * PASSES)
-        start = patient.restart(propose, patient.rows)
-        fresh = patient.model.brought(patient.prior, start.prior, start.summary.mean)
+        start = search.restart(propose, search.rows)
+        fresh = search.model.brought(search.prior, start.prior, start.summary.mean)
         anew = climbed(kept, fresh, PASSES)
-        purse.pay(START * len(propose))
+        budget.pay(START * len(propose))
         verdict = judged(judges.scores(anew.parameters), judges.scores(standing.parameters), weights)
         healing = replace(healing, doubt=not thorough)
         if landed is None:
@@ -285,56 +285,56 @@ def _contested(patient: Patient, healing: Healing, purse: Purse) -> tuple[Reache
             standing = landed = anew
             healing = replace(healing, gain=verdict.gain, z=verdict.z, chosen="restart", moves=healing.moves + 1)
     for _ in range(2 * k if surprised else ROUNDS):
-        if not purse.affords(4.0 * len(propose)):
+        if not budget.affords(4.0 * len(propose)):
             break
-        found, after = _round(patient, kept, judge, standing, rng, purse)
+        found, after = _round(search, kept, judge, standing, rng, budget)
         if after is not None and after.z > healing.z:
             healing = replace(healing, gain=after.gain, z=after.z)
         if found is None:
             break
         standing = landed = found
         healing = replace(healing, chosen="restart" if healing.chosen == "restart" else "move", moves=healing.moves + 1)
-    content = thorough and full and landed is None and not surprised and not patient.forgets
+    content = thorough and full and landed is None and not surprised and not search.forgets
     return landed, replace(healing, content=content)
 
 
 def _round(
-    patient: Patient, kept: Kept, judge: Batch, standing: Reached, rng: np.random.Generator, purse: Purse
+    search: SearchContext, kept: Kept, judge: Batch, standing: Reached, rng: np.random.Generator, budget: Budget
 ) -> tuple[Reached | None, Verdict | None]:
     """Try the moves that promise most, all at once; return the best if it is better on rows that judge."""
-    moves = _promising(patient, kept, standing, rng)
-    purse.pay(4.0 * len(kept.batch))
-    if not moves or not purse.affords((len(moves) + 1.0) * PASSES * len(kept.batch)):
+    moves = _promising(search, kept, standing, rng)
+    budget.pay(4.0 * len(kept.batch))
+    if not moves or not budget.affords((len(moves) + 1.0) * PASSES * len(kept.batch)):
         return None, None
     incumbent = climbed(kept, standing.statistics, PASSES)
-    reached = [climbed(kept, exchanged(patient.model, standing.statistics, move), PASSES) for move in moves]
-    purse.pay((len(moves) + 1.0) * (PASSES * len(kept.batch) + 0.5 * len(judge)))
-    judges, weights = patient.on(judge), judge.row_weights
+    reached = [climbed(kept, exchanged(search.model, standing.statistics, move), PASSES) for move in moves]
+    budget.pay((len(moves) + 1.0) * (PASSES * len(kept.batch) + 0.5 * len(judge)))
+    judges, weights = search.on(judge), judge.row_weights
     before = judges.scores(incumbent.parameters)
     verdicts = [judged(judges.scores(one.parameters), before, weights) for one in reached]
     best = max(range(len(moves)), key=lambda at: verdicts[at].gain)
     found, verdict = reached[best], verdicts[best]
-    more = len(patient.judging) > 1.5 * len(judge)
-    if 0.0 < verdict.z <= SURE and more and purse.affords(2.0 * PASSES * len(patient.proposing)):  # a race on all kept rows
-        everyone = patient.on(patient.proposing)
+    more = len(search.judging) > 1.5 * len(judge)
+    if 0.0 < verdict.z <= SURE and more and budget.affords(2.0 * PASSES * len(search.proposing)):  # a race on all kept rows
+        everyone = search.on(search.proposing)
         found, incumbent = (climbed(everyone, one.statistics, PASSES) for one in (found, incumbent))
-        judges, weights = patient.on(patient.judging), patient.judging.row_weights
+        judges, weights = search.on(search.judging), search.judging.row_weights
         verdict = judged(judges.scores(found.parameters), judges.scores(incumbent.parameters), weights)
-        purse.pay(2.0 * PASSES * len(patient.proposing) + len(patient.judging))
+        budget.pay(2.0 * PASSES * len(search.proposing) + len(search.judging))
     return (found if verdict.z > SURE else None), verdict
 
 
-def _promising(patient: Patient, kept: Kept, standing: Reached, rng: np.random.Generator) -> list[Move]:
+def _promising(search: SearchContext, kept: Kept, standing: Reached, rng: np.random.Generator) -> list[Move]:
     """Rate every split beside every merger; return those that promise most, of each component once."""
-    model = patient.model
+    model = search.model
     view = View.of(
-        model, kept.readout, patient.prior, standing.parameters, kept.batch, seeds_of(patient.method), patient.n_threads
+        model, kept.readout, search.prior, standing.parameters, kept.batch, seeds_of(search.method), search.n_threads
     )
-    price = 0.5 * patient.enough / model.n_components / len(kept.batch)
-    given_up = falls(view, standing.statistics, kept.count, patient.named)
+    price = 0.5 * search.enough / model.n_components / len(kept.batch)
+    given_up = falls(view, standing.statistics, kept.count, search.named)
     splits: list[Split] = []
     for k in range(model.n_components):
-        found = None if k in patient.named else split(view, k, rng)
+        found = None if k in search.named else split(view, k, rng)
         if found is not None:
             splits.append(found)
     moves = [
@@ -352,98 +352,98 @@ def _promising(patient: Patient, kept: Kept, standing: Reached, rng: np.random.G
     return chosen
 
 
-def _climbed(patient: Patient, landed: Reached | None, purse: Purse) -> tuple[Any, Any, bool]:
+def _climbed(search: SearchContext, landed: Reached | None, budget: Budget) -> tuple[Any, Any, bool]:
     """Climb on kept rows beside what all rows say; return parameters, what all rows say at them, and whether it had no end."""
-    if landed is None and patient.forgets:  # parameters follow the statistics at every batch
-        return patient.parameters, patient.statistics, False
+    if landed is None and search.forgets:  # parameters follow the statistics at every batch
+        return search.parameters, search.statistics, False
     if landed is not None:
-        reached = _settled_in(patient, landed, purse)
+        reached = _settled_in(search, landed, budget)
     else:
-        reached = _risen(patient, purse) if patient.whole else _watched(patient, purse)
+        reached = _risen(search, budget) if search.whole else _watched(search, budget)
     statistics = reached.statistics.writable()
-    statistics.from_base[...] = patient.statistics.from_base
-    return reached.parameters, statistics, landed is None and patient.whole and reached.passes >= SLOW
+    statistics.from_base[...] = search.statistics.from_base
+    return reached.parameters, statistics, landed is None and search.whole and reached.passes >= SLOW
 
 
-def _settled_in(patient: Patient, landed: Reached, purse: Purse) -> Reached:
+def _settled_in(search: SearchContext, landed: Reached, budget: Budget) -> Reached:
     """Climb from where a move led; what all rows say beside those that are kept goes over to heirs of components."""
-    everyone = patient.reservoir.batch
-    kept = patient.beside(everyone)
+    everyone = search.reservoir.batch
+    kept = search.beside(everyone)
     if kept.beside is not None:
-        kept = replace(kept, beside=patient.model.recombined(kept.beside, _heirs(patient, landed.parameters, everyone)))
-    passes = max(2, min(CLIMB, purse.passes(len(everyone))))
+        kept = replace(kept, beside=search.model.recombined(kept.beside, _heirs(search, landed.parameters, everyone)))
+    passes = max(2, min(CLIMB, budget.passes(len(everyone))))
     reached = climbed(kept, kept.look(landed.parameters)[0], passes, CONTENT)
-    purse.pay((reached.passes + 2.0) * len(everyone))
+    budget.pay((reached.passes + 2.0) * len(everyone))
     return reached
 
 
-def _risen(patient: Patient, purse: Purse) -> Reached:
+def _risen(search: SearchContext, budget: Budget) -> Reached:
     """Climb on all rows, which are all kept: that is batch EM. As long as it pays, for later rows start from here."""
-    kept = patient.beside(patient.reservoir.batch)
-    passes = max(2, min(CLIMB, purse.passes(len(kept.batch))))
-    reached = climbed(kept, patient.statistics, passes, patient.content)
-    purse.pay(reached.passes * len(kept.batch))
+    kept = search.beside(search.reservoir.batch)
+    passes = max(2, min(CLIMB, budget.passes(len(kept.batch))))
+    reached = climbed(kept, search.statistics, passes, search.content)
+    budget.pay(reached.passes * len(kept.batch))
     return reached
 
 
-def _watched(patient: Patient, purse: Purse) -> Reached:
+def _watched(search: SearchContext, budget: Budget) -> Reached:
     """Climb on rows that propose beside what all rows say, watched by others; then on all kept rows, as far as these agreed.
 
     What all rows say was summed at the reference. In directions in which rows say little, a climb beside that may go
     astray: it ends where rows that judge score best. Where the second pass gains nothing, the first was enough.
     """
-    few, judge = (batch[: max(SOME, CLIMBING * patient.enough)] for batch in (patient.proposing, patient.judging))
-    stay = Reached(patient.parameters, patient.statistics, np.nan, 0)
+    few, judge = (batch[: max(SOME, CLIMBING * search.enough)] for batch in (search.proposing, search.judging))
+    stay = Reached(search.parameters, search.statistics, np.nan, 0)
     if not len(few) or not len(judge):
         return stay
-    kept, judges, weights = patient.beside(few), patient.on(judge), judge.row_weights
-    first = kept.parameters(patient.statistics)
+    kept, judges, weights = search.beside(few), search.on(judge), judge.row_weights
+    first = kept.parameters(search.statistics)
     at_first, before = kept.look(first)
     at_second, score = kept.look(kept.parameters(at_first))
-    purse.pay(3.0 * len(few))
+    budget.pay(3.0 * len(few))
     best = Reached(first, at_first, before, 0)
-    if score - before > patient.content:
+    if score - before > search.content:
         here, made, tries, ended = Reached(kept.parameters(at_first), at_second, score, 2), 2, 2, False
         known = judges.scores(first)
         while True:
             found = judges.scores(here.parameters)
-            purse.pay(0.5 * len(judge))
+            budget.pay(0.5 * len(judge))
             verdict = judged(found, known, weights)
             if verdict.gain > 0.0:
                 best, known = replace(here, passes=made), found
-            ended = ended or verdict.z < -ASTRAY or made >= CLIMB or not purse.affords(tries * len(few))
+            ended = ended or verdict.z < -ASTRAY or made >= CLIMB or not budget.affords(tries * len(few))
             if ended:
                 break
-            here = climbed(kept, here.statistics, tries, patient.content)
-            purse.pay(here.passes * len(few))
+            here = climbed(kept, here.statistics, tries, search.content)
+            budget.pay(here.passes * len(few))
             ended, made, tries = here.passes < tries, made + here.passes, 2 * tries
-    if best.passes == 0 and patient.thorough:  # what is read is one pass from the reference anyway
+    if best.passes == 0 and search.thorough:  # what is read is one pass from the reference anyway
         return stay
-    more = _rows_to_tell(patient)
-    if best.passes and more > len(few) and purse.affords((best.passes + 1.0) * more):
-        kept = patient.beside(patient.reservoir.batch[:more])
-        best = climbed(kept, patient.statistics, best.passes)
-        purse.pay((best.passes + 1.0) * more)
+    more = _rows_to_tell(search)
+    if best.passes and more > len(few) and budget.affords((best.passes + 1.0) * more):
+        kept = search.beside(search.reservoir.batch[:more])
+        best = climbed(kept, search.statistics, best.passes)
+        budget.pay((best.passes + 1.0) * more)
     return best
 
 
-def _rows_to_tell(patient: Patient) -> int:
+def _rows_to_tell(search: SearchContext) -> int:
     """Kept rows that it takes to tell what changes from the reference to where a climb ends.
 
     What the reference lost by the noise of the rows it was found on, p / rows, times p / kept rows, is what is lost.
     """
-    p = patient.enough
-    return int(min(p * (p / max(patient.healing.rows, 1)) / PRECISE, len(patient.reservoir.batch)))
+    p = search.enough
+    return int(min(p * (p / max(search.healing.rows, 1)) / PRECISE, len(search.reservoir.batch)))
 
 
-def _heirs(patient: Patient, parameters: Any, batch: Batch) -> Array:
+def _heirs(search: SearchContext, parameters: Any, batch: Batch) -> Array:
     """Return which component (columns) has gone over to which of those that there are now (rows), and how much of it.
 
     Where responsibilities are nearly those of one before, what all rows say of that, beside the kept ones, is worth as much as
     the regression of the ones on the others. Elsewhere it says nothing: it would be the noise of other rows.
     """
-    some = batch[: max(FEW, WITNESSES * patient.model.n_components)]
-    old, new = (patient.model.looked_at(one, some, patient.n_threads)[0] for one in (patient.parameters, parameters))
+    some = batch[: max(FEW, WITNESSES * search.model.n_components)]
+    old, new = (search.model.looked_at(one, some, search.n_threads)[0] for one in (search.parameters, parameters))
     return heirs(old, new)
 
 

@@ -20,6 +20,16 @@ VALUE_LIMIT = 1e250  # the squares of the largest rows are far below it
 NOT_FINITE = ("inf", "-inf", "nan")
 
 
+# Names that files have for records which are called otherwise now.
+KINDS = {"Refinement": "Healing"}
+
+
+def kind_of(record: Any) -> str:
+    """Return the name by which files know a kind of record."""
+    name = type(record).__name__
+    return KINDS.get(name, name)
+
+
 class Damaged(ValueError):
     """What is wrong with a file, as the second half of a sentence."""
 
@@ -56,7 +66,7 @@ class Writer:
         if is_dataclass(value):
             value = getattr(value, "settled", value)  # a reservoir, however it came about
             parts = {part.name: getattr(value, part.name) for part in fields(value) if part.compare}  # the others are caches
-            return {"kind": type(value).__name__} | {name: self.write(one, f"{path}/{name}") for name, one in parts.items()}
+            return {"kind": kind_of(value)} | {name: self.write(one, f"{path}/{name}") for name, one in parts.items()}
         if isinstance(value, Mapping):
             return [[self.write(key, path), self.write(one, f"{path}/{key}")] for key, one in value.items()]
         if isinstance(value, frozenset):
@@ -232,7 +242,7 @@ class Reader:
 
     def _record(self, tree: Any, like: Any, path: str, parameters: bool) -> Any:
         named = [part.name for part in fields(like) if part.compare]
-        parts = self.parts(tree, type(like).__name__, set(named), path)
+        parts = self.parts(tree, kind_of(like), set(named), path)
         return type(like)(**{one: self.read(parts[one], getattr(like, one), f"{path}/{one}", parameters) for one in named})
 
     def _mapping(self, tree: Any, like: dict[Any, Any], path: str, parameters: bool) -> dict[Any, Any]:

@@ -10,9 +10,15 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.average import AVERAGE, average_count
+from headwater.core.contents import folded_progress
 from headwater.core.contracts import Chained
-from headwater.core.learner import Learner, refreshed
-from headwater.core.loop import settle
+from headwater.core.fit_result import FIT_RESULT
+from headwater.core.fold import refresh
+from headwater.core.learner import Learner
+from headwater.core.loop import read
+from headwater.core.sequences import OpenRows
+from headwater.core.shards import Shards
 from headwater.core.state import (
     NO_LABELS,
     NO_SEQUENCES,
@@ -23,21 +29,27 @@ from headwater.core.state import (
     Progress,
     SparseRows,
     State,
+    Stream,
     Summary,
+    WarmUp,
     arrays_of,
     fingerprint,
 )
 from headwater.core.statistics import HEAVIEST as HEAVIEST_ROW
 from headwater.core.statistics import LIGHTEST as LIGHTEST_ROW
 from headwater.core.statistics import Statistics
+from headwater.core.steps import Partial
 from headwater.io.files.records import LARGEST, Damaged, Reader, Writer
 from headwater.io.files.reservoirs import read_reservoir
 from headwater.models.mixture import Mixture
 from headwater.policies.drift import Drift
+from headwater.policies.drift_monitor import adapts
 from headwater.policies.growth import Growth, Step
-from headwater.policies.refinement import Healing
-from headwater.policies.refinement_states import contested, plain
+from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR
+from headwater.policies.refinement import Refinement
 from headwater.policies.reservoir import Reservoir
+from headwater.policies.reservoir_policy import kept_rows
+from headwater.policies.search_policy import stop_search
 
 LONGEST_NAME = 64
 HEAVIEST = 1e60  # a stream
@@ -51,15 +63,26 @@ SLACK = 1e-6  # for rounding, of what sums up to one
 ESTIMATED = 1.0  # for what is an estimate, as a part of all that is known
 
 
+# The parts of a state in a file: those of its warm-up or stream, of its step and of its policies. None where there is nothing.
+PARTS = (
+    "key", "buffer", "base", "parameters", "reported", "statistics", "average", "pending", "progress", "parts", "carry",
+    "waiting", "reservoir", "healing", "drift",
+)  # fmt: skip
+BASE_PARTS = ("prior", "statistics", "average", "progress", "lineage", "ancestors", "growth")
+LATER_PARTS = {"reservoir": None, "healing": None, "drift": None}  # which older files do not have
+
+
 def rows_held(state: State) -> Iterator[Batch]:
-    """Yield rows that are kept as they came: in a warm-up, because they wait for those after them, or as a sample of all."""
-    if state.base is None and state.buffer is not None and state.buffer.rows:
-        yield state.buffer.batch()
-    yield from state.waiting
-    if state.reservoir is not None and len(state.reservoir):
-        yield state.reservoir.batch
-    for part in state.parts:
-        yield from rows_held(part)
+    """Yield the rows that a state holds as they came: of its warm-up, before a block is complete, in its reservoir."""
+    if isinstance(state, WarmUp):
+        if state.rows:
+            yield state.buffer.batch()
+        return
+    yield from getattr(state.unfolded, "waiting", ())
+    if RESERVOIR in state.records and len(state.records[RESERVOIR]):
+        yield state.records[RESERVOIR].batch
+    for shard in getattr(state.unfolded, "streams", ()):
+        yield from rows_held(shard)
 
 
 def holds_rows(state: State) -> bool:
@@ -67,24 +90,42 @@ def holds_rows(state: State) -> bool:
     return any(True for _ in rows_held(state))
 
 
-def without_rows(learner: Learner, state: State) -> State:
-    """Return the state as if the stream ended here, in which no row is kept as it came; it goes on without a reservoir."""
-    return plain(learner, contested(learner, settle(learner, state)))
+def without_rows(learner: Learner, state: State) -> Stream:
+    """Return the state as if the stream ended here, in which no row is kept as it came; it goes on without a reservoir.
+
+    Costs what a read does.
+    """
+    return stop_search(learner.plan, read(learner.plan, state))
 
 
 def write_state(writer: Writer, learner: Learner, state: State, path: str) -> dict[str, Any]:
     """Return the tree of a state. Parameters are left out where they follow from the rest."""
-    parts: dict[str, Any] = {part.name: getattr(state, part.name) for part in fields(state) if part.compare}
-    buffer = parts.pop("buffer")
-    if state.base is not None:
-        buffer = None  # what is left of it after the warm-up is a cache
-        follows = refreshed(learner, state).parameters
-        if fingerprint(follows, size=16) == fingerprint(state.parameters, size=16):
-            parts["parameters"] = None
-    tree = {name: writer.write(one, f"{path}/{name}") for name, one in parts.items() if name not in ("parts", "waiting")}
-    tree["buffer"] = None if buffer is None or not buffer.rows else _write_rows(writer, buffer.batch(), f"{path}/buffer")
-    tree["waiting"] = [_write_rows(writer, batch, f"{path}/waiting/{at}") for at, batch in enumerate(state.waiting)]
-    tree["parts"] = [write_state(writer, learner, part, f"{path}/parts/{at}") for at, part in enumerate(state.parts)]
+    tree = dict.fromkeys(PARTS) | {"key": state.key, "parts": [], "waiting": []}
+    if isinstance(state, WarmUp):
+        tree["progress"] = writer.write(Progress(), f"{path}/progress")
+        tree["buffer"] = _write_rows(writer, state.buffer.batch(), f"{path}/buffer") if state.rows else None
+        return tree
+    base, unfolded = state.base, state.unfolded
+    follows = refresh(learner.plan, state).parameters
+    given = fingerprint(follows, size=16) != fingerprint(state.parameters, size=16)
+    own = {name: base.records.get(name) if name in (AVERAGE, GROWTH) else getattr(base, name) for name in BASE_PARTS}
+    tree["base"] = {"kind": "Base"} | {name: writer.write(one, f"{path}/base/{name}") for name, one in own.items()}
+    parts = {
+        "parameters": state.parameters if given else None,
+        "reported": state.records.get(FIT_RESULT),
+        "statistics": state.statistics,
+        "average": state.records.get(AVERAGE),
+        "pending": getattr(unfolded, "summary", None),
+        "progress": folded_progress(state),
+        "carry": getattr(unfolded, "carry", None),
+        "reservoir": state.records.get(RESERVOIR),
+        "healing": state.records.get(REFINEMENT),
+        "drift": state.records.get(DRIFT),
+    }
+    tree |= {name: writer.write(one, f"{path}/{name}") for name, one in parts.items()}
+    waiting, shards = getattr(unfolded, "waiting", ()), getattr(unfolded, "streams", ())
+    tree["waiting"] = [_write_rows(writer, batch, f"{path}/waiting/{at}") for at, batch in enumerate(waiting)]
+    tree["parts"] = [write_state(writer, learner, shard, f"{path}/parts/{at}") for at, shard in enumerate(shards)]
     return tree
 
 
@@ -120,17 +161,24 @@ class StateReader:
 
     def state(self, tree: Any, path: str, part: bool = False) -> State:
         """Return the state."""
-        names = {one.name for one in fields(State) if one.compare}
-        none = {"reservoir": None, "healing": None, "drift": None}  # in older files
-        record = none | self.reader.expect(tree, dict, path)
-        if set(record) != names:
+        record = LATER_PARTS | self.reader.expect(tree, dict, path)
+        if set(record) != set(PARTS):
             raise Damaged(f"{path} has other parts than a state has")
         key = self.reader.whole(record["key"], f"{path}/key", 0, 2**63 - 1)
         progress = self._progress(record["progress"], f"{path}/progress")
         if record["base"] is None:
-            return self._sampled(self._warming_up(record, path, key, progress), record, path)
+            return self._warming_up(record, path, key, progress)
         if record["buffer"] is not None:
             raise Damaged(f"{path} is in a warm-up that is over")
+        stream = self._stream(record, path, key, progress)
+        if record["parameters"] is not None:
+            stream = replace(stream, parameters=self._parameters(record["parameters"], stream, f"{path}/parameters"))
+        if record["reported"] is not None:
+            stream = stream.with_record(FIT_RESULT, self._parameters(record["reported"], stream, f"{path}/reported"))
+        return self._searched(self._unfolded(record, stream, path, part), record, path)
+
+    def _stream(self, record: dict[str, Any], path: str, key: int, progress: Progress) -> Stream:
+        """The statistics of a stream on its base, with the parameters that follow from them."""
         base = self._base(record["base"], f"{path}/base")
         if min(progress.mass, progress.n_eff, base.progress.mass, base.progress.n_eff) < LIGHTEST:
             raise Damaged(f"{path} has learned nothing, and yet has a base")
@@ -138,78 +186,73 @@ class StateReader:
             raise Damaged(f"{path} has learned less than its base")
         statistics = self.statistics(record["statistics"], f"{path}/statistics")
         average = self._maybe(self.statistics, record["average"], f"{path}/average")
-        if (average is None) != (base.average is None):
+        if (average is None) != (AVERAGE not in base.records):
             raise Damaged(f"{path} has an average, or its base has one, and the other not")
+        nothing = self.learner.plan.step.nothing
+        stream = Stream(key, self.model, base, statistics, None, progress, nothing).with_record(AVERAGE, average)
+        self._check_belief(stream, path)
+        return refresh(self.learner.plan, stream)
+
+    def _unfolded(self, record: dict[str, Any], stream: Stream, path: str, part: bool) -> Stream:
+        """The stream with the rows that its step has begun."""
+        parts = self.reader.items(record["parts"], f"{path}/parts")
+        if parts and (part or self.model.chained or len(parts) != self.learner.shards):
+            raise Damaged(f"{path} has parts in its parts, or another number of them than it should")
+        rows, carry = self.reader.items(record["waiting"], f"{path}/waiting"), record["carry"]
+        if not self.model.chained and (carry is not None or rows):
+            raise Damaged(f"{path} has open sequences, which this model has not")
         pending = self._maybe(self._summary, record["pending"], f"{path}/pending")
         if pending is not None:
             self._check_counts(pending.statistics, pending.size, f"{path}/pending")
-        state = State(key, base=base, statistics=statistics, average=average, progress=progress)
-        self._check_belief(state, path)
-        state = refreshed(self.learner, state)
-        if record["parameters"] is not None:
-            state = replace(state, parameters=self._parameters(record["parameters"], state, f"{path}/parameters"))
-        reported = record["reported"]
-        if reported is not None:
-            reported = self._parameters(reported, state, f"{path}/reported")
-        parts = self.reader.items(record["parts"], f"{path}/parts")
-        if parts and (part or self.model.chained or len(parts) != self.learner.parts):
-            raise Damaged(f"{path} has parts in its parts, or another number of them than it should")
-        waiting = self.reader.items(record["waiting"], f"{path}/waiting")
-        carry = record["carry"]
-        if not self.model.chained and (carry is not None or waiting):
-            raise Damaged(f"{path} has open sequences, which this model has not")
+            stream = replace(stream, unfolded=Partial(pending))
         if carry is not None:
             chain: Chained = self.model
             carry = self.reader.read(carry, chain.blank_carry(self.width), f"{path}/carry")
             self._sound(carry, f"{path}/carry")
-        state = replace(
-            state,
-            pending=pending,
-            reported=reported,
-            parts=tuple(self.state(one, f"{path}/parts/{at}", True) for at, one in enumerate(parts)),
-            carry=carry,
-            waiting=tuple(self._rows(one, f"{path}/waiting/{at}") for at, one in enumerate(waiting)),
-        )
-        self._check_parts(state, path)
-        return self._sampled(state, record, path)
+        if carry is not None or rows:
+            waiting = tuple(self._rows(one, f"{path}/waiting/{at}") for at, one in enumerate(rows))
+            stream = replace(stream, unfolded=OpenRows(carry, waiting))
+        if not parts:
+            return stream
+        shards = tuple(self.state(one, f"{path}/parts/{at}", True) for at, one in enumerate(parts))
+        return self._with_shards(stream, shards, path)
 
-    def _check_parts(self, state: State, path: str) -> None:
-        """See to it that parts stand on one base, and have learned all rows that came since."""
-        if not state.parts:
-            return
-        bases = [part.base.progress.rows_seen for part in state.parts if part.base is not None]
-        if len(bases) < len(state.parts) or len(set(bases)) > 1:
+    def _with_shards(self, stream: Stream, shards: tuple[State, ...], path: str) -> Stream:
+        """The stream with shards that stand on one base, and have learned all rows that came since."""
+        streams = tuple(shard for shard in shards if isinstance(shard, Stream))
+        bases = {shard.base.progress.rows_seen for shard in streams}
+        if len(streams) < len(shards) or len(bases) > 1:
             raise Damaged(f"{path}/parts stand on different bases, or on none")
-        rows = bases[0] + sum(part.rows - bases[0] for part in state.parts)
-        if state.rows != rows:
-            raise Damaged(f"{path} has {state.rows} rows, and its parts have {rows}")
+        unfolded, progress = Shards(streams), stream.progress
+        rows = unfolded.before + unfolded.rows
+        if progress.rows_seen != rows or unfolded.before < stream.base.progress.rows_seen:
+            raise Damaged(f"{path} has {progress.rows_seen} rows, and its parts have {rows}")
+        return replace(stream, progress=replace(progress, rows_seen=unfolded.before), unfolded=unfolded)
 
-    def _check_belief(self, state: State, path: str) -> None:
-        """See to it that a state and its base fit together, and that whatever is read out of them is sound."""
-        learner, base = self.learner, state.base
-        assert base is not None
+    def _check_belief(self, stream: Stream, path: str) -> None:
+        """See to it that a stream and its base fit together, and that whatever is read out of them is sound."""
+        learner, plan, base, average = self.learner, self.learner.plan, stream.base, stream.records.get(AVERAGE)
         beliefs = [
-            ("statistics", state.statistics, learner.count(state.progress)),
-            ("average", state.average, learner.average_count(state.progress)),
+            ("statistics", stream.statistics, plan.count(stream.progress)),
+            ("average", average, average_count(plan, self.model, stream.progress)),
         ]
-        assert state.statistics is not None
-        self._check_counts(state.statistics, 1.0, f"{path}/statistics")
-        # The base of a stream that heals, or did, is told by the rows that it keeps.
+        self._check_counts(stream.statistics, 1.0, f"{path}/statistics")
+        # The base of a stream that is searched, or was, is restated by the rows of its reservoir: an estimate.
         estimated = learner.algorithm.heals and isinstance(self.model, Mixture)
-        slack = state.statistics.scaled(ESTIMATED if estimated else SLACK)
+        slack, at_base = stream.statistics.scaled(ESTIMATED if estimated else SLACK), base.records.get(AVERAGE)
         self._sound(base.statistics + slack, f"{path}/base/statistics")
-        if base.average is not None:
-            self._sound(base.average, f"{path}/base/average")
-        for one in (base.statistics, base.average):
+        if at_base is not None:
+            self._sound(at_base, f"{path}/base/average")
+        for one in (base.statistics, at_base):
             if one is not None and abs(float(one.from_base[0]) - 1.0) > SLACK:
                 raise Damaged(f"{path}/base has from_base {float(one.from_base[0]):g}, and should have 1")
         if learner.algorithm.readout != "match_moments" and not estimated:
-            _, rest = state.statistics.since(base.statistics)
+            _, rest = stream.statistics.since(base.statistics)
             self._sound(rest + slack, f"what {path} has learned since its base")
         if not estimated:
             beliefs += [
-                ("base/statistics", base.statistics, learner.count(base.progress)),
-                ("base/average", base.average, learner.average_count(base.progress)),
+                ("base/statistics", base.statistics, plan.count(base.progress)),
+                ("base/average", at_base, average_count(plan, self.model, base.progress)),
             ]
         names = sorted({learner.algorithm.readout, learner.algorithm.report})
         for place, statistics, count in beliefs:
@@ -223,48 +266,49 @@ class StateReader:
         if counts and not float(cast(Any, statistics).count.sum()) > LEAST_COUNTS * size:
             raise Damaged(f"{path} counts less than there are rows")
 
-    def _sampled(self, state: State, record: dict[str, Any], path: str) -> State:
-        """The state with its reservoir, which can hold no rows that have not come."""
-        tree = record["reservoir"]
-        if tree is not None:
-            state = replace(state, reservoir=self.reservoir(tree, f"{path}/reservoir", state.rows))
-            if state.base is not None and record["healing"] is None:
+    def _searched(self, stream: Stream, record: dict[str, Any], path: str) -> Stream:
+        """The stream with its reservoir, which can hold no rows that have not come, and what it knows of searches and drift."""
+        if record["reservoir"] is not None:
+            stream = stream.with_record(RESERVOIR, self.reservoir(record["reservoir"], f"{path}/reservoir", stream.rows))
+            if record["healing"] is None:
                 raise Damaged(f"{path} keeps rows, as streams that heal themselves do, but does not say how it heals")
         if record["healing"] is not None:
-            if state.pending is not None and not abs(state.pending.score) <= FARTHEST:
-                raise Damaged(f"{path}/pending/score is {state.pending.score:g}, and should be no more than {FARTHEST:g}")
-            state = replace(state, healing=self._healing(record["healing"], state, path))
-        return state if record["drift"] is None else replace(state, drift=self._drift(record["drift"], state, f"{path}/drift"))
+            pending = getattr(stream.unfolded, "summary", None)
+            if pending is not None and not abs(pending.score) <= FARTHEST:
+                raise Damaged(f"{path}/pending/score is {pending.score:g}, and should be no more than {FARTHEST:g}")
+            stream = stream.with_record(REFINEMENT, self._refinement(record["healing"], stream, f"{path}/healing"))
+        if record["drift"] is not None:
+            stream = stream.with_record(DRIFT, self._drift(record["drift"], stream, f"{path}/drift"))
+        return stream
 
     def check_scores(self, state: State, path: str) -> None:
         """See to it that rows that are kept, which were checked before, score numbers that sum up to numbers."""
-        if state.base is None or state.reservoir is None or not len(state.reservoir):
+        if isinstance(state, WarmUp) or RESERVOIR not in state.records or not len(state.records[RESERVOIR]):
             return
-        scores = self.model.log_likelihood(state.parameters, state.reservoir.batch[:SCORED], 1)
+        scores = self.model.log_likelihood(state.parameters, state.records[RESERVOIR].batch[:SCORED], 1)
         if not (np.abs(scores) <= FARTHEST).all():
             raise Damaged(f"{path}/parameters score rows that are kept by no number, or by one beyond {FARTHEST:g}")
 
-    def _healing(self, tree: Any, state: State, path: str) -> Healing:
-        """What a stream knows of healing: it has begun, and heals at some rows to come."""
-        path = f"{path}/healing"
-        found: Healing = self.reader.read(tree, Healing(), path)
-        if state.base is None or not self.learner.kept_rows:
+    def _refinement(self, tree: Any, stream: Stream, path: str) -> Refinement:
+        """What a stream knows of searches: one was made, and the next is due at some rows to come."""
+        found: Refinement = self.reader.read(tree, Refinement(), path)
+        if not kept_rows(self.learner.plan, self.model):
             raise Damaged(f"{path} is that of a stream that heals itself, which this one does not")
-        if not 0 <= found.rows <= state.rows < found.next or min(found.deviation, found.spent, found.moves) < 0:
+        if not 0 <= found.rows <= stream.rows < found.next or min(found.deviation, found.spent, found.moves) < 0:
             raise Damaged(f"{path} is of rows that have not come, or less than nothing")
         return found
 
-    def _drift(self, tree: Any, state: State, path: str) -> Drift:
-        """What a stream that heals itself knows of drift."""
+    def _drift(self, tree: Any, stream: Stream, path: str) -> Drift:
+        """What a stream that is searched knows of drift."""
         found: Drift = self.reader.read(tree, Drift.begun(np.zeros(self.model.n_components)), path)
-        if state.healing is None or not self.learner.adapts:
+        if REFINEMENT not in stream.records or not adapts(self.learner):
             raise Damaged(f"{path} is that of a stream that tunes its forgetting, which this one does not")
         rows = [found.last, found.found, *found.began.tolist()]
         positive = found.deviation, found.slack, found.sums
         weights = found.memory, found.since, found.shares
         if (
             min(rows) < 0
-            or max(rows) > state.rows
+            or max(rows) > stream.rows
             or found.alarms < 0
             or not 0.0 <= found.clock <= LONGEST_CLOCK
             or found.present < 0.0
@@ -283,15 +327,21 @@ class StateReader:
     def _sample(self, tree: Any, path: str) -> Batch:
         return self._rows(tree, path, least=0)
 
-    def _warming_up(self, record: dict[str, Any], path: str, key: int, progress: Progress) -> State:
+    def _warming_up(self, record: dict[str, Any], path: str, key: int, progress: Progress) -> WarmUp:
         others = ("parameters", "reported", "statistics", "average", "pending", "carry")
         if any(record[name] is not None for name in others) or record["parts"] or record["waiting"] or progress != Progress():
             raise Damaged(f"{path} has learned something, and yet has no base")
         if record["buffer"] is None:
             raise Damaged(f"{path} has seen no row")
+        if record["healing"] is not None:
+            raise Damaged(f"{path}/healing is that of a stream that heals itself, which this one does not")
+        if record["drift"] is not None:
+            raise Damaged(f"{path}/drift is that of a stream that tunes its forgetting, which this one does not")
         buffer = Buffer()
         buffer.append(self._rows(record["buffer"], f"{path}/buffer"))
-        return State(key, buffer=buffer)
+        if record["reservoir"] is not None:
+            raise Damaged(f"{path} has a sample of a stream that has not begun")
+        return WarmUp(key, buffer)
 
     def _sound(self, record: Any, path: str) -> None:
         problem = self.model.problem(record, self.width)
@@ -313,7 +363,7 @@ class StateReader:
 
     def _base(self, tree: Any, path: str) -> Base:
         known = {"growth": None} | self.reader.expect(tree, dict, path)  # there was none in older files
-        parts = self.reader.parts(known, "Base", {part.name for part in fields(Base)}, path)
+        parts = self.reader.parts(known, "Base", set(BASE_PARTS), path)
         names = [self.reader.expect(one, str, f"{path}/ancestors") for one in self.reader.items(parts["ancestors"], path)]
         lineage = self.reader.expect(parts["lineage"], str, f"{path}/lineage")
         if any(len(name) > LONGEST_NAME for name in (*names, lineage)):
@@ -324,7 +374,8 @@ class StateReader:
         progress = self._progress(parts["progress"], f"{path}/progress")
         average = self._maybe(self.differences, parts["average"], f"{path}/average")
         growth = self._maybe(self._growth, parts["growth"], f"{path}/growth")
-        return Base(prior, statistics, average, progress, lineage, tuple(names), growth)
+        base = Base(prior, statistics, progress, lineage, tuple(names))
+        return base.with_record(AVERAGE, average).with_record(GROWTH, growth)
 
     def _growth(self, tree: Any, path: str) -> Growth:
         parts = self.reader.parts(tree, "Growth", {part.name for part in fields(Growth)}, path)
@@ -370,10 +421,9 @@ class StateReader:
     def _summary(self, tree: Any, path: str) -> Summary:
         return self.summary(self.reader.parts(tree, "Summary", {part.name for part in fields(Summary)}, path), path)
 
-    def _parameters(self, tree: Any, state: State, path: str) -> Any:
+    def _parameters(self, tree: Any, state: Stream, path: str) -> Any:
         """Parameters like those of one of the readouts there are."""
-        assert state.base is not None
-        count, problem = self.learner.count(state.progress), Damaged(f"{path} is none of this model's")
+        count, problem = self.learner.plan.count(state.progress), Damaged(f"{path} is none of this model's")
         for name in sorted({name for _, name in self.model.ways}):
             like = self.model.readout(name, state.base.prior, state.statistics, count)
             try:

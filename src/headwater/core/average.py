@@ -1,0 +1,62 @@
+"""The running average of the statistics (Polyak and Ruppert), as a policy whose record is the average."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headwater.core.contracts import Model, Start
+from headwater.core.policy import Policy
+from headwater.core.state import Progress, Stream, Summary
+from headwater.core.statistics import Array
+
+if TYPE_CHECKING:
+    from headwater.core.plan import Plan
+
+AVERAGE = "average"
+
+
+class Average(Policy):
+    """Averages the statistics on the way. Streams that learned by an algorithm with averages go on to have one."""
+
+    name = AVERAGE
+
+    def at_base(self, plan: Plan, stream: Stream, start: Start) -> Stream:
+        return stream.with_record(AVERAGE, stream.statistics) if plan.algorithm.average else stream
+
+    def after_fold(self, plan: Plan, before: Stream, stream: Stream, summary: Summary) -> Stream:
+        gains = average_gains(plan, before.progress, np.array([summary.size]))
+        return stream.with_record(AVERAGE, before.records[AVERAGE].averaged(stream.statistics, float(gains[0])))
+
+    def in_shard(self) -> Policy:
+        return self
+
+    def gather(self, plan: Plan, before: Stream, whole: Stream, shards: Sequence[Stream]) -> Stream:
+        average = whole.records[AVERAGE].writable()
+        average.from_base[...] *= before.records[AVERAGE].from_base
+        return whole.with_record(AVERAGE, average)
+
+    def widen(self, plan: Plan, stream: Stream) -> Stream:
+        base = stream.base.with_record(AVERAGE, stream.model.widened(stream.base.records[AVERAGE], plan.width))
+        return replace(stream, base=base).with_record(AVERAGE, stream.model.widened(stream.records[AVERAGE], plan.width))
+
+
+def average_gains(plan: Plan, progress: Progress, sizes: Array) -> Array:
+    """Gains of the running average: 2/n favours later statistics, and no end of the stream need be known."""
+    seen = progress.weight_seen - plan.learner.averages_after + np.cumsum(sizes)
+    gains = np.minimum(1.0, 2.0 * sizes / seen)
+    return gains if plan.half_life is None else np.maximum(gains, 1.0 - np.exp2(-sizes / plan.half_life))
+
+
+def average_count(plan: Plan, model: Model, progress: Progress) -> float:
+    """Rows that averaged statistics are worth: all of them, unless some were forgotten; more at a start that was given."""
+    given = plan.learner.settings.given
+    if plan.half_life is not None:
+        return progress.n_eff
+    seen = progress.weight_seen
+    if given is not None and given.locates:
+        seen = max(seen, min(progress.n_eff, float(model.rows_to_learn(plan.width))))
+    return min(seen, plan.learner.rows_at_hand)

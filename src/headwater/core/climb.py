@@ -1,0 +1,87 @@
+"""Passes over the same rows, until the objective has no more to gain: batch EM, variational Bayes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headwater.core.contracts import Model
+from headwater.core.state import Batch, Summary
+from headwater.kernels.mixture import converged
+from headwater.kernels.parallel import slabs
+
+
+@dataclass(frozen=True)
+class Climb:
+    """Where passes over the same rows ended: the summary, the parameters it was taken at, and the objective per pass."""
+
+    summary: Summary
+    parameters: Any
+    trace: tuple[float, ...]
+    converged: bool
+
+
+def climb(
+    model: Model,
+    name: str,
+    prior: Any,
+    parameters: Any,
+    summary: Summary,
+    batch: Batch,
+    passes: int,
+    tol: float,
+    n_threads: int | None = None,
+    before: float = -np.inf,
+    penalised: bool = True,
+    watch: Callable[[int, float], None] | None = None,
+) -> Climb:
+    """Batch EM ("mode"), variational Bayes ("expect_log"), ...: passes until the objective per row has less than tol to gain.
+
+    `summary` is that of the rows at `parameters`, which come back as they are if there are no passes to make; `before` is
+    the objective of an earlier climb that this one goes on with. If not `penalised`, the objective is the score alone.
+    """
+    if passes and watch is None and not penalised and len(slabs(len(batch))) == 1:
+        end = model.climb(name, prior, summary, batch, passes, tol, before)
+        if end is not None:
+            return Climb(end[0], end[1], tuple(end[2].tolist()), end[3])
+
+    def summarize(parameters: Any) -> Summary:
+        return model.summarize(parameters, batch, n_threads=n_threads)
+
+    def told(now: Climb) -> None:
+        if watch is not None:
+            watch(len(now.trace), now.trace[-1])
+
+    return ascend(model, name, prior, Climb(summary, parameters, (), False), summarize, passes, tol, before, penalised, told)
+
+
+def ascend(
+    model: Model,
+    name: str,
+    prior: Any,
+    begun: Climb,
+    summarize: Callable[[Any], Summary],
+    passes: int,
+    tol: float,
+    before: float = -np.inf,
+    penalised: bool = True,
+    told: Callable[[Climb], None] = lambda now: None,
+) -> Climb:
+    """Make passes wherever the rows are: `summarize` takes the E-step of all of them. What was `begun` is gone on with."""
+    now, trace = begun, list(begun.trace)
+    known = [before, *trace]
+    before, last_gain = known[-1], known[-1] - known[-2] if len(known) > 1 else np.inf
+    while len(trace) < passes and not now.converged:
+        statistics = now.summary.statistics
+        parameters = model.readout(name, prior, statistics, 1.0)
+        penalty = model.objective(name, prior, parameters, statistics, 1.0) if penalised else 0.0
+        summary = summarize(parameters)
+        trace.append((summary.score + penalty) / summary.size)
+        gain, before = trace[-1] - before, trace[-1]
+        now = Climb(summary, parameters, tuple(trace), converged(gain, last_gain, tol))
+        last_gain = gain
+        told(now)
+    return now

@@ -1,0 +1,42 @@
+"""What a state holds, by the names under which model files keep it and in an order that digests depend on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from headwater.core.state import State, Stream, WarmUp
+
+# Records of policies that files know, by the names that files have for them.
+FILE_NAMES = {
+    "reported": "fit_result", "average": "average", "reservoir": "reservoir", "healing": "refinement", "drift": "drift",
+}  # fmt: skip
+
+
+def contents(state: State) -> dict[str, Any]:
+    """Return everything that a state holds; what it does not hold is None, or empty."""
+    if isinstance(state, WarmUp):
+        return {"key": state.key, "buffer": state.buffer if state.rows else None}
+    records = {name: state.records.get(record) for name, record in FILE_NAMES.items()}
+    unfolded, base = state.unfolded, state.base
+    return {
+        "key": state.key,
+        "base": (base.prior, base.statistics, base.records.get("average"), base.progress, base.records.get("growth")),
+        "parameters": state.parameters,
+        "reported": records.pop("reported"),
+        "statistics": state.statistics,
+        "average": records.pop("average"),
+        "pending": getattr(unfolded, "summary", None),
+        "progress": folded_progress(state),
+        "parts": tuple(tuple(contents(shard).values()) for shard in getattr(unfolded, "streams", ())),
+        "carry": getattr(unfolded, "carry", None),
+        "waiting": getattr(unfolded, "waiting", ()),
+        **records,
+    }
+
+
+def folded_progress(stream: Stream) -> Any:
+    """Return the progress of a stream, with the rows that its shards have taken among those seen."""
+    if not hasattr(stream.unfolded, "streams"):
+        return stream.progress
+    return replace(stream.progress, rows_seen=stream.rows)

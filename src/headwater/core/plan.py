@@ -1,0 +1,173 @@
+"""Plan: every decision that a learner implies, made once. The loop has no others to make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any, Protocol
+
+import numpy as np
+
+from headwater.core.algorithms import Algorithm
+from headwater.core.contracts import Inference, Model, Start, StartSettings
+from headwater.core.learner import Learner
+from headwater.core.policy import Policy, Restates
+from headwater.core.schedules import Schedule, forgetting
+from headwater.core.state import Batch, Progress, Stream, Unfolded
+from headwater.core.statistics import Array
+
+WARM_UP_BYTES = 2**23  # of rows that wait, at most: what they are worth does not grow with their width
+MOST_BLOCKS = 8  # batches that grow hold at most so many of the first size
+ROWS_PER_BLOCK = 32  # of the rows seen, in batches: one more block of growth for each so many
+
+
+class Step(Protocol):
+    """How rows reach the statistics. `stream.unfolded` is its own."""
+
+    @property
+    def nothing(self) -> Unfolded: ...  # unfolded between two batches
+
+    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream: ...  # after the rows of the warm-up
+
+    def adopt(self, plan: Plan, stream: Stream) -> Stream: ...  # finish what another step has begun
+
+    def room(self, plan: Plan, stream: Stream) -> int: ...  # rows to the next fold
+
+    def take(self, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> tuple[Stream, float]: ...  # at most `room` rows
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a learner learns: one step, a tuple of policies, and the numbers that follow from its model and algorithm.
+
+    `find_start` and `model_for` are those of the policy that has its own, or of the model. `restates` is the policy that can
+    state statistics at other parameters, if there is one.
+    """
+
+    learner: Learner
+    step: Step
+    policies: tuple[Policy, ...]
+    find_start: Callable[[Plan, Batch, int, StartSettings], Start]
+    model_for: Callable[[Plan, Any], Model]
+    restates: Restates | None
+
+    # What the user chose
+
+    @property
+    def model(self) -> Model:
+        """The model that a stream begins with; a stream carries its own."""
+        return self.learner.model
+
+    @property
+    def algorithm(self) -> Algorithm:
+        return self.learner.algorithm
+
+    @property
+    def width(self) -> int:
+        return self.learner.width
+
+    @property
+    def n_threads(self) -> int | None:
+        return self.learner.n_threads
+
+    @property
+    def half_life(self) -> float | None:
+        return self.learner.half_life
+
+    # What follows from it
+
+    @cached_property
+    def inference(self) -> Inference:
+        """How E-steps are taken."""
+        return self.algorithm.inference(self.model)
+
+    @cached_property
+    def start_settings(self) -> StartSettings:
+        """How to start, with E-steps of this kind."""
+        return replace(self.learner.settings, inference=self.inference)
+
+    @cached_property
+    def sizing_model(self) -> Any:
+        """The model by whose size rows are waited for and kept."""
+        return reduce(lambda model, policy: policy.sizing_model(model), self.policies, self.model)
+
+    @cached_property
+    def warm_up_rows(self) -> int:
+        """Rows to wait for: what the model asks for, at most 8 MB of them."""
+        if self.learner.warm_up is not None:
+            return self.learner.warm_up
+        wanted = self.sizing_model.rows_to_start(self.width)
+        return max(2 * self.model.n_components, min(wanted, WARM_UP_BYTES // self.model.row_bytes(self.width)))
+
+    @cached_property
+    def sweeps(self) -> bool:
+        """Whether rows are folded one by one, in a kernel."""
+        alone = self.batch_rows(self.model) == 1 and not self.algorithm.counts_rows
+        return alone and self.model.sweeps(self.inference)
+
+    @cached_property
+    def _sizes(self) -> dict[int, tuple[int, Schedule]]:
+        return {}
+
+    def _size(self, model: Model) -> tuple[int, Schedule]:
+        """Rows of a batch and step sizes, for a model of this plan with any number of components."""
+        k = model.n_components
+        if k not in self._sizes:
+            enough = model.rows_to_learn(self.width)
+            schedule = self.algorithm.schedule(k, enough, self.warm_up_rows)
+            self._sizes[k] = self.algorithm.batch_rows(k, enough), forgetting(schedule, self.half_life)
+        return self._sizes[k]
+
+    def batch_rows(self, model: Model) -> int:
+        """Rows of a batch."""
+        return self._size(model)[0]
+
+    def schedule(self, model: Model) -> Schedule:
+        """Step sizes of the folds."""
+        return self._size(model)[1]
+
+    def count(self, progress: Progress) -> float:
+        """What the statistics are worth beside the prior, in rows."""
+        if self.algorithm.counts_rows and self.half_life is None:
+            return min(progress.weight_seen, self.learner.rows_at_hand)
+        return progress.n_eff
+
+    def draw(self, stream: Stream, after: int = 0) -> Inference:
+        """How the next E-step of a stream is taken, so many rows after those it has folded."""
+        return replace(self.inference, key=stream.key, first=stream.progress.rows_seen + after)
+
+    # Of one stream
+
+    def active(self, stream: Stream) -> Iterator[Policy]:
+        """Yield the policies that the stream has records of, in the order of the plan."""
+        return (policy for policy in self.policies if policy.name in stream.records)
+
+    def holds(self, stream: Stream) -> bool:
+        """Whether the parameters of the E-step stand still until a policy moves them."""
+        return any(policy.holds_reference(self, stream) for policy in self.active(stream))
+
+    def fold_rows(self, stream: Stream) -> int:
+        """Rows of the next batch: while parameters stand still batches grow with the stream, by which they cost less."""
+        rows = self.batch_rows(stream.model)
+        if not self.holds(stream) or any(policy.watches_batches for policy in self.active(stream)):
+            return rows
+        return rows * int(np.clip(stream.progress.rows_seen // (ROWS_PER_BLOCK * rows), 1, MOST_BLOCKS))
+
+    def block_rows(self, stream: Stream) -> int:
+        """Rows of the next batch of sequences: they may grow with the stream, by which they cost less."""
+        rows = self.batch_rows(stream.model)
+        if not self.algorithm.grows:
+            return rows
+        most = MOST_BLOCKS * rows
+        if self.half_life is not None:  # a batch is forgotten as one
+            most = max(16, min(most, int(self.half_life / 8)))
+        return int(np.clip(stream.progress.rows_seen // 64, min(rows, most), most))
+
+    @cached_property
+    def of_shard(self) -> Plan:
+        """The plan of one shard: shards run side by side, so each has one thread, and each sees but its part of the rows."""
+        learner, half_life = self.learner, self.half_life
+        policies = tuple(one for one in (policy.in_shard() for policy in learner.policies) if one is not None)
+        half_life = None if half_life is None else half_life / learner.shards
+        return replace(learner, shards=1, n_threads=1, half_life=half_life, policies=policies).plan

@@ -1,0 +1,123 @@
+"""Steps of rows that hang together in sequences: in blocks that wait for the rows after them, or row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from headwater.core.fit_result import FIT_RESULT
+from headwater.core.fold import fold
+from headwater.core.plan import Plan
+from headwater.core.state import Batch, Stream, appended, joined
+from headwater.core.statistics import Array
+from headwater.core.steps import SWEEP_ROWS, Sweep
+
+
+@dataclass(frozen=True)
+class OpenRows:
+    """What is known of open sequences at the end of the rows that were folded (`carry`), and the rows that came since.
+
+    `now` is a cache: what would be known after those that wait.
+    """
+
+    carry: Any = None
+    waiting: tuple[Batch, ...] = ()
+    now: Any = field(default=None, compare=False)
+
+    @property
+    def rows(self) -> int:
+        """Rows that wait."""
+        return sum(map(len, self.waiting))
+
+    def finish(self, plan: Plan, stream: Stream) -> Stream:
+        """Return the stream with all rows folded and all sequences closed."""
+        if self.waiting:
+            rows = joined(self.waiting)
+            summary, _ = stream.model.summarize_open(stream.parameters, rows, self.carry, len(rows), plan.n_threads)
+            return replace(fold(plan, stream, summary), unfolded=NO_ROWS)
+        return replace(stream, unfolded=NO_ROWS) if self.carry is not None else stream
+
+    def widen(self, plan: Plan) -> OpenRows:
+        """Models of sequences have the width they began with."""
+        return self
+
+    def carry_now(self, stream: Stream) -> Any:
+        """What is known of open sequences after the rows that wait, by the parameters of the next E-step."""
+        if self.now is not None or not self.waiting:
+            return self.now or self.carry
+        return stream.model.follow(stream.parameters, joined(self.waiting), self.carry)
+
+    def close(self, number: int) -> OpenRows:
+        """Return the same after the end of an open sequence: what comes next is another one."""
+        waits = any((batch.sequences == number).any() for batch in self.waiting)
+        carry = None if self.carry is None else self.carry.closed(number, waits)
+        return OpenRows(carry, tuple(end_sequence(batch, number) for batch in self.waiting))
+
+
+NO_ROWS = OpenRows()
+
+
+def end_sequence(batch: Batch, number: int) -> Batch:
+    """Return the rows with an open sequence marked as complete."""
+    return replace(batch, sequences=np.where(batch.sequences == number, -1 - number, batch.sequences))
+
+
+@dataclass(frozen=True)
+class SequenceStep:
+    """Fold blocks of rows: each waits for the `lag` rows after it that its model looks ahead to."""
+
+    nothing = NO_ROWS
+
+    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
+        return replace(stream, unfolded=OpenRows(stream.model.follow(stream.parameters, batch, None)))
+
+    def adopt(self, plan: Plan, stream: Stream) -> Stream:
+        return stream
+
+    def room(self, plan: Plan, stream: Stream) -> int:
+        return max(plan.block_rows(stream) + stream.model.lag - stream.unfolded.rows, 0)
+
+    def take(self, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> tuple[Stream, float]:
+        """Let rows wait, and fold a block when it is complete. Its score is the block's, not that of the rows that came."""
+        known: Any = stream.unfolded
+        full, now = len(batch) == self.room(plan, stream), None
+        if scores.size:
+            now = stream.model.follow(stream.parameters, batch, known.carry_now(stream), scores)
+        stream = stream.without(FIT_RESULT)
+        if not full:
+            return replace(stream, unfolded=OpenRows(known.carry, appended(known.waiting, batch), now)), 0.0
+        rows, size = joined([*known.waiting, batch]) if known.waiting else batch, plan.block_rows(stream)
+        summary, carry = stream.model.summarize_open(stream.parameters, rows, known.carry, size, plan.n_threads)
+        stream, rest = fold(plan, stream, summary), rows[size:]
+        if scores.size:
+            now = stream.model.follow(stream.parameters, rest, carry)
+        return replace(stream, unfolded=OpenRows(carry, appended((), rest) if len(rest) else (), now)), summary.score
+
+
+@dataclass(frozen=True)
+class SequenceSweepStep:
+    """Fold row by row inside a kernel, with the recursion of the chain in it."""
+
+    nothing = NO_ROWS
+
+    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
+        return SequenceStep().begin(plan, stream, batch)
+
+    def adopt(self, plan: Plan, stream: Stream) -> Stream:
+        """Fold the rows that another step let wait; what is known after them goes on."""
+        known: Any = stream.unfolded
+        if not known.waiting:
+            return stream
+        return replace(known.finish(plan, stream), unfolded=OpenRows(known.carry_now(stream)))
+
+    def room(self, plan: Plan, stream: Stream) -> int:
+        return SWEEP_ROWS
+
+    def take(self, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> tuple[Stream, float]:
+        """Learn rows one by one."""
+        sweep, known = Sweep.of(plan, stream, batch, scores), stream.unfolded
+        statistics, average, n_eff, carry = stream.model.sweep_open(*sweep.arguments, known.carry)  # type: ignore[attr-defined]
+        after = sweep.end(plan, stream, statistics, average, n_eff)
+        return replace(after, unfolded=OpenRows(carry)), sweep.total

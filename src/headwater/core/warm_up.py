@@ -1,0 +1,143 @@
+"""Warm-up: rows wait until there are enough of them to start on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from headwater.core.contracts import Start
+from headwater.core.fold import report_parameters
+from headwater.core.lineage import root_stream
+from headwater.core.plan import Plan
+from headwater.core.schedules import ForgettingFactor
+from headwater.core.state import Batch, Buffer, State, Stream, Summary, WarmUp
+from headwater.core.statistics import Array
+
+UNKNOWN_ROWS = 8  # scores of the first rows say nothing: the scale of the data is not known yet
+LONGEST_WAIT = 4  # warm-ups that are waited for components that labels have not named yet
+
+
+def wait(plan: Plan, state: WarmUp, batch: Batch, scores: Array) -> tuple[State, int]:
+    """Let rows wait; the last of the warm-up starts the stream. Return how many rows were taken.
+
+    Rows are scored by a start on those up to the last power of two, if there is room for `scores`.
+    """
+    buffer = state.buffer.forked()
+    state = replace(state, buffer=buffer)
+    at = 0
+    end, over = rows_to_wait(plan, buffer, batch)
+    while at < end:
+        stop = end
+        if scores.size:
+            stop = min(end, at + (1 << buffer.rows.bit_length()) - buffer.rows)
+            if buffer.rows >= UNKNOWN_ROWS and 2 * _known_rows(plan, buffer) >= UNKNOWN_ROWS:
+                _score_waiting(plan, state, batch[at:stop], scores[at:stop])
+        buffer.append(batch[at:stop])
+        at = stop
+    if not over:
+        return state, end
+    rows = buffer.batch()
+    start = find_stream_start(plan, rows, state.key)
+    stream = plan.step.begin(plan, root_stream(plan, state.key, start), rows)
+    return start_policies(plan, stream, start, rows), end
+
+
+def start_policies(plan: Plan, stream: Stream, start: Start, batch: Batch, counts: bool = True) -> Stream:
+    """Return a stream that has just begun, with the records of its policies; its rows are learned already, if they count."""
+    for policy in plan.policies:
+        stream = policy.start(plan, stream, start, batch, counts)
+    return stream
+
+
+def rows_to_wait(plan: Plan, buffer: Buffer, batch: Batch) -> tuple[int, bool]:
+    """Return how many rows of a batch the warm-up still takes, and whether it is over then.
+
+    If some components have been named by labels and others not, it waits for these, for up to four times its rows: a component
+    that is named only later has become something else by then.
+    """
+    least = plan.warm_up_rows
+    most = least if plan.learner.warm_up is not None else LONGEST_WAIT * least
+    named = np.full(len(batch), len(buffer.named))
+    if batch.labels.size:
+        labels, places = np.unique(batch.labels, return_index=True)
+        new = [place for label, place in zip(labels, places, strict=True) if label >= 0 and int(label) not in buffer.named]
+        named += np.bincount(new, minlength=len(batch)).cumsum() if new else 0
+    rows = buffer.rows + np.arange(1, len(batch) + 1)
+    if plan.model.chained:  # rows that are missing say nothing
+        before = np.count_nonzero(~np.isnan(buffer.batch().X[:, 0])) if buffer.rows else 0
+        rows = before + np.cumsum(~np.isnan(batch.X[:, 0]))
+    over = (rows >= most) | ((rows >= least) & ((named == 0) | (named == plan.model.n_components)))
+    return (int(np.argmax(over)) + 1, True) if over.any() else (len(batch), False)
+
+
+def milestone_parameters(plan: Plan, state: WarmUp) -> Any:
+    """Return the reported parameters of a start on the rows up to the last power of two: what quick reads see in warm-up."""
+    buffer = state.buffer
+    rows = 1 << (buffer.rows.bit_length() - 1)
+    if buffer.milestone is None or buffer.milestone[0] != rows:
+        start = find_stream_start(plan, buffer.batch(rows), state.key)
+        buffer.milestone = rows, report_parameters(plan, root_stream(plan, state.key, start))
+    return buffer.milestone[1]
+
+
+def find_start(plan: Plan, batch: Batch, key: int, polish: bool = True) -> Start:
+    """Find a start on these rows."""
+    settings = plan.start_settings
+    return plan.find_start(plan, batch, key, replace(settings, polish=polish and settings.polish))
+
+
+def find_stream_start(plan: Plan, batch: Batch, key: int) -> Start:
+    """Find a start of a stream on the rows of its warm-up. A given one is held in the statistics, if the rows are few.
+
+    It counts as the rows that it takes to move every parameter, less those there are.
+    """
+    settings, held = plan.start_settings, _rows_to_hold(plan, batch)
+    if held > 0.0:
+        settings = replace(settings, polish=False, held=held)
+    return plan.find_start(plan, batch, key, settings)
+
+
+def plant(plan: Plan, key: int, batch: Batch, weight: float) -> Stream:
+    """Return a stream whose warm-up is over, on these rows, which count `weight` times; less than 1: they will come again."""
+    start = find_stream_start(plan, batch, key)
+    if weight < 1.0:
+        summary = start.summary
+        summary = Summary(summary.statistics.scaled(weight), 0, summary.size * weight)
+        start = replace(start, summary=summary, held=start.held * weight)
+    return start_policies(plan, root_stream(plan, key, start), start, batch, weight == 1.0)
+
+
+def _rows_to_hold(plan: Plan, batch: Batch) -> float:
+    """Rows' worth of a given start that those of a warm-up lack; none where something else holds it, or nothing is to."""
+    given = plan.learner.settings.given
+    if given is None or not given.locates or given.in_prior:
+        return 0.0
+    if isinstance(plan.schedule(plan.model), ForgettingFactor):  # of which the first fold replaces what was there
+        return 0.0
+    if len(set(batch.labels[batch.labels >= 0].tolist())) == plan.model.n_components:  # labelled rows of each do
+        return 0.0
+    return float(plan.model.rows_to_learn(plan.width) - len(batch))
+
+
+def _score_waiting(plan: Plan, state: WarmUp, batch: Batch, scores: Array) -> None:
+    """Score rows of the warm-up by what was known at the last milestone."""
+    parameters, model, buffer = milestone_parameters(plan, state), plan.model, state.buffer
+    if not model.chained:
+        scores[...] = model.log_likelihood(parameters, batch)
+        return
+    chain: Any = model
+    known = buffer.followed if buffer.followed is not None and buffer.followed[0] is parameters else (parameters, 0, None)
+    carry = known[2]
+    if known[1] < buffer.rows:
+        carry = chain.follow(parameters, buffer.batch()[known[1] :], carry)
+    carry = chain.follow(parameters, batch, carry, scores)
+    buffer.followed = parameters, buffer.rows + len(batch), carry
+
+
+def _known_rows(plan: Plan, buffer: Buffer) -> int:
+    """Rows of the warm-up at the last power of two that are not missing, as rows that hang together may be."""
+    if not plan.model.chained or not buffer.rows:
+        return buffer.rows
+    return int(np.count_nonzero(~np.isnan(buffer.batch().X[: 1 << (buffer.rows.bit_length() - 1), 0])))

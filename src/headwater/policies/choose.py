@@ -1,0 +1,16 @@
+"""The policies of a mixture's stream, in the order in which they are called."""
+
+from __future__ import annotations
+
+from headwater.core.policy import Policy
+from headwater.policies.drift_monitor import DriftPolicy
+from headwater.policies.reservoir_policy import ReservoirPolicy
+from headwater.policies.search_policy import SearchPolicy
+
+
+def mixture_policies(reservoir: int | None, adapts: bool) -> tuple[Policy, ...]:
+    """Return the policies of a mixture that keeps so many rows (None: as many as it takes), and watches for drift if it adapts.
+
+    Drift comes before searches: an alarm brings the next one forward.
+    """
+    return ReservoirPolicy(reservoir, always=adapts), DriftPolicy(adapts), SearchPolicy()

@@ -1,0 +1,3 @@
+"""The names of the records that policies keep in a stream, or at its base."""
+
+RESERVOIR, REFINEMENT, DRIFT, GROWTH = "reservoir", "refinement", "drift", "growth"

@@ -1,0 +1,92 @@
+"""Keep a reservoir: a bounded uniform sample of the rows of a stream, which searches and drift read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headwater.core.contracts import Start
+from headwater.core.plan import Plan
+from headwater.core.policy import Policy
+from headwater.core.state import Batch, Stream
+from headwater.models.mixture import Mixture
+from headwater.policies.names import DRIFT, RESERVOIR
+from headwater.policies.reservoir import Reservoir, taken
+from headwater.policies.reservoir import merged as union
+
+RESERVOIR_ROWS = 20_000  # kept by default
+ROWS_PER_PARAMETER = 80  # and so many times what moves every parameter, if that is more
+RESERVOIR_BYTES = 2**26  # at most
+LEAST_ROWS_EACH = 25  # for each component, below which a sample says nothing
+SEARCHED_BYTES = 2**24  # of parameters, beyond which no search is made: it holds several copies of them
+
+
+@dataclass(frozen=True)
+class ReservoirPolicy(Policy):
+    """Keeps `rows` rows; None, as many as a search takes. `always` keeps them for a single component, too."""
+
+    rows: int | None = None
+    always: bool = False
+
+    name = RESERVOIR
+
+    def capacity(self, plan: Plan, model: Any) -> int:
+        """Rows of a stream that are kept for a model; 0 if none are."""
+        if not plan.algorithm.heals or not isinstance(model, Mixture):
+            return 0
+        sizing: Any = plan.sizing_model
+        if sizing.n_components == 1 and not self.always:
+            return 0
+        if plan.sweeps:  # parameters that follow every row do not stand still until a search
+            return 0
+        if self.rows is not None:
+            return self.rows if self.rows >= LEAST_ROWS_EACH * model.n_components else 0
+        outweighed = sample_rows(plan) < sizing.rows_to_learn(plan.width)  # rows that fit say next to nothing
+        return 0 if outweighed or 8 * sizing.n_parameters(plan.width) > SEARCHED_BYTES else sample_rows(plan)
+
+    def start(self, plan: Plan, stream: Stream, start: Start, batch: Batch, counts: bool) -> Stream:
+        rows = self.capacity(plan, stream.model)
+        if not rows:
+            return stream
+        reservoir = Reservoir(stream.key, rows, RESERVOIR_BYTES)
+        if counts:
+            reservoir = taken(reservoir, batch, 0, clock(plan, stream, 0, len(batch)))
+        return stream.with_record(RESERVOIR, reservoir)
+
+    def after_batch(self, plan: Plan, before: Stream, stream: Stream, part: Batch) -> Stream:
+        place = before.rows
+        reservoir = taken(before.records[RESERVOIR], part, place, clock(plan, before, place, len(part)))
+        return stream.with_record(RESERVOIR, reservoir)
+
+    def merge(self, plan: Plan, merged: Stream, streams: Sequence[Stream], shared: bool) -> Stream:
+        reservoirs = [stream.records[RESERVOIR] for stream in streams if RESERVOIR in stream.records]
+        if len(reservoirs) < len(streams) or (not shared and not all(len(one) for one in reservoirs)):
+            return merged.without(RESERVOIR)
+        rows = streams[0].base.progress.rows_seen if shared else 0
+        return merged.with_record(RESERVOIR, union(reservoirs, rows))
+
+
+def kept_rows(plan: Plan, model: Any) -> int:
+    """Rows that streams of a plan keep for a model."""
+    return next((one.capacity(plan, model) for one in plan.policies if isinstance(one, ReservoirPolicy)), 0)
+
+
+def sample_rows(plan: Plan) -> int:
+    """Rows that are enough to search by."""
+    enough, room = plan.sizing_model.rows_to_learn(plan.width), RESERVOIR_BYTES // plan.model.row_bytes(plan.width)
+    return int(min(max(RESERVOIR_ROWS, ROWS_PER_PARAMETER * enough), room))
+
+
+def clock(plan: Plan, stream: Stream, first: int, rows: int) -> Any:
+    """What had been forgotten when rows came, in nats."""
+    if DRIFT in stream.records:
+        return float(stream.records[DRIFT].clock)
+    return 0.0 if plan.half_life is None else (first + np.arange(rows)) * (np.log(2.0) / plan.half_life)
+
+
+def has_rows(stream: Stream) -> bool:
+    """Whether a stream keeps rows, and has any."""
+    return RESERVOIR in stream.records and len(stream.records[RESERVOIR]) > 0

@@ -1,0 +1,102 @@
+"""Restate: what the statistics of a stream would be at other parameters, as far as its reservoir rows tell.
+
+The control variate of `control_variate.py`, applied to a whole stream and to its base. Where the number of components changes,
+what all rows say beside the reservoir goes over to the heirs of each component.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from headwater.core.plan import Plan
+from headwater.core.state import Base, Batch, Stream
+from headwater.core.statistics import Array
+from headwater.models.mixture import Mixture
+from headwater.policies.control_variate import corrected
+from headwater.policies.names import RESERVOIR
+from headwater.policies.refinement import heirs
+from headwater.policies.reservoir import Reservoir
+
+
+def restate_at(
+    plan: Plan,
+    stream: Stream,
+    reference: Any,
+    prior: Any = None,
+    move: Callable[[Any], Any] = lambda rest: rest,
+    renamed: Reservoir | None = None,
+) -> Any:
+    """Return the statistics that a stream would have at other parameters.
+
+    What all rows say beside those of the reservoir is moved to the components, and the prior, of the reference; `renamed` are
+    these rows with labels that name its components.
+    """
+    kept, model = stream.records[RESERVOIR].batch, stream.model
+    old = model.summarize(stream.parameters, kept, n_threads=plan.n_threads).mean
+    new = model.summarize(reference, kept if renamed is None else renamed.batch, n_threads=plan.n_threads).mean
+    beside, count = move(stream.statistics - old), plan.count(stream.progress)
+    prior = stream.base.prior if prior is None else prior
+    statistics: Any = corrected(model, prior, count, new, beside, kept.size).writable()
+    statistics.from_base[...] = stream.statistics.from_base
+    return statistics
+
+
+def restate_base(plan: Plan, stream: Stream, parameters: Any) -> Base:
+    """Return the base of a stream as it would be at other parameters, as far as rows of it in the reservoir tell."""
+    base, model, reservoir = stream.base, stream.model, stream.records[RESERVOIR]
+    rows = np.flatnonzero(reservoir.places < base.progress.rows_seen)
+    if not len(rows):
+        return base
+    own = reservoir.batch[rows]
+    old, new = (model.summarize(one, own, n_threads=plan.n_threads).mean for one in (stream.parameters, parameters))
+    count = base.progress.n_eff
+    statistics = corrected(model, base.prior, count, new, base.statistics - old, own.size).writable()
+    statistics.from_base[...] = 1.0
+    return replace(base, statistics=statistics)
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """From a mixture at some parameters to another one, of another number of components, at others.
+
+    `own` is the prior that statistics were gathered under, if it is another, about another origin.
+    """
+
+    model: Mixture
+    after: Mixture
+    old: Any
+    new: Any
+    prior: Any
+    n_threads: int | None = None
+    own: Any = None
+
+    def responsibilities(self, batch: Batch) -> tuple[Array, Array]:
+        """Responsibilities of rows, before and after."""
+        before, after = ((self.model, self.old), (self.after, self.new))
+        return before[0].looked_at(before[1], batch, self.n_threads)[0], after[0].looked_at(after[1], batch, self.n_threads)[0]
+
+    def restate(self, statistics: Any, batch: Batch, count: float, whole: bool = False) -> Any:
+        """Return what all rows say at the new parameters, by some that are kept; or by these alone, if they are all."""
+        found = self.after.summarize(self.new, batch, n_threads=self.n_threads).mean
+        if whole:
+            return found
+        before = self.model.summarize(self.old, batch, n_threads=self.n_threads).mean
+        rest = statistics - before
+        if self.own is not None:
+            rest = self.model.brought(self.prior, self.own, rest)
+        beside = self.after.recombined(rest, heirs(*self.responsibilities(batch)))
+        return corrected(self.after, self.prior, count, found, beside, batch.size)
+
+    def restate_base(self, base: Base, batch: Batch, rows: Any) -> Base:
+        """Return a base as it would be at the new parameters, by those of its rows that are kept."""
+        if len(rows):
+            statistics = self.restate(base.statistics, batch[rows], base.progress.n_eff).writable()
+        else:  # what it says of a component goes where the kept rows of that go
+            old, new = self.responsibilities(batch)
+            statistics = self.after.recombined(base.statistics, (new.T @ old) / (old.sum(axis=0) + 1e-12)).writable()
+        statistics.from_base[...] = 1.0
+        return replace(base, statistics=statistics)

@@ -1,0 +1,265 @@
+"""Search: a stream leaves a bad start. Its reference is refined, and its components grow, at times that depend on rows alone.
+
+Between two searches the parameters of the E-step stand still, so that the statistics are sums at one reference. When a search
+is due, or when somebody reads, reservoir rows propose and judge split/merge moves (`refinement.py`) and numbers of components
+(`growth_search.py`), and the statistics are restated at the new reference (`restate.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.contracts import Start
+from headwater.core.fold import refresh
+from headwater.core.loop import finalize
+from headwater.core.match import refuse_numbers
+from headwater.core.plan import Plan
+from headwater.core.policy import Policy, Restates
+from headwater.core.state import Batch, Stream, Summary, fingerprint
+from headwater.kernels.parallel import one_blas_thread
+from headwater.policies.drift_monitor import recent_rows, worth_searching
+from headwater.policies.growth_states import regrow
+from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR
+from headwater.policies.refinement import OFTEN, Refinement, SearchContext, healed
+from headwater.policies.reservoir import relabelled
+from headwater.policies.reservoir_policy import has_rows, kept_rows
+from headwater.policies.restate import Transfer, restate_at, restate_base
+from headwater.policies.schedule import schedule_search
+
+READ_LOOKS = 50.0  # times that rows may be looked at again where nobody waits but who reads
+ALARM_LOOKS = 1.0  # times that rows may be looked at again where something was forgotten
+READ_GROWTH = 1.1  # times the rows of the last search, after which a model that is read is searched again
+SURPRISED_READ_GROWTH = 1.02  # and if rows came as a surprise
+
+
+@dataclass(frozen=True)
+class SearchPolicy(Policy, Restates):
+    """Refines the reference of a mixture, and finds its number of components if the plan asks for it."""
+
+    name = REFINEMENT
+
+    def start(self, plan: Plan, stream: Stream, start: Start, batch: Batch, counts: bool) -> Stream:
+        """Hold the parameters of the start: the statistics are sums at them."""
+        if RESERVOIR not in stream.records:
+            return stream
+        scores = stream.model.log_likelihood(start.parameters, batch, plan.n_threads)
+        record = Refinement().begun(len(batch), scores, batch.row_weights, stream.model.rows_to_learn(plan.width))
+        record = replace(record, rows=stream.progress.rows_seen)
+        return schedule_search(plan, replace(stream, parameters=start.parameters).with_record(REFINEMENT, record))
+
+    def adopt(self, plan: Plan, stream: Stream) -> Stream:
+        """End the searches of a stream whose plan keeps no rows."""
+        return stream if kept_rows(plan, stream.model) else stop_search(plan, stream)
+
+    def holds_reference(self, plan: Plan, stream: Stream) -> bool:
+        follows = DRIFT in stream.records and stream.records[DRIFT].following
+        return plan.half_life is None and not follows
+
+    def rows_until_due(self, plan: Plan, stream: Stream) -> int:
+        return max(stream.records[REFINEMENT].next - stream.rows, 1)
+
+    def after_fold(self, plan: Plan, before: Stream, stream: Stream, summary: Summary) -> Stream:
+        return stream.with_record(REFINEMENT, stream.records[REFINEMENT].after(summary.score, summary.size))
+
+    def after_batch(self, plan: Plan, before: Stream, stream: Stream, part: Batch) -> Stream:
+        """Search if it is due: at the cost of a part of the stream, at most."""
+        record = stream.records[REFINEMENT]
+        if stream.rows < record.next:
+            return stream
+        allowed = record.allowance(stream.rows, plan.warm_up_rows)
+        if DRIFT in before.records and before.records[DRIFT].alarms:
+            allowed += ALARM_LOOKS * stream.rows
+        if grows(plan):
+            stream = grow_stream(plan, finalize(plan, stream), on_the_way=True)
+        if allowed > 0.0 and worth_searching(plan, stream, allowed):
+            stream = refine_stream(plan, finalize(plan, stream), allowed)
+        return schedule_search(plan, stream)
+
+    def on_read(self, plan: Plan, stream: Stream) -> Stream:
+        """Search if the stream has grown by a tenth since the last time; after a surprise, by less."""
+        record = stream.records[REFINEMENT]
+        if RESERVOIR not in stream.records:
+            return stream
+        if stream.rows < (SURPRISED_READ_GROWTH if record.surprise else READ_GROWTH) * record.rows:
+            return stream
+        if not worth_searching(plan, stream):
+            return stream
+        if grows(plan):
+            stream = grow_stream(plan, stream)
+        return refine_stream(plan, stream, READ_LOOKS * stream.rows + OFTEN * plan.warm_up_rows, thorough=True)
+
+    def align(self, plan: Plan, streams: list[Stream]) -> list[Stream]:
+        return align_references(plan, streams)
+
+    def merge(self, plan: Plan, merged: Stream, streams: Sequence[Stream], shared: bool) -> Stream:
+        """Go on searching by the rows of all reservoirs; if one has none, not at all."""
+        if RESERVOIR not in merged.records:
+            return stop_search(plan, merged)
+        record = streams[0].records[REFINEMENT]
+        merged = schedule_search(plan, merged.with_record(REFINEMENT, record))
+        return merged if plan.holds(merged) else refresh(plan, merged)
+
+    def in_shard(self) -> Policy:
+        return ShardReference()
+
+    def gather(self, plan: Plan, before: Stream, whole: Stream, shards: Sequence[Stream]) -> Stream:
+        """Add the scores of the shards; the reference stands."""
+        scores = [(one.records[REFINEMENT].score, one.records[REFINEMENT].weight) for one in shards]
+        record = before.records[REFINEMENT].after(*map(sum, zip(*scores, strict=True)))
+        return replace(whole, parameters=before.parameters).with_record(REFINEMENT, record)
+
+    def can_restate(self, streams: Sequence[Stream]) -> bool:
+        return all(has_rows(stream) for stream in streams)
+
+    def match_other_size(self, plan: Plan, stream: Stream, first: Stream) -> tuple[Any, NDArray[np.int64]]:
+        """The merged stream finds its number of components on the reservoirs of all."""
+        transfer = Transfer(
+            stream.model, first.model, stream.parameters, first.parameters, first.base.prior, plan.n_threads, stream.base.prior
+        )
+        kept = stream.records[RESERVOIR].batch
+        old, new = transfer.responsibilities(kept)
+        statistics = transfer.restate(stream.statistics, kept, plan.count(stream.progress))
+        return statistics, (new.T @ old).argmax(axis=1).astype(np.int64)
+
+    def restate(self, plan: Plan, stream: Stream, first: Stream, components: NDArray[np.int64]) -> tuple[Any, Stream]:
+        model, prior = first.model, first.base.prior
+
+        def move(rest: Any) -> Any:
+            return model.permuted(model.brought(prior, stream.base.prior, rest), components)
+
+        renamed = relabelled(stream.records[RESERVOIR], np.argsort(components))
+        statistics = restate_at(plan, stream, first.parameters, prior, move, renamed)
+        return statistics, stream.with_record(RESERVOIR, renamed)
+
+
+@dataclass(frozen=True)
+class ShardReference(Policy):
+    """What a shard does of a search: its reference stands, and scores add up. Searches are made on the whole stream."""
+
+    name = REFINEMENT
+
+    def begin_shard(self, whole: Stream, shard: Stream) -> Stream:
+        record = replace(shard.records[REFINEMENT], score=0.0, weight=0.0)
+        return replace(shard, parameters=whole.parameters).with_record(REFINEMENT, record)
+
+    def holds_reference(self, plan: Plan, stream: Stream) -> bool:
+        return plan.half_life is None
+
+    def after_fold(self, plan: Plan, before: Stream, stream: Stream, summary: Summary) -> Stream:
+        return SearchPolicy().after_fold(plan, before, stream, summary)
+
+    def align(self, plan: Plan, streams: list[Stream]) -> list[Stream]:
+        return align_references(plan, streams)
+
+
+def grows(plan: Plan) -> bool:
+    """Whether the number of components is to be found."""
+    return any(policy.name == GROWTH for policy in plan.policies)
+
+
+def stop_search(plan: Plan, stream: Stream) -> Stream:
+    """Return a stream that is searched no more and keeps no rows: its parameters follow its statistics."""
+    if REFINEMENT not in stream.records:
+        return stream.without(RESERVOIR, DRIFT)
+    return refresh(plan, stream.without(RESERVOIR, REFINEMENT, DRIFT))
+
+
+def refine_stream(plan: Plan, stream: Stream, allowed: float, thorough: bool = False) -> Stream:
+    """Return a finalized stream at a reference that reservoir rows prefer; its base is restated there, too.
+
+    `allowed` bounds the cost, in rows looked at again. A `thorough` search is for a reader, who waits for it.
+    """
+    reservoir = stream.records[RESERVOIR]
+    if len(reservoir) == 0:
+        return stream
+    settings, drift = plan.start_settings, stream.records.get(DRIFT)
+
+    def restart(batch: Batch, salt: int) -> Start:
+        start: Start = stream.model.start(batch, (stream.key + salt) % 2**63, settings, plan.n_threads)
+        return start
+
+    context = SearchContext(
+        stream.model,
+        plan.algorithm.readout,
+        stream.base.prior,
+        stream.statistics,
+        stream.parameters,
+        plan.count(stream.progress),
+        recent_rows(plan, stream),
+        stream.records[REFINEMENT],
+        stream.rows,
+        stream.key,
+        settings.method,
+        settings.readout,
+        restart if settings.polish and settings.given is None else None,
+        not plan.holds(stream),
+        thorough,
+        drift is not None and (drift.clock > 0.0 or len(reservoir) < stream.rows),
+        plan.n_threads,
+    )
+    with one_blas_thread():
+        parameters, statistics, record = healed(context, allowed)
+        base = restate_base(plan, stream, parameters)
+    after = replace(stream, base=base, parameters=parameters, statistics=statistics).with_record(REFINEMENT, record)
+    after = after if plan.holds(after) else refresh(plan, after)
+    for policy in plan.active(after):
+        after = policy.after_move(plan, stream, after)
+    return after
+
+
+def grow_stream(plan: Plan, stream: Stream, on_the_way: bool = False) -> Stream:
+    """Return a finalized stream with the number of components that its reservoir rows prefer."""
+    if len(stream.records[RESERVOIR]) == 0:
+        return stream
+    with one_blas_thread():
+        after = regrow(plan, stream, on_the_way)
+    return after if after.parameters is stream.parameters or plan.holds(after) else refresh(plan, after)
+
+
+def align_references(plan: Plan, streams: list[Stream]) -> list[Stream]:
+    """Return streams whose statistics are sums at the same parameters, as far as reservoir rows can tell.
+
+    These are the ones of the stream that was refined last, which comes first: the same ones in any tree of merges. If one of
+    them cannot be brought there, none is searched any more.
+    """
+    held = plan.holds(streams[0])
+    names = [fingerprint(stream.parameters, size=16) if held else str(stream.model.n_components) for stream in streams]
+    tell = all(has_rows(stream) for stream in streams)
+    if any(REFINEMENT not in stream.records for stream in streams) or (len(set(names)) > 1 and not tell):
+        refuse_numbers([stream.model.n_components for stream in streams])
+        return [stop_search(plan, stream) for stream in streams]
+
+    def rank(at: int) -> Any:
+        record = streams[at].records[REFINEMENT]
+        return record.rows, names[at], astuple(replace(record, next=0))
+
+    order = sorted(range(len(streams)), key=rank, reverse=True)
+    first = streams[order[0]]
+    return [streams[at] if names[at] == names[order[0]] else _bring(plan, streams[at], first) for at in order]
+
+
+def _bring(plan: Plan, stream: Stream, first: Stream) -> Stream:
+    """Return a stream restated at the parameters of another one on the same base."""
+    if stream.model.n_components != first.model.n_components:
+        return _bring_to_size(plan, stream, first)
+    statistics = restate_at(plan, stream, first.parameters)
+    return replace(
+        stream, base=restate_base(plan, stream, first.parameters), statistics=statistics, parameters=first.parameters
+    )
+
+
+def _bring_to_size(plan: Plan, stream: Stream, first: Stream) -> Stream:
+    """Return a stream with the components of another one on the same base."""
+    transfer = Transfer(stream.model, first.model, stream.parameters, first.parameters, first.base.prior, plan.n_threads)
+    kept = stream.records[RESERVOIR]
+    statistics = transfer.restate(stream.statistics, kept.batch, plan.count(stream.progress)).writable()
+    statistics.from_base[...] = stream.statistics.from_base
+    rows = np.flatnonzero(kept.places < stream.base.progress.rows_seen)
+    base = replace(transfer.restate_base(stream.base, kept.batch, rows), prior=first.base.prior)
+    base = base.with_record(GROWTH, first.base.records.get(GROWTH))
+    return replace(stream, model=first.model, base=base, statistics=statistics, parameters=first.parameters)
