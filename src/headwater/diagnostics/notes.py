@@ -34,7 +34,7 @@ def notes_of(subject: Subject, results: Results, findings: tuple[str, ...], comp
     """Return sentences about the state of a model, the findings of its health among them; each sentence once."""
     runtime, notes = subject.runtime, []
     if runtime.warming_up:
-        waiting, wanted = runtime.waiting_rows, subject.learner.warm_up_rows
+        waiting, wanted = runtime.waiting_rows, subject.learner.plan.warm_up_rows
         until = f"{waiting:,} of about {wanted:,} rows"
         if waiting >= wanted and runtime.waiting_labels:
             until = f"{waiting:,} rows so far, since labels have named only some of the {component}s"
