@@ -306,10 +306,10 @@ def test_rebased_statistics_are_those_about_the_other_origin(kind):
         replace(family.zeros(2), count=count, first=first, second=np.tril(second) if kind in ("full", "tied") else second)
         for count, first, second in (naive.totals(kind, X - origin, resp) for origin in (here, there))
     )
-    found = family.rebased(one, here - there)
+    found = family.shift_origin(one, here - there)
     for mine, theirs in zip(arrays_of(found), arrays_of(other), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-9)
-    for mine, theirs in zip(arrays_of(family.rebased(found, there - here)), arrays_of(one), strict=True):
+    for mine, theirs in zip(arrays_of(family.shift_origin(found, there - here)), arrays_of(one), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-8)
 
 
@@ -319,6 +319,6 @@ def test_a_belief_is_the_same_about_any_origin(kind, drifted):
     family, prior = prior_of(kind, rng)
     totals, shift = totals_of(kind, family, rng, drifted=drifted), np.array([7.0, -30.0])
     moved = replace(prior, origin=prior.origin - shift, mean=prior.mean + shift)
-    one, other = family.belief(prior, totals), family.belief(moved, family.rebased(totals, shift))
+    one, other = family.belief(prior, totals), family.belief(moved, family.shift_origin(totals, shift))
     for mine, theirs in zip(arrays_of(other), arrays_of(one), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)

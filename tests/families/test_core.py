@@ -52,5 +52,5 @@ def test_an_estep_is_one_by_log_densities(family, X, name):
 @cases
 def test_permuted_components_are_those_of_permuted_statistics(family, X):
     parameters, order = known(family, X, "mean"), [2, 0, 1]
-    found = family.log_densities(family.picked(parameters, order), X)
+    found = family.log_densities(family.select_parameters(parameters, order), X)
     np.testing.assert_allclose(found, family.log_densities(parameters, X)[:, order], rtol=1e-12)

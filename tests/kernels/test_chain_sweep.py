@@ -49,7 +49,7 @@ def a_start(kind, prior):
     totals.start[...], totals.steps[...] = shares[0], shares[:-1].T @ shares[1:]
     blank = some_parameters(kind)
     if kind is not None:
-        blank = replace(blank, emissions=model.family.blank(prior.emissions.origin))
+        blank = replace(blank, emissions=model.family.blank_parameters(prior.emissions.origin))
     statistics = model._collected(blank, X, shares, totals, 1).scaled(1.0 / 20.0)
     return [np.array(part) for part in naive_chains.flat_parts(kind, statistics)], statistics
 

@@ -235,7 +235,7 @@ def test_chosen_and_permuted_components_keep_their_numbers():
     family = family_of(5, True, rng.uniform(1.1, 4.0, (5, V)))
     prior, (totals, dense) = family.settled_prior(V), random_totals(rng, 5, True)
     order = np.array([3, 0])
-    few, some = family.chosen(prior, order), family.permuted(totals, order)
+    few, some = family.select_prior(prior, order), family.select_statistics(totals, order)
     small = replace(family, n_components=2, concentration_prior=family.concentration_prior[order])
     for field, array in vars(small.settled_prior(V)).items():
         np.testing.assert_array_equal(getattr(few, field), array)

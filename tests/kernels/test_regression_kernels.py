@@ -169,10 +169,12 @@ def test_statistics_can_be_brought_to_another_origin(family):
     moved = replace(prior, origin=prior.origin + rng.normal(size=3))
     batch, resp = random_batch(50, 2, "plain", rng), rng.dirichlet(np.ones(K), 50)
     here, there = (
-        family.estep(family.blank(one.origin), np.zeros(K), batch, family.zeros(3), responsibilities=resp, given=True)[1]
+        family.estep(
+            family.blank_parameters(one.origin), np.zeros(K), batch, family.zeros(3), responsibilities=resp, given=True
+        )[1]
         for one in (prior, moved)
     )
-    brought = family.brought(prior, moved, there)
+    brought = family.move_to_prior(prior, moved, there)
     for name, array in brought.to_arrays().items():
         np.testing.assert_allclose(array, getattr(here, name), rtol=1e-10, atol=1e-10)
 

@@ -286,7 +286,7 @@ class Hold:
         family: Gaussian = self.family
         if isinstance(family, ScaledGaussian):  # which learns all of them, so that this is a start
             factor = None if "c" in self.params else fixed.factor / fixed.units
-            return family.exchanged(free, None if "m" in self.params else family.means(fixed), factor)
+            return family.with_means_and_factor(free, None if "m" in self.params else family.means(fixed), factor)
         means = free.means if "m" in self.params else fixed.means + (fixed.origin - free.origin)
         factor = fixed.factor
         if "c" in self.params:  # about the means that stay
@@ -308,4 +308,4 @@ def with_emissions(family: Any, found: Any, given: Mapping[str, Array]) -> Any:
     """Return the parameters of a family with those in their place that were given: "means" and "factor", or "probabilities"."""
     if "probabilities" in given:
         return family.from_probabilities(given["probabilities"])
-    return family.exchanged(found, given.get("means"), given.get("factor"))
+    return family.with_means_and_factor(found, given.get("means"), given.get("factor"))

@@ -79,7 +79,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     def _learner_of(self, family: Any, width: int, name: str, given: Any, polish: bool, modal: bool = True) -> Learner:
         """The learner of a mixture of this family; `modal` says whether the components' prior has a mode."""
         model = Mixture(self.n_components, family, self.weight_concentration_prior)
-        algorithm = resolve(self.algorithm, model, name, {"auto": Auto(stream=family.stream)})
+        algorithm = resolve(self.algorithm, model, name, {"auto": Auto(stream=family.stream_readout)})
         proper = (self.weight_concentration_prior or 1.0) >= 1.0
         if algorithm.readout == "mode" and not proper:
             raise ValueError(

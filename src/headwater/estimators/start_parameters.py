@@ -48,7 +48,7 @@ class GivenParameters:
     def __call__(self, found: MixtureParameters) -> MixtureParameters:
         """Return the start's parameters with the given ones in their place."""
         log_weights = found.log_weights if self.weights is None else np.log(np.maximum(self.weights, 1e-300))
-        return MixtureParameters(log_weights, self.family.exchanged(found.components, self.means, self.factor))
+        return MixtureParameters(log_weights, self.family.with_means_and_factor(found.components, self.means, self.factor))
 
 
 def given_parameters(

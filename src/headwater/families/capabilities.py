@@ -64,10 +64,10 @@ class SweepsChains(Protocol):
 class MatchesMoments(Protocol):
     """A family that can be learned by moment matching: it has "match_moments" among its readouts."""
 
-    def kept(self, statistics: Any) -> Any:
+    def split_masses(self, statistics: Any) -> Any:
         """Return statistics in the form that moment matching keeps, where a component's masses may differ."""
 
-    def valid(self, prior: Any, totals: Any) -> NDArray[np.bool_]:
+    def find_proper(self, prior: Any, totals: Any) -> NDArray[np.bool_]:
         """Return which components (K,) have a belief."""
 
     def match(

@@ -75,7 +75,7 @@ class Categorical(Multinomial):
         """A prior of the right shape."""
         return self.settled_prior(self.n_symbols)
 
-    def problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, CategoricalStatistics):
             sums = record.table.sum(axis=0)  # of one symbol a row
@@ -83,14 +83,14 @@ class Categorical(Multinomial):
             return OTHER_LENGTHS if apart else unlikely_counts(record.count, record.table)
         if isinstance(record, CategoricalParameters):
             return NO_PARAMETERS if no_logs(record.logs.T) else ""
-        return super().problem(record, self.n_symbols)
+        return super().find_problem(record, self.n_symbols)
 
     def zeros(self, width: int) -> Any:
         """Return statistics that hold nothing."""
         k = self.n_components
         return CategoricalStatistics.of(np.zeros(k), np.zeros((1, k)), np.zeros((self.n_symbols, k)))
 
-    def permuted(self, statistics: Any, order: Any) -> Any:
+    def select_statistics(self, statistics: Any, order: Any) -> Any:
         """Return statistics with the components in another order."""
         parts = (statistics.count, statistics.length, statistics.table)
         return CategoricalStatistics(statistics.from_base.copy(), *(np.ascontiguousarray(part[..., order]) for part in parts))
@@ -127,7 +127,7 @@ class Categorical(Multinomial):
         word_table(code, words + np.int32(1), totals.table, 1.0, words, prior.beta, prior.shift, norm, ONE_GROUP, logs)
         return CategoricalParameters(logs)
 
-    def picked(self, parameters: Any, order: Any) -> Any:
+    def select_parameters(self, parameters: Any, order: Any) -> Any:
         """Return the parameters of some of the components."""
         return CategoricalParameters(np.ascontiguousarray(parameters.logs[:, order]))
 

@@ -94,20 +94,20 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         return frozenset({"mode", "mean", "expect_log"})
 
     @property
-    def stream(self) -> str:
+    def stream_readout(self) -> str:
         """The readout by which algorithm "auto" streams."""
         return "expect_log"
 
     @property
     def has_prior(self) -> bool:
-        """Whether EM is to find the mode under the prior. If not, it is given the `flattened` one."""
+        """Whether EM is to find the mode under the prior. If not, it is given what `flatten_prior` makes of it."""
         return True
 
-    def flattened(self, prior: Prior) -> Prior:
+    def flatten_prior(self, prior: Prior) -> Prior:
         """Return the prior whose mode is maximum likelihood, where there is one."""
         return prior
 
-    def refined(self, prior: Prior, parameters: Params, weights: Array, geometry: Any) -> Prior:
+    def refine_prior(self, prior: Prior, parameters: Params, weights: Array, geometry: Any) -> Prior:
         """Return the prior of components like these (empirical Bayes); by default as it was."""
         return prior
 
@@ -204,33 +204,33 @@ class Family(ABC, Generic[Prior, Stats, Params]):
     # Components
 
     @property
-    def apart(self) -> bool:
+    def has_own_moments(self) -> bool:
         """Whether every component has moments of its own. If all share some, drift cannot forget one component alone."""
         return True
 
-    def resized(self, n_components: int) -> Self:
+    def resize(self, n_components: int) -> Self:
         """Return the family with another number of components."""
         return replace(self, n_components=n_components)  # type: ignore[type-var]
 
-    def permuted(self, statistics: Stats, order: Any) -> Stats:
+    def select_statistics(self, statistics: Stats, order: Any) -> Stats:
         """Return the statistics of some of the components, in this order."""
         return select_components(statistics, order)
 
-    def chosen(self, prior: Prior, order: Any) -> Prior:
+    def select_prior(self, prior: Prior, order: Any) -> Prior:
         """Return the prior of some of the components."""
         return select_components(prior, order)
 
-    def picked(self, parameters: Params, order: Any) -> Params:
+    def select_parameters(self, parameters: Params, order: Any) -> Params:
         """Return the parameters of some of the components."""
         return select_components(parameters, order)
 
-    def recombined(
+    def recombine(
         self, statistics: Stats, matrix: Array, others: Stats | None = None, other_matrix: Array | None = None
     ) -> Stats:
         """Return matrix @ statistics + other_matrix @ others, over the components: they are merged, split or replaced."""
         return recombine_components(statistics, matrix, others, other_matrix)
 
-    def brought(self, prior: Prior, own: Prior, statistics: Stats) -> Stats:
+    def move_to_prior(self, prior: Prior, own: Prior, statistics: Stats) -> Stats:
         """Return statistics that were gathered under the prior `own` as they would be under another: about its origin."""
         return statistics
 
@@ -261,7 +261,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         """Return which components (K,) have statistics that no rows could have made; by default negative counts."""
         return np.asarray(totals.count < 0.0)
 
-    def mended(self, prior: Prior, totals: Stats, sound: Stats, share: float) -> Stats:
+    def mend(self, prior: Prior, totals: Stats, sound: Stats, share: float) -> Stats:
         """Return totals in which components that no rows could have made, or hardly, are as kept rows say.
 
         Kept rows are a share of all, and `sound` is what they say, scaled up to all.
@@ -280,7 +280,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
                         good &= (array < np.inf).reshape(len(good), -1).all(axis=1)
         return good
 
-    def problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: Any, width: int) -> str:
         """Return what is wrong with a record that comes from a file, as the end of a sentence; "" if nothing is.
 
         Files check shapes and finite numbers by themselves, and that what is read out of statistics is finite.

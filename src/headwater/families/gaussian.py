@@ -85,43 +85,43 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         k = self.n_components
         return GaussianStatistics.of(np.zeros(k), np.zeros((k, width)), np.zeros(self.kind.second_shape(k, width)))
 
-    def kept(self, statistics: GaussianStatistics) -> MomentStatistics:
+    def split_masses(self, statistics: GaussianStatistics) -> MomentStatistics:
         """Return statistics in the form that moment matching keeps, where a component's masses may differ."""
         return split_masses(statistics, self.covariance_type == "diag")
 
-    def brought(self, prior: GaussianPrior, own: GaussianPrior, statistics: GaussianStatistics) -> GaussianStatistics:
+    def move_to_prior(self, prior: GaussianPrior, own: GaussianPrior, statistics: GaussianStatistics) -> GaussianStatistics:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
-        return self.rebased(statistics, own.origin - prior.origin)
+        return self.shift_origin(statistics, own.origin - prior.origin)
 
-    def rebased(self, statistics: GaussianStatistics, shift: Array) -> GaussianStatistics:
+    def shift_origin(self, statistics: GaussianStatistics, shift: Array) -> GaussianStatistics:
         """Return statistics about an origin that lies at -shift of theirs, so that a row x is x + shift now."""
         return rebase_moments(self.covariance_type, statistics, shift)
 
-    def permuted(self, statistics: GaussianStatistics, order: Any) -> GaussianStatistics:
+    def select_statistics(self, statistics: GaussianStatistics, order: Any) -> GaussianStatistics:
         """Return statistics with the components in another order."""
         return select_components(statistics, order, self._shared)
 
-    def chosen(self, prior: GaussianPrior, order: Any) -> GaussianPrior:
+    def select_prior(self, prior: GaussianPrior, order: Any) -> GaussianPrior:
         """Return the prior of some of the components: all share one."""
         return prior
 
-    def recombined(
+    def recombine(
         self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None
     ) -> GaussianStatistics:
         """Return matrix @ statistics + other_matrix @ others, over the components."""
         return recombine_components(statistics, matrix, others, other_matrix, self._shared)
 
     @property
-    def apart(self) -> bool:
+    def has_own_moments(self) -> bool:
         """Whether every component has moments of its own: a covariance that all share is a sum over all rows."""
         return self.covariance_type != "tied"
 
     @property
     def _shared(self) -> tuple[str, ...]:
         """Names of the arrays that all components share, in statistics and in parameters."""
-        return ("origin", "units", *(() if self.apart else ("second", "factor")))
+        return ("origin", "units", *(() if self.has_own_moments else ("second", "factor")))
 
-    def mended(self, prior: GaussianPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float) -> Any:
+    def mend(self, prior: GaussianPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float) -> Any:
         """Return totals in which components that kept rows cannot have made, or hardly, are as these say.
 
         Kept rows are a share of all, and `sound` is what they say, scaled up to all.
@@ -139,7 +139,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     # Priors
 
-    def flattened(self, prior: GaussianPrior) -> GaussianPrior:
+    def flatten_prior(self, prior: GaussianPrior) -> GaussianPrior:
         """The prior whose mode is maximum likelihood, about the same origin."""
         return self.flat_prior(prior.origin)
 
@@ -151,7 +151,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         """A prior of the right shape."""
         return self.flat_prior(np.zeros(width))
 
-    def problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, GaussianPrior):
             return soundness.find_prior_problem(record)
@@ -171,7 +171,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         """The user's prior, completed by d + 2 rows' worth of the covariance within the seeded groups."""
         return settle_prior(self, geometry, batch, responsibilities)
 
-    def refined(
+    def refine_prior(
         self, prior: GaussianPrior, parameters: GaussianParameters, weights: Array, geometry: Geometry
     ) -> GaussianPrior:
         """Empirical Bayes: a prior whose mean precision is that of the components, unless the user said what it is."""
@@ -184,7 +184,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         mean_count, dof_count = masses(totals)
         if mean_count.shape[1] > 1:
             return columns_readout(name, prior, totals)
-        parameters = self.blank(prior.origin)
+        parameters = self.blank_parameters(prior.origin)
         lifted = self.kind.refresh(
             READOUTS[name], self._prior_tuple(prior), mean_count.ravel(), dof_count.ravel(), totals.first, totals.second,
             parameters.means, parameters.factor, parameters.shift, parameters.offset, parameters.power, parameters.stretch,
@@ -192,7 +192,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         refuse_singular(lifted, prior)
         return parameters
 
-    def blank(self, origin: Array) -> GaussianParameters:
+    def blank_parameters(self, origin: Array) -> GaussianParameters:
         """Return parameters that a kernel has yet to fill."""
         k, width = self.n_components, len(origin)
         return blank_parameters(origin, k, self.kind.factor_shape(k, width))
@@ -201,21 +201,21 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         shift = float(self.kind.mode_shift(self.n_components, len(prior.mean)))
         return (prior.mean, prior.mean_precision, prior.dof, prior.scale, prior.floor, shift, self.spherical)
 
-    def picked(self, parameters: GaussianParameters, order: Any) -> GaussianParameters:
+    def select_parameters(self, parameters: GaussianParameters, order: Any) -> GaussianParameters:
         """Return the parameters of some of the components."""
         return select_components(parameters, order, self._shared)
 
     def from_precisions(self, origin: Array, means: Array, factor: Array) -> GaussianParameters:
         """Return parameters with these means (user's coordinates) and inverse Cholesky factors."""
-        return self.ready(origin, means - origin, factor[:, None] if factor.ndim == 1 else factor)
+        return self.make_parameters(origin, means - origin, factor[:, None] if factor.ndim == 1 else factor)
 
-    def exchanged(self, found: GaussianParameters, means: Array | None, factor: Array | None) -> GaussianParameters:
+    def with_means_and_factor(self, found: GaussianParameters, means: Array | None, factor: Array | None) -> GaussianParameters:
         """Return parameters with other means, or other inverse Cholesky factors, in the user's coordinates."""
         if factor is None:
             factor = found.factor[:, 0] if self.spherical else found.factor
         return self.from_precisions(found.origin, self.means(found) if means is None else means, factor)
 
-    def ready(self, origin: Array, centred: Array, factor: Array) -> GaussianParameters:
+    def make_parameters(self, origin: Array, centred: Array, factor: Array) -> GaussianParameters:
         """Return parameters with these means about the origin, and factors that may be the same for all columns."""
         return make_parameters(self.kind.matrix, origin, centred, factor)
 
@@ -252,7 +252,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         prior = proper_prior(self, prior, totals, others)
         return self.belief(prior, totals), self.belief(prior, others)
 
-    def valid(self, prior: GaussianPrior, totals: GaussianStatistics) -> NDArray[np.bool_]:
+    def find_proper(self, prior: GaussianPrior, totals: GaussianStatistics) -> NDArray[np.bool_]:
         """Return which components (K,) have a belief. Sums of rows always have; beliefs that were subtracted may not."""
         if not isinstance(totals, MomentStatistics):
             return np.ones(self.n_components, dtype=bool)
@@ -294,7 +294,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     def collect_seeds(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known, about the origin of the geometry."""
-        return collect_by_estep(self, self.blank(geometry.origin), batch, responsibilities)
+        return collect_by_estep(self, self.blank_parameters(geometry.origin), batch, responsibilities)
 
     def climb(
         self, name: str, prior: GaussianPrior, concentration: Array, batch: Batch, passes: int, tol: float, before: float,
@@ -306,7 +306,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         """
         if self.kind.climb is None:
             return None
-        parameters, log_weights, trace = self.blank(prior.origin), np.empty(self.n_components), np.empty(passes)
+        parameters, log_weights, trace = self.blank_parameters(prior.origin), np.empty(self.n_components), np.empty(passes)
         made, converged, singular = self.kind.climb(
             batch.X, batch.weights, batch.labels, batch.size, prior.origin, READOUTS[name], concentration,
             self._prior_tuple(prior), tol, before, totals.count, totals.first, totals.second, parameters.means,

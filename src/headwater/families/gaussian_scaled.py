@@ -36,9 +36,9 @@ class ScaledGaussian(Gaussian):
         """A prior of the right shape."""
         return replace(super().blank_prior(width), units=np.ones(width))
 
-    def flattened(self, prior: GaussianPrior) -> GaussianPrior:
+    def flatten_prior(self, prior: GaussianPrior) -> GaussianPrior:
         """The prior whose mode is maximum likelihood, in the same units."""
-        return replace(super().flattened(prior), units=prior.units)
+        return replace(super().flatten_prior(prior), units=prior.units)
 
     def prior(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianPrior:
         """The user's prior, completed, in units of the columns."""
@@ -51,11 +51,11 @@ class ScaledGaussian(Gaussian):
         found = super(ScaledGaussian, own).prior(_in_units(geometry), _entered(batch, geometry.origin, units), responsibilities)
         return replace(found, origin=geometry.origin, units=units)
 
-    def refined(
+    def refine_prior(
         self, prior: GaussianPrior, parameters: GaussianParameters, weights: Array, geometry: Geometry
     ) -> GaussianPrior:
         """Empirical Bayes, in units of the columns."""
-        return super().refined(prior, parameters, weights, _in_units(geometry))
+        return super().refine_prior(prior, parameters, weights, _in_units(geometry))
 
     # Readouts
 
@@ -67,12 +67,12 @@ class ScaledGaussian(Gaussian):
         """Return parameters with these means and inverse Cholesky factors, where nothing is known of any units."""
         return replace(super().from_precisions(origin, means, factor), units=np.ones(len(origin)))
 
-    def exchanged(self, found: GaussianParameters, means: Array | None, factor: Array | None) -> GaussianParameters:
+    def with_means_and_factor(self, found: GaussianParameters, means: Array | None, factor: Array | None) -> GaussianParameters:
         """Return parameters with other means, or other inverse Cholesky factors, in the user's coordinates."""
         units = found.units
         centred = found.means if means is None else (means - found.origin) / units
         factor = found.factor if factor is None else (factor[:, None] if factor.ndim == 1 else factor) * units
-        inner = self.ready(np.zeros(len(units)), centred, factor)
+        inner = self.make_parameters(np.zeros(len(units)), centred, factor)
         return replace(inner, origin=found.origin, units=units, offset=inner.offset - np.log(units).sum())
 
     def belief(self, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianBelief:
@@ -95,15 +95,15 @@ class ScaledGaussian(Gaussian):
         """Return the symmetric divergence (K,) of the densities of each component here and there, in nats a row."""
         return super().contrast(_inner(prior), totals, others)
 
-    def valid(self, prior: GaussianPrior, totals: GaussianStatistics) -> NDArray[np.bool_]:
+    def find_proper(self, prior: GaussianPrior, totals: GaussianStatistics) -> NDArray[np.bool_]:
         """Return which components (K,) have a belief."""
-        return super().valid(_inner(prior), totals)
+        return super().find_proper(_inner(prior), totals)
 
-    def brought(self, prior: GaussianPrior, own: GaussianPrior, statistics: GaussianStatistics) -> GaussianStatistics:
+    def move_to_prior(self, prior: GaussianPrior, own: GaussianPrior, statistics: GaussianStatistics) -> GaussianStatistics:
         """Return statistics that were gathered under the prior `own` about the origin, and in the units, of another."""
         ratio = own.units / prior.units
         scaled = replace(statistics, first=statistics.first * ratio, second=self._squared(statistics.second, ratio))
-        return self.rebased(scaled, (own.origin - prior.origin) / prior.units)
+        return self.shift_origin(scaled, (own.origin - prior.origin) / prior.units)
 
     # Rows
 

@@ -52,7 +52,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         return True
 
     @property
-    def stream(self) -> str:
+    def stream_readout(self) -> str:
         """The readout that streams best; variational Bayes is too hard on words that a component has hardly seen."""
         return "mean"
 
@@ -87,7 +87,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
 
     # Merging
 
-    def permuted(self, statistics: MultinomialStatistics, order: Any) -> MultinomialStatistics:
+    def select_statistics(self, statistics: MultinomialStatistics, order: Any) -> MultinomialStatistics:
         """Return statistics with the components in another order."""
         table = statistics.table.plain().permuted(order)
         return MultinomialStatistics(
@@ -97,7 +97,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
             table,
         )
 
-    def chosen(self, prior: MultinomialPrior, order: Any) -> MultinomialPrior:
+    def select_prior(self, prior: MultinomialPrior, order: Any) -> MultinomialPrior:
         """Return the prior of some of the components."""
         own = prior.beta.shape[1] > 1
         return MultinomialPrior(
@@ -110,7 +110,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
 
     # Moves
 
-    def recombined(self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None) -> Any:
+    def recombine(self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None) -> Any:
         """Return matrix @ statistics + other_matrix @ others, over the components."""
         parts: list[Any] = [(statistics, matrix)] if others is None else [(statistics, matrix), (others, other_matrix)]
         words = np.unique(np.concatenate([part.table.words() for part, _ in parts]))
@@ -123,7 +123,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
             ),
         )
 
-    def mended(self, prior: MultinomialPrior, totals: MultinomialStatistics, sound: MultinomialStatistics, share: float) -> Any:
+    def mend(self, prior: MultinomialPrior, totals: MultinomialStatistics, sound: MultinomialStatistics, share: float) -> Any:
         """Return totals in which no count is negative. Those of a word, over all components, are what they were."""
         words, rows = totals.table.held()
         if rows.min(initial=0.0) >= 0.0 and totals.count.min() > 0.0:
@@ -145,7 +145,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
 
     # Priors
 
-    def flattened(self, prior: MultinomialPrior) -> MultinomialPrior:
+    def flatten_prior(self, prior: MultinomialPrior) -> MultinomialPrior:
         """The prior whose mode is maximum likelihood."""
         return self._prior(np.ones((1, 1)), np.ones((1, 1)), prior.width)
 
@@ -153,7 +153,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         """A prior of the right shape."""
         return self.settled_prior(width)
 
-    def problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, MultinomialPrior):
             return soundness.find_prior_problem(record, width)
@@ -195,9 +195,9 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         """Return parameters of the named kind for totals (not means per row)."""
         return MultinomialParameters.of(name, prior, totals, self.groups)
 
-    def picked(self, parameters: MultinomialParameters, order: Any) -> MultinomialParameters:
+    def select_parameters(self, parameters: MultinomialParameters, order: Any) -> MultinomialParameters:
         """Return the parameters of some of the components."""
-        prior, norm = self.chosen(parameters.prior, order), np.ascontiguousarray(parameters.norm[:, order])
+        prior, norm = self.select_prior(parameters.prior, order), np.ascontiguousarray(parameters.norm[:, order])
         return MultinomialParameters(parameters.code, prior, parameters.table.permuted(order), norm, parameters.groups)
 
     def from_probabilities(self, probabilities: Array) -> MultinomialParameters:

@@ -79,21 +79,21 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         """Return statistics that hold nothing."""
         return self.moments.zeros(width)
 
-    def brought(self, prior: RegressionPrior, own: RegressionPrior, statistics: GaussianStatistics) -> GaussianStatistics:
+    def move_to_prior(self, prior: RegressionPrior, own: RegressionPrior, statistics: GaussianStatistics) -> GaussianStatistics:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
-        return self.moments.rebased(statistics, own.origin - prior.origin)
+        return self.moments.shift_origin(statistics, own.origin - prior.origin)
 
-    def chosen(self, prior: RegressionPrior, order: Any) -> RegressionPrior:
+    def select_prior(self, prior: RegressionPrior, order: Any) -> RegressionPrior:
         """Return the prior of some of the components: all share one."""
         return prior
 
     # Moves
 
-    def resized(self, n_components: int) -> Regression:
+    def resize(self, n_components: int) -> Regression:
         """Return the family with another number of components."""
-        return replace(self, n_components=n_components, gate=self.gate.resized(n_components) if self.gate else None)
+        return replace(self, n_components=n_components, gate=self.gate.resize(n_components) if self.gate else None)
 
-    def mended(self, prior: RegressionPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float) -> Any:
+    def mend(self, prior: RegressionPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float) -> Any:
         """Return totals in which components that kept rows cannot have made, or hardly, are as these say."""
         rows = share * sound.count
         good = supported(totals.count, sound.count, rows)
@@ -103,10 +103,10 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
 
     # Priors
 
-    def flattened(self, prior: RegressionPrior) -> RegressionPrior:
+    def flatten_prior(self, prior: RegressionPrior) -> RegressionPrior:
         """The prior whose mode is least squares; only the floor under the noise is left of it."""
         size = len(prior.mean)
-        gate = self.gate.flattened(prior.gate) if self.gate and prior.gate else None
+        gate = self.gate.flatten_prior(prior.gate) if self.gate and prior.gate else None
         return RegressionPrior(prior.origin, np.zeros(size), np.zeros(size), 2.0 - size, 0.0, prior.floor, gate)
 
     def blank_prior(self, width: int) -> RegressionPrior:
@@ -115,13 +115,13 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         gate = self.gate.blank_prior(width - 1) if self.gate else None
         return RegressionPrior(np.zeros(width), np.zeros(size), np.zeros(size), 0.0, 0.0, 0.0, gate)
 
-    def problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, GaussianStatistics):
             return gaussian_soundness.find_statistics_problem(record, tied=False)
         prior = isinstance(record, RegressionPrior)
         problem = soundness.find_prior_problem(record) if prior else soundness.find_parameters_problem(record)
-        return problem or ("" if self.gate is None else self.gate.problem(record.gate, width - 1))
+        return problem or ("" if self.gate is None else self.gate.find_problem(record.gate, width - 1))
 
     def geometry(self, batch: Batch) -> Geometry:
         """Return what a start needs to know of the rows: those of the view are design and target."""
@@ -151,7 +151,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         blank = RegressionPrior(origin, mean, precision, dof, 0.0, self._floor(spread), gate)
         noise = self.noise_variance_prior
         if noise is None:
-            noise = self._within(self.flattened(blank), geometry, batch, responsibilities) + blank.floor
+            noise = self._within(self.flatten_prior(blank), geometry, batch, responsibilities) + blank.floor
         return replace(blank, scale=dof * float(noise))
 
     def _within(self, flat: RegressionPrior, geometry: Geometry, batch: Batch, responsibilities: Array) -> float:
@@ -166,12 +166,12 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
     def _floor(self, spread: Array) -> float:
         return float(self.noise_floor * (spread[-1] if spread[-1] > 0.0 else 1.0) + 1e-200)
 
-    def refined(
+    def refine_prior(
         self, prior: RegressionPrior, parameters: RegressionParameters, weights: Array, geometry: Geometry
     ) -> RegressionPrior:
         """Empirical Bayes: a prior whose mean precision is that of the components, unless the user said what it is."""
         if self.gate and prior.gate and parameters.gate:
-            gate = self.gate.refined(prior.gate, parameters.gate, weights, _of_inputs(geometry))
+            gate = self.gate.refine_prior(prior.gate, parameters.gate, weights, _of_inputs(geometry))
             prior = replace(prior, gate=gate)
         if self.noise_variance_prior is not None:
             return prior
@@ -182,7 +182,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
 
     def readout(self, name: str, prior: RegressionPrior, totals: GaussianStatistics) -> RegressionParameters:
         """Return parameters of the named kind for totals (not means per row)."""
-        parameters = self.blank(prior.origin)
+        parameters = self.blank_parameters(prior.origin)
         refresh_regression(
             READOUTS[name], self._prior_tuple(prior), totals.count, totals.first, totals.second, parameters.coef,
             parameters.factor, parameters.offset, parameters.power, parameters.leverage,
@@ -191,20 +191,20 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
             return replace(parameters, gate=self.gate.readout(name, prior.gate, input_totals(totals)))
         return parameters
 
-    def blank(self, origin: Array) -> RegressionParameters:
+    def blank_parameters(self, origin: Array) -> RegressionParameters:
         """Return parameters that a kernel has yet to fill."""
         k, size = self.n_components, self.size(len(origin))
         offset, power, leverage = np.zeros((3, k))
-        gate = self.gate.blank(origin[:-1]) if self.gate else None
+        gate = self.gate.blank_parameters(origin[:-1]) if self.gate else None
         factor = np.zeros((k, size + 1, size + 1))
         return RegressionParameters(origin, np.zeros((k, size)), factor, offset, power, leverage, gate)
 
     def _prior_tuple(self, prior: RegressionPrior) -> tuple[Any, ...]:
         return prior.information, prior.dof, prior.floor, 2.0 - len(prior.mean)
 
-    def picked(self, parameters: RegressionParameters, order: Any) -> RegressionParameters:
+    def select_parameters(self, parameters: RegressionParameters, order: Any) -> RegressionParameters:
         """Return the parameters of some of the components."""
-        gate = self.gate.picked(parameters.gate, order) if self.gate and parameters.gate else None
+        gate = self.gate.select_parameters(parameters.gate, order) if self.gate and parameters.gate else None
         return replace(select_components(parameters, order, ("origin", "gate")), gate=gate)
 
     def with_coef(self, parameters: RegressionParameters, coef: Array, intercept: Array | None) -> RegressionParameters:
@@ -315,7 +315,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
 
     def collect_seeds(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known, about the origin of the geometry."""
-        return collect_by_estep(self, self.blank(geometry.origin), batch, responsibilities)
+        return collect_by_estep(self, self.blank_parameters(geometry.origin), batch, responsibilities)
 
     def sweep(
         self,

@@ -91,7 +91,7 @@ def first_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
     best = _best(ends, 1)[0]
     if len(batch) >= 5 * batch.X.shape[1] * model.n_components:
         weights = best.summary.statistics.emissions.count  # type: ignore[attr-defined]
-        emissions = model.family.refined(prior.emissions, best.parameters.emissions, weights / weights.sum(), geometry)
+        emissions = model.family.refine_prior(prior.emissions, best.parameters.emissions, weights / weights.sum(), geometry)
         prior = replace(prior, emissions=emissions)
     best = climbed(best.parameters, batch, 20, 1e-6, best.summary)
     if settings.given is None:
@@ -125,7 +125,7 @@ def _given_chain(
     pseudo, shares = held_rows(given, parameters, seen, weights, settings.held)
     shares, pseudo = shares * pseudo.weights[:, None], Batch(pseudo.X)  # chains know no weights of rows
     geometry, prior, parameters = found(joined([pseudo, observed]), np.vstack([shares, own]))
-    prior = replace(prior, emissions=model.family.refined(prior.emissions, parameters.emissions, weights, geometry))
+    prior = replace(prior, emissions=model.family.refine_prior(prior.emissions, parameters.emissions, weights, geometry))
     prior = _held(model, prior.confined(parameters), parameters)
     summary = model.summarize(parameters, batch, n_threads=n_threads)
     steps = settings.held * weights[:, None] * parameters.transitions

@@ -96,11 +96,11 @@ class HiddenMarkov(Smoother):
             if beyond(HEAVIEST, record.start, record.steps):
                 return NO_PRIOR
             fixed = "" if record.fixed is None else self.problem(record.fixed, width)
-            return fixed or self.family.problem(record.emissions, width)
+            return fixed or self.family.find_problem(record.emissions, width)
         if isinstance(record, ChainParameters):
             unsound = no_shares(record.start, record.transitions)
-            return NO_PARAMETERS if unsound else self.family.problem(record.emissions, width)
-        return unlikely_counts(record.start, record.steps) or self.family.problem(record.emissions, width)
+            return NO_PARAMETERS if unsound else self.family.find_problem(record.emissions, width)
+        return unlikely_counts(record.start, record.steps) or self.family.find_problem(record.emissions, width)
 
     def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> ChainPrior:
         """The user's prior, completed in the scale of rows that were seeded with these responsibilities."""
@@ -115,7 +115,7 @@ class HiddenMarkov(Smoother):
             prior = replace(prior, start_shift=prior.start)
         if self.steps_prior is None:
             prior = replace(prior, steps_shift=prior.steps)
-        return prior if self.family.has_prior else replace(prior, emissions=self.family.flattened(prior.emissions))
+        return prior if self.family.has_prior else replace(prior, emissions=self.family.flatten_prior(prior.emissions))
 
     def readout(self, name: str, prior: ChainPrior, statistics: Any, count: float) -> ChainParameters:
         """Parameters of the belief prior + count * statistics: "mode", "mean" or "expect_log"."""
@@ -143,11 +143,11 @@ class HiddenMarkov(Smoother):
 
     def brought(self, prior: ChainPrior, own: ChainPrior, statistics: ChainStatistics) -> ChainStatistics:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
-        return replace(statistics, emissions=self.family.brought(prior.emissions, own.emissions, statistics.emissions))
+        return replace(statistics, emissions=self.family.move_to_prior(prior.emissions, own.emissions, statistics.emissions))
 
     def permuted(self, statistics: ChainStatistics, order: Any) -> ChainStatistics:
         """Return statistics with the states in another order."""
-        emissions = self.family.permuted(statistics.emissions, order)
+        emissions = self.family.select_statistics(statistics.emissions, order)
         steps = np.ascontiguousarray(statistics.steps[np.ix_(order, order)])
         return ChainStatistics(statistics.from_base.copy(), statistics.start[order], steps, emissions)
 
@@ -156,14 +156,14 @@ class HiddenMarkov(Smoother):
         pairs = np.ix_(order, order)
         return ChainPrior(
             prior.start[order], prior.steps[pairs], prior.start_shift[order], prior.steps_shift[pairs],
-            self.family.chosen(prior.emissions, order), None if prior.fixed is None else self.picked(prior.fixed, order),
+            self.family.select_prior(prior.emissions, order), None if prior.fixed is None else self.picked(prior.fixed, order),
         )  # fmt: skip
 
     def picked(self, parameters: ChainParameters, order: Any) -> ChainParameters:
         """Return the parameters of some of the states, whose probabilities sum to one again."""
         start, transitions = parameters.start[order], parameters.transitions[np.ix_(order, order)]
         transitions = transitions / transitions.sum(axis=1, keepdims=True)
-        return ChainParameters(start / start.sum(), transitions, self.family.picked(parameters.emissions, order))
+        return ChainParameters(start / start.sum(), transitions, self.family.select_parameters(parameters.emissions, order))
 
     def separation(self, prior: ChainPrior, totals: Any, others: Any) -> Array:
         """Symmetric divergence (K, K) of the beliefs about the components of these states and of those."""

@@ -79,7 +79,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
 
     def kept(self, name: str, statistics: Stats) -> Stats:
         """Return statistics in the form that the named readout keeps: only moment matching has one of its own."""
-        return self._projected.kept(statistics) if name == "match_moments" else statistics
+        return self._projected.split_masses(statistics) if name == "match_moments" else statistics
 
     @property
     def _projected(self) -> MatchesMoments:
@@ -91,7 +91,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         """The prior whose mode is maximum likelihood, unless the user gave one."""
         if self.has_prior:
             return prior
-        return MixturePrior(np.ones(self.n_components), self.family.flattened(prior.components))
+        return MixturePrior(np.ones(self.n_components), self.family.flatten_prior(prior.components))
 
     def blank_prior(self, width: int) -> MixturePrior[Prior]:
         """A prior of the right shape."""
@@ -101,10 +101,10 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, MixturePrior):
             unsound = record.concentration.min() <= 0.0 or beyond(HEAVIEST, record.concentration)
-            return NO_PRIOR if unsound else self.family.problem(record.components, width)
+            return NO_PRIOR if unsound else self.family.find_problem(record.components, width)
         if isinstance(record, MixtureParameters):
-            return NO_PARAMETERS if no_logs(record.log_weights) else self.family.problem(record.components, width)
-        return self.family.problem(record, width)
+            return NO_PARAMETERS if no_logs(record.log_weights) else self.family.find_problem(record.components, width)
+        return self.family.find_problem(record, width)
 
     def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> MixturePrior[Prior]:
         """The user's prior, completed in the scale of rows that were seeded with these responsibilities."""
@@ -115,7 +115,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
     def refined(self, prior: MixturePrior[Prior], parameters: MixtureParameters[Params], geometry: Any) -> MixturePrior[Prior]:
         """The prior of components like these (empirical Bayes)."""
         weights = np.exp(parameters.log_weights)
-        components = self.family.refined(prior.components, parameters.components, weights / weights.sum(), geometry)
+        components = self.family.refine_prior(prior.components, parameters.components, weights / weights.sum(), geometry)
         return replace(prior, components=components)
 
     def readout(self, name: str, prior: MixturePrior[Prior], statistics: Stats, count: float) -> MixtureParameters[Params]:
@@ -160,11 +160,11 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         """
         if "match_moments" not in self.family.readouts:  # then beliefs are prior and counts, which always add
             return totals, ()
-        broken = ~self._projected.valid(prior.components, totals)
+        broken = ~self._projected.find_proper(prior.components, totals)
         weightless = prior.concentration + totals.count <= 0.0
         if not (broken | weightless).any():
             return totals, ()
-        proper = [self._projected.valid(prior.components, part) for part in parts]
+        proper = [self._projected.find_proper(prior.components, part) for part in parts]
         count = totals.count.copy()
         for k in np.flatnonzero(broken):
             chosen = [part for part, good in zip(parts, proper, strict=True) if good[k]]
@@ -179,42 +179,42 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
 
     def brought(self, prior: MixturePrior[Prior], own: MixturePrior[Prior], statistics: Stats) -> Stats:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
-        return self.family.brought(prior.components, own.components, statistics)
+        return self.family.move_to_prior(prior.components, own.components, statistics)
 
     def permuted(self, statistics: Stats, order: Any) -> Stats:
         """Return statistics with the components in another order."""
-        return self.family.permuted(statistics, order)
+        return self.family.select_statistics(statistics, order)
 
     def chosen(self, prior: MixturePrior[Prior], order: Any) -> MixturePrior[Prior]:
         """Return the prior of some of the components."""
-        return MixturePrior(prior.concentration[order], self.family.chosen(prior.components, order))
+        return MixturePrior(prior.concentration[order], self.family.select_prior(prior.components, order))
 
     def picked(self, parameters: MixtureParameters[Params], order: Any) -> MixtureParameters[Params]:
         """Return the parameters of some of the components, whose weights sum to one again."""
         log_weights = parameters.log_weights[order]
         total = np.logaddexp.reduce(log_weights) if len(log_weights) < self.n_components else 0.0
-        return MixtureParameters(log_weights - total, self.family.picked(parameters.components, order))
+        return MixtureParameters(log_weights - total, self.family.select_parameters(parameters.components, order))
 
     # Moves
 
     def resized(self, n_components: int) -> Mixture:
         """Return the same kind of mixture with another number of components."""
-        return replace(self, n_components=n_components, family=self.family.resized(n_components))
+        return replace(self, n_components=n_components, family=self.family.resize(n_components))
 
     def recombined(
         self, statistics: Stats, matrix: Array, others: Stats | None = None, other_matrix: Array | None = None
     ) -> Stats:
         """Return matrix @ statistics + other_matrix @ others, over the components: they are merged, split or replaced."""
-        return self.family.recombined(statistics, matrix, others, other_matrix)
+        return self.family.recombine(statistics, matrix, others, other_matrix)
 
     @property
     def apart(self) -> bool:
         """Whether every component has moments of its own."""
-        return self.family.apart
+        return self.family.has_own_moments
 
     def mended(self, prior: MixturePrior[Prior], totals: Stats, sound: Stats, share: float) -> Stats:
         """Return totals that rows could have made; what they could not comes from others that they did."""
-        return self.family.mended(prior.components, totals, sound, share)
+        return self.family.mend(prior.components, totals, sound, share)
 
     def looked_at(
         self, parameters: MixtureParameters[Params], batch: Batch, n_threads: int | None = None

@@ -153,10 +153,10 @@ class Topics(LatentFactors):
         if isinstance(record, TopicStatistics):
             if beyond(MOST_SHARE, record.accepted) or beyond(MOST_WORDS, record.tables):
                 return TOO_MANY
-            return NEGATIVE if below_zero(record.tables, record.accepted) else self.family.problem(record, width)
+            return NEGATIVE if below_zero(record.tables, record.accepted) else self.family.find_problem(record, width)
         if record.proportions.min() < LEAST_PRIOR or beyond(HEAVIEST, record.proportions):
             return NO_PRIOR
-        return self.family.problem(record.words, width)
+        return self.family.find_problem(record.words, width)
 
     def first(self, batch: Batch, rng: np.random.Generator) -> tuple[TopicPrior, TopicParameters]:
         """Topics that are half what all rows have in common, half the words of a cluster of rows.
@@ -219,7 +219,7 @@ class Topics(LatentFactors):
         return replace(value, table=value.table.widened(width))
 
     def permuted(self, statistics: TopicStatistics, order: Any) -> TopicStatistics:
-        plain = self.family.permuted(statistics, order)
+        plain = self.family.select_statistics(statistics, order)
         tables = np.append(statistics.tables[:-1][order], statistics.tables[-1])
         return TopicStatistics(plain.from_base, plain.count, plain.length, plain.table, tables, statistics.accepted.copy())
 

@@ -140,7 +140,7 @@ def falls(view: View, statistics: Any, count: float, named: frozenset[int]) -> l
         if not len(rows):
             found.append(Fall((i, j), 0.0))
             continue
-        one = MixtureParameters(merged.log_weights[[i]], model.family.picked(merged.components, [i]))
+        one = MixtureParameters(merged.log_weights[[i]], model.family.select_parameters(merged.components, [i]))
         density = single.log_likelihood(one, Batch(batch[rows].X), 1)
         rest = np.maximum(1.0 - both[rows], 1e-12)
         gain = view.mean(np.log(rest + np.exp(np.minimum(density - view.scores[rows], 50.0))), rows)
