@@ -15,9 +15,10 @@ import headwater as hw
 from headwater import registry
 from headwater.checks import check_estimator, check_laws
 from headwater.cli import main
-from headwater.core.contracts import Model
+from headwater.core.contracts import EXACT, Model, StartSettings
 from headwater.core.state import Batch
 from headwater.families.family import Family
+from headwater.models.hidden_markov import HiddenMarkov
 from headwater.models.mixture import Mixture, MixtureParameters
 
 HOME = Path(__file__).parents[2]
@@ -154,3 +155,14 @@ def test_a_made_up_file_is_refused(page, tmp_path, damage):
     arrays[name] = -arrays[name]
     with pytest.raises(Damaged, match="state/statistics has"):
         unpacked(header, arrays, {})
+
+
+def test_it_can_be_the_states_of_a_chain(page):
+    rng = np.random.default_rng(3)
+    states = np.cumsum(rng.random(3000) < 0.05) % 2
+    X = rng.exponential(np.where(states == 1, 8.0, 0.5))[:, None]
+    model = HiddenMarkov(2, page.Exponential(2))
+    start = model.start(Batch(X, sequences=np.zeros(3000, dtype=np.int64)), 0, StartSettings())
+    np.testing.assert_allclose(np.sort(1.0 / start.parameters.emissions.rate[:, 0]), [0.5, 8.0], rtol=0.2)
+    np.testing.assert_allclose(np.diagonal(start.parameters.transitions), 0.95, atol=0.02)
+    assert not model.sweeps(EXACT)  # rows are folded in batches: the family has no kernel for chains
