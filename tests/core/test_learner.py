@@ -96,6 +96,7 @@ def stream(learner, batch, chunk, scores=None):
 # Chunks
 
 
+@pytest.mark.covering("algorithm")
 @table({**ONLINE, "soem, forgetting factor": SatoEM(rate=ForgettingFactor(0.7, 50.0))})
 @half_lives
 @pytest.mark.parametrize(
@@ -131,6 +132,7 @@ def test_the_stretches_of_a_sweep_do_not_change_the_state(algorithm, monkeypatch
     assert_close(stream(learner, RICH, N), wanted)
 
 
+@pytest.mark.covering("algorithm")
 @table({name: algorithm for name, algorithm in ONLINE.items() if algorithm.batch_size == BATCH})
 @half_lives
 @pytest.mark.parametrize("batch", [ROWS, RICH], ids=["rows", "weights and labels"])
@@ -150,6 +152,7 @@ def test_batches_are_folded_as_by_hand(algorithm, half_life, batch):
 # Reading
 
 
+@pytest.mark.covering("algorithm")
 @table(ONLINE)
 @pytest.mark.parametrize("rows", [10, WARM_UP - 1, WARM_UP, WARM_UP + BATCH + 5])
 def test_reading_changes_nothing(algorithm, rows):
@@ -183,6 +186,7 @@ def test_inputs_are_not_changed_nor_kept(algorithm):
 # Counting
 
 
+@pytest.mark.covering("algorithm")
 @table(ONLINE)
 @pytest.mark.parametrize("rows", [10, WARM_UP, WARM_UP + 5, WARM_UP + BATCH + 5])
 @pytest.mark.parametrize("batch", [ROWS, RICH], ids=["rows", "weights and labels"])
@@ -197,6 +201,7 @@ def test_every_row_is_seen_exactly_once(algorithm, rows, batch):
     assert settled.statistics.count.sum() == pytest.approx(1.0)
 
 
+@pytest.mark.covering("algorithm")
 @table(EQUAL)
 @pytest.mark.parametrize("rows", [10, WARM_UP, WARM_UP + 5, WARM_UP + BATCH + 5])
 @pytest.mark.parametrize("batch", [ROWS, RICH], ids=["rows", "weights and labels"])
@@ -237,6 +242,7 @@ PRIORS = {"full": np.array([[3.0, 1.0], [1.0, 2.0]]), "tied": np.eye(2), "diag":
 PASSES = {"em": BatchEM(), "vb": BatchVB()}
 
 
+@pytest.mark.covering("kind", "algorithm")
 @kinds
 @table(PASSES)
 @pytest.mark.parametrize("given", [False, True], ids=["no prior", "prior"])
@@ -330,6 +336,7 @@ def workers(algorithm, half_life, batch, branched=False):
     return learner, base, states
 
 
+@pytest.mark.covering("algorithm")
 @table(ONLINE)
 @half_lives
 def test_merging_is_commutative(algorithm, half_life):
@@ -340,6 +347,7 @@ def test_merging_is_commutative(algorithm, half_life):
         assert_close(replace(merge(learner.plan, [states[i] for i in order]), key=wanted.key), wanted)
 
 
+@pytest.mark.covering("algorithm")
 @table(ONLINE)
 @half_lives
 @branches
@@ -357,6 +365,7 @@ def test_merging_is_associative(algorithm, half_life, branched):
         assert_close(tree(states, cut), wanted)
 
 
+@pytest.mark.covering("algorithm")
 @table(ONLINE)
 @half_lives
 @branches
@@ -373,6 +382,7 @@ def test_the_base_is_the_identity_of_merging(algorithm, half_life, branched, par
     assert_close(merge(learner.plan, [base]).parameters, base.parameters)
 
 
+@pytest.mark.covering("algorithm")
 @table(ONLINE)
 @half_lives
 def test_a_branch_believes_what_its_state_does(algorithm, half_life):
@@ -390,6 +400,7 @@ def test_a_branch_believes_what_its_state_does(algorithm, half_life):
     assert_close(advance(learner.plan, twig, RICH[150:])[0].parameters, wanted.parameters)
 
 
+@pytest.mark.covering("algorithm")
 @table(ONLINE)
 @half_lives
 def test_a_state_merged_with_the_base_learns_on_as_if_it_were_not(algorithm, half_life):
@@ -409,6 +420,7 @@ def test_merging_does_not_change_its_parts(algorithm):
         assert_identical(state, kept)
 
 
+@pytest.mark.covering("algorithm")
 @table(ONLINE)
 @half_lives
 def test_a_merged_state_has_seen_the_rows_of_all_its_parts_and_the_base_once(algorithm, half_life):
@@ -420,6 +432,7 @@ def test_a_merged_state_has_seen_the_rows_of_all_its_parts_and_the_base_once(alg
     assert merged.base.lineage == base.base.lineage
 
 
+@pytest.mark.covering("algorithm")
 @table(EQUAL)
 @pytest.mark.parametrize("batch", [ROWS, RICH], ids=["rows", "weights and labels"])
 def test_at_fixed_parameters_learning_apart_and_merging_is_learning_all(algorithm, batch):

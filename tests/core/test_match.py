@@ -37,6 +37,7 @@ def by_cluster(model, offset=0.0):
     return model.predict(CENTRES + offset)
 
 
+@pytest.mark.covering("kind", "algorithm")
 @cases(ADDING)
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 def test_merged_models_of_far_clusters_know_the_sum_of_their_rows(kind, algorithm, offset):

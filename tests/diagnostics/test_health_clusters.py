@@ -43,6 +43,7 @@ def far(seed, n=2400):
     return np.array([[0.0, 0.0], [30.0, 0.0], [30.0, 8.0]])[rng.integers(3, size=n)] + rng.normal(size=(n, 2))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_stream_with_too_few_components_says_so(kind, seed):

@@ -50,6 +50,7 @@ def counts_of(texts, **options):
     return chunk
 
 
+@pytest.mark.covering
 @each
 @pytest.mark.parametrize("form", FORMS)
 def test_texts_are_learned_as_the_chunks_of_a_stream_are(kind, form):

@@ -46,6 +46,7 @@ def gaussian(kind, algorithm, **given):
     return hw.GaussianMixture(3, covariance_type=kind, algorithm=algorithm, random_state=0, warm_up=1, **given)
 
 
+@pytest.mark.covering("kind", "algorithm")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("algorithm", [*STREAMING, "moment-matching"])
 @pytest.mark.parametrize("whole", [True, False])
@@ -145,6 +146,7 @@ def chain(n=1000):
     return np.array(states), rng
 
 
+@pytest.mark.covering("kind", "algorithm")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("algorithm", CHAINED)
 @pytest.mark.parametrize("init_params", ["", "stc"])

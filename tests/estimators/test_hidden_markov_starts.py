@@ -43,6 +43,7 @@ def assert_left_right(model):
 # What is impossible stays impossible
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @every_kind
 def test_what_is_set_to_zero_stays_zero_in_a_fit(kind, algorithm):
@@ -53,6 +54,7 @@ def test_what_is_set_to_zero_stays_zero_in_a_fit(kind, algorithm):
     assert_left_right(again)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("algorithm", STREAMS)
 @every_kind
 def test_what_is_set_to_zero_stays_zero_in_a_stream(kind, algorithm):
@@ -66,6 +68,7 @@ def test_what_is_set_to_zero_stays_zero_in_a_stream(kind, algorithm):
     assert_left_right(pickle.loads(pickle.dumps(model)))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(("seed", "algorithm"), [(0, "auto"), (1, "auto"), (2, "auto"), (0, "online-vb"), (0, "em")])
 @every_kind
 def test_states_come_in_the_order_of_a_given_chain(kind, seed, algorithm):
@@ -181,6 +184,7 @@ def test_seeds_hold_what_is_not_learned_each_its_own(monkeypatch):
     assert len({means.tobytes() for means in climbs}) > 3
 
 
+@pytest.mark.covering("kind", "given")
 @pytest.mark.parametrize("algorithm", ["auto", "em", "vb"])
 @pytest.mark.parametrize("given", ["s", "t", "st", "m", "stc", "stmc", "e", "se", "ste"])
 @every_kind
@@ -259,6 +263,7 @@ def test_fits_of_one_pass_go_on_as_hmmlearns(kind):
     assert at_once.score(rows, LENGTHS) == pytest.approx(scores[4], rel=1e-9)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @every_kind
 def test_a_second_fit_does_not_fall_back(kind, algorithm):
@@ -309,6 +314,7 @@ def test_a_race_begins_anew_whatever_init_params_says():
 # Files, merges, copies
 
 
+@pytest.mark.covering("kind")
 @pytest.mark.parametrize("rows_first", [100, 200])
 @every_kind
 def test_a_given_start_survives_files_and_copies(kind, rows_first, tmp_path):
@@ -326,6 +332,7 @@ def test_a_given_start_survives_files_and_copies(kind, rows_first, tmp_path):
         assert_left_right(again)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("algorithm", STREAMS)
 @every_kind
 def test_merged_chains_keep_their_zeros(kind, algorithm):

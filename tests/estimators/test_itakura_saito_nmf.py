@@ -203,6 +203,7 @@ def test_weights_count():
 # Units, zeros and silence
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("algorithm", ["auto", "simulated-em"])
 @pytest.mark.parametrize("factor", [1e-12, 1e12, 1e-60, 1e60])
 def test_units_change_nothing(algorithm, factor):

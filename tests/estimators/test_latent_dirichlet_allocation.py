@@ -36,6 +36,7 @@ from headwater.core.algorithms import AutoSimulatedEM
 # What it learns
 
 
+@pytest.mark.covering("algorithm")
 @every
 @pytest.mark.parametrize("seed", [0, 1])
 def test_topics_are_recovered_from_a_stream(algorithm, seed):
@@ -127,6 +128,7 @@ def test_zeros_that_are_written_down_change_nothing():
     np.testing.assert_array_equal(one.transform(rows), one.transform(dense))
 
 
+@pytest.mark.covering("algorithm")
 @every
 @pytest.mark.parametrize("options", [{}, {"half_life": 60.0}, {"parts": 2}, {"doc_topic_prior": "learn"}])
 def test_the_cut_changes_nothing(algorithm, options):
@@ -182,6 +184,7 @@ def test_updates_score_before_they_learn(algorithm):
     assert scores[-100:].mean() > -40.0 * np.log(V)
 
 
+@pytest.mark.covering("algorithm")
 @pytest.mark.parametrize("seen", [60, 175])
 @every
 def test_a_stream_that_is_stored_and_loaded_is_never_stopped(algorithm, seen):
@@ -335,6 +338,7 @@ def test_odd_rows_leave_a_sound_model(algorithm, k, rows):
     assert_sound(model.partial_fit(rows[1:]) if len(rows) > 1 else model, rows[:4])
 
 
+@pytest.mark.covering("name", "value")
 @every
 @pytest.mark.parametrize("name", ["doc_topic_prior", "topic_word_prior"])
 @pytest.mark.parametrize("value", [1e-8, 1e8])
@@ -387,6 +391,7 @@ def test_a_copy_shares_nothing_that_changes():
     np.testing.assert_array_equal(copied.transform(X), answers)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seen", [60, 250], ids=["in warm-up", "in a batch"])
 @pytest.mark.parametrize("parts", [1, 2])
 def test_fit_goes_on_from_a_stream(seen, parts):

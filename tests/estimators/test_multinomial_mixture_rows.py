@@ -69,6 +69,7 @@ FORMS = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("algorithm", ["auto", "boem", "em"])
 def test_the_form_of_the_rows_changes_nothing(form, algorithm):

@@ -40,6 +40,7 @@ CUTS = {
 }
 
 
+@pytest.mark.covering("algorithm", "stored")
 @pytest.mark.parametrize("algorithm", ["auto", "simulated-em", "online-vb", "scvb0"])
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("stored", [False, True])

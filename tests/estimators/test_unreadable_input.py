@@ -99,6 +99,7 @@ def test_other_arguments_beyond_float64():
         learned("gaussian").score_one([10**400, 0, 0])
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", WEIGHED)
 @pytest.mark.parametrize("weight", [5e-324, 1e-320, 1e-308])
 def test_weights_whose_inverse_overflows(kind, weight):
@@ -107,6 +108,7 @@ def test_weights_whose_inverse_overflows(kind, weight):
         assert told.startswith("sample_weight must be 0 or at least 1e-300, got ")
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", WEIGHED)
 @pytest.mark.parametrize("weight", [1e-300, 1e-30, 1e30, "mixed"])
 def test_light_and_heavy_weights_leave_a_sound_model(kind, weight):

@@ -120,6 +120,7 @@ def test_columns_that_a_picture_does_not_have():
 # Constant columns
 
 
+@pytest.mark.covering("kind", "algorithm")
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
 @pytest.mark.parametrize("algorithm", ["auto", "em", "vb", "online-em", "boem", "moment-matching"])
 @pytest.mark.parametrize("value", [0.0, 7.0, -1e9])

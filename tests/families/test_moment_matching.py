@@ -96,6 +96,7 @@ def rows_near(belief, rows, rng, origin=0.0):
     return origin + belief.means[rng.integers(0, n_components, rows)] + rng.normal(size=(rows, width))
 
 
+@pytest.mark.covering("kind", "projection")
 @kinds
 @pairs
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
@@ -122,6 +123,7 @@ def test_sweep_equals_the_steps_of_the_twin(kind, projection, weighted, labelled
         np.testing.assert_array_equal(getattr(start, name), array, err_msg=name)
 
 
+@pytest.mark.covering
 @kinds
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("n_components", [1, 2, 3, 4])
@@ -303,6 +305,7 @@ def assert_near_exact(kind, prior, belief, x, rtol=1e-7):
     np.testing.assert_allclose(scores, [score], rtol=1e-9)
 
 
+@pytest.mark.covering("kind", "deviations")
 @kinds
 @pytest.mark.parametrize("deviations", [1e2, 1e4, 1e6, 1e8])
 @pytest.mark.parametrize("n_components", [1, 2, 3])

@@ -80,6 +80,7 @@ def assert_drawn(found, wanted, trust, errors=5.5):
         assert (error <= 0.2 * size + 0.02).all(), name
 
 
+@pytest.mark.covering("kind", "label")
 @kinds
 @pytest.mark.parametrize("width", [1, 2, 3])
 @pytest.mark.parametrize("n_components", [1, 2, 3])
@@ -118,6 +119,7 @@ def test_learning_a_row_adds_it_in_natural_parameters(kind, weight):
     np.testing.assert_allclose(second, weight * np.multiply.outer(known, square), atol=1e-11)
 
 
+@pytest.mark.covering("kind", "n_components")
 @kinds
 @pytest.mark.parametrize("width", [1, 2, *(pytest.param(width, marks=pytest.mark.slow) for width in (3, 4)), 5])
 @pytest.mark.parametrize("n_components", [1, 2, 3, 4])
@@ -152,6 +154,7 @@ def with_trace(kind, moments):
     return moments
 
 
+@pytest.mark.covering("kind", "projection")
 @kinds
 @pairs
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5])

@@ -49,6 +49,7 @@ def test_every_format_has_the_same_rows(kind, tmp_path):
     assert stream.bytes_read == stream.total_bytes > 0
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("options", [{}, {"shuffle": 50, "seed": 3}], ids=["in order", "shuffled"])
 def test_a_pass_goes_on_at_any_chunk(kind, options, tmp_path):

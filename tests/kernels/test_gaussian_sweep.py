@@ -91,6 +91,7 @@ def check_against_twin(name, kind, prior, rule, weights, labels, average):
         np.testing.assert_array_equal(array, getattr(before, field))
 
 
+@pytest.mark.covering("kind", "name")
 @kinds
 @pytest.mark.parametrize("name", naive.READOUTS)
 @pytest.mark.parametrize("rule", STEPS)
@@ -139,6 +140,7 @@ ONE_BY_ONE = {
 }
 
 
+@pytest.mark.covering("kind", "algorithm")
 @kinds
 @pytest.mark.parametrize("algorithm", list(ONE_BY_ONE.values()), ids=list(ONE_BY_ONE))
 @pytest.mark.parametrize("half_life", [None, 30.0])

@@ -93,6 +93,7 @@ def check_sweep(
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.covering("name", "grouped")
 @sizes
 @names
 @in_groups

@@ -132,6 +132,7 @@ def log_nig(known, beta, tau):
     return normal + known.a * np.log(known.b) - naive.special.gammaln(known.a) + (known.a - 1) * np.log(tau) - known.b * tau
 
 
+@pytest.mark.covering("family", "name")
 @families
 @names
 @pytest.mark.parametrize("extras", EXTRAS)
