@@ -12,6 +12,7 @@ import headwater as hw
 from headwater.core.chunk import Chunk
 from headwater.core.state import arrays_of
 from headwater.diagnostics import history as histories
+from headwater.diagnostics import score_window
 from headwater.diagnostics.history import History
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -88,7 +89,7 @@ def test_scores_are_those_of_update():
 
 
 def test_a_history_is_bounded_and_the_cut_does_not_matter(monkeypatch):
-    monkeypatch.setattr(histories, "MOST_POINTS", 8)
+    monkeypatch.setattr(histories, "POINT_LIMIT", 8)
     monkeypatch.setattr(histories, "LEAST_WINDOW", 32)
     monkeypatch.setattr(histories, "LOWEST", 8)
     monkeypatch.setattr(histories, "TOGETHER", 16)
@@ -110,7 +111,7 @@ def test_new_scores_are_merged_as_sorting_all_would():
     )
     everything, counts = np.append(scores, new), np.append(rows, np.ones(30))
     order = np.argsort(everything, kind="stable")
-    for found, wanted in zip(histories._merge_sorted(scores, rows, new), (everything[order], counts[order]), strict=True):
+    for found, wanted in zip(score_window._merge_sorted(scores, rows, new), (everything[order], counts[order]), strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 
@@ -347,7 +348,7 @@ def test_the_perplexity_of_a_stream_is_that_of_its_words():
 def test_the_size_of_points_that_are_joined_adds_up(monkeypatch):
     scores, sizes = np.full(6400, -6.0), np.full(6400, 2.0)
     whole = History().after(scores, 0, 6400, sizes=sizes)
-    monkeypatch.setattr(histories, "MOST_POINTS", 8)
+    monkeypatch.setattr(histories, "POINT_LIMIT", 8)
     few = History().after(scores, 0, 6400, sizes=sizes)
     assert len(few.points) <= 8 < len(whole.points)
     assert few.late_perplexity == pytest.approx(math.exp(3.0)) == whole.late_perplexity

@@ -143,7 +143,7 @@ def test_documents_are_odd_by_the_score_of_a_word():
 
 
 def test_rows_that_are_drawn_are_few_and_evenly_spaced(monkeypatch):
-    monkeypatch.setattr(reading, "MOST_DRAWN", 50)
+    monkeypatch.setattr(reading, "DRAWN_ROWS", 50)
     sizes = (100, 70, 130, 200)
     found = reading.summarize_data(learned("gaussian"), stream_of("gaussian", sizes), 1).sample
     whole = np.concatenate([chunk.X for chunk in stream_of("gaussian", sizes)])

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from headwater.plotting.shared import axes_of, require_attributes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from headwater.plotting.shared import Colors, Drawable
 
-def beam(model: Any, angles: Any = None, ax: Axes | None = None, *, label: str | None = None, color: Any = None) -> Axes:
+
+def beam(
+    model: Drawable,
+    angles: ArrayLike | None = None,
+    ax: Axes | None = None,
+    *,
+    label: str | None = None,
+    color: Colors | None = None,
+) -> Axes:
     """Draw the power that arrives from each angle, and the angle of the source with two standard errors to either side.
 
     Parameters
@@ -36,6 +46,7 @@ def beam(model: Any, angles: Any = None, ax: Axes | None = None, *, label: str |
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import ArrayLike
     >>> from headwater import DirectionOfArrival
     >>> from headwater.plotting import beam
     >>> draws = np.random.default_rng(0).normal(size=(300, 7, 2)) @ [1.0, 1.0j]

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headwater.plotting.shared import axes_of, colors_of, description_of, hide_frame, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from headwater.diagnostics.description import Description
+    from headwater.plotting.shared import Colors, Described
 
-def intervals(model: Any, value: str | None = None, ax: Axes | None = None, *, most: int = 12, color: Any = None) -> Axes:
+
+def intervals(
+    model: Described | Description,
+    value: str | None = None,
+    ax: Axes | None = None,
+    *,
+    most: int = 12,
+    color: Colors | None = None,
+) -> Axes:
     """Draw credible intervals: of the weights of the components, or of one of their values.
 
     Parameters
@@ -44,9 +54,12 @@ def intervals(model: Any, value: str | None = None, ax: Axes | None = None, *, m
     axes, found = axes_of(ax), description_of(model)
     shown = []
     for component in found.components:
-        one = component if value is None else next((part for part in component.values if part.name == value), None)
-        if one is not None and one.low is not None and one.high is not None:
-            shown.append((component.index, component.weight if value is None else one.value, one.low, one.high))
+        parts = [part for part in component.values if part.name == value]
+        middle, low, high = component.weight, component.low, component.high
+        if value is not None:
+            middle, low, high = (parts[0].value, parts[0].low, parts[0].high) if parts else (0.0, None, None)
+        if low is not None and high is not None:
+            shown.append((component.index, middle, low, high))
     shown = shown[:most]
     if not shown:
         raise ValueError(f"{found.model} has no credible intervals of {value or found.weight!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,12 +10,18 @@ from headwater.plotting.shared import axes_of, description_of, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+
+    from headwater.diagnostics.description import Description
+    from headwater.plotting.shared import Described
 
 
 NUMBERED_STATES = 10  # states of a matrix whose numbers are still read
 
 
-def transitions(model: Any, component: int | None = None, ax: Axes | None = None, *, cmap: Any = "Blues") -> Axes:
+def transitions(
+    model: Described | Description, component: int | None = None, ax: Axes | None = None, *, cmap: str | Colormap = "Blues"
+) -> Axes:
     """Draw a transition matrix: from the state at the left to the one above, the darker the more probable.
 
     Parameters

@@ -6,21 +6,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from headwater.plotting.shared import axes_of, colors_of, covariances_of, draw_rows, gaussians_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from headwater.plotting.shared import Colors, Drawable
+
 
 def ellipses(
-    model: Any,
-    X: Any = None,
+    model: Drawable,
+    X: ArrayLike | None = None,
     columns: tuple[int, int] = (0, 1),
     ax: Axes | None = None,
     *,
     components: Sequence[int] | None = None,
-    color: Any = None,
+    color: Colors | None = None,
     filled: bool = True,
     label: str | None = None,
 ) -> Axes:
@@ -54,6 +57,7 @@ def ellipses(
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import ArrayLike
     >>> from headwater import GaussianMixture
     >>> from headwater.plotting import ellipses
     >>> X = np.random.default_rng(0).normal(size=(200, 3)) + np.repeat([[0.0], [5.0]], 100, axis=0)
@@ -103,12 +107,12 @@ def ellipses(
 
 
 def density(
-    model: Any,
-    X: Any = None,
+    model: Drawable,
+    X: ArrayLike | None = None,
     columns: tuple[int, int] = (0, 1),
     ax: Axes | None = None,
     *,
-    color: Any = None,
+    color: Colors | None = None,
     levels: int = 7,
 ) -> Axes:
     """Draw the density of a Gaussian mixture in two columns, as contours that each hold twice the density of the next.
@@ -136,6 +140,7 @@ def density(
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import ArrayLike
     >>> from headwater import GaussianMixture
     >>> from headwater.plotting import density
     >>> X = np.random.default_rng(0).normal(size=(200, 3))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,13 +12,21 @@ from headwater.plotting.shared import axes_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+
+    from headwater.plotting.shared import Drawable
 
 
 GAP_PIXELS = 1  # pixels between two images
 
 
 def images(
-    model: Any, shape: tuple[int, int] | None = None, ax: Axes | None = None, *, cmap: Any = "gray_r", most: int = 36
+    model: Drawable,
+    shape: tuple[int, int] | None = None,
+    ax: Axes | None = None,
+    *,
+    cmap: str | Colormap = "gray_r",
+    most: int = 36,
 ) -> Axes:
     """Draw the mean, or the probabilities, of each component as an image, the heaviest first, with its index.
 
@@ -67,7 +76,7 @@ def images(
     return axes
 
 
-def image_shape(width: int, shape: Any = None) -> tuple[int, int]:
+def image_shape(width: int, shape: Sequence[int] | None = None) -> tuple[int, int]:
     """Height and width of an image with so many pixels."""
     if shape is None:
         side = round(float(np.sqrt(width)))

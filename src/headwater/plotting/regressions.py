@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from headwater.plotting.shared import axes_of, colors_of, draw_rows, require_attributes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from headwater.plotting.shared import Colors, Drawable
+
 
 def regressions(
-    model: Any, X: Any = None, y: Any = None, column: int = 0, ax: Axes | None = None, *, color: Any = None
+    model: Drawable,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    column: int = 0,
+    ax: Axes | None = None,
+    *,
+    color: Colors | None = None,
 ) -> Axes:
     """Draw each component of a regression mixture as its line, with a band of two standard deviations; the heavier, the darker.
 
@@ -40,6 +49,7 @@ def regressions(
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import ArrayLike
     >>> from headwater import RegressionMixture
     >>> from headwater.plotting import regressions
     >>> X = np.linspace(-1.0, 1.0, 200)[:, None]

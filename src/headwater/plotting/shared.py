@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from headwater.core.statistics import Array
+from headwater.diagnostics.description import Component, Description
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.typing import ColorType
 
-MOST_ROWS = 5000
+    Colors: TypeAlias = ColorType | Sequence[ColorType]  # one for all components, or one for each
+
+# A fitted model, or anything with the attributes that a picture reads; it is refused where it lacks one.
+Drawable: TypeAlias = Any
+
+MOST_ROWS = 5000  # drawn beneath a picture; more are no longer told apart
 # Told apart by those who see few colours, too (Okabe and Ito); then the same, lighter.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7A6FB0", "#8C8C00")
+
+
+class Described(Protocol):
+    """A model that describes itself."""
+
+    def describe(self) -> Description:
+        """Return what was learned."""
 
 
 def axes_of(ax: Axes | None) -> Axes:
@@ -26,20 +41,21 @@ def axes_of(ax: Axes | None) -> Axes:
     return pyplot.subplots()[1] if ax is None else ax
 
 
-def colors_of(color: Any, number: int) -> list[Any]:
+def colors_of(color: Colors | None, number: int) -> list[ColorType]:
     """One color per component."""
     from matplotlib.colors import is_color_like, to_rgb
 
     if color is None:
-        light = [tuple(0.5 + 0.5 * part for part in to_rgb(one)) for one in PALETTE]
-        cycle = [*map(to_rgb, PALETTE), *light]
+        strong = [to_rgb(one) for one in PALETTE]
+        cycle: list[ColorType] = [*strong, *((0.5 + 0.5 * r, 0.5 + 0.5 * g, 0.5 + 0.5 * b) for r, g, b in strong)]
         return [cycle[k % len(cycle)] for k in range(number)]
     if is_color_like(color):
-        return [color] * number
-    return [color[k % len(color)] for k in range(number)]
+        return [cast("ColorType", color)] * number
+    several = cast("Sequence[ColorType]", color)
+    return [several[k % len(several)] for k in range(number)]
 
 
-def variances_of(model: Any) -> Array:
+def variances_of(model: Drawable) -> Array:
     """Variances of the columns of each component (K, d), whatever shape the covariance type gives them."""
     covariances, shape = np.asarray(model.covariances_), np.shape(model.means_)
     if model.covariance_type in ("full", "tied"):
@@ -47,7 +63,7 @@ def variances_of(model: Any) -> Array:
     return np.broadcast_to(covariances[:, None] if covariances.ndim == 1 else covariances, shape)
 
 
-def covariances_of(model: Any, columns: tuple[int, int]) -> Array:
+def covariances_of(model: Drawable, columns: tuple[int, int]) -> Array:
     """Covariance matrices of two columns of each component (K, 2, 2); no others are made of what has none."""
     if model.covariance_type in ("full", "tied"):
         pair = np.asarray(model.covariances_)[..., columns, :][..., columns]
@@ -55,7 +71,7 @@ def covariances_of(model: Any, columns: tuple[int, int]) -> Array:
     return variances_of(model)[:, columns][:, :, None] * np.eye(2)
 
 
-def draw_rows(axes: Axes, X: Any, columns: tuple[int, int]) -> None:
+def draw_rows(axes: Axes, X: ArrayLike, columns: tuple[int, int]) -> None:
     """Draw some of the rows as grey points, beneath all else."""
     rows = np.asarray(X, dtype=float)
     rows = rows[:: max(1, -(-len(rows) // MOST_ROWS))]
@@ -64,7 +80,7 @@ def draw_rows(axes: Axes, X: Any, columns: tuple[int, int]) -> None:
     )
 
 
-def require_attributes(model: Any, what: str, *names: str) -> Any:
+def require_attributes(model: Drawable, what: str, *names: str) -> Drawable:
     """Return a model that has what a picture is drawn of, by these attributes, or refuse it."""
     lacks = [name for name in names if not hasattr(model, name)]
     if lacks:
@@ -72,7 +88,7 @@ def require_attributes(model: Any, what: str, *names: str) -> Any:
     return model
 
 
-def gaussians_of(model: Any, columns: tuple[int, int]) -> Any:
+def gaussians_of(model: Drawable, columns: tuple[int, int]) -> Drawable:
     """Return what has weights, means and covariances of Gaussians over the columns, of which two are drawn."""
     found = model._gaussians() if hasattr(model, "_gaussians") else model
     if found is None:
@@ -83,7 +99,7 @@ def gaussians_of(model: Any, columns: tuple[int, int]) -> Any:
     return found
 
 
-def trace_of(given: Any) -> Any:
+def trace_of(given: Drawable) -> Drawable:
     """How a stream went: a mapping, a frame or a history; or what a monitor, or the model that one watched, has of it."""
     if isinstance(given, Mapping) or hasattr(given, "columns"):
         return given
@@ -96,7 +112,7 @@ def trace_of(given: Any) -> Any:
     return found
 
 
-def column_of(trace: Any, name: str) -> Array:
+def column_of(trace: Drawable, name: str) -> Array:
     """A column of a trace: of a mapping, or of a history."""
     if not isinstance(trace, Mapping) and not hasattr(trace, "columns"):
         return np.asarray(getattr(trace, name), dtype=float)
@@ -106,12 +122,12 @@ def column_of(trace: Any, name: str) -> Array:
         raise ValueError(f"a trace must have {name!r}, got {', '.join(map(repr, trace))}") from None
 
 
-def description_of(model: Any) -> Any:
+def description_of(model: Described | Description) -> Description:
     """What a model says of itself, if it is not a description already."""
-    return model.describe() if hasattr(model, "describe") else model
+    return model if isinstance(model, Description) else model.describe()
 
 
-def component_of(description: Any, index: int | None) -> Any:
+def component_of(description: Description, index: int | None) -> Component:
     """The component with this index, or the heaviest."""
     for component in description.components:
         if index is None or component.index == index:
@@ -127,7 +143,7 @@ def hide_frame(axes: Axes) -> Axes:
     return axes
 
 
-def shorten(name: Any, most: int = 28) -> str:
+def shorten(name: object, most: int = 28) -> str:
     """A name that fits beside a picture; dollars are no mathematics."""
     from matplotlib import rcParams
 

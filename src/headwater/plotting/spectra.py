@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from headwater.core.statistics import Array
 from headwater.plotting.shared import axes_of, colors_of, hide_frame, require_attributes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+
+    from headwater.plotting.shared import Colors, Drawable
 
 
 DYNAMIC_RANGE_DB = 80.0  # decibels below the loudest that are still told apart
 
 
-def spectra(model: Any, ax: Axes | None = None, *, color: Any = None) -> Axes:
+def spectra(model: Drawable, ax: Axes | None = None, *, color: Colors | None = None) -> Axes:
     """Draw the spectra of the components, in decibels.
 
     Parameters
@@ -50,7 +55,7 @@ def spectra(model: Any, ax: Axes | None = None, *, color: Any = None) -> Axes:
     return hide_frame(axes)
 
 
-def spectrogram(X: Any, ax: Axes | None = None, *, cmap: Any = "magma") -> Axes:
+def spectrogram(X: ArrayLike, ax: Axes | None = None, *, cmap: str | Colormap = "magma") -> Axes:
     """Draw frames of power as a picture: time to the right, bins upwards, decibels as brightness.
 
     Parameters
@@ -70,6 +75,9 @@ def spectrogram(X: Any, ax: Axes | None = None, *, cmap: Any = "magma") -> Axes:
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import ArrayLike
+
+    from headwater.core.statistics import Array
     >>> from headwater.plotting import spectrogram
     >>> ax = spectrogram(np.random.default_rng(0).exponential(size=(30, 8)))
     >>> ax.get_xlabel(), ax.images[0].get_array().shape
@@ -84,7 +92,7 @@ def spectrogram(X: Any, ax: Axes | None = None, *, cmap: Any = "magma") -> Axes:
     return axes
 
 
-def _decibels(powers: Any) -> Any:
+def _decibels(powers: Array) -> Array:
     """Decibels, at most so many below the loudest."""
     loudest = max(float(np.max(powers, initial=0.0)), 1e-300)
     return 10.0 * np.log10(np.maximum(powers, loudest * 10.0 ** (-DYNAMIC_RANGE_DB / 10.0)))

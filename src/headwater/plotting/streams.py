@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +11,10 @@ from headwater.plotting.shared import axes_of, colors_of, column_of, label_rows_
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from headwater.plotting.shared import Colors, Drawable
 
-def scores(trace: Any, ax: Axes | None = None, *, label: str | None = None, color: Any = None) -> Axes:
+
+def scores(trace: Drawable, ax: Axes | None = None, *, label: str | None = None, color: Colors | None = None) -> Axes:
     """Draw a score against the rows learned when it was taken.
 
     Parameters
@@ -56,7 +58,7 @@ def scores(trace: Any, ax: Axes | None = None, *, label: str | None = None, colo
     return label_rows_axis(axes, rows, "score, nats per row")
 
 
-def weights(trace: Any, ax: Axes | None = None, *, color: Any = None) -> Axes:
+def weights(trace: Drawable, ax: Axes | None = None, *, color: Colors | None = None) -> Axes:
     """Draw the weights of the components over the rows learned, stacked so that they fill the height.
 
     Parameters

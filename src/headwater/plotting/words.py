@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headwater.plotting.shared import axes_of, colors_of, component_of, description_of, hide_frame, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from headwater.diagnostics.description import Description
+    from headwater.plotting.shared import Colors, Described
 
-def words(model: Any, component: int | None = None, ax: Axes | None = None, *, most: int = 10, color: Any = None) -> Axes:
+
+def words(
+    model: Described | Description,
+    component: int | None = None,
+    ax: Axes | None = None,
+    *,
+    most: int = 10,
+    color: Colors | None = None,
+) -> Axes:
     """Draw the words that tell most of a topic or a component as bars, the most telling at the top.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What a page shows, made of what a model says of itself."""
+"""The content of a report: what its template shows, made of the description, health and history of a model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import platform
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
@@ -15,29 +15,35 @@ from markupsafe import Markup
 from headwater import __version__, plotting
 from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import distinctive_columns
-from headwater.diagnostics.description import Component, Description
+from headwater.diagnostics.description import Component, Curve, Description, Matrix
+from headwater.diagnostics.history import History
+from headwater.estimators.base import StreamingEstimator
 from headwater.plotting.images import image_shape as shape_of
 from headwater.plotting.shared import colors_of, variances_of
 from headwater.reports.drawings import sparkline, transition_graph
 from headwater.reports.figures import WATER, figure, image
 from headwater.reports.numbers import format_interval, format_number, format_percent, format_signed, format_with_spread
-from headwater.reports.reading import DataSummary, summarize_data
+from headwater.reports.reading import Data, DataSummary, OddRow, summarize_data
 
-LEAST_IMAGE_COLUMNS = 36  # of columns that may be an image without being called one
-SCHEMA_LETTERS = 2000  # letters of how the data was read
-NUMBERED_STATES = 10  # states of a matrix whose numbers are no longer read
-FULL_BAR_Z = 2.5  # standard deviations that fill a bar
-ODD_VALUE_Z = 1.5  # standard deviations of a value that helps to make a row odd
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.typing import ColorType
+
+LEAST_IMAGE_COLUMNS = 36  # that are taken for an image, without an image_shape
+SCHEMA_LETTERS = 2000  # of the schema that are shown
+NUMBERED_STATES = 10  # states of a matrix; with more, its numbers are too small to read
+FULL_BAR_Z = 2.5  # standard deviations from the mean of all rows that fill half a bar
+ODD_VALUE_Z = 1.5  # standard deviations; a value closer than that does not explain an odd row
 
 
 def context_of(
-    model: Any,
-    data: Any,
+    model: StreamingEstimator,
+    data: Data,
     *,
     title: str | None,
     command: str | None,
     source: str | None,
-    image_shape: Any,
+    image_shape: tuple[int, int] | None,
     components: int,
     values: int,
     odd_rows: int,
@@ -79,7 +85,7 @@ def context_of(
     }
 
 
-def _hex(color: Any) -> str:
+def _hex(color: ColorType) -> str:
     from matplotlib.colors import to_hex
 
     return to_hex(color)
@@ -119,7 +125,7 @@ def _percent_range(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None or low == high else f"{format_percent(low)} to {format_percent(high)}"
 
 
-def _pixels(model: Any, shape: Any) -> tuple[int, int] | None:
+def _pixels(model: StreamingEstimator, shape: tuple[int, int] | None) -> tuple[int, int] | None:
     """Height and width of components as images, where columns are pixels."""
     patterns = model._patterns()
     if patterns is None or (shape is None and not _look_like_pixels(model, patterns.shape[1])):
@@ -127,14 +133,15 @@ def _pixels(model: Any, shape: Any) -> tuple[int, int] | None:
     return shape_of(patterns.shape[1], shape)
 
 
-def _pictures(model: Any, found: Description, size: tuple[int, int]) -> dict[int, Markup]:
+def _pictures(model: StreamingEstimator, found: Description, size: tuple[int, int]) -> dict[int, Markup]:
     patterns = model._patterns()
+    assert patterns is not None
     return {
         one.index: image(patterns[one.index], size, f"{found.component} {one.index} as an image") for one in found.components
     }
 
 
-def _look_like_pixels(model: Any, width: int) -> bool:
+def _look_like_pixels(model: StreamingEstimator, width: int) -> bool:
     """Whether columns make a square, and are named by nothing but one word and a number, if at all."""
     side = round(float(np.sqrt(width)))
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
@@ -143,7 +150,7 @@ def _look_like_pixels(model: Any, width: int) -> bool:
     return width >= LEAST_IMAGE_COLUMNS and side * side == width and len(words) <= 1 and numbered
 
 
-def _matrix(matrix: Any) -> dict[str, Any]:
+def _matrix(matrix: Matrix) -> dict[str, Any]:
     shades = [_hex(color) for color in colors_of(None, len(matrix.names))]
     rows = [
         (name, [(f"{value:.2f}".lstrip("0") if value >= 0.005 else "", round(100.0 * value)) for value in row])
@@ -153,8 +160,8 @@ def _matrix(matrix: Any) -> dict[str, Any]:
     return {"title": matrix.title, "names": matrix.names, "rows": rows, "graph": drawn, "many": len(rows) > NUMBERED_STATES}
 
 
-def _curve_figure(curve: Any, at: int) -> Markup:
-    def draw(axes: Any) -> None:
+def _curve_figure(curve: Curve, at: int) -> Markup:
+    def draw(axes: Axes) -> None:
         axes.plot(curve.positions, curve.values, color=WATER, linewidth=1.6)
         axes.set_xlabel(curve.along)
         axes.set_ylabel(curve.what)
@@ -169,7 +176,7 @@ def _pair(model: Any, reading: DataSummary | None) -> tuple[Markup, str] | None:
         column = int(np.argmax(np.abs(model.weights_ @ np.abs(model.coef_)) * sample[:, :-1].std(axis=0)))
         label = "The regressions over the input that tells most, with some of the rows"
 
-        def lines(axes: Any) -> None:
+        def lines(axes: Axes) -> None:
             plotting.regressions(model, sample[:, :-1], sample[:, -1], column, axes)
 
         return figure(lines, label, "pair", (5.0, 4.0)), label
@@ -182,7 +189,7 @@ def _pair(model: Any, reading: DataSummary | None) -> tuple[Markup, str] | None:
     label = "Components as ellipses at one and two standard deviations, in the two columns that tell most"
     label += ", with some of the rows" if sample is not None else ""
 
-    def ellipses(axes: Any) -> None:
+    def ellipses(axes: Axes) -> None:
         shown = None if sample is None else sample[~np.isnan(sample).any(axis=1)]
         plotting.ellipses(gaussians, shown, (int(columns[0]), int(columns[1])), axes, components=heavy.tolist())
 
@@ -192,16 +199,16 @@ def _pair(model: Any, reading: DataSummary | None) -> tuple[Markup, str] | None:
 # How it went
 
 
-def _learning_course(model: Any) -> dict[str, Any] | None:
+def _learning_course(model: StreamingEstimator) -> dict[str, Any] | None:
     history = getattr(model, "history_", None)
     if history is not None and len(history.points) > 1 and np.isfinite(history.scores).sum() > 1:
         return {**_stream_course(history), "perplexity": history.late_perplexity if type(model)._measure else np.nan}
     bounds = list(getattr(model, "lower_bounds_", ()))
     if len(bounds) > 1:
 
-        def draw(axes: Any) -> None:
+        def draw(axes: Axes) -> None:
             axes.plot(range(1, len(bounds) + 1), bounds, color=WATER, linewidth=1.8)
-            axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
             axes.set_xlabel("pass over all rows")
             axes.set_ylabel("objective per row")
 
@@ -210,11 +217,11 @@ def _learning_course(model: Any) -> dict[str, Any] | None:
     return None
 
 
-def _stream_course(history: Any) -> dict[str, Any]:
+def _stream_course(history: History) -> dict[str, Any]:
     scored = np.isfinite(history.scores)
     label = "Score of rows before they were learned, over the stream: higher is better"
 
-    def score(axes: Any) -> None:
+    def score(axes: Axes) -> None:
         low, high = np.quantile(history.scores[scored], [0.02, 1.0])
         rows, values = history.rows[scored], history.scores[scored]
         axes.plot(rows, values, color=WATER, linewidth=0.8, alpha=0.35)
@@ -227,7 +234,7 @@ def _stream_course(history: Any) -> dict[str, Any]:
     if history.components and len(history.components) > 1 and known.sum() > 2:
         label = "Weights of the components over the stream"
 
-        def weights(axes: Any) -> None:
+        def weights(axes: Axes) -> None:
             shades = colors_of(None, max(history.components) + 1)
             plotting.weights(history, axes, color=[shades[k] for k in history.components])
 
@@ -258,7 +265,7 @@ def _interval_figures(found: Description, pixels: bool) -> list[tuple[Markup, st
     several = len(found.components) > 1
 
     def add(value: str | None, name: str, label: str) -> None:
-        draw: Callable[[Any], Any] = lambda axes: plotting.intervals(found, value, axes)  # noqa: E731
+        draw: Callable[[Axes], Axes] = lambda axes: plotting.intervals(found, value, axes)  # noqa: E731
         figures.append((figure(draw, label, name, (3.6, height)), label))
 
     if several and found.components[0].low is not None:
@@ -285,7 +292,7 @@ def _interval_figures(found: Description, pixels: bool) -> list[tuple[Markup, st
 # What is odd
 
 
-def _odd_row(one: Any, size: tuple[int, int] | None) -> dict[str, Any]:
+def _odd_row(one: OddRow, size: tuple[int, int] | None) -> dict[str, Any]:
     far = [value for value in one.why if value.standing is None or abs(value.standing) >= ODD_VALUE_Z]
     why = [
         {
@@ -295,7 +302,7 @@ def _odd_row(one: Any, size: tuple[int, int] | None) -> dict[str, Any]:
         }
         for value in far or one.why[:1]
     ]
-    picture = image(one.numbers, size, f"Row {one.row} as an image") if size else None
+    picture = image(one.numbers, size, f"Row {one.row} as an image") if size and one.numbers is not None else None
     return {"row": f"{one.row:,}", "score": format_number(one.score), "why": why, "values": one.values, "picture": picture,
             "size": format_number(one.size), "ranked": format_number(one.ranked)}  # fmt: skip
 
@@ -303,7 +310,7 @@ def _odd_row(one: Any, size: tuple[int, int] | None) -> dict[str, Any]:
 # How to reproduce it
 
 
-def _reproduce(model: Any, command: str | None, source: str | None) -> dict[str, Any]:
+def _reproduce(model: StreamingEstimator, command: str | None, source: str | None) -> dict[str, Any]:
     defaults = type(model)().get_params(deep=False)
     changed = {
         name: " ".join(repr(value).split())[:200]

@@ -6,13 +6,16 @@ import base64
 import io
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from markupsafe import Markup, escape
 
 from headwater.core.statistics import Array
 from headwater.plotting.images import scale_to_unit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 INK, FAINT, WATER = "#010203", "#040506", "#070809"  # stand for colours of the page, which are not known yet
 STYLE = {
@@ -38,7 +41,7 @@ STYLE = {
 }
 
 
-def figure(draw: Callable[[Any], Any], label: str, name: str, size: tuple[float, float] = (5.4, 2.7)) -> Markup:
+def figure(draw: Callable[[Axes], object], label: str, name: str, size: tuple[float, float] = (5.4, 2.7)) -> Markup:
     """Return what a function draws on axes, as SVG with a label for those who cannot see it."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG

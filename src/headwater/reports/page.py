@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from functools import cache
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headwater.estimators.base import StreamingEstimator
 from headwater.io.files.atomic import atomic_write
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+    from headwater.reports.reading import Data
 
 MISSING_PACKAGES = "reports need matplotlib and jinja2: pip install 'headwater[plot]'"
 
 
 def report(
-    model: Any,
-    data: Any = None,
-    path: Any = None,
+    model: StreamingEstimator,
+    data: Data | None = None,
+    path: str | PathLike[str] | None = None,
     *,
     title: str | None = None,
     command: str | None = None,
@@ -84,7 +90,7 @@ def report(
 
 
 @cache
-def _template() -> Any:
+def _template() -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("headwater.reports", ".")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,11 @@ from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import column_names, scores_per_size, symbol_names
 from headwater.diagnostics.description import Value
 from headwater.diagnostics.history import perplexity
+from headwater.estimators.base import StreamingEstimator
 from headwater.reports.numbers import format_number
+
+Rows: TypeAlias = Any  # what a model takes as rows: an array, a frame, a sparse matrix, documents or a Chunk
+Data: TypeAlias = Any  # a path, rows, or an iterable of rows
 
 DRAWN_ROWS = 2000
 ODD_VALUES = 5  # values that make a row odd
@@ -31,7 +35,7 @@ class OddRow:
     row: int
     why: tuple[Value, ...] = field(default=(), compare=False)
     values: tuple[str, ...] = field(default=(), compare=False)
-    numbers: Any = field(default=None, compare=False)
+    numbers: Array | None = field(default=None, compare=False)
     score: float = field(default=np.nan, compare=False)
     size: float | None = field(default=None, compare=False)
 
@@ -50,10 +54,10 @@ class DataSummary:
     perplexity: float = np.nan
 
 
-def summarize_data(model: Any, data: Any, most: int) -> DataSummary:
+def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSummary:
     """Score all rows, and keep the oddest of them."""
     rows, total, scored, words = 0, 0.0, 0, 0.0
-    worst: list[tuple[float, int, Any, float, float | None]] = []
+    worst: list[tuple[float, int, Array, float, float | None]] = []
     sample, scorer = _Sample(), model._row_scorer()
     for chunk in chunks_of(model, data):
         given = _select_arguments(model, model._as_rows(chunk, learning=False))
@@ -84,7 +88,7 @@ def summarize_data(model: Any, data: Any, most: int) -> DataSummary:
     return DataSummary(rows, mean, tuple(odd), sample.rows(), perplexity(total, words) if words else np.nan)
 
 
-def chunks_of(model: Any, data: Any) -> Iterator[Any]:
+def chunks_of(model: StreamingEstimator, data: Data) -> Iterator[Rows]:
     """Chunks of what was given: a path, one chunk, array, matrix, frame or list of texts, or some of these after each other."""
     if isinstance(data, str | Path):
         data = import_module("headwater").stream(data, like=model, vocabulary="known")
@@ -97,13 +101,13 @@ def chunks_of(model: Any, data: Any) -> Iterator[Any]:
         raise TypeError(f"data must be rows, or an iterable of chunks of them, got {type(data).__name__}")
 
 
-def _select_arguments(model: Any, chunk: Any) -> dict[str, Any]:
+def _select_arguments(model: StreamingEstimator, chunk: Rows) -> dict[str, Any]:
     given = {**chunk} if isinstance(chunk, Chunk) else {"X": chunk}
     wanted = {"X", "lengths", "key"} | ({"y"} if model._target_columns else set())
     return {name: value for name, value in given.items() if name in wanted}
 
 
-def _row_getter(model: Any, given: dict[str, Any]) -> Any:
+def _row_getter(model: StreamingEstimator, given: dict[str, Any]) -> Callable[[int], Array]:
     """A function that returns a row by its place in the chunk, as numbers; a target comes last."""
     rows = given["X"].X if isinstance(given["X"], Chunk) else given["X"]
     if model._takes_sequences:
@@ -121,7 +125,7 @@ def _row_getter(model: Any, given: dict[str, Any]) -> Any:
     return lambda at: table[at].copy()  # a view would hold on to its whole chunk
 
 
-def _format_row(model: Any, row: Any) -> tuple[str, ...]:
+def _format_row(model: StreamingEstimator, row: Array) -> tuple[str, ...]:
     """How a row looks: numbers with the names of their columns, or symbols; only a few, and of counts those that are there."""
     values = np.atleast_1d(row)
     if model._takes_symbols:
@@ -135,19 +139,19 @@ def _format_row(model: Any, row: Any) -> tuple[str, ...]:
     return tuple(f"{names[at]}: {_format_value(values[at])}" for at in places)
 
 
-def _format_value(value: Any) -> str:
+def _format_value(value: float | complex) -> str:
     if np.isnan(value):
         return "missing"
-    return f"{value:.3g}" if np.iscomplexobj(value) else format_number(float(value))
+    return f"{value:.3g}" if np.iscomplexobj(value) else format_number(float(value.real))
 
 
 class _Sample:
     """Rows at places that a stride divides, which doubles when there are too many."""
 
     def __init__(self) -> None:
-        self.stride, self.kept = 1, dict[int, Any]()
+        self.stride, self.kept = 1, dict[int, Array]()
 
-    def take(self, look: Any, number: int, before: int) -> None:
+    def take(self, look: Callable[[int], Array], number: int, before: int) -> None:
         while (before + number) // self.stride > DRAWN_ROWS:
             self.stride *= 2
             self.kept = {place: row for place, row in self.kept.items() if place % self.stride == 0}
