@@ -12,7 +12,7 @@ import headwater as hw
 from headwater.core.chunk import Chunk
 from headwater.core.state import arrays_of
 from headwater.diagnostics import history as histories
-from headwater.diagnostics import score_window
+from headwater.diagnostics import history_file, score_window
 from headwater.diagnostics.history import History
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -90,9 +90,10 @@ def test_scores_are_those_of_update():
 
 def test_a_history_is_bounded_and_the_cut_does_not_matter(monkeypatch):
     monkeypatch.setattr(histories, "POINT_LIMIT", 8)
-    monkeypatch.setattr(histories, "LEAST_WINDOW", 32)
-    monkeypatch.setattr(histories, "LOWEST", 8)
-    monkeypatch.setattr(histories, "TOGETHER", 16)
+    monkeypatch.setattr(score_window, "FIRST_WINDOW_SCORES", 32)
+    monkeypatch.setattr(score_window, "EXACT_SCORES", 8)
+    for module in (score_window, history_file):
+        monkeypatch.setattr(module, "COMPRESSION_SCORES", 16)
     found = [watched("gaussian", sizes=sizes).history for sizes in ((150,) * 10, (1500,))]
     assert len(found[0].points) <= 8
     np.testing.assert_array_equal(found[0].rows, found[1].rows)

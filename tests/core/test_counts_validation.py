@@ -10,8 +10,9 @@ import pytest
 from scipy import sparse
 
 import headwater as hw
+from headwater.core.count_validation import check_count_items, check_count_row, check_counts
 from headwater.core.state import SparseRows, arrays_of, sparse_rows
-from headwater.core.validation import LARGEST_COUNT, check_count_items, check_count_row, check_counts
+from headwater.core.statistics import LARGEST_COUNT
 
 V = 4
 GOOD = np.random.default_rng(0).poisson(2.0, (60, V)).astype(float)
@@ -193,7 +194,7 @@ def test_damaged_rows_are_refused(damage, kind):
 CRASHING = """
 import numpy as np
 from scipy import sparse
-from headwater.core.validation import check_counts
+from headwater.core.count_validation import check_counts
 matrix = sparse.{kind}(np.eye(4))
 matrix.{array}[0] = {value}
 try:

@@ -10,7 +10,8 @@ import pytest
 from scipy import sparse
 
 from headwater.core.state import NO_LABELS, NO_WEIGHTS
-from headwater.core.validation import LARGEST, check_labels, check_row, check_rows, check_weights, check_width, make_batch
+from headwater.core.statistics import LARGEST
+from headwater.core.validation import check_labels, check_row, check_rows, check_weights, check_width, make_batch
 
 
 def refusal(error, function, *arguments):

@@ -1,14 +1,17 @@
-"""Chunk: rows of a stream as they come out of a file, with the names of their columns and what belongs to them."""
+"""Chunk: rows of a stream with the names of their columns and their companions, such as targets and weights."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # What may come with the rows, by the names that `partial_fit` gives them.
 SEQUENCES = ("lengths", "key")
@@ -30,24 +33,24 @@ class Chunk:
     start : int
         Place of the first row in its stream.
     schema : mapping, optional
-        How the rows were made of what was read, in words that JSON knows; a model that learns from them keeps it.
+        How the rows were made of what was read, in values that JSON can hold; a model that learns from them keeps it.
     kept : mapping of str to pyarrow.Array
         Columns that were to be kept, with the types of their file. No model learns from them.
     places : array-like, optional
         Place of each row in the data, if some between them were left out.
     """
 
-    X: Any
+    X: Any  # a matrix, dense or sparse
     columns: Sequence[str] | None = None
-    y: Any = None
-    sample_weight: Any = None
-    labels: Any = None
+    y: NDArray[Any] | Sequence[float] | None = None
+    sample_weight: NDArray[Any] | Sequence[float] | None = None
+    labels: NDArray[Any] | Sequence[int] | None = None
     lengths: Any = None
     key: Any = None
     start: int = 0
     schema: Mapping[str, Any] | None = None
-    kept: Mapping[str, Any] = field(default_factory=dict)
-    places: Any = None
+    kept: Mapping[str, pa.Array] = field(default_factory=dict)
+    places: NDArray[np.int64] | Sequence[int] | None = None
 
     @property
     def row_numbers(self) -> NDArray[np.int64]:
@@ -64,7 +67,7 @@ class Chunk:
         """Shape of the rows."""
         return tuple(self.X.shape)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         array = self.X.toarray() if hasattr(self.X, "toarray") else self.X
         return np.array(array, dtype=dtype, copy=copy)
 
@@ -82,7 +85,7 @@ class Chunk:
 
 
 class Chunks(ABC):
-    """What yields chunks: models take it wherever they take rows."""
+    """An iterable of chunks. Models take it wherever they take rows."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Chunk]:
@@ -116,7 +119,7 @@ def values_of(X: Any) -> Any:
     return X.X
 
 
-def refuse_lost(X: Any) -> None:
+def refuse_lost(X: object) -> None:
     """Refuse a chunk that is to be learned without what belongs to its rows."""
     if isinstance(X, Chunk):
         _refuse(X, COMPANIONS)

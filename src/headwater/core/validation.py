@@ -1,4 +1,4 @@
-"""Chunks become batches here, or are refused in one sentence that names the argument, what was found and what is wanted."""
+"""Checks of rows, targets, weights and labels. A refusal is one sentence with the argument, the value and what is wanted."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from headwater.core.chunk import values_of
-from headwater.core.state import NO_LABELS, NO_WEIGHTS, Batch, SparseRows
-from headwater.core.statistics import HEAVIEST, LARGEST, LARGEST_COUNT, LEAST_COUNT, LIGHTEST, Array
+from headwater.core.state import NO_LABELS, NO_WEIGHTS, Batch
+from headwater.core.statistics import HEAVIEST, LARGEST, LIGHTEST, Array
 
 
 def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
@@ -27,7 +27,7 @@ def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
     return rows
 
 
-def check_shape(array: Any, name: str) -> None:
+def check_shape(array: NDArray[Any], name: str) -> None:
     """Refuse what is not a matrix of at least one row and one column."""
     if array.ndim == 1 or array.ndim == 0:
         raise ValueError(
@@ -40,196 +40,6 @@ def check_shape(array: Any, name: str) -> None:
         raise ValueError(f"{name} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
     if array.shape[0] == 0:
         raise ValueError(f"{name} has 0 sample(s) (shape={array.shape}) while a minimum of 1 is required.")
-
-
-def check_snapshots(X: Any, name: str = "X", owner: str = "this model") -> NDArray[np.complex128]:
-    """Return X as a C-ordered matrix of complex snapshots, with NaN in either part where a sensor is missing."""
-    X = values_of(X)
-    if issparse(X):
-        raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense snapshots, NaN where a sensor is missing")
-    array = complex_numbers(X, name)
-    check_shape(array, name)
-    if array.shape[1] == 1:
-        raise ValueError(f"{name} must have a column for each sensor, and at least 2 of them, got 1 feature(s)")
-    return _known_snapshots(array, name)
-
-
-def check_snapshot(x: Any, names: Any, width: int | None) -> NDArray[np.complex128]:
-    """Return one snapshot, an array or a mapping from names of sensors to values, as a matrix with one row."""
-    row = complex_numbers(row_values(x, names, width), "the row")
-    check_row_shape(row, width)
-    if row.size == 1:
-        raise ValueError("the row must have at least 2 sensors, got 1")
-    return _known_snapshots(row.reshape(1, -1), "the row")
-
-
-def _known_snapshots(array: Any, name: str) -> NDArray[np.complex128]:
-    """Refuse infinity and what is too large."""
-    rows = np.ascontiguousarray(array, dtype=np.complex128)
-    parts = rows.view(np.float64)
-    if np.fmin.reduce(parts, axis=None) >= -LARGEST and np.fmax.reduce(parts, axis=None) <= LARGEST:
-        return rows
-    check_finite(np.nan_to_num(parts, nan=0.0, posinf=np.inf, neginf=-np.inf), name)
-    return rows
-
-
-def complex_numbers(values: Any, name: str) -> Any:
-    """Return an array of complex numbers; real ones are refused, since they are no snapshots of a narrow band."""
-    refuse_unreadable(values, name)
-    try:
-        array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
-        if array.dtype.kind == "O":
-            array = array.astype(np.complex128)
-    except OverflowError as error:
-        raise ValueError(f"{name} contains a whole number too large for float64: rescale it") from error
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{name} cannot be read as an array of complex numbers: {' '.join(str(error).split())}") from error
-    if array.dtype.kind in "fiub":
-        raise ValueError(
-            f"{name} must hold complex snapshots, got {array.dtype}: of real signals take one frequency of a short-time "
-            f"Fourier transform, or the analytic signal (scipy.signal.hilbert)"
-        )
-    if array.dtype.kind != "c":
-        raise ValueError(f"{name} must hold complex numbers, got {array.dtype}")
-    return array
-
-
-def check_angles(angles: Any) -> Array:
-    """Return the angles to search: the first and the last, or a grid."""
-    if angles is None:
-        return np.array([-np.pi, np.pi])
-    found = np.asarray(numeric(angles, "angles"), dtype=np.float64)
-    if found.ndim != 1 or found.size < 2:
-        raise ValueError(f"angles must be the first and the last, or a grid of at least three, got shape {found.shape}")
-    check_finite(found, "angles")
-    if np.any(np.diff(found) <= 0.0):
-        raise ValueError("angles must rise from each to the next")
-    return found
-
-
-def check_counts(X: Any, name: str = "X", owner: str = "this model") -> Array | SparseRows:
-    """Return rows of counts, or of other weights that are not negative: a matrix, or SparseRows if they are sparse."""
-    X = values_of(X)
-    if isinstance(X, SparseRows):
-        return X
-    refuse_unreadable(X, name)
-    if hasattr(X, "sparse") and all(str(kind).startswith("Sparse") for kind in getattr(X, "dtypes", ("",))):
-        X = X.sparse.to_coo()  # a pandas frame of sparse columns
-    if not issparse(X):
-        rows = check_rows(X, name, owner)
-        _check_count_values(rows, name, owner)
-        return rows
-    shape: tuple[int, ...] = X.shape
-    if len(shape) != 2:
-        raise ValueError(f"{name} must have two dimensions (rows, columns), got {len(shape)}")
-    if 0 in shape:
-        what = "sample(s)" if shape[0] == 0 else "feature(s)"
-        raise ValueError(f"{name} has 0 {what} (shape={shape}) while a minimum of 1 is required.")
-    if shape[1] >= 2**31:
-        raise ValueError(f"{name} must have fewer than 2**31 columns, got {shape[1]}")
-    if X.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} must hold real numbers, got {X.dtype}")
-    if X.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must hold numbers, got {X.dtype}")
-    _check_sparse(X, name)
-    rows = X if X.format == "csr" else X.astype(np.float64).tocsr()  # as small integers, duplicates might overflow
-    data, indices, indptr = rows.data, rows.indices, rows.indptr
-    data, indices = data[: indptr[-1]], indices[: indptr[-1]]
-    if not rows.has_canonical_format:
-        rows = csr_array((data.astype(np.float64), indices, indptr), shape=shape, copy=True)
-        rows.sum_duplicates()
-        data, indices, indptr = rows.data, rows.indices, rows.indptr
-    found = SparseRows(
-        np.ascontiguousarray(data, dtype=np.float64),
-        np.ascontiguousarray(indices, dtype=np.int32),
-        np.ascontiguousarray(indptr, dtype=np.int64),
-        int(shape[1]),
-    )
-    wrong = np.flatnonzero(~_sound_counts(found.data))
-    if len(wrong):
-        row = int(np.searchsorted(found.indptr, wrong[0], side="right")) - 1
-        _check_count_values(found[row : row + 1].copy().data, name, owner, row)
-    return found
-
-
-def _sound_counts(rows: Array) -> NDArray[np.bool_]:
-    """Which numbers are 0, or counts that are neither too small nor too large."""
-    return np.asarray((rows == 0.0) | ((rows >= LEAST_COUNT) & (rows <= LARGEST_COUNT)))
-
-
-def _check_count_values(rows: Array, name: str, owner: str, row: int | None = None) -> None:
-    """Refuse values that are no counts; of one row by its number."""
-    sound = _sound_counts(rows)
-    if sound.all():
-        return
-    check_finite(rows, name, row)
-    where = int(np.argwhere(~sound)[0][0]) if row is None else row
-    if rows.min() < 0.0:
-        where = int(np.argwhere(rows < 0.0)[0][0]) if row is None else row
-        raise ValueError(f"Negative values in data passed to {owner}: {name} must hold counts (first in row {where})")
-    if rows.max() <= LARGEST_COUNT:
-        raise ValueError(
-            f"{name} contains a count of {rows[~sound].flat[0]:.3g} (first in row {where}), but none below {LEAST_COUNT:g} "
-            f"other than 0 is sound"
-        )
-    raise ValueError(
-        f"{name} contains a count of {rows.max():.3g} (first in row {where}), but no more than {LARGEST_COUNT:g} is sound"
-    )
-
-
-def _check_sparse(X: Any, name: str) -> None:
-    """Refuse a sparse matrix whose parts do not fit together: converting it could read anywhere."""
-    shape, kind = X.shape, X.format
-    if kind == "coo":
-        within = all(
-            len(places) == len(X.data) and (not len(places) or (places.min() >= 0 and places.max() < size))
-            for places, size in zip(X.coords, shape, strict=True)
-        )
-        if not within:
-            raise ValueError(f"{name} is a damaged sparse matrix: it names rows or columns that it does not have")
-    elif kind in ("csr", "csc", "bsr"):
-        major, minor = (shape[1], shape[0]) if kind == "csc" else shape
-        if kind == "bsr":
-            major, minor = major // X.blocksize[0], minor // X.blocksize[1]
-        indices, indptr = X.indices, X.indptr
-        if (
-            len(indptr) != major + 1
-            or indptr[0] != 0
-            or np.any(np.diff(indptr) < 0)
-            or indptr[-1] > min(len(indices), len(X.data))
-        ):
-            raise ValueError(f"{name} is a damaged sparse matrix: its pointers do not rise from 0 to the number of values")
-        indices = indices[: indptr[-1]]
-        if indices.size and (indices.min() < 0 or indices.max() >= minor):
-            raise ValueError(f"{name} is a damaged sparse matrix: it names rows or columns that it does not have")
-
-
-def check_count_row(x: Any, names: Any, width: int | None, owner: str) -> Array | SparseRows:
-    """Return one row of counts: an array, a sparse row, or a mapping from column names to counts."""
-    if issparse(x):
-        rows = check_counts(x, "the row", owner)
-        if len(rows) != 1 or (width is not None and rows.shape[1] != width):
-            raise ValueError(f"the row must be one row of {width or 'any number of'} columns, got shape {rows.shape}")
-        return rows
-    row = check_row(x, names, width)
-    _check_count_values(row, "the row", owner)
-    return row
-
-
-def check_count_items(x: Mapping[Any, Any], places: Mapping[Any, int], owner: str, width: int | None = None) -> SparseRows:
-    """Return one row of counts from a mapping of column names, of which those that are not there are 0."""
-    unknown = [name for name in x if name not in places]
-    if unknown:
-        raise ValueError(
-            f"the row has columns that this model does not know: {unknown[:5]}{' ...' if len(unknown) > 5 else ''}"
-        )
-    values = np.asarray(numeric(list(x.values()), "the row"), dtype=np.float64).reshape(-1) if x else np.empty(0)
-    if len(values) != len(x):
-        raise ValueError("the row must have one number for each of its columns")
-    _check_count_values(values, "the row", owner, 0)
-    columns = np.array([places[name] for name in x], dtype=np.int32)
-    order = np.argsort(columns)
-    return SparseRows(values[order], columns[order], np.array([0, len(values)]), len(places) if width is None else width)
 
 
 def check_target(y: Any, rows: int, owner: str) -> Array:
@@ -254,7 +64,7 @@ def check_width(rows: Any, width: int, owner: str) -> None:
         raise ValueError(f"X has {rows.shape[1]} features, but {owner} is expecting {width} features as input")
 
 
-def check_names(columns: Sequence[str], known: Any, owner: str) -> None:
+def check_names(columns: Sequence[str], known: Sequence[str] | None, owner: str) -> None:
     """Refuse columns of other names than those known, if they are, or in another order."""
     if known is None or list(columns) == list(known):
         return
@@ -321,7 +131,7 @@ def make_batch(rows: Any, weights: Array, labels: NDArray[np.int64]) -> Batch:
     return Batch(rows, weights, labels)
 
 
-def check_row(x: Any, names: Any, width: int | None) -> Array:
+def check_row(x: Any, names: Sequence[str] | None, width: int | None) -> Array:
     """Return one row, an array or a mapping from column names to values, as a matrix with one row."""
     x = row_values(x, names, width)
     plain = type(x) is np.ndarray and x.dtype == np.float64
@@ -332,7 +142,7 @@ def check_row(x: Any, names: Any, width: int | None) -> Array:
     return row
 
 
-def row_values(x: Any, names: Any, width: int | None) -> Any:
+def row_values(x: Any, names: Sequence[str] | None, width: int | None) -> Any:
     """Return the values of a row in the order of the columns, if it is a mapping."""
     if isinstance(x, Mapping):
         if names is None and (width is not None or not all(isinstance(name, str) for name in x)):
@@ -344,7 +154,7 @@ def row_values(x: Any, names: Any, width: int | None) -> Any:
     return x
 
 
-def check_row_shape(row: Any, width: int | None) -> None:
+def check_row_shape(row: NDArray[Any], width: int | None) -> None:
     """Refuse what is not one row of this width."""
     if row.ndim != 1 or row.size == 0:
         raise ValueError(f"the row must have one dimension and at least one value, got shape {row.shape}")
@@ -373,7 +183,7 @@ def refuse_unreadable(values: Any, name: str) -> None:
             )
 
 
-def numeric(values: Any, name: str) -> Any:
+def numeric(values: Any, name: str) -> NDArray[Any]:
     """Return an array of real numbers, converting objects that are numbers and refusing text."""
     refuse_unreadable(values, name)
     try:
@@ -417,6 +227,6 @@ def check_finite(array: Array, name: str, row: int | None = None) -> None:
     )
 
 
-def one_line(value: Any, most: int | None = None) -> str:
-    """What a value looks like, in one line however it is printed, and in so many characters at most."""
+def one_line(value: object, most: int | None = None) -> str:
+    """Return what a value looks like, in one line and at most so many characters."""
     return " ".join(repr(value).split())[:most]

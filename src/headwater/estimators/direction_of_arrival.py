@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.algorithms import Algorithm, Auto, resolve
 from headwater.core.learner import Learner
+from headwater.core.snapshot_validation import check_angles, check_snapshot, check_snapshots
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
-from headwater.core.validation import check_angles, check_finite, check_snapshot, check_snapshots, numeric
+from headwater.core.validation import check_finite, numeric
 from headwater.diagnostics.component_description import Limits, column_names, curve_of, finite_number
 from headwater.diagnostics.description import Description, Value
 from headwater.diagnostics.health_evidence import Evidence

@@ -14,10 +14,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
 from headwater.core.contracts import StartSettings
+from headwater.core.count_validation import check_count_items, check_count_row, check_counts
 from headwater.core.learner import Learner
 from headwater.core.state import Batch, SparseRows, sparse_rows
 from headwater.core.statistics import Array
-from headwater.core.validation import check_count_items, check_count_row, check_counts, check_width, numeric, one_line
+from headwater.core.validation import check_width, numeric, one_line
 from headwater.diagnostics.component_description import Limits, column_names, count_oddities, word_components
 from headwater.diagnostics.description import Description, Value
 from headwater.diagnostics.health_counts import CountChecks

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.algorithms import Algorithm
+from headwater.core.count_validation import check_count_items, check_count_row, check_counts
 from headwater.core.learner import Learner
 from headwater.core.state import sparse_rows
 from headwater.core.statistics import Array
-from headwater.core.validation import check_count_items, check_count_row, check_counts
 from headwater.diagnostics.component_description import Limits, column_names, count_oddities, word_components
 from headwater.diagnostics.description import Description, Value
 from headwater.estimators.count_mixture import CountMixture

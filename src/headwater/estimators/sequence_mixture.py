@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from headwater.core.chunk import Chunk, refuse_lost, values_of
+from headwater.core.count_validation import check_counts
 from headwater.core.learner import Learner
 from headwater.core.state import Batch, SparseRows
 from headwater.core.statistics import Array
-from headwater.core.validation import check_counts
 from headwater.diagnostics.component_description import row_totals
 from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.sequences import check_sequences
