@@ -64,6 +64,5 @@ clean: clean-kernels  ## remove all that make has made
 	rm -rf $(VENV) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find src tests benchmarks papers examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# numba looks only at the file that holds a kernel: a change in a function it calls from another file goes unseen.
 clean-kernels:  ## forget the compiled kernels
 	find src \( -name '*.nbi' -o -name '*.nbc' \) -type f -delete

@@ -1,6 +1,7 @@
 """Rules of kernels: the same rows give the same bits, wherever their arrays lie and whatever was compiled before."""
 
 import ast
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -20,7 +21,9 @@ IN_ORDER = {
 
 def innermost_loops(tree):
     for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef) and any("kernel" in ast.unparse(one) for one in function.decorator_list):
+        if isinstance(function, ast.FunctionDef) and any(
+            re.match("kernel|helper", ast.unparse(one)) for one in function.decorator_list
+        ):
             for loop in ast.walk(function):
                 inner = [one for one in ast.walk(loop) if isinstance(one, ast.For | ast.While) and one is not loop]
                 if isinstance(loop, ast.For) and not inner:
@@ -66,4 +69,5 @@ def test_every_kernel_is_inlined_into_its_callers():
         import_module(f"headwater.kernels.{file.stem}")
     assert len(_jit._ours) > 50
     for dispatcher in _jit._ours:
-        assert dispatcher.targetoptions["forceinline"], dispatcher.__name__
+        for one in (dispatcher, getattr(dispatcher, "part", dispatcher)):
+            assert one.targetoptions["forceinline"], dispatcher.__name__

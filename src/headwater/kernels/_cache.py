@@ -1,4 +1,16 @@
-"""Compiled kernels on disk: a file that is damaged is compiled anew, and one that cannot be written is done without."""
+"""Compiled kernels on disk: found by what they were compiled from, compiled by one process at a time, never trusted blindly.
+
+Numba keeps an index and a file of code for each kernel. What is different here:
+
+- A file is out of date when any source of the kernels has changed, not only the one that holds the kernel: helpers of other
+  files are inlined into it. What counts is what sources say, not their times, so that copies of an installation stay valid.
+- Of processes that start at once, one compiles a kernel, and the others wait for it and load its file.
+- A file of code is named by its signature and processor. Numba counts, and two processes that count at once write the same
+  name for different code.
+- A damaged file is compiled anew, and one that cannot be written is done without.
+- Where the installation is read-only, kernels that were compiled in it beforehand are used. What is missing goes to the
+  user's cache directory, or is compiled at every start if there is none.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +18,74 @@ import contextlib
 import hashlib
 import logging
 import os
+from functools import cache
+from pathlib import Path
+from threading import get_ident
 from typing import Any
+
+from headwater.kernels._lock import FileLock
 
 # Stands at the end of a file of code, before the digest of all that is before it. Numba's own reader does not look there.
 MARK = b"\nheadwater sha256 "
 NOT_KEPT = "headwater cannot keep its compiled kernels in %s (%s): they are compiled again at the next start."
 
+# A process with this variable compiles what it uses, whatever is on disk, and replaces it.
+COMPILE_ANEW = "HEADWATER_COMPILE_ANEW"
 
-def is_kept(dispatcher: Any) -> bool:
-    """Whether the code of a kernel is kept on disk."""
+
+def cache_directory(dispatcher: Any) -> str | None:
+    """Return the directory in which the code of a kernel is kept, None if it cannot be."""
     path = getattr(getattr(dispatcher, "_cache", None), "cache_path", None)
-    return bool(path) and os.access(path, os.W_OK)
+    return path if path and os.access(path, os.W_OK) else None
 
 
-def keep_soundly(dispatcher: Any) -> None:
-    """Let the cache of a kernel survive whatever its files hold."""
-    cache = getattr(dispatcher, "_cache", None)
+def use_safe_files(dispatcher: Any) -> None:
+    """Let the cache of a kernel be the one that is described above."""
+    files = getattr(dispatcher, "_cache", None)
     # Not a public promise of Numba's: where it has changed, its own cache is used as it is.
-    if _SoundFile is not None and type(cache).__name__ == "FunctionCache" and hasattr(cache, "_cache_file"):
-        dispatcher._cache.__class__ = _SoundCache
-        cache._cache_file.__class__ = _SoundFile
+    if _SafeFile is not None and type(files).__name__ == "FunctionCache" and hasattr(files, "_cache_file"):
+        files.__class__ = _SafeCache
+        files.start(dispatcher.py_func)
 
 
-_SoundCache: Any = None
-_SoundFile: Any = None
-_told: set[str] = set()
+def release_lock(dispatcher: Any) -> None:
+    """Let others compile a kernel, whether or not this process has done it."""
+    if isinstance(files := getattr(dispatcher, "_cache", None), _SafeCache or ()):
+        files.release()
+
+
+@cache
+def source_stamp(source: str) -> str:
+    """Return a digest of a source file and of all sources of the kernels."""
+    found = hashlib.sha256()
+    for path in (*sorted(Path(__file__).parent.glob("*.py")), Path(source)):
+        with contextlib.suppress(OSError):
+            found.update(hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
+
+
+_SafeCache: Any = None
+_SafeFile: Any = None
+_reported: set[str] = set()
 
 with contextlib.suppress(ImportError, AttributeError):
     from numba.core.caching import FunctionCache, IndexDataCacheFile
 
     class _File(IndexDataCacheFile):
         """Index and code of a kernel; each file of code ends with its digest, for damaged code would end the process."""
+
+        def save(self, key: Any, data: Any) -> None:
+            name = self._data_name_pattern.replace("{number:d}", hashlib.sha256(str(key).encode()).hexdigest()[:12])
+            self._save_data(name, data)
+            index = self._load_index()
+            index[key] = name
+            self._save_index(index)
+
+        def load(self, key: Any) -> Any:
+            try:
+                return super().load(key)
+            except Exception:  # whatever pickle makes of garbage
+                return None
 
         def _load_index(self) -> Any:
             try:
@@ -59,19 +108,56 @@ with contextlib.suppress(ImportError, AttributeError):
     class _Cache(FunctionCache):
         """A cache in which nothing is found where its files are damaged, and in which nothing need be written."""
 
+        def start(self, function: Any) -> None:
+            """Make of Numba's cache for a function one of this kind."""
+            self._cache_file.__class__ = _File
+            source = function.__code__.co_filename
+            self._cache_file._source_stamp = source_stamp(source)
+            self._locks: dict[int, FileLock] = {}  # by thread
+            self._installed: _File | None = None
+            beside = os.path.join(os.path.dirname(os.path.abspath(source)), "__pycache__")
+            if type(self._impl.locator).__name__ == "UserWideCacheLocator" and os.path.isdir(beside):
+                self._installed = _File(beside, self._impl.filename_base, self._cache_file._source_stamp)
+
         def load_overload(self, sig: Any, target_context: Any) -> Any:
-            try:
-                return super().load_overload(sig, target_context)
-            except Exception:
-                return None  # compiled anew, which replaces the files
+            """Return the code of a signature; None, and the lock of the kernel, if this process has to compile it."""
+            target_context.refresh()
+            found = self._find(sig, target_context)
+            if found is None and get_ident() not in self._locks:
+                lock = FileLock(os.path.join(self.cache_path, f"{self._impl.filename_base}.lock"))
+                with contextlib.suppress(OSError):
+                    self._impl.locator.ensure_cache_path()
+                if lock.acquire():
+                    self._locks[get_ident()] = lock
+                    found = self._find(sig, target_context)  # which somebody else may have compiled meanwhile
+                    if found is not None:
+                        self.release()
+            return found
+
+        def _find(self, sig: Any, target_context: Any) -> Any:
+            if os.environ.get(COMPILE_ANEW):
+                return None
+            key = self._index_key(sig, target_context.codegen())
+            for file in (self._cache_file, self._installed):
+                with contextlib.suppress(Exception):  # compiled anew, which replaces the files
+                    if file is not None and (data := file.load(key)) is not None:
+                        return self._impl.rebuild(target_context, data)
+            return None
 
         def save_overload(self, sig: Any, data: Any) -> None:
             try:
                 super().save_overload(sig, data)
             except Exception as error:
-                if self.cache_path not in _told:
-                    _told.add(self.cache_path)
+                if self.cache_path not in _reported:
+                    _reported.add(self.cache_path)
                     why = getattr(error, "strerror", None) or error
                     logging.getLogger("headwater").warning(NOT_KEPT, self.cache_path, why)
+            finally:
+                self.release()
 
-    _SoundCache, _SoundFile = _Cache, _File
+        def release(self) -> None:
+            """Let others compile this kernel."""
+            if (lock := self._locks.pop(get_ident(), None)) is not None:
+                lock.release()
+
+    _SafeCache, _SafeFile = _Cache, _File

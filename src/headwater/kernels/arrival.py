@@ -9,7 +9,7 @@ Rows have real and imaginary parts side by side, (n, 2 m), NaN in either where a
 
 import numpy as np
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper, kernel
 from headwater.kernels.fastmath import log
 from headwater.kernels.gaussian import add_products
 
@@ -23,7 +23,7 @@ FINENESS, NEAR = 8, 0.92
 STEPS = 60
 
 
-@kernel
+@helper
 def prepare(steering, slope, table):
     """Fill in what every row needs of the steering vector a and its derivative a': a, |a|^2, |a'|^2 and a^* a' (6, m)."""
     for j in range(steering.shape[1]):
@@ -36,7 +36,7 @@ def prepare(steering, slope, table):
         table[5, j] = ar * pi - ai * pr
 
 
-@kernel
+@helper
 def complete_block(X, at, rows, weights, table, power, noise, block, holes, heard, scores, sources):
     """Load rows, one row of memory per sensor, and fill in what is missing; all times the root of the weight.
 
@@ -89,7 +89,7 @@ def complete_block(X, at, rows, weights, table, power, noise, block, holes, hear
     return score, information, missing
 
 
-@kernel
+@helper
 def add_moments(block, holes, rows, missing, moments):
     """Add the products of sensors to the lower triangles: real, the two halves of imaginary, and those of the holes."""
     for i in range(block.shape[1]):
@@ -145,7 +145,7 @@ def steered(x, steering, slope):
         slope[0, k], slope[1, k] = -k * steering[1, k], k * steering[0, k]
 
 
-@kernel
+@helper
 def _derivatives(lags, x):
     """Value, first and second derivative of the sum over l of lags[0, l] cos(l x) + lags[1, l] sin(l x)."""
     turn_r, turn_i = np.cos(x), np.sin(x)
@@ -160,7 +160,7 @@ def _derivatives(lags, x):
     return value, first, second
 
 
-@kernel
+@helper
 def _summit(lags, low, x, high):
     """The maximum between low and high, where x is higher than both: Newton's steps, halving where they lead astray."""
     for _ in range(STEPS):

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper, kernel
 from headwater.kernels.chains import LEAST, condition
 from headwater.kernels.fastmath import digamma, exp
 from headwater.kernels.gaussian_readout import refresh_diag, refresh_full, refresh_tied
@@ -19,7 +19,7 @@ from headwater.kernels.gaussian_sweep import fold_factors
 from headwater.kernels.mixture import EXPECT_LOG, LOWEST, MODE, TINY
 
 
-@kernel
+@helper
 def read_start(code, prior, shift, totals, start):
     """Probabilities of the first state from the totals, or exp E[log]; 0 where the prior is."""
     n_states, total = start.size, 0.0
@@ -34,7 +34,7 @@ def read_start(code, prior, shift, totals, start):
             start[j] = math.exp(digamma(start[j]) - digamma(total)) if code == EXPECT_LOG else start[j] / total
 
 
-@kernel
+@helper
 def read_transitions(code, prior, shift, totals, transitions):
     """Probabilities of the passages from the totals, or exp E[log]; 0 where the prior is."""
     n_states, at = transitions.shape[0], transitions.shape[0]
@@ -64,7 +64,7 @@ def read_transitions(code, prior, shift, totals, transitions):
 # Arrays are handed on one by one: to take them out of a tuple counts references, which costs more than all else.
 
 
-@kernel
+@helper
 def look_ahead(known, now, start, transitions, chances, back):
     """Where the chain may be at the next row, and where it was before if it is there."""
     n_states = now.size
@@ -86,7 +86,7 @@ def look_ahead(known, now, start, transitions, chances, back):
                 back[i, j] /= chances[j]
 
 
-@kernel
+@helper
 def weigh(after, k, given, weights, scale):
     """after[k] = scale * sum_l weights[l, k] * given[l], up to four rows at a time: a row of a product of matrices."""
     n_states, size = given.shape
@@ -114,7 +114,7 @@ def weigh(after, k, given, weights, scale):
         i += 4
 
 
-@kernel
+@helper
 def filter_missing(chances, now):
     """Let time pass; the score of a row that is missing is 0."""
     total = 0.0
@@ -125,7 +125,7 @@ def filter_missing(chances, now):
     return 0.0
 
 
-@kernel
+@helper
 def filter_logs(chances, logs, densities, now):
     """Filter one row by its log-densities; return its score."""
     n_states = now.size
@@ -141,7 +141,7 @@ def filter_logs(chances, logs, densities, now):
     return peak + total if total < 0.0 else -np.inf
 
 
-@kernel
+@helper
 def filter_densities(chances, densities, logs, now):
     """Filter one row by its densities; return its score."""
     n_states = now.size
@@ -160,7 +160,7 @@ def filter_densities(chances, densities, logs, now):
     return filter_logs(chances, logs, densities, now)
 
 
-@kernel
+@helper
 def carry_on(known, step, given, after, back):
     """Carry the statistics to the next row, and add where the chain began, or from where to where it went."""
     n_states, size = given.shape
@@ -175,7 +175,7 @@ def carry_on(known, step, given, after, back):
             after[k, k] += step
 
 
-@kernel
+@helper
 def gather(now, given, mean, average, gain, n_eff, totals):
     """mean = filter @ given, the running average moved towards it, and totals = n_eff * mean."""
     n_states, size = given.shape

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper, kernel
 from headwater.kernels.fastmath import log
 from headwater.kernels.mixture import LOWEST, TINY
 
@@ -17,7 +17,7 @@ from headwater.kernels.mixture import LOWEST, TINY
 LEAST = 1e-280
 
 
-@kernel
+@helper
 def condition(chances, densities, logs, after):
     """States given one more row, from where the chain may be and the row's densities; returns their sum, or, negative, its log.
 

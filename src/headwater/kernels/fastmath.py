@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from headwater.kernels._jit import kernel_exact
+from headwater.kernels._jit import helper_exact
 
 LOG2_E = 1.4426950408889634
 # ln 2 in two parts: the high one has 33 bits, so that exponent * LN2_HIGH is exact.
@@ -53,7 +53,7 @@ def _from_bits(typing_context, bits):
     return types.float64(types.uint64), generate
 
 
-@kernel_exact
+@helper_exact
 def exp(x):
     """Exponential, to 2e-16 relative: 0 below -708, exp(709) above 709, nan for nan."""
     # Comparisons are written so that nan falls through to x.
@@ -74,7 +74,7 @@ def exp(x):
     return 0.0 if x < EXP_LOWEST else mantissa * power
 
 
-@kernel_exact
+@helper_exact
 def log(x):
     """Natural logarithm, to 2e-16 relative, of a positive normal number, inf or nan.
 
@@ -100,7 +100,7 @@ def log(x):
     return result if x < INFINITY else x
 
 
-@kernel_exact
+@helper_exact
 def digamma(x):
     """Derivative of log Gamma for 0 < x < 1e150, to 1e-14 relative, 2e-15 absolute about its root."""
     # psi(x) = psi(x + 6) - sum of 1 / (x + i) for i < 6. The sum is P'/P with
@@ -123,7 +123,7 @@ def digamma(x):
     return ((log(y) - 0.5 * inverse) - tail * w) - derivative / product
 
 
-@kernel_exact
+@helper_exact
 def stirling(x):
     """What Stirling's formula lacks of log Gamma(x), for x > 6."""
     w = 1.0 / (x * x)
@@ -131,7 +131,7 @@ def stirling(x):
     return (1.0 / 12.0 - w * (1.0 / 360.0 - w * (1.0 / 1260.0 - w * (1.0 / 1680.0 - w * series)))) / x
 
 
-@kernel_exact
+@helper_exact
 def log_gamma_ratio(x, rise):
     """log Gamma(x + rise) - log Gamma(x) for 0 < x < 1e150 and 0 < rise < 1e50, to its own precision however large x is."""
     middle = x + 0.5 * (rise - 1.0)
@@ -156,7 +156,7 @@ def log_gamma_ratio(x, rise):
     return (y - 0.5) * log(z / y) + rise * (log(z) - 1.0) + (stirling(z) - stirling(y)) + log(steps)
 
 
-@kernel_exact
+@helper_exact
 def squared_gamma_ratio(x):
     """(Gamma(x + 1/2) / Gamma(x))^2 for 0 < x < 1e18, to 1e-13 relative: without branches, and without a logarithm."""
     # At m + 1/4 it is m + 1/(32 m) - ..., a series in 1/m^2 that holds far up; sixteen steps lead down from there.

@@ -15,7 +15,7 @@ Of a symmetric `second` only the lower triangle is filled.
 
 import numpy as np
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper, kernel
 from headwater.kernels.fastmath import log
 from headwater.kernels.mixture import load_block, responsibilities_block
 
@@ -23,7 +23,7 @@ BLOCK_FULL = 128
 BLOCK_DIAG = 256
 
 
-@kernel
+@helper
 def whiten(factor, block, rows, i, out):
     """Row i of factor @ block, for a lower triangular factor."""
     j = 0
@@ -41,7 +41,7 @@ def whiten(factor, block, rows, i, out):
         j += 1
 
 
-@kernel
+@helper
 def add_products(weighted, block, rows, i, second):
     """Add the products of a weighted column with columns 0..i to row i of `second`."""
     j = 0
@@ -178,9 +178,10 @@ def estep_diag(
     peak = np.empty(size)
     total = np.empty(size)
     own = power.shape[1] > 1  # a power for every column
-    row_power, row_stretch = np.zeros(n_components), np.ones(n_components)
-    if not columns_tail:
-        row_power[:], row_stretch[:] = power[:, 0], stretch[:, 0]
+    row_power, row_stretch = np.empty(n_components), np.empty(n_components)
+    for k in range(n_components):
+        row_power[k] = 0.0 if columns_tail else power[k, 0]
+        row_stretch[k] = 1.0 if columns_tail else stretch[k, 0]
     score = 0.0
     for at in range(start, stop, size):
         rows = min(size, stop - at)

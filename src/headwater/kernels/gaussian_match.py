@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper, kernel
 from headwater.kernels.fastmath import log, log_gamma_ratio, squared_gamma_ratio
 from headwater.kernels.gaussian_rank_one import drift, refactor, update_factor, update_scale, whiten_row
 from headwater.kernels.gaussian_readout import ROUNDING
@@ -34,7 +34,7 @@ LEAST_DOF = 2.01
 LOG_PI = math.log(math.pi)
 
 
-@kernel
+@helper
 def others(p, k):
     """1 - p[k]; where it is small, summed from the others so that it keeps its digits."""
     if p[k] <= 0.5:
@@ -46,7 +46,7 @@ def others(p, k):
     return total
 
 
-@kernel
+@helper
 def pulled(keep, kappa, kappa0, mean, mean0):
     """Mean of the belief keep * (kappa, mean) + (1 - keep) * (kappa0, mean0), and what their distance adds to V."""
     away = (1.0 - keep) * kappa0
@@ -55,7 +55,7 @@ def pulled(keep, kappa, kappa0, mean, mean0):
     return mean - away / after * gap, keep * kappa * away / after
 
 
-@kernel
+@helper
 def believe_full(prior, concentration, count, mean_count, dof_count, first, second, alpha, kappa, dof, mean, scale):
     """Write prior plus totals: Dirichlet, kappa, degrees of freedom, means, and V in its lower triangle."""
     prior_mean, kappa0, nu0, scale0, _, _, _ = prior
@@ -74,7 +74,7 @@ def believe_full(prior, concentration, count, mean_count, dof_count, first, seco
                     scale[k, i, i] = max(scale[k, i, i], ROUNDING * value)
 
 
-@kernel
+@helper
 def forget_full(keep, prior, concentration, alpha, kappa, dof, mean, scale):
     """Pull the belief towards the prior: its natural parameters are keep times its own and the rest the prior's."""
     prior_mean, kappa0, nu0, scale0, _, _, _ = prior
@@ -93,7 +93,7 @@ def forget_full(keep, prior, concentration, alpha, kappa, dof, mean, scale):
         dof[k] = keep * dof[k] + away * nu0
 
 
-@kernel
+@helper
 def write_full(prior, concentration, alpha, kappa, dof, mean, scale, count, mean_count, dof_count, first, second):
     """Write the totals of a belief: its natural parameters less those of the prior."""
     prior_mean, kappa0, nu0, scale0, _, _, _ = prior
@@ -192,14 +192,14 @@ def match_full(
     return n_eff
 
 
-@kernel
+@helper
 def student_constant(dof, stretch, log_det, width):
     """Log of what stands before the tail of the Student-t density of the next row."""
     gammas = log_gamma_ratio(0.5 * (dof + 1.0 - width), 0.5 * width)
     return gammas + 0.5 * (width * (log(stretch) - LOG_PI) - log_det)
 
 
-@kernel
+@helper
 def believe_diag(prior, concentration, count, mean_count, dof_count, first, second, alpha, kappa, shape, mean, scale):
     """Write prior plus totals: Dirichlet, kappa, shapes of the Gammas, means, and V of every column."""
     prior_mean, kappa0, nu0, scale0, _, _, _ = prior
@@ -216,7 +216,7 @@ def believe_diag(prior, concentration, count, mean_count, dof_count, first, seco
                 scale[k, j] = max(value - kappa[k, group] * mean[k, j] ** 2, ROUNDING * value)
 
 
-@kernel
+@helper
 def forget_diag(keep, prior, concentration, alpha, kappa, shape, mean, scale):
     """Pull the belief towards the prior, as above."""
     prior_mean, kappa0, nu0, scale0, _, _, _ = prior
@@ -234,7 +234,7 @@ def forget_diag(keep, prior, concentration, alpha, kappa, shape, mean, scale):
             shape[k, group] = keep * shape[k, group] + away * 0.5 * columns * nu0
 
 
-@kernel
+@helper
 def write_diag(prior, concentration, alpha, kappa, shape, mean, scale, count, mean_count, dof_count, first, second):
     """Write the totals of a belief, as above."""
     prior_mean, kappa0, nu0, scale0, _, _, _ = prior
@@ -342,7 +342,7 @@ def match_diag(
     return n_eff
 
 
-@kernel
+@helper
 def gamma_constant(k, columns, kappa, shape, scale, rate, stretch):
     """Refresh the rates and stretches of a component; return what stands before its tails."""
     total = 0.0

@@ -8,13 +8,13 @@ to whole vectors (see lanes.py), and U is zero above the diagonal.
 
 import math
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper
 from headwater.kernels.gaussian_readout import ROUNDING, invert_factor
 from headwater.kernels.lanes import LANES, blend, turn
 from headwater.kernels.mixture import TINY
 
 
-@kernel
+@helper
 def whiten_row(factor, pivots, apart, turned):
     """Write U D and return D' V^-1 D."""
     squared = 0.0
@@ -27,7 +27,7 @@ def whiten_row(factor, pivots, apart, turned):
     return squared
 
 
-@kernel
+@helper
 def update_factor(factor, pivots, turned, s, t, work):
     """Turn U and w of V into those of s (V + t D D'), given U D; return 1 + t D' V^-1 D, the growth of the determinant.
 
@@ -49,7 +49,7 @@ def update_factor(factor, pivots, turned, s, t, work):
     return before
 
 
-@kernel
+@helper
 def update_scale(scale, apart, s, t):
     """Turn V into s (V + t D D'), in its lower triangle and up to the next whole vector; D is padded, too."""
     wide = scale.shape[1]
@@ -57,7 +57,7 @@ def update_scale(scale, apart, s, t):
         blend(scale, i * wide, s, apart, s * t * apart[i], i // LANES + 1)
 
 
-@kernel
+@helper
 def unit_rows(factor, pivots):
     """Turn an inverse Cholesky factor into U and w; return the log-determinant of V."""
     log_det = 0.0
@@ -72,7 +72,7 @@ def unit_rows(factor, pivots):
     return log_det
 
 
-@kernel
+@helper
 def refactor(scale, factor, pivots, noise):
     """Write U and w of V; return V's log-determinant."""
     for i in range(noise.size):
@@ -81,7 +81,7 @@ def refactor(scale, factor, pivots, noise):
     return unit_rows(factor, pivots)
 
 
-@kernel
+@helper
 def drift(scale, factor, pivots, log_det, apart, turned, solved):
     """How far U, w and the log-determinant have drifted from V: 0 but for rounding.
 

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper, kernel
 from headwater.kernels.fastmath import digamma
 from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, TINY
 
@@ -24,7 +24,7 @@ from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, TINY
 ROUNDING = 2e-15
 
 
-@kernel
+@helper
 def posterior_mean(prior_mean, kappa0, mass, first, mean):
     """Write the mean of a component; return its kappa. A component without any mass sits at the prior mean."""
     kappa = kappa0 + mass
@@ -33,7 +33,7 @@ def posterior_mean(prior_mean, kappa0, mass, first, mean):
     return kappa
 
 
-@kernel
+@helper
 def divisor(code, dof, beyond_mode, kappa0):
     """What V is divided by to make the covariance of the readout; `beyond_mode` is dof - mode_shift.
 
@@ -46,7 +46,7 @@ def divisor(code, dof, beyond_mode, kappa0):
     return dof
 
 
-@kernel
+@helper
 def invert_factor(matrix, noise, factor):
     """Write the lower triangular inverse of the Cholesky factor; return log-determinant and number of pivots lifted."""
     width = matrix.shape[0]
@@ -75,7 +75,7 @@ def invert_factor(matrix, noise, factor):
     return log_det, lifted
 
 
-@kernel
+@helper
 def shift_of(factor, mean, shift):
     """factor @ mean for a lower triangular factor."""
     for i in range(mean.size):
@@ -85,7 +85,7 @@ def shift_of(factor, mean, shift):
         shift[i] = value
 
 
-@kernel
+@helper
 def wishart_constant(code, dof, kappa, width, log_det):
     """Log-density constant of a component whose readout has this log-determinant; full and tied."""
     if code == PREDICTIVE:
@@ -102,7 +102,7 @@ def wishart_constant(code, dof, kappa, width, log_det):
     return constant
 
 
-@kernel
+@helper
 def readout_full(k, code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch, work):
     """Refresh component k; `prior` is (mean, kappa0, nu0, scale0, floor, mode_shift, spherical).
 
@@ -130,7 +130,7 @@ def readout_full(k, code, prior, mean_count, dof_count, first, second, means, fa
     return lifted
 
 
-@kernel
+@kernel  # a helper, but as one its products and sums are contracted, which changes the last bits of tied covariances
 def readout_tied(k, code, prior, count, dof_count, first, second, means, factor, shift, offset, power, stretch, work):
     """Refresh all components, which share one covariance; k is not looked at."""
     prior_mean, kappa0, nu0, scale0, floor, mode_shift, _ = prior
@@ -161,7 +161,7 @@ def readout_tied(k, code, prior, count, dof_count, first, second, means, factor,
     return lifted
 
 
-@kernel
+@helper
 def readout_diag(k, code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch, work):
     """Refresh component k; with `spherical` in the prior its columns share one variance."""
     prior_mean, kappa0, nu0, scale0, floor, mode_shift, spherical = prior

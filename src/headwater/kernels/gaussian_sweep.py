@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper, kernel
 from headwater.kernels.fastmath import exp
 from headwater.kernels.gaussian_rank_one import unit_rows, update_factor, whiten_row
 from headwater.kernels.gaussian_readout import divisor, readout_diag, readout_full, readout_tied, wishart_constant
@@ -23,7 +23,7 @@ STALE = 1e-12
 FAR = 1e12
 
 
-@kernel
+@helper
 def fold_factors(n_eff, step, weight):
     """Return (n_eff', keep, gain)."""
     after = 1.0 / ((1.0 - step) ** 2 / n_eff + step * step / weight)
@@ -35,14 +35,14 @@ def fold_factors(n_eff, step, weight):
     return after, keep, gain
 
 
-@kernel
+@helper
 def tail(distance, offset, power, stretch):
     if power > 0.0:
         return max(offset - power * math.log(1.0 + min(stretch * distance, 1e300)), LOWEST)
     return max(offset - 0.5 * distance, LOWEST)
 
 
-@kernel
+@helper
 def responsibilities_row(log_joint, label):
     """Turn joint log-densities of one row into responsibilities; return the row's score."""
     n_components = log_joint.size
@@ -66,13 +66,13 @@ def responsibilities_row(log_joint, label):
     return peak + math.log(total)
 
 
-@kernel
+@helper
 def move_average(average, totals, n_eff, gain):
     for i in range(average.size):
         average[i] += gain * (totals[i] / n_eff - average[i])
 
 
-@kernel
+@helper
 def move_averages(averages, count, first, second, n_eff, gain):
     """Polyak-Ruppert: move the averaged mean statistics towards the current ones."""
     move_average(averages[0], count, n_eff, gain)
@@ -80,7 +80,7 @@ def move_averages(averages, count, first, second, n_eff, gain):
     move_average(averages[2].ravel(), second.ravel(), n_eff, gain)
 
 
-@kernel
+@helper
 def scale_all(keep, count, first, second):
     for array in (count, first.ravel(), second.ravel()):
         for i in range(array.size):

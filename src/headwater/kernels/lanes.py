@@ -9,14 +9,14 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper
 
 LANES = 4
 VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 FLAGS = ("contract", "nsz")
 
 
-@kernel
+@helper
 def padded(width):
     """The width rounded up to whole vectors."""
     return (width + LANES - 1) // LANES * LANES
@@ -168,7 +168,7 @@ def _shifted(builder, start, vectors):
     return builder.add(start, ir.Constant(start.type, LANES * vectors))
 
 
-@kernel
+@helper
 def gather_rows(table, places, data, begin, end, sums):
     """Add data[j] * table[places[j]] to the sums for begin <= j < end."""
     whole = sums.size // LANES * LANES
@@ -182,7 +182,7 @@ def gather_rows(table, places, data, begin, end, sums):
         sums[k] += total
 
 
-@kernel
+@helper
 def scatter_rows(table, places, data, begin, end, shares):
     """Add data[j] * shares to table[places[j]] for begin <= j < end."""
     whole = shares.size // LANES * LANES

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import kernel, kernel_exact
+from headwater.kernels._jit import helper, helper_exact, kernel
 from headwater.kernels.fastmath import digamma, exp, log
 from headwater.kernels.random import begin_stream, uniform
 
@@ -22,7 +22,7 @@ TINY = 1e-300
 LOWEST = -1e300
 
 
-@kernel_exact
+@helper_exact
 def log_share(code, concentration, count):
     """Log-weight of a component with this prior concentration and count, up to the normaliser below.
 
@@ -35,7 +35,7 @@ def log_share(code, concentration, count):
     return math.log(concentration + count)
 
 
-@kernel_exact
+@helper_exact
 def log_normaliser(code, concentration, count):
     """What `log_share` lacks, the same for every component."""
     total = 0.0
@@ -52,7 +52,7 @@ def weights_readout(code, concentration, count, log_weights):
         log_weights[k] = log_share(code, concentration[k], count[k]) - normaliser
 
 
-@kernel
+@helper
 def responsibilities_block(
     squared, peak, total, rows, start, weights, labels, offset, power, stretch, scores, responsibilities, given
 ):
@@ -131,7 +131,7 @@ def converged(gain, last_gain, tol):
     return abs(gain) < tol and to_come < tol
 
 
-@kernel
+@helper
 def load_block(X, start, rows, origin, block):
     """Copy rows into a block with one row of memory per column, about the origin."""
     for j in range(X.shape[1]):

@@ -7,7 +7,7 @@ transitions from each symbol are; `groups` (V,) names them, and is empty if ther
 
 import numpy as np
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper, kernel
 from headwater.kernels.fastmath import digamma, exp, log, log_gamma_ratio
 from headwater.kernels.lanes import gather_rows, scatter_rows
 from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, TINY
@@ -56,7 +56,7 @@ def word_table(code, slots, rows, factor, words, beta, shift, norm, groups, out)
                     out[u, k] -= norm[group, k]
 
 
-@kernel
+@helper
 def clamped_softmax(joint, label, shares):
     """Responsibilities from joint log-probabilities, and their log-sum; a label leaves one component."""
     n_components = joint.size
@@ -80,7 +80,7 @@ def clamped_softmax(joint, label, shares):
     return peak + log(total)
 
 
-@kernel
+@helper
 def spread_row(begin, end, local, data, shares, weight, target):
     """Add data * weight * shares to the rows of the target; the shares are multiplied by the weight."""
     n_components = shares.size
@@ -135,7 +135,7 @@ def estep_sparse(
     return total
 
 
-@kernel
+@helper
 def polya_row(begin, end, indices, local, data, belief, totals, scale, length, groups, joint):
     """Add the log-probability of a row with the probabilities integrated out to `joint`; columns of a group lie together.
 

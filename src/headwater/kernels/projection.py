@@ -11,7 +11,7 @@ All terms are sums of positive ones, so nothing cancels: a row at 10^8 sigma is 
 
 import math
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper
 
 SECOND_MOMENTS, KL = 0, 1
 PROJECTIONS = {"second-moments": SECOND_MOMENTS, "kl": KL}
@@ -19,7 +19,7 @@ PROJECTIONS = {"second-moments": SECOND_MOMENTS, "kl": KL}
 NEWTON_STEPS = 50
 
 
-@kernel
+@helper
 def trigamma(x):
     """Derivative of digamma for x > 0."""
     total = 0.0
@@ -31,7 +31,7 @@ def trigamma(x):
     return total + 1.0 / x + 0.5 * w + series * w / x
 
 
-@kernel
+@helper
 def digamma_less_log(x):
     """digamma(x) - log(x) for x > 0, to its own precision however large x is."""
     total = 0.0
@@ -46,13 +46,13 @@ def digamma_less_log(x):
     return total - 0.5 / x - series * w
 
 
-@kernel
+@helper
 def digamma_rise(x, step):
     """digamma(x + step) - digamma(x), to its own precision however large x is."""
     return math.log1p(step / x) + (digamma_less_log(x + step) - digamma_less_log(x))
 
 
-@kernel
+@helper
 def wishart_log_gap(dof, width):
     """E log|L| - log|E L| of a Wishart: negative, and about -width (width + 1) / (2 dof)."""
     total = 0.0
@@ -61,7 +61,7 @@ def wishart_log_gap(dof, width):
     return total
 
 
-@kernel
+@helper
 def dof_of_log_gap(gap, dof, width, lowest):
     """The degrees of freedom of a Wishart with this gap: Newton's method for -1 / gap, which is nearly linear in them."""
     for _ in range(NEWTON_STEPS):
@@ -75,7 +75,7 @@ def dof_of_log_gap(gap, dof, width, lowest):
     return dof
 
 
-@kernel
+@helper
 def shape_of_log_gap(gap, shape, lowest):
     """The shape of a Gamma with this E log - log E."""
     for _ in range(NEWTON_STEPS):
@@ -86,7 +86,7 @@ def shape_of_log_gap(gap, shape, lowest):
     return shape
 
 
-@kernel
+@helper
 def log_shrinkage(p, rest, weight, mass, y, b):
     """p log(after / mean) + rest log(before / mean) along the row, where the mean is b: a Jensen gap, never positive."""
     ratio = (mass + weight) * y / b
@@ -98,7 +98,7 @@ def log_shrinkage(p, rest, weight, mass, y, b):
     return total + rest * math.log(mass / b) if rest > 0.0 else total
 
 
-@kernel
+@helper
 def project_wishart(p, rest, weight, width, kappa, dof, q, code, lowest):
     """Project a Normal-Wishart for a row at q = D' V^-1 D < 1e300, where D = x - m and V is the inverse of the Wishart's scale.
 
@@ -134,7 +134,7 @@ def project_wishart(p, rest, weight, width, kappa, dof, q, code, lowest):
     return width / inverse, found, g, found / c, p * after * r * y / b
 
 
-@kernel
+@helper
 def project_gamma(p, rest, weight, width, kappa, shape, q, code, lowest):
     """Project a Normal-Gamma whose precision is shared by `width` columns, for a row at q = |D|^2 / (2 rate).
 
@@ -167,7 +167,7 @@ def project_gamma(p, rest, weight, width, kappa, shape, q, code, lowest):
     return width / inverse, found, g, found / c, p * after * r * y * inverse_b
 
 
-@kernel
+@helper
 def project_dirichlet(p, weight, code, alpha, work):
     """Project the Dirichlet in place; return the factor on components without a part in the row, 1 if there is no such."""
     n_components = alpha.size
@@ -191,7 +191,7 @@ def project_dirichlet(p, weight, code, alpha, work):
     return 1.0
 
 
-@kernel
+@helper
 def nearest_dirichlet(p, weight, total, alpha, wanted, grown):
     """Match E[log w] of every weight: Newton's method for what each parameter grows by.
 

@@ -14,7 +14,7 @@ the inputs either way. The other arguments are those of gaussian.py: statistics 
 
 import numpy as np
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper, kernel
 from headwater.kernels.fastmath import exp, log
 from headwater.kernels.gaussian import add_products, whiten
 from headwater.kernels.mixture import LOWEST, load_block, responsibilities_block
@@ -23,7 +23,7 @@ BLOCK = 128
 HUGE = 1e300
 
 
-@kernel
+@helper
 def gate_distances(block, rows, gate, column, squared):
     """Write -2 log-densities of the inputs under each Gaussian, up to the offset."""
     factor, shift, _, power, stretch = gate
@@ -39,7 +39,7 @@ def gate_distances(block, rows, gate, column, squared):
                 squared[k, b] = 2.0 * power[k] * log(1.0 + min(stretch[k] * squared[k, b], HUGE))
 
 
-@kernel
+@helper
 def log_inputs(squared, rows, offset, peak, out):
     """Log-density of the inputs of each row under the mixture of these Gaussians."""
     for b in range(rows):
@@ -55,7 +55,7 @@ def log_inputs(squared, rows, offset, peak, out):
         out[b] = peak[b] + log(out[b])
 
 
-@kernel
+@helper
 def add_residuals(block, rows, factor, leverage, power, column, reach, squared):
     """Add -2 log-densities of the targets under one regression, up to the offset."""
     last = factor.shape[0] - 1

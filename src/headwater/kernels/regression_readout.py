@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper, kernel
 from headwater.kernels.fastmath import digamma
 from headwater.kernels.gaussian_readout import ROUNDING, divisor, invert_factor
 from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, TINY
@@ -24,7 +24,7 @@ from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, TINY
 RIDGE = 1e-13
 
 
-@kernel
+@helper
 def moment_matrix(information, mass, first, second, matrix):
     """Write the lower triangle of prior plus second moments over (phi, y); phi begins with 1 if there is room for it."""
     width = first.size
@@ -38,7 +38,7 @@ def moment_matrix(information, mass, first, second, matrix):
             matrix[i + ahead, j + ahead] = information[i + ahead, j + ahead] + second[i, j]
 
 
-@kernel
+@helper
 def noise_of(code, prior, mass, scale):
     """Noise variance of the readout (of the predictive density, V itself)."""
     information, dof, floor, mode_shift = prior
@@ -46,7 +46,7 @@ def noise_of(code, prior, mass, scale):
     return max(noise, floor, TINY) if code == MODE else noise
 
 
-@kernel
+@helper
 def constants(code, dof, scale, noise):
     """Return (offset, power, leverage) of a component."""
     if code == PREDICTIVE:
@@ -58,7 +58,7 @@ def constants(code, dof, scale, noise):
     return offset - 0.5 * math.log(noise), 0.0, 0.0
 
 
-@kernel
+@helper
 def readout_regression(k, code, prior, count, first, second, coef, factor, offset, power, leverage, work):
     """Refresh component k; `prior` is (information, nu0, floor, mode_shift). Return V."""
     information, dof, _, _ = prior

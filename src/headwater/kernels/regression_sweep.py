@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper, kernel
 from headwater.kernels.gaussian_rank_one import unit_rows, update_factor, whiten_row
 from headwater.kernels.gaussian_readout import readout_full
 from headwater.kernels.gaussian_sweep import (
@@ -28,7 +28,7 @@ from headwater.kernels.regression_readout import constants, noise_of, readout_re
 HUGE = 1e300
 
 
-@kernel
+@helper
 def log_target(residual, reach, noise, offset, power, leverage):
     """Log-density of a target with this residual and leverage."""
     squared = min(residual * residual / noise, HUGE)
@@ -38,7 +38,7 @@ def log_target(residual, reach, noise, offset, power, leverage):
     return offset - 0.5 * (squared + leverage * reach)
 
 
-@kernel
+@helper
 def read_unit(k, code, prior, count, first, second, coef, factor, offset, power, leverage, units, pivots, scale, noise, work):
     """Refresh component k, and the factor of its L in the form that rank-one updates take."""
     high = work.shape[1]

@@ -26,10 +26,11 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import kernel, kernel_exact
+from headwater.kernels._jit import helper, helper_exact, kernel
 from headwater.kernels.random import begin_stream, log_gamma_variate, normal, uniform
 from headwater.kernels.spectra_mode import (
     climb,
+    copy,
     information,
     level_weights,
     load_powers,
@@ -53,7 +54,7 @@ TAIL = 8  # degrees of freedom of the proposal about the mode: an even number
 # What draws add up to
 
 
-@kernel
+@helper
 def keep_draw(power, h, v, j, kept, pull, inverse):
     """Note draw j: its weights, (y/v - 1) / v and 1 / v."""
     for k in range(h.size):
@@ -63,7 +64,7 @@ def keep_draw(power, h, v, j, kept, pull, inverse):
         pull[j, f] = (power[f] * inverse[j, f] - 1.0) * inverse[j, f]
 
 
-@kernel
+@helper
 def sum_products(kept, table, k, draws, out):
     """out[f] = sum of kept[j, k] * table[j, f] over draws."""
     bins = out.size
@@ -82,7 +83,7 @@ def sum_products(kept, table, k, draws, out):
         j += 1
 
 
-@kernel
+@helper
 def add_draws(theta, kept, pull, inverse, draws, factor, rao_blackwell, pulled, shared, target, shares, wiener, moments):
     """Add `factor` times the sums over the noted draws to all that has room; `pulled` and `shared` (F,) are room for sums."""
     n_components, bins = theta.shape
@@ -110,7 +111,7 @@ def add_draws(theta, kept, pull, inverse, draws, factor, rao_blackwell, pulled, 
             moments[1, k] += factor * square
 
 
-@kernel
+@helper
 def draw_parts(theta, power, h, v, state, drawn, part):
     """Draw the parts of a row given its weights: |c_kf|^2 / theta_kf into `part`.
 
@@ -135,7 +136,7 @@ def draw_parts(theta, power, h, v, state, drawn, part):
             part[k, f] = x * x + y * y
 
 
-@kernel
+@helper
 def add_parts(theta, part, h, factor, target):
     """Add `factor` times |c_kf|^2 / h_k, of parts that were drawn, to the target."""
     for k in range(h.size):
@@ -147,14 +148,14 @@ def add_parts(theta, part, h, factor, target):
 # Samplers
 
 
-@kernel_exact
+@helper_exact
 def log_ratio(change, shape, scale, old, new):
     """Log-ratio of the posterior densities of log h, when one weight moves and the log-density of the row changes by this."""
     # The density of log h has h^-shape, not h^-(shape + 1).
     return change - shape * math.log(new / old) - scale * (1.0 / new - 1.0 / old)
 
 
-@kernel
+@helper
 def walk(theta, power, shape, scale, steps, state, v, moved, h, now):
     """One sweep of the random walk on log h, one component at a time; return how many proposals were accepted.
 
@@ -169,17 +170,22 @@ def walk(theta, power, shape, scale, steps, state, v, moved, h, now):
         if math.log(uniform(state)) < log_ratio(then - now[0], shape, scale, h[k], proposal):
             h[k] = proposal
             now[0] = then
-            v[:] = moved
+            copy(moved, v)
             accepted += 1
     return accepted
 
 
-@kernel
-def find_mode(theta, power, shape, scale, v, part, factor, surplus, inverse, gradient, h, centre):
-    """The mode of log h into `centre`, or nearly, and the factor of the information there; `v` becomes that of h."""
+@helper
+def approach_mode(theta, power, shape, scale, v, surplus, inverse, h):
+    """Weights h near the mode of log h, by steps that never lose; `v` becomes that of h."""
     level_weights(theta, power, shape, scale, v, h)
     for _ in range(CLIMB_STEPS):
         climb(theta, power, shape, scale, v, surplus, inverse, h)
+
+
+@helper
+def find_mode(theta, power, shape, scale, v, part, factor, gradient, h, centre):
+    """From weights near it, the mode of log h into `centre`, and the factor of the information there; `v` follows h."""
     for _ in range(SCORING_STEPS):
         score_step(theta, power, shape, scale, v, part, factor, gradient, h)
     for k in range(h.size):
@@ -187,7 +193,7 @@ def find_mode(theta, power, shape, scale, v, part, factor, surplus, inverse, gra
     information(theta, h, v, shape, scale, part, factor)
 
 
-@kernel
+@helper
 def draw_about(centre, factor, state, proposal):
     """Draw log h from Student's t about the mode, h into `proposal`; return its squared distance by the information."""
     away = 0.0
@@ -204,7 +210,7 @@ def draw_about(centre, factor, state, proposal):
     return away * stretch * stretch
 
 
-@kernel
+@helper
 def leap(theta, power, shape, scale, centre, factor, state, proposal, moved, v, h, now):
     """Propose all weights at once about the mode, wherever they are now: Student's t on log h; return 1 if accepted."""
     n = h.size
@@ -221,8 +227,8 @@ def leap(theta, power, shape, scale, centre, factor, state, proposal, moved, v, 
         here += value * value
     ratio += 0.5 * (TAIL + n) * math.log((TAIL + away) / (TAIL + here))
     if math.log(uniform(state)) < ratio:
-        h[:] = proposal
-        v[:] = moved
+        copy(proposal, h)
+        copy(moved, v)
         now[0] = then
         return 1
     return 0
@@ -252,13 +258,11 @@ def draw_weights_metropolis(
         begin_stream(state, key, streams[i])
         load_powers(Y, i, reached, power)
         share = (weights[i] if weights.size else 1.0) / n_samples
+        approach_mode(theta, power, shape, scale, v, pull[0], inverse[0], h)
         if step > 0.0:
-            level_weights(theta, power, shape, scale, v, h)
-            for _ in range(CLIMB_STEPS):
-                climb(theta, power, shape, scale, v, pull[0], inverse[0], h)
             steps[:] = step
         else:
-            find_mode(theta, power, shape, scale, v, part, factor, pull[0], inverse[0], steps, h, centre)
+            find_mode(theta, power, shape, scale, v, part, factor, steps, h, centre)
             walking_steps(factor, steps)
             now[0] = log_density(power, v)
         total[:] = 0.0
@@ -288,7 +292,7 @@ def draw_weights_metropolis(
             accepted[i] = moves
 
 
-@kernel
+@helper
 def alternate(theta, power, shape, scale, state, drawn, part, v, h):
     """One sweep of Gibbs: the parts of the row given the weights, then the weights given the parts."""
     draw_parts(theta, power, h, v, state, drawn, part)
@@ -319,9 +323,7 @@ def draw_weights_gibbs(
         begin_stream(state, key, streams[i])
         load_powers(Y, i, reached, power)
         share = (weights[i] if weights.size else 1.0) / n_samples
-        level_weights(theta, power, shape, scale, v, h)
-        for _ in range(CLIMB_STEPS):
-            climb(theta, power, shape, scale, v, pull[0], inverse[0], h)
+        approach_mode(theta, power, shape, scale, v, pull[0], inverse[0], h)
         total[:] = 0.0
         filled = 0
         for sweep in range(burn_in + n_samples):
@@ -393,7 +395,8 @@ def marginal_scores(Y, start, stop, theta, shape, scale, draws, key, streams, sc
     for i in range(start, stop):
         begin_stream(state, key, streams[i])
         load_powers(Y, i, reached, power)
-        find_mode(theta, power, shape, scale, v, part, factor, surplus, inverse, gradient, h, centre)
+        approach_mode(theta, power, shape, scale, v, surplus, inverse, h)
+        find_mode(theta, power, shape, scale, v, part, factor, gradient, h, centre)
         largest = -math.inf
         total = 0.0
         for _ in range(draws):

@@ -2,7 +2,7 @@
 
 import math
 
-from headwater.kernels._jit import kernel, kernel_exact
+from headwater.kernels._jit import helper, helper_exact
 from headwater.kernels.fastmath import log
 
 FLOOR = 1e-150  # the product of two is still a normal number
@@ -15,7 +15,14 @@ LEAST_CURVATURE = 0.1  # of the prior in log h, as a part of that at its mode
 # A row of powers
 
 
-@kernel
+@helper
+def copy(source, target):
+    """Copy a vector. `target[:] = source` would do, and take a second to compile, for the sentence of an error."""
+    for f in range(target.size):
+        target[f] = source[f]
+
+
+@helper
 def mix(theta, h, v):
     """The mean powers v of a row with these weights."""
     n_components, bins = theta.shape
@@ -34,14 +41,14 @@ def mix(theta, h, v):
         k += 1
 
 
-@kernel_exact
+@helper_exact
 def log_density_pair(y0, y1, v0, v1):
     """Log-density of two exponential powers, for one logarithm and one division."""
     product = v0 * v1
     return -log(product) - (y0 * v1 + y1 * v0) / product
 
 
-@kernel
+@helper
 def log_density(power, v):
     """Log-density of a row of exponential powers with these means."""
     half = v.size // 2
@@ -53,7 +60,7 @@ def log_density(power, v):
     return total
 
 
-@kernel
+@helper
 def log_density_moved(power, v, row, change, moved):
     """Log-density after the weight of one component, whose spectrum is `row`, has changed; the new means go to `moved`."""
     for f in range(v.size):
@@ -61,14 +68,14 @@ def log_density_moved(power, v, row, change, moved):
     return log_density(power, moved)
 
 
-@kernel
+@helper
 def load_powers(Y, i, reached, power):
     """Row i of Y, with zero where no component reaches a bin: there every choice of h is equally impossible."""
     for f in range(power.size):
         power[f] = Y[i, f] if reached[f] else 0.0
 
 
-@kernel
+@helper
 def reached_bins(theta, reached):
     """Whether any component is positive in a bin."""
     n_components, bins = theta.shape
@@ -83,7 +90,7 @@ def reached_bins(theta, reached):
 # The mode of the weights
 
 
-@kernel
+@helper
 def level_weights(theta, power, exponent, scale, v, h):
     """Start: the same weight for all components, of greatest density among such; `v` becomes that of h."""
     h[:] = 1.0
@@ -98,7 +105,7 @@ def level_weights(theta, power, exponent, scale, v, h):
         v[f] = max(level * v[f], FLOOR)
 
 
-@kernel
+@helper
 def climb(theta, power, exponent, scale, v, surplus, inverse, h):
     """One step of MM toward the maximum of log-density - exponent log h - scale / h; return the largest change of log h.
 
@@ -126,7 +133,7 @@ def climb(theta, power, exponent, scale, v, surplus, inverse, h):
     return largest
 
 
-@kernel
+@helper
 def cholesky(matrix):
     """Lower triangular factor of a positive matrix, in its place."""
     n = matrix.shape[0]
@@ -143,7 +150,7 @@ def cholesky(matrix):
             matrix[i, j] = value / pivot
 
 
-@kernel
+@helper
 def solve_upper(factor, x):
     """x becomes the inverse of the factor's transpose times x."""
     n = x.size
@@ -154,7 +161,7 @@ def solve_upper(factor, x):
         x[i] = value / factor[i, i]
 
 
-@kernel
+@helper
 def solve_lower(factor, x):
     """x becomes the inverse of the factor times x."""
     n = x.size
@@ -165,7 +172,7 @@ def solve_lower(factor, x):
         x[i] = value / factor[i, i]
 
 
-@kernel
+@helper
 def information(theta, h, v, shape, scale, part, factor):
     """Cholesky factor of the Fisher information about log h, with the curvature of the prior; shares go to `part`."""
     n_components, bins = theta.shape
@@ -181,7 +188,7 @@ def information(theta, h, v, shape, scale, part, factor):
     cholesky(factor)
 
 
-@kernel
+@helper
 def score_step(theta, power, shape, scale, v, part, factor, gradient, h):
     """One step of Fisher scoring toward the mode of log h; `v` must be that of h, and is brought up to date."""
     n_components, bins = theta.shape
@@ -198,7 +205,7 @@ def score_step(theta, power, shape, scale, v, part, factor, gradient, h):
     mix(theta, h, v)
 
 
-@kernel
+@helper
 def walking_steps(factor, steps):
     """The best step of a walk along each axis of a normal density whose inverse covariance has this factor."""
     for k in range(steps.size):

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import kernel
+from headwater.kernels._jit import helper, kernel
 from headwater.kernels.fastmath import digamma, exp, log
 from headwater.kernels.mixture import EXPECT_LOG
 from headwater.kernels.random import begin_stream, log_gamma_variate, uniform
@@ -44,7 +44,7 @@ def topic_table(code, slots, rows, factor, words, beta, norm, out):
                 out[u, k] *= inverse[k]
 
 
-@kernel
+@helper
 def add_tables(held, length, weight, alpha, total, tables):
     """Add what the prior is learned from: tables of each topic that holds something, and the rise of the whole."""
     for k in range(alpha.size):
@@ -53,7 +53,7 @@ def add_tables(held, length, weight, alpha, total, tables):
     tables[alpha.size] += weight * (digamma(length + total) - digamma(total))
 
 
-@kernel
+@helper
 def tokens_of(begin, end, data, sizes, weights):
     """Cut the counts of a document into tokens: how many each entry has, and what one of them weighs. Returns their number."""
     total = 0.0
@@ -69,7 +69,7 @@ def tokens_of(begin, end, data, sizes, weights):
     return number
 
 
-@kernel
+@helper
 def most_entries(indptr, start, stop):
     most = 0
     for i in range(start, stop):
@@ -77,7 +77,7 @@ def most_entries(indptr, start, stop):
     return most
 
 
-@kernel
+@helper
 def block_masses(topics, alpha, blocks):
     """Mass of alpha * topics of each word, up to the end of each block of topics."""
     n_topics = alpha.size
@@ -89,7 +89,7 @@ def block_masses(topics, alpha, blocks):
             blocks[u, b] = total
 
 
-@kernel
+@helper
 def pick_smooth(u, word, topics, alpha, blocks):
     """The topic at which the running sum of alpha * topics of a word passes u: its block first, then within the block."""
     b, last = 0, blocks.shape[1] - 1
@@ -220,7 +220,7 @@ def gibbs_documents(
     return score
 
 
-@kernel
+@helper
 def end_document(means, length, weight, alpha, total, i, count, proportions):
     """Add the shares of the topics, fill in the proportions, and clear the expected tokens of each topic."""
     inverse = weight / length if length > 0.0 else 0.0
@@ -232,7 +232,7 @@ def end_document(means, length, weight, alpha, total, i, count, proportions):
         means[k] = 0.0
 
 
-@kernel
+@helper
 def log_likelihoods(begin, end, local, topics, proportions, mixed):
     """Fill in the probability of every word of a document with these proportions."""
     n_topics = proportions.size
@@ -243,7 +243,7 @@ def log_likelihoods(begin, end, local, topics, proportions, mixed):
         mixed[j - begin] = total
 
 
-@kernel
+@helper
 def log_likelihood_of(begin, end, data, mixed):
     total = 0.0
     for j in range(begin, end):
@@ -251,7 +251,7 @@ def log_likelihood_of(begin, end, data, mixed):
     return total
 
 
-@kernel
+@helper
 def log_dirichlet_step(kappa, current, log_current, proposed, log_proposed, alpha):
     """log of q(current | proposed) p(proposed) / (q(proposed | current) p(current)).
 
@@ -265,7 +265,7 @@ def log_dirichlet_step(kappa, current, log_current, proposed, log_proposed, alph
     return total
 
 
-@kernel
+@helper
 def draw_dirichlet(state, kappa, center, drawn, log_drawn):
     """Draw from Dirichlet(kappa * center + 1), with its logarithms."""
     peak = -np.inf
