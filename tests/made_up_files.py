@@ -155,7 +155,7 @@ def probed(model, kind):
     """Read all there is to read, and see to it that what is answered is finite."""
     (chunk,) = every_model.stream_of(kind, (7,), 11)
     given = {name: value for name, value in dict(**chunk).items() if name != "X"}
-    answers = {name: getattr(model, name) for name in model._answers}
+    answers = {name: getattr(model, name) for name in model._traits.answers}
     answers["score"] = (
         model.score(chunk.X, **given) if kind in ("chain", "symbols", "topics") else model.score_samples(chunk.X, **given)
     )

@@ -39,6 +39,7 @@ from headwater.core.state import NO_WEIGHTS, Batch, Stream, Summary, arrays_of
 from headwater.core.statistics import Array
 from headwater.core.steps import EMPTY, Partial
 from headwater.core.warm_up import UNKNOWN_ROWS
+from headwater.estimators.component_count import GIVEN
 from headwater.estimators.merge import merge
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.io.files import messages
@@ -86,7 +87,7 @@ def check_estimator(estimator: Any, rows: Array | None = None) -> None:
     expected = {
         **EXPECTED_FAILURES,
         **(SPARSE_FAILURES if estimator.__sklearn_tags__().input_tags.sparse else {}),
-        **(TARGET_FAILURES if estimator._target_columns else {}),
+        **(TARGET_FAILURES if estimator._traits.target_columns else {}),
     }
     estimator_checks.check_estimator(estimator, expected_failed_checks=expected)
 
@@ -224,13 +225,13 @@ def bad_input_is_refused(estimator: Any, rows: Array) -> None:
     if _takes_labels(estimator):
         wrong = (np.full(n, -2), np.full(n, estimator.n_components), np.full(n, 0.5), np.zeros(n - 1))
         bad += [(good, {"labels": labels}) for labels in wrong]
-    if not estimator._takes_sequences:
+    if not estimator._traits.takes_sequences:
         bad += [(good[0], {}), (good[:, :0], {})]
         if _online(estimator) and not estimator._grows:
             bad.append((np.hstack([good, good]), {}))
     if not tags.allow_nan:
         bad.append((nan, {}))
-    if estimator._takes_sequences or tags.positive_only:
+    if estimator._traits.takes_sequences or tags.positive_only:
         bad.append((negative, {}))
     bad = [(X, *target, options) for X, options in bad]
     for y in target:
@@ -348,7 +349,7 @@ def merging_is_adding(estimator: Any, rows: Array) -> None:
             np.testing.assert_allclose(tree.weight_concentration_.sum(), whole.weight_concentration_.sum())
         else:
             _assert_close(tree._state, whole._state, 1e-7)
-    if not (estimator._auto or heals):  # otherwise each number of components, or each reference, has deltas of its own
+    if not heals and estimator._choice == GIVEN:  # otherwise each number of components, or reference, has deltas of its own
         a, b, c, d = (_sent(model) for model in parts)
         for total in ((a + b) + (c + d), d + (b + (a + c))):
             sent, _ = grow(one._learner.plan, finalize(one._learner.plan, one._state), total)
@@ -430,7 +431,7 @@ PASS_LAWS: tuple[Law, ...] = (passes_never_lose,)
 
 def _given(estimator: Any, rows: Array) -> tuple[Any, ...]:
     """Rows as the estimator takes them: the last column apart, if it learns a target."""
-    return (rows[:, :-1], rows[:, -1]) if estimator._target_columns else (rows,)
+    return (rows[:, :-1], rows[:, -1]) if estimator._traits.target_columns else (rows,)
 
 
 def _batch(estimator: Any, rows: Array, weights: Array = NO_WEIGHTS) -> Batch:
@@ -451,7 +452,7 @@ def _fitted(estimator: Any, rows: Array, weights: Any = None, labels: Any = None
 
 
 def _takes_labels(estimator: Any) -> bool:
-    return not estimator._auto and "labels" in signature(estimator.partial_fit).parameters
+    return estimator._choice == GIVEN and "labels" in signature(estimator.partial_fit).parameters
 
 
 def _streaming(estimator: Any, rows: Array) -> tuple[Plan, Stream]:

@@ -15,8 +15,8 @@ from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import scores_per_size
 from headwater.diagnostics.history import History
+from headwater.estimators.calls import lock_of
 from headwater.estimators.stream_input import refuse_beside
-from headwater.estimators.thread_safety import lock_of
 
 NO_SCORES: Array = np.empty(0)
 ENOUGH = 512  # scores by which a threshold of one in a hundred can be told
@@ -102,7 +102,7 @@ class Monitor:
         refuse_beside(self.model, "partial_fit", companions)
         before, history = self.model.__dict__.copy(), self.history
         try:
-            for chunk in X.whole_sequences() if self.model._takes_sequences else X:
+            for chunk in X.whole_sequences() if self.model._traits.takes_sequences else X:
                 self.learn(chunk, **companions)
         except BaseException:
             self.model.__dict__ = before
@@ -119,16 +119,16 @@ def _given(model: Any, X: Any, companions: dict[str, Any]) -> dict[str, Any]:
     given = {**X} if isinstance(X, Chunk) else {"X": list(X) if isinstance(X, Iterator) else X}
     given["X"] = model._as_rows(given["X"], learning=True)
     given.update((name, value) for name, value in companions.items() if value is not None)
-    if not model._target_columns:
+    if not model._traits.target_columns:
         given.pop("y", None)
     return given
 
 
 def _learned(model: Any, given: dict[str, Any], history: History) -> Array:
     """Learn a chunk, and return the scores of its rows, NaN where they were not scored."""
-    if model._scores_by_learning and history.all_scored <= model._scored_share * history.seen:
+    if model._traits.scores_by_learning and history.all_scored <= model._traits.scored_share * history.seen:
         return np.asarray(model._update_after_start(**given))
-    if model._scores_by_learning or not model._has_state() or model._runtime.warming_up:
+    if model._traits.scores_by_learning or not model._has_state() or model._runtime.warming_up:
         model.partial_fit(**given)
         return NO_SCORES
     rows = model._aligned(model._checked(given["X"]))
@@ -143,7 +143,7 @@ def _learned(model: Any, given: dict[str, Any], history: History) -> Array:
 
 def _chosen(rows: int, model: Any, history: History) -> NDArray[np.int64]:
     """Places of the rows of a chunk that are scored: a small share, or more while there are too few scores for thresholds."""
-    number = rows * model._scored_share
+    number = rows * model._traits.scored_share
     if history.seen == model._runtime.rows:  # all of the stream was watched
         number = max(number, min(ENOUGH, SOON * (history.seen + rows)) - history.all_scored)
     return np.unique(np.linspace(0, rows, min(rows, max(1, round(number))), endpoint=False).astype(np.int64))

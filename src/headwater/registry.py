@@ -99,7 +99,7 @@ def word_of(model: Any) -> str:
 def companions_of(kind: type[Any]) -> frozenset[str]:
     """Return what a class learns beside rows: those of y, sample_weight, labels, lengths and key that `partial_fit` takes."""
     taken = set(signature(kind.partial_fit).parameters) & {"y", "sample_weight", "labels", "lengths", "key"}
-    return frozenset(taken if kind._target_columns else taken - {"y"})
+    return frozenset(taken if kind._traits.target_columns else taken - {"y"})
 
 
 def takes_sparse_rows(kind: type[Any]) -> bool:
@@ -109,7 +109,7 @@ def takes_sparse_rows(kind: type[Any]) -> bool:
 
 def takes_symbols(kind: type[Any]) -> bool:
     """Whether a class learns from rows that are made of symbols."""
-    return bool(kind._takes_symbols)
+    return bool(kind._traits.takes_symbols)
 
 
 def learner_of(model: Any, **changed: Any) -> Any:
@@ -125,4 +125,4 @@ def learner_of(model: Any, **changed: Any) -> Any:
     }
     if "_given" in vars(model):  # what was set by hand, which belongs to columns, too
         given.pop("init_params", None)
-    return type(model)(**{**defaults, **given, **changed})._make_learner(2 + type(model)._target_columns)
+    return type(model)(**{**defaults, **given, **changed})._make_learner(2 + type(model)._traits.target_columns)

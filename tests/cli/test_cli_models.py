@@ -75,7 +75,7 @@ def test_scores_do_not_depend_on_chunks(word, learned, capsys, tmp_path):
         out, err = capsys.readouterr()
         assert err == ""
         found.append(table(out))
-    if MODELS[word].kind._takes_sequences:
+    if MODELS[word].kind._traits.takes_sequences:
         assert main(["score", file, data, "--keep", "x0"]) == 2
         assert "leave out --keep" in capsys.readouterr().err
     assert len(found[0]) == len(found[1]) == (20 if word == "markov" else 120)
@@ -96,7 +96,7 @@ def test_every_kind_draws(word, learned, capsys, tmp_path):
     out, err = capsys.readouterr()
     assert err == ""
     rows = table(out)
-    assert ("state" in rows[0]) == word.endswith("hmm") and ("symbol" in rows[0]) == MODELS[word].kind._takes_symbols
+    assert ("state" in rows[0]) == word.endswith("hmm") and ("symbol" in rows[0]) == MODELS[word].kind._traits.takes_symbols
     assert rows and all(np.isfinite(float(value)) for row in rows for value in row.values())
     assert main(["sample", file, *inputs, "--seed", "3"]) == 0
     assert capsys.readouterr().out == out
@@ -115,7 +115,7 @@ def test_every_kind_is_written_as_json(word, learned, capsys):
     assert main(["convert", file]) == 0
     told = json.loads(capsys.readouterr().out)
     model = hw.load(file)
-    assert told["word"] == word and set(told["learned"]) == set(type(model)._answers)
+    assert told["word"] == word and set(told["learned"]) == set(type(model)._traits.answers)
     for name, value in told["learned"].items():
         np.testing.assert_array_equal(np.asarray(value), np.asarray(getattr(model, name)))
 

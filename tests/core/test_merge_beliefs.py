@@ -208,7 +208,7 @@ def test_variational_bayes_takes_rows_of_very_different_size(covariance_type, se
     model = hw.GaussianMixture(2, covariance_type=covariance_type, algorithm="vb", warm_up=60, random_state=0)
     with np.errstate(all="ignore"):
         model.fit(X)
-    assert all(np.isfinite(getattr(model, name)).all() for name in model._answers)
+    assert all(np.isfinite(getattr(model, name)).all() for name in model._traits.answers)
     assert np.isfinite(model.lower_bound_)
 
 

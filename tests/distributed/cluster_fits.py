@@ -29,7 +29,7 @@ def assert_equal_to_rounding(one, other, rtol=1e-6):
     for name in RESULTS:
         assert getattr(one, name) == getattr(other, name), name
     np.testing.assert_allclose(one.lower_bounds_, other.lower_bounds_, rtol=1e-9)
-    for name in one._answers:
+    for name in one._traits.answers:
         wanted = np.asarray(getattr(other, name))
         np.testing.assert_allclose(getattr(one, name), wanted, rtol=rtol, atol=rtol * np.abs(wanted).max(), err_msg=name)
 

@@ -161,7 +161,7 @@ def test_branches_go_on_with_the_race_and_merge():
 def test_rows_that_wait_are_merged_into_a_race():
     X = topics(600)
     models = [auto(random_state=seed).partial_fit(X[seed::3]) for seed in range(3)]
-    assert all(model._waits for model in models)
+    assert all(model._runtime.waits_for_race for model in models)
     merged = hw.merge(models)
     assert (merged.n_samples_seen_, merged.n_components_) == (600, 3)
 

@@ -11,7 +11,7 @@ from every_model import KINDS, learned, stream_of
 from sklearn.base import clone
 
 import headwater as hw
-from headwater.estimators.thread_safety import lock_of
+from headwater.estimators.calls import lock_of
 
 THREADS, CALLS, ROWS = 4, 50, 8
 

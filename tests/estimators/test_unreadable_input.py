@@ -116,7 +116,7 @@ def test_light_and_heavy_weights_leave_a_sound_model(kind, weight):
         model, arguments = KINDS[kind][0](), given(kind, 200)
         weights = 10.0 ** np.random.default_rng(0).uniform(-300, 30, 200) if weight == "mixed" else np.full(200, weight)
         getattr(model, method)(**arguments, sample_weight=weights)
-        for name in model._answers:
+        for name in model._traits.answers:
             assert np.isfinite(np.asarray(getattr(model, name))).all(), name
 
 

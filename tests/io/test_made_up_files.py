@@ -19,7 +19,7 @@ from headwater.core.state import Batch, joined
 from headwater.diagnostics.history import History
 from headwater.diagnostics.score_window import COMPRESSION_SCORES, compress_scores
 from headwater.estimators import model_file
-from headwater.estimators.parameters import LIMITS
+from headwater.estimators.parameters import LIMITS, parameter_names
 from headwater.io.files import container
 from headwater.io.files.records import Damaged
 
@@ -169,7 +169,7 @@ OPTIONS = ({"parts": 2}, {"half_life": 50.0}, {"reservoir": 100}, {"half_life": 
 @pytest.mark.parametrize("kind", FED, ids=lambda kind: kind.__name__)
 def test_whatever_was_saved_by_any_algorithm_can_be_loaded(kind, algorithm):
     options = algorithm if isinstance(algorithm, dict) else {}
-    names = set(kind._parameter_names())
+    names = set(parameter_names(kind))
     if not set(options) <= names or (options.get("half_life") == "auto" and "reservoir" not in names):
         pytest.skip("it has no such option")
     with np.errstate(all="ignore"):
@@ -332,7 +332,7 @@ def test_files_with_more_components_than_anybody_could_start_are_refused(number)
 
 @pytest.mark.parametrize("kind", FED, ids=lambda kind: kind.__name__)
 def test_parameters_beyond_all_limits_are_refused(kind):
-    for name in sorted(set(LIMITS) & set(kind._parameter_names())):
+    for name in sorted(set(LIMITS) & set(parameter_names(kind))):
         model = blank(kind, "auto", **{name: 1e250})
         with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__} must lie between"):
             model.partial_fit(**FED[kind](ties(80, 4)))

@@ -95,7 +95,7 @@ def test_what_comes_back_is_what_was_saved(name, tmp_path):
     assert type(again) is type(model)
     assert fingerprint(again._state, size=16) == before == fingerprint(model._state, size=16)
     assert str(again.get_params()) == str(model.get_params())
-    for answer in model._answers:
+    for answer in model._traits.answers:
         np.testing.assert_array_equal(getattr(again, answer), getattr(model, answer))
     again.save(tmp_path / "b.hw")
     assert (tmp_path / "a.hw").read_bytes() == (tmp_path / "b.hw").read_bytes()
@@ -111,7 +111,7 @@ def test_without_raw_rows(name, tmp_path):
     again = hw.load(tmp_path / "a.hw")
     assert not again.holds_rows_
     assert fingerprint(model._state, size=16) == before
-    for answer in model._answers:
+    for answer in model._traits.answers:
         np.testing.assert_array_equal(getattr(again, answer), getattr(model, answer))
     held = {array.shape[0] for array in load_arrays((tmp_path / "a.hw").read_bytes()).values() if array.ndim}
     assert max(held) < 50
@@ -145,7 +145,7 @@ def test_parameters_of_every_kind():
     again.set_params(tol=0.5)
     third = model_file.from_bytes(model_file.to_bytes(again))
     assert third.tol == 0.5
-    assert third._learned_with("tol") == model.tol
+    assert third._runtime.made_with["tol"] == model.tol
 
 
 def test_names_results_and_what_is_beside(tmp_path):
@@ -472,7 +472,7 @@ def assert_refused_or_sound(data, name):
     except (Damaged, OSError) as error:
         assert "\n" not in str(error)
         return False
-    for answer in model._answers if not model._runtime.warming_up else ():
+    for answer in model._traits.answers if not model._runtime.warming_up else ():
         assert np.isfinite(getattr(model, answer)).all(), answer
     with suppress(ValueError, ArithmeticError, np.linalg.LinAlgError), np.errstate(all="ignore"):
         model.partial_fit(*MORE.get(name, lambda: (rows(300),))())

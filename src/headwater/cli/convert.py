@@ -76,7 +76,7 @@ def learned_values(model: Any) -> dict[str, Any]:
         "parameters": {name: value for name, value in model.get_params(deep=False).items() if value is not None},
         "rows": model.n_samples_seen_,
         "columns": None if names is None else list(names),
-        "learned": {name: getattr(model, name) for name in type(model)._answers},
+        "learned": {name: getattr(model, name) for name in type(model)._traits.answers},
     }
 
 

@@ -23,7 +23,7 @@ def inspect(model: ModelFile, messages: MessageOptions) -> None:
         history = getattr(learned, "history_", None)
         held_out = None
         if history is not None:
-            each = {"perplexity": history.late_perplexity} if type(learned)._measure else {}
+            each = {"perplexity": history.late_perplexity} if type(learned)._traits.measure else {}
             held_out = {"score": history.late_score, "rows": history.late_scored, **each}
         health = learned.health_.to_dict()
         print_json({**learned.describe().to_dict(), "health": health, "held_out": held_out, "commands": commands})

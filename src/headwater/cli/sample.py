@@ -91,7 +91,7 @@ def _row_columns(model: Any, rows: Any) -> dict[str, Any]:
 
     dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
     dense = dense.reshape(len(dense), -1)
-    if type(model)._takes_symbols and dense.shape[1] == 1:
+    if type(model)._traits.takes_symbols and dense.shape[1] == 1:
         return {"symbol": symbol_names(getattr(model, "schema_", None), dense[:, 0])}
     names = getattr(model, "feature_names_in_", None)
     if names is None or len(names) != dense.shape[1]:

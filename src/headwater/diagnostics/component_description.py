@@ -25,7 +25,7 @@ ODD_COLUMN_Z = 2.5  # standard deviations from the mean; a column beyond it is o
 class NamedColumns(Protocol):
     """A model whose columns may have names, in `feature_names_in_`."""
 
-    _column_word: ClassVar[str]
+    _traits: ClassVar[Any]  # its `column_word` stands before the number of a column without a name
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def finite_number(value: float) -> float | None:
 def column_names(model: NamedColumns, width: int) -> list[str]:
     """Return the names of the columns; where they have none, a word and their number."""
     known = [str(name) for name in getattr(model, "feature_names_in_", ())][:width]
-    return known + [f"{model._column_word}{place}" for place in range(len(known), width)]
+    return known + [f"{model._traits.column_word}{place}" for place in range(len(known), width)]
 
 
 def symbol_names(model: object, width: int) -> list[str]:

@@ -22,8 +22,9 @@ from headwater.distributed.progress import Step
 from headwater.distributed.run_record import unread_files
 from headwater.distributed.versions import check_workers
 from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.calls import lock_of
+from headwater.estimators.estimator_core import parameter_names
 from headwater.estimators.stored_results import RESULTS as STORED
-from headwater.estimators.thread_safety import lock_of
 from headwater.kernels.parallel import one_blas_thread
 from headwater.registry import learner_of
 
@@ -191,12 +192,12 @@ def _wait_for_workers(client: Any) -> None:
 
 def copy_learned(model: Any, learned: Any) -> None:
     """Copy what a model has learned into another one with the same parameters."""
-    parameters = set(model._parameter_names())
+    parameters = set(parameter_names(type(model)))
     given = {name: value for name, value in vars(learned).items() if name not in parameters}
     with lock_of(model):
         other = copy(model)
         for name in STORED:
             other.__dict__.pop(name, None)
         other.__dict__.update(given)
-        other._runtime = replace(learned._runtime, made_with=other._parameter_values())
+        other._runtime = replace(learned._runtime, made_with=other._given_parameters())
         model.__dict__ = other.__dict__

@@ -97,7 +97,7 @@ def _align_companion(data: Any, one: Any, name: str) -> Any:
 
 def _find_read_plan(engine: DaskEngine, kind: str, blocks: Sequence[Any], model: Any, data: DataToRead) -> ReadPlan:
     """Look at some partitions: at texts from all over the data, whose words become columns; at others until one has rows."""
-    symbols = model._takes_symbols or model._chained
+    symbols = model._traits.takes_symbols or model._traits.chained
     if kind == "texts":
         some = [blocks[at] for at in np.unique(np.linspace(0, len(blocks) - 1, LOOKED_PARTITIONS).round().astype(int))]
         share = -(-LOOKED_TEXTS // len(some))

@@ -21,7 +21,7 @@ from headwater.distributed.messages import Message, Unread, blank_from_bytes
 from headwater.distributed.parts import Part, Plan
 from headwater.distributed.progress import Step
 from headwater.distributed.rounds import make_round
-from headwater.estimators.base import RESULTS
+from headwater.estimators.estimator_core import RESULTS
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.estimators.runtime import Runtime
 from headwater.io.files import messages
@@ -135,7 +135,7 @@ def _outline_parts(passes: Passes, blank: bytes, learner: Learner) -> dict[int, 
     ]
     names = [plan.parts[at].name for at in numbers]
     gathered = engine.compute(engine.make_model_task(tasks.collect_list, jobs), jobs, Step("looking"), names)
-    if not blank_from_bytes(blank, engine.functions)._takes_symbols:  # a part may lack some symbols
+    if not blank_from_bytes(blank, engine.functions)._traits.takes_symbols:  # a part may lack some symbols
         gathered = [_check_width(one, plan.parts[at], learner.width) for one, at in zip(gathered, numbers, strict=True)]
     passes.note_unread([one for one in gathered if isinstance(one, Unread)])
     nothing = tasks.Outline(0, 0, NO_LABELS, NO_LABELS)

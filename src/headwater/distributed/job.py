@@ -25,7 +25,8 @@ from headwater.distributed.progress import Step
 from headwater.distributed.rounds import RunProgress, deal_parts, run_round, stream_parts
 from headwater.distributed.run_record import parameter_words, read_run_record
 from headwater.estimators import race_stream
-from headwater.estimators.base import RESULTS
+from headwater.estimators.component_count import RACE
+from headwater.estimators.estimator_core import RESULTS, new_key, parameter_names
 from headwater.estimators.model_file import from_bytes, read
 from headwater.estimators.runtime import Runtime
 
@@ -65,17 +66,17 @@ class Job:
     @cached_property
     def key(self) -> int:
         """The seed of all random draws."""
-        return int(self.model._new_key())
+        return int(new_key(self.model))
 
     @cached_property
     def template(self) -> Any:
         """A copy of the model with a number as its seed and no reservoir; unfitted, unless the model continues."""
         own = copy(self.model)
-        if "reservoir" in own._parameter_names():
+        if "reservoir" in parameter_names(type(own)):
             own.reservoir = 0  # with one, each part would refine the model by its own rows, to another reference
         if not self.continues:
             own._keep_start()
-            for name in set(vars(own)) - {*own._parameter_names(), *SET_BY_HAND}:
+            for name in set(vars(own)) - {*parameter_names(type(own)), *SET_BY_HAND}:
                 del own.__dict__[name]
         own.random_state = self.key
         return own
@@ -159,9 +160,9 @@ class Job:
     def _start_model(self, learner: Learner) -> Any:
         """Return a model started on a sample, which workers take and learn."""
         own, plan = self.template, self.plan
-        rows = 4 * race_stream.planned(own, learner.width).warm_up if own._races else learner.plan.warm_up_rows
+        rows = 4 * race_stream.planned(own, learner.width).warm_up if own._choice == RACE else learner.plan.warm_up_rows
         number = len(plan.parts)
-        starts = 1 if own._chained or own._takes_sequences or not learner.settings.polish else START_COUNT
+        starts = 1 if own._traits.chained or own._traits.takes_sequences or not learner.settings.polish else START_COUNT
         chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED_PARTS)).round().astype(int)).tolist()
         share = -(-rows * (starts + (starts > 1)) // len(chosen))
         wanted = tasks.SampleSize(share, -(-SAMPLE_PLACES // len(chosen)), learner.width)

@@ -161,7 +161,7 @@ def _array_chunks(model: Any, block: Any) -> Iterator[Chunk]:
     X, y, weights = block
     if not X.shape[0]:
         return
-    if model._chained:
+    if model._traits.chained:
         yield Chunk(X, lengths=np.array([len(X)]))
         return
     size = max(1, CHUNK_BYTES // max(1, row_collection.size_in_bytes(X[:1])))
@@ -173,7 +173,7 @@ def _array_chunks(model: Any, block: Any) -> Iterator[Chunk]:
 
 def first_rows(model: Any, chunk: Chunk) -> Chunk:
     """Return a few rows of a chunk, enough to see its columns; sequences are left whole."""
-    if model._chained or chunk.lengths is not None:
+    if model._traits.chained or chunk.lengths is not None:
         return chunk
     return row_collection.select_rows(chunk, slice(0, 16))
 
@@ -185,9 +185,9 @@ def check_companions(model: Any, chunk: Chunk) -> None:
     for name in chunk.keys():  # noqa: SIM118
         if name != "X" and name not in taken_by:
             raise ValueError(f"{owner} does not learn from {name}, with which the rows come")
-    if kind._target_columns and chunk.y is None:
+    if kind._traits.target_columns and chunk.y is None:
         raise ValueError(f"{owner} needs a target: name its column by target=, or pass y")
-    if kind._takes_sequences and chunk.lengths is None:
+    if kind._traits.takes_sequences and chunk.lengths is None:
         raise ValueError(f"{owner} learns from sequences: name the column that tells them apart by key=")
 
 
@@ -213,7 +213,7 @@ def sample_part(model: Any, part: Part, block: Any, read_plan: ReadPlan, rows: i
 
 def _sample_chunk(model: Any, chunk: Chunk, rows: int, key: int, spread: bool) -> Chunk:
     """Return some rows of a chunk: spread over it, or the first ones; of sequences, rows that follow each other."""
-    if model._chained:
+    if model._traits.chained:
         whole = row_collection.by_sequence(chunk if chunk.key is None else row_collection.select_rows(chunk, slice(0, rows)))
         if whole.lengths is not None:
             return _first_sequences(whole, rows)

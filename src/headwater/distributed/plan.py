@@ -85,7 +85,7 @@ def _plan_files(engine: DaskEngine, model: Any, names: list[str], data: DataToRe
     sizes = [size for group in engine.compute(engine.make_task(list, tasks), tasks) for size in group]
     sizes = [_size_before(path, size, data.unread_before) for path, size in zip(paths, sizes, strict=True)]
     step = stretch_rows(sum(size[0] or 0 for size in sizes), read_plan.chunk_rows, row_bytes, data.part_rows)
-    cut = read_plan.seekable and not model._chained and not model._takes_sequences
+    cut = read_plan.seekable and not model._traits.chained and not model._traits.takes_sequences
     parts: list[Part] = []
     for path, (rows, _, _, edges) in zip(paths, sizes, strict=True):
         starts = [0] if not cut or rows is None else stretch_starts(rows, edges, step)

@@ -21,7 +21,7 @@ from headwater.core.warm_up import find_start
 from headwater.diagnostics.history import History
 from headwater.distributed.messages import Message, Refusal, Unread, blank_from_bytes, return_errors
 from headwater.distributed.parts import Part, ReadPlan, check_companions, first_rows, read_chunks, sample_part
-from headwater.estimators.component_count import with_choice
+from headwater.estimators.component_count import RACE, choose, with_choice
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.estimators.runtime import Runtime
 from headwater.io import row_collection
@@ -74,7 +74,7 @@ def collect_list(items: Sequence[Any], functions: Functions) -> list[Any]:
 def _cached_model(data: bytes, functions: tuple[tuple[str, Any], ...]) -> Any:
     model = from_bytes(data, **dict(functions))
     model.n_threads = 1  # a worker has as many threads as it has tasks
-    model._runtime = replace(model._runtime.with_threads(1), made_with=model._parameter_values())
+    model._runtime = replace(model._runtime.with_threads(1), made_with=model._given_parameters())
     return model
 
 
@@ -99,9 +99,11 @@ def sample_rows(
         if found is not None:
             # A part that cannot be learned is left out of the sample, and reported later.
             _, learner = model._taken(True, **found)
-            if learner.width != wanted.width and not model._takes_symbols:
-                columns = wanted.width - model._target_columns
-                raise ValueError(f"X has {learner.width - model._target_columns} features, and other parts have {columns}")
+            if learner.width != wanted.width and not model._traits.takes_symbols:
+                columns = wanted.width - model._traits.target_columns
+                raise ValueError(
+                    f"X has {learner.width - model._traits.target_columns} features, and other parts have {columns}"
+                )
         return found
 
     return _try_to_read(part, read)
@@ -223,11 +225,11 @@ def start_passes(blank: bytes, functions: Functions, picks: Sequence[Any], numbe
         batch = replace(batch, sequences=numbers)
     learner = model._make_learner(width)
     with one_blas_thread():
-        race, learner = model._chosen(batch, learner, key, going_on=False) if model._races else (None, learner)
+        race, learner = choose(model, batch, learner, key, going_on=False) if model._choice == RACE else (None, learner)
         start = find_start(learner.plan, batch, key, seeds_compete(learner.plan))
     model._note_columns(model._chunk(head["X"]), reset=True)
-    model.n_features_in_ = learner.width - model._target_columns
-    model._runtime = with_choice(Runtime.begin_at(learner, key, start, model._parameter_values()), race)
+    model.n_features_in_ = learner.width - model._traits.target_columns
+    model._runtime = with_choice(Runtime.begin_at(learner, key, start, model._given_parameters()), race)
     return to_bytes(model)
 
 
@@ -254,7 +256,7 @@ def learn_part(
         for number, chunk in enumerate(read_chunks(model, part, block, read_plan)):
             if monitor is not None and number % WATCH_PERIOD == 0:
                 monitor.learn(chunk)
-            elif model._scores_by_learning and model._scored_share == 1.0:
+            elif model._traits.scores_by_learning and model._traits.scored_share == 1.0:
                 scores, weights = model.update(**chunk), chunk.sample_weight
                 weights = np.ones(len(scores)) if weights is None else np.asarray(weights, dtype=float)
                 scored, weighed = scored + float(np.nansum(scores * weights)), weighed + float(weights.sum())
@@ -297,7 +299,7 @@ def summarize_part(held: bytes, functions: Functions, part: Part, block: Any, re
 
 def join_cut_sequences(model: Any, found: Iterator[Any]) -> Iterator[Any]:
     """Yield chunks of complete sequences, if the model needs them: sequences that chunks cut are joined."""
-    if not model._chained:
+    if not model._traits.chained:
         yield from found
         return
     cut = []

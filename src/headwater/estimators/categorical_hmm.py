@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -16,11 +17,12 @@ from headwater.diagnostics.component_description import Limits, symbol_names, wo
 from headwater.diagnostics.description import Description, Value
 from headwater.diagnostics.health_counts import CountChecks
 from headwater.diagnostics.health_evidence import Evidence
+from headwater.estimators.calls import answers_at_once, learns, reads
 from headwater.estimators.chains import check_numbers, check_probabilities, check_symbols
+from headwater.estimators.component_count import GIVEN
+from headwater.estimators.estimator_core import note_schema
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols
-from headwater.estimators.stream_input import answers_at_once
-from headwater.estimators.thread_safety import learns, reads
 from headwater.families.categorical import Categorical
 
 
@@ -97,14 +99,16 @@ class CategoricalHMM(HiddenMarkovEstimator):
         "emissionprob_prior": [None, "array-like", Interval(numbers.Real, 0.0, None, closed="neither")],
         "n_features": [None, Interval(numbers.Integral, 1, None, closed="left")],
     }
-    _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "n_features", "params")
-    _merge_parameters: ClassVar[tuple[str, ...]] = (*HiddenMarkovEstimator._merge_parameters, "emissionprob_prior")
+    _traits = replace(
+        HiddenMarkovEstimator._traits,
+        shape_parameters=("n_components", "n_features", "params"),
+        merge_parameters=(*HiddenMarkovEstimator._traits.merge_parameters, "emissionprob_prior"),
+        takes_symbols=True,
+        answers=("startprob_", "transmat_", "emissionprob_"),
+    )
     _letters = "ste"
     _concentrations = ("startprob_prior", "transmat_prior", "emissionprob_prior")
     _emission_names: ClassVar[dict[str, str]] = {"e": "emissionprob_"}
-    _takes_symbols = True
-
-    _answers = ("startprob_", "transmat_", "emissionprob_")
 
     def __init__(
         self,
@@ -155,19 +159,19 @@ class CategoricalHMM(HiddenMarkovEstimator):
     def _n_symbols(self, anew: bool) -> int | None:
         """Number of symbols, if it is known by now; `anew`, of a model that forgets what it learned."""
         given = self.__dict__.get("_given", {}).get("emissionprob_")
-        begins_with_given = not anew or ("e" not in self.init_params and not self._auto)
+        begins_with_given = not anew or ("e" not in self.init_params and self._choice == GIVEN)
         if self._has_state() and begins_with_given:
             return self.n_features_in_
         if given is not None and begins_with_given:
             return int(given.shape[1])
-        number = self._parameter("n_features")
+        number = self._given_parameters()["n_features"]
         return None if number is None else int(number)
 
     @property
     @reads
     def n_features(self) -> int | None:
         """Number of symbols: as it was asked for, as the learned or given probabilities have it, or None if nobody knows."""
-        number: int | None = self._parameter("n_features")
+        number: int | None = self._given_parameters()["n_features"]
         return self._n_symbols(False) if number is None else number
 
     @n_features.setter
@@ -189,7 +193,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         params : dict
             Values by name.
         """
-        return {**super().get_params(deep), "n_features": self._parameter("n_features")}
+        return {**super().get_params(deep), "n_features": self._given_parameters()["n_features"]}
 
     def _checked(self, X: Any, anew: bool = False) -> Array:
         if not anew:
@@ -224,7 +228,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         check_symbols(X, width, type(self).__name__)
 
     def _note_columns(self, X: Any, reset: bool) -> None:
-        self._note_schema(getattr(X, "given", X), reset)
+        note_schema(self, getattr(X, "given", X), reset)
         if reset:
             self.n_features_in_ = self._width_of(X.rows)
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, reads
 from headwater.estimators.chains import one_of
-from headwater.estimators.stream_input import answers_at_once, answers_by_chunk, answers_by_score
-from headwater.estimators.thread_safety import reads
+from headwater.estimators.estimator_core import rng_of
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
 
@@ -204,7 +204,7 @@ class ChainAnswers(StreamingEstimator):
             raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")
         if currstate is not None and not (isinstance(currstate, numbers.Integral) and 0 <= currstate < self.n_components_):
             raise ValueError(f"currstate must be a state, from 0 to {self.n_components_ - 1}, got {currstate!r}")
-        rng = self._rng() if random_state is None else np.random.default_rng(_seed(random_state))
+        rng = rng_of(self) if random_state is None else np.random.default_rng(_seed(random_state))
         return self._model.sample(parameters, int(n_samples), rng, None if currstate is None else int(currstate))
 
     @answers_by_score

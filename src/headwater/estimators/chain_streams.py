@@ -16,10 +16,10 @@ from headwater.core.learner import Learner
 from headwater.core.state import NO_SEQUENCES, Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import check_width
+from headwater.estimators.calls import answers_at_once, learns, learns_at_once, learns_by_chunk, reads
 from headwater.estimators.chain_answers import ChainAnswers
 from headwater.estimators.chains import Chunk, check_key, check_keys, check_lengths, one_of
-from headwater.estimators.stream_input import answers_at_once, learns_at_once, learns_by_chunk
-from headwater.estimators.thread_safety import learns, reads
+from headwater.estimators.component_count import start_branch
 from headwater.models.chain_records import ChainParameters
 
 NOBODY = -(2**62)  # the number of a sequence that is not there
@@ -28,9 +28,11 @@ NOBODY = -(2**62)  # the number of a sequence that is not there
 class ChainStreams(ChainAnswers):
     """Sequences in, open ones kept by their keys."""
 
-    _chained = True
-    _scored_share = 0.25  # rows have to be filtered once more
-
+    _traits = replace(
+        ChainAnswers._traits,
+        chained=True,
+        scored_share=0.25,  # rows have to be filtered once more
+    )
     _open: dict[Any, int]
     _end: Array  # states at the last row of a fit
 
@@ -197,7 +199,7 @@ class ChainStreams(ChainAnswers):
         branched = copy(self)
         for name in ("_open", "_end"):
             branched.__dict__.pop(name, None)
-        branched._branch()
+        branched._runtime = start_branch(branched)
         return branched
 
     @learns

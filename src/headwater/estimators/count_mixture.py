@@ -14,8 +14,8 @@ from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import column_names
 from headwater.diagnostics.health_counts import CountChecks
 from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
+from headwater.estimators.calls import answers_by_score
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
-from headwater.estimators.stream_input import answers_by_score
 from headwater.families.multinomial import Multinomial
 from headwater.models.seeding import INIT_PARAMS
 
@@ -95,10 +95,10 @@ class CountMixture(MixtureEstimator):
             names, groups = column_names(self, width), self._family.groups
             single, over = not groups.size, "steps" if groups.size else "columns"
             return CountChecks(
-                self._probabilities, words, rows, names, groups, unit=self._measure, over=over, single=single
+                self._probabilities, words, rows, names, groups, unit=self._traits.measure, over=over, single=single
             )  # fmt: skip
 
-        return Evidence(rows, unit=self._unit, checks=checks, work=float(len(rows)) ** 2 * width, remedy=PRUNE_ADVICE)
+        return Evidence(rows, unit=self._traits.unit, checks=checks, work=float(len(rows)) ** 2 * width, remedy=PRUNE_ADVICE)
 
     def _mean_length(self) -> float:
         """Counts of a row on average."""

@@ -6,7 +6,7 @@ import numbers
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -23,20 +23,13 @@ from headwater.diagnostics.health_checks import judge_health
 from headwater.diagnostics.health_evidence import Evidence
 from headwater.diagnostics.notes import Results, notes_of
 from headwater.diagnostics.subject import Subject
-from headwater.estimators.runtime import Folded, mean_shares
-from headwater.estimators.runtime_owner import Keeping
-from headwater.estimators.thread_safety import reads
+from headwater.estimators.calls import reads
+from headwater.estimators.estimator_core import EstimatorCore
+from headwater.estimators.reading import Folded, mean_shares
 
 
-class Telling(Keeping):
+class Telling(EstimatorCore):
     """The half of every estimator that says what was learned; a subclass says what only it has, by `_describe`."""
-
-    # What a row is called, and a column that has no name, before its number.
-    _unit: ClassVar[str] = "rows"
-    _column_word: ClassVar[str] = "x"
-
-    # What rows have more or fewer of, where that moves their scores: "words" or "symbols".
-    _measure: ClassVar[str] = ""
 
     n_features_in_: int
     score_samples: Callable[..., Any]
@@ -84,7 +77,7 @@ class Telling(Keeping):
             algorithm=self._learner.algorithm.word,
             rows=self._runtime.rows,
             columns=found.columns or self.n_features_in_,
-            unit=self._unit,
+            unit=self._traits.unit,
             level=limits.level,
             notes=(*self._notes(found.component), *found.notes),
         )
@@ -113,7 +106,7 @@ class Telling(Keeping):
         if getattr(self, "converged_", True) is False and not self._learner.algorithm.again:
             passes = int(self.n_iter_)
         return Subject(
-            type(self).__name__, self._unit, self._runtime, self._learner, getattr(self, "half_life", None),
+            type(self).__name__, self._traits.unit, self._runtime, self._learner, getattr(self, "half_life", None),
             getattr(self, "history_", None), passes,
         )  # fmt: skip
 
@@ -147,7 +140,7 @@ class Telling(Keeping):
 
     def _sizes(self, X: Any, lengths: Any = None) -> Array | None:
         """How long each row is, if rows have a `_measure`: then they are ranked by the score of one word or symbol."""
-        return row_totals(values_of(X)) if self._measure else None
+        return row_totals(values_of(X)) if self._traits.measure else None
 
     def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         """Say what makes a row odd: some of its values, how far each stands out, the farthest first."""
@@ -163,7 +156,7 @@ class Telling(Keeping):
 
     def _evidence(self) -> Evidence:
         """What the health of the model is judged by."""
-        return Evidence(self._shares_now() * self._runtime.rows, unit=self._unit)
+        return Evidence(self._shares_now() * self._runtime.rows, unit=self._traits.unit)
 
     # How it looks
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -23,10 +24,10 @@ from headwater.diagnostics.description import Description, Value
 from headwater.diagnostics.health_evidence import Evidence
 from headwater.diagnostics.health_signals import ArrivalChecks
 from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.calls import answers_by_chunk, answers_by_score, reads
+from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.parameters import check_parameters
-from headwater.estimators.stream_input import answers_by_chunk, answers_by_score
-from headwater.estimators.thread_safety import reads
 from headwater.models.arrival import Arrival, ArrivalParameters, ArrivalStatistics
 from headwater.models.steering import Complex, GivenSensors, LinearSensors, Sensors, powers
 
@@ -136,10 +137,14 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
     True
     """
 
-    _unit = "snapshots"
-    _column_word = "sensor "
-    _shape_parameters = ("steering", "spacing")
-    _merge_parameters = ("steering", "spacing", "angles", "half_life")
+    _traits = replace(
+        StreamingEstimator._traits,
+        unit="snapshots",
+        column_word="sensor ",
+        shape_parameters=("steering", "spacing"),
+        merge_parameters=("steering", "spacing", "angles", "half_life"),
+        answers=("angle_", "power_", "noise_variance_"),
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: CONSTRAINTS[name] for name in SHARED},
         "half_life": CONSTRAINTS["half_life"][:2],  # it keeps no rows by which it could find one itself
@@ -147,8 +152,6 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         "spacing": [Interval(numbers.Real, 0.0, None, closed="neither")],
         "angles": [None, "array-like"],
     }
-
-    _answers = ("angle_", "power_", "noise_variance_")
 
     def __init__(
         self,
@@ -366,7 +369,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         check_is_fitted(self)
         if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
             raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")
-        return self._model.sample(self._read().parameters, int(n_samples), self._rng())
+        return self._model.sample(self._read().parameters, int(n_samples), rng_of(self))
 
     # What was learned
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 from headwater.core.chunk import Chunk
 from headwater.core.state import SparseRows
 from headwater.estimators.base import StreamingEstimator
-from headwater.estimators.thread_safety import learns
+from headwater.estimators.calls import learns
 from headwater.io.schema_fields import read_integer
 from headwater.io.vocabulary import Tokenizer, WordColumns, count_words, documents_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.calls import learns_at_once, reads
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.parameters import check_parameters
-from headwater.estimators.stream_input import learns_at_once
-from headwater.estimators.thread_safety import reads
 from headwater.models.latent_factors import LatentFactors
 
 SHARED = (
@@ -33,10 +33,12 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
         **{name: CONSTRAINTS[name] for name in SHARED},
         "half_life": CONSTRAINTS["half_life"][:2],  # it keeps no rows by which it could find one itself
     }
-    _scores_by_learning = False  # an E-step that draws scores what it has drawn
-    _scored_share = 1.0 / 32.0
-
-    _least_components = 2
+    _traits = replace(
+        StreamingEstimator._traits,
+        scores_by_learning=False,  # an E-step that draws scores what it has drawn
+        scored_share=1.0 / 32.0,
+        least_components=2,
+    )
 
     def _check_parameters(self) -> None:
         check_parameters(self)

@@ -7,7 +7,7 @@ learning, answers, tables, descriptions, health and model files come from here.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -65,8 +65,11 @@ class FamilyMixture(MixtureEstimator):
     """Base of the mixtures that have no parameters but those of every mixture. See `GaussianMixture` for what they mean."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, "init_params": [StrOptions(set(INIT_PARAMS))]}
-    _merge_parameters = ("n_components", "half_life", "weight_concentration_prior")
-    _given_start = ()
+    _traits = replace(
+        MixtureEstimator._traits,
+        merge_parameters=("n_components", "half_life", "weight_concentration_prior"),
+        given_start=(),
+    )
 
     # Whether rows must not be negative.
     _positive_only: ClassVar[bool] = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -24,10 +25,9 @@ from headwater.diagnostics.description import Description, Value
 from headwater.diagnostics.health_evidence import Evidence
 from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
 from headwater.diagnostics.intervals import mean_intervals
+from headwater.estimators.calls import answers_at_once, learns, reads
 from headwater.estimators.chains import check_chain_rows, check_numbers, precision_factor
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
-from headwater.estimators.stream_input import answers_at_once
-from headwater.estimators.thread_safety import learns, reads
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_scaled import ScaledGaussian
 
@@ -123,15 +123,23 @@ class GaussianHMM(HiddenMarkovEstimator):
         "degrees_of_freedom_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "covariance_prior": [None, "array-like", Interval(numbers.Real, 0.0, None, closed="neither")],
     }
-    _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "covariance_type", "scale_columns", "params")
-    _merge_parameters: ClassVar[tuple[str, ...]] = (
-        *HiddenMarkovEstimator._merge_parameters, "covariance_type", "scale_columns", "min_covar", "mean_prior",
-        "mean_precision_prior", "degrees_of_freedom_prior", "covariance_prior",
-    )  # fmt: skip
+    _traits = replace(
+        HiddenMarkovEstimator._traits,
+        shape_parameters=("n_components", "covariance_type", "scale_columns", "params"),
+        merge_parameters=(
+            *HiddenMarkovEstimator._traits.merge_parameters,
+            "covariance_type",
+            "scale_columns",
+            "min_covar",
+            "mean_prior",
+            "mean_precision_prior",
+            "degrees_of_freedom_prior",
+            "covariance_prior",
+        ),
+        answers=("startprob_", "transmat_", "means_", "covars_"),
+    )
     _letters = "stmc"
     _emission_names: ClassVar[dict[str, str]] = {"m": "means_", "c": "covars_"}
-
-    _answers = ("startprob_", "transmat_", "means_", "covars_")
 
     def __init__(
         self,
@@ -338,7 +346,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         return found
 
     def _learned_values(self, names: list[str]) -> dict[str, Array]:
-        kind = self._learned_with("covariance_type")
+        kind = self._runtime.made_with["covariance_type"]
         if "covars_" in names and kind != self.covariance_type:
             raise ValueError(
                 f"covariance_type was {kind!r} when covars_ was learned, and is {self.covariance_type!r} now: add 'c' to "
@@ -376,7 +384,7 @@ class GaussianHMM(HiddenMarkovEstimator):
             covariances, (prior, statistics, _) = family.covariances(parameters), self._belief()
             return GaussianChecks(
                 rows, family.means(parameters), covariances, family.kind.matrix, names, each,
-                0.0 if self._learned_with("scale_columns") else family.reg_covar, "min_covar", "state",
+                0.0 if self._runtime.made_with["scale_columns"] else family.reg_covar, "min_covar", "state",
                 constant_columns(statistics.emissions, prior.emissions, family.kind.matrix),
             )  # fmt: skip
 

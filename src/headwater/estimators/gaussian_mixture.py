@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,9 +18,9 @@ from headwater.diagnostics.description import Description, Value
 from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
 from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
 from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals, mean_intervals
+from headwater.estimators.calls import reads
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.start_parameters import given_parameters, shaped
-from headwater.estimators.thread_safety import reads
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_covariance import COVARIANCES
 from headwater.families.gaussian_records import GaussianBelief
@@ -154,11 +155,24 @@ class GaussianMixture(MixtureEstimator):
     split 0 [2, 3]
     """
 
-    _shape_parameters = ("n_components", "covariance_type", "scale_columns")
-    _merge_parameters = (
-        "n_components", "covariance_type", "scale_columns", "half_life", "reg_covar", "weight_concentration_prior",
-        "mean_prior", "mean_precision_prior", "degrees_of_freedom_prior", "covariance_prior",
-    )  # fmt: skip
+    _traits = replace(
+        MixtureEstimator._traits,
+        shape_parameters=("n_components", "covariance_type", "scale_columns"),
+        merge_parameters=(
+            "n_components",
+            "covariance_type",
+            "scale_columns",
+            "half_life",
+            "reg_covar",
+            "weight_concentration_prior",
+            "mean_prior",
+            "mean_precision_prior",
+            "degrees_of_freedom_prior",
+            "covariance_prior",
+        ),
+        given_start=("weights_init", "means_init", "precisions_init"),
+        answers=("weights_", "means_", "covariances_"),
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CONSTRAINTS,
         "covariance_type": [StrOptions(set(COVARIANCES))],
@@ -172,9 +186,6 @@ class GaussianMixture(MixtureEstimator):
         "degrees_of_freedom_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "covariance_prior": ["array-like", None, Interval(numbers.Real, 0.0, None, closed="neither")],
     }
-    _given_start = ("weights_init", "means_init", "precisions_init")
-
-    _answers = ("weights_", "means_", "covariances_")
 
     def __init__(
         self,
@@ -332,7 +343,7 @@ class GaussianMixture(MixtureEstimator):
     def _evidence(self) -> Evidence:
         rows, family = self._rows_behind(), self._family
         (k, width), each = self.means_.shape, family.n_parameters(self.n_features_in_) / self.n_components_
-        floor = family.reg_covar if self._modal and not self._learned_with("scale_columns") else 0.0
+        floor = family.reg_covar if self._modal and not self._runtime.made_with["scale_columns"] else 0.0
 
         def checks() -> GaussianChecks:
             names, (prior, statistics, _) = column_names(self, width), self._proper_belief()

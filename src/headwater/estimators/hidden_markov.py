@@ -22,6 +22,7 @@ from headwater.core.validation import check_finite, numeric, one_line
 from headwater.diagnostics.component_description import SYMBOL_LIMIT, heaviest_components, matrix_of
 from headwater.diagnostics.health_counts import ChainChecks
 from headwater.diagnostics.health_evidence import Evidence
+from headwater.estimators.calls import learns, reads
 from headwater.estimators.chain_streams import ChainStreams
 from headwater.estimators.chains import (
     GivenChain,
@@ -29,11 +30,11 @@ from headwater.estimators.chains import (
     check_numbers,
     check_probabilities,
 )
+from headwater.estimators.component_count import GIVEN
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.open_sequences import Follower
 from headwater.estimators.parameters import check_parameters
-from headwater.estimators.runtime import Folded
-from headwater.estimators.thread_safety import learns, reads
+from headwater.estimators.reading import Folded
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
 
@@ -68,12 +69,20 @@ class HiddenMarkovEstimator(ChainStreams):
         "lag": [Interval(numbers.Integral, 1, None, closed="left")],
         "implementation": [StrOptions({"log", "scaling"})],
     }
-    _shape_parameters: ClassVar[tuple[str, ...]] = ("n_components", "params")
-    _merge_parameters: ClassVar[tuple[str, ...]] = (
-        "n_components", "half_life", "lag", "params", "startprob_prior", "transmat_prior",
-    )  # fmt: skip
+    _traits = replace(
+        ChainStreams._traits,
+        shape_parameters=("n_components", "params"),
+        merge_parameters=(
+            "n_components",
+            "half_life",
+            "lag",
+            "params",
+            "startprob_prior",
+            "transmat_prior",
+        ),
+        warns=False,
+    )
     _letters: ClassVar[str] = "st"
-    _warns = False
 
     warm_start = False
     verbose_interval = 1
@@ -104,7 +113,7 @@ class HiddenMarkovEstimator(ChainStreams):
         return self.max_iter, self.tol / rows
 
     def _check_parameters(self) -> None:
-        parameters = {name: self._parameter(name) for name in self._parameter_names()}
+        parameters = self._given_parameters()
         if isinstance(self.algorithm, str) and self.algorithm in ("viterbi", "map"):
             raise ValueError(
                 f"algorithm says how the model learns, such as 'auto' or 'em': to decode by {self.algorithm!r}, say "
@@ -265,8 +274,8 @@ class HiddenMarkovEstimator(ChainStreams):
     def _check_merge(self, other: Any) -> None:
         if self.n_components_ == other.n_components_ and not all(map(np.array_equal, self._impossible(), other._impossible())):
             raise ValueError("models must allow the same first states and passages, got some that are 0 in one model alone")
-        params = set(self._learned_with("params"))
-        if params != set(other._learned_with("params")):
+        params = set(self._runtime.made_with["params"])
+        if params != set(other._runtime.made_with["params"]):
             return  # which is refused with all parameters that must agree
         for letter, name in self._names.items():
             held = getattr(self, name), getattr(other, name)
@@ -298,7 +307,7 @@ class HiddenMarkovEstimator(ChainStreams):
 
     def _start_values(self) -> dict[str, Array]:
         """What learning anew begins with, of what `init_params` leaves out: what was learned, or else set by hand."""
-        if self._auto:
+        if self._choice != GIVEN:
             return {}
         names = [name for letter, name in self._names.items() if letter not in self.init_params]
         if self._has_state():
@@ -312,7 +321,7 @@ class HiddenMarkovEstimator(ChainStreams):
 
     def _anew(self) -> Self:
         """A model that has learned nothing, which begins where this one would if it learned anew."""
-        other = type(self)(**{name: self._parameter(name) for name in self._parameter_names()})
+        other = type(self)(**self._given_parameters())
         other._give_all(self._start_values())
         return other
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,10 +19,10 @@ from headwater.diagnostics.component_description import Limits, column_names, co
 from headwater.diagnostics.description import Component, Description, Value
 from headwater.diagnostics.health_evidence import Evidence
 from headwater.diagnostics.health_signals import SpectrumChecks
+from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, reads
+from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.factor_model import FactorEstimator
-from headwater.estimators.runtime import Folded
-from headwater.estimators.stream_input import answers_at_once, answers_by_chunk, answers_by_score
-from headwater.estimators.thread_safety import reads
+from headwater.estimators.reading import Folded
 from headwater.models.spectra import SHAPES, Spectra
 
 Weights = Literal["mean", "map", "ml"]
@@ -131,17 +132,19 @@ class ItakuraSaitoNMF(FactorEstimator):
     0
     """
 
-    _unit = "frames"
-    _column_word = "bin "
-    _merge_parameters = ("n_components", "half_life", "weight_shape", "weight_scale", "component_prior")
+    _traits = replace(
+        FactorEstimator._traits,
+        unit="frames",
+        column_word="bin ",
+        merge_parameters=("n_components", "half_life", "weight_shape", "weight_scale", "component_prior"),
+        answers=("components_", "weight_scale_"),
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FactorEstimator._parameter_constraints,
         "weight_shape": [StrOptions({"learn"}), Interval(numbers.Real, *SHAPES, closed="both")],
         "weight_scale": [StrOptions({"learn"}), Interval(numbers.Real, 0.0, None, closed="neither")],
         "component_prior": [Interval(numbers.Real, 0.0, None, closed="left")],
     }
-
-    _answers = ("components_", "weight_scale_")
 
     def __init__(
         self,
@@ -376,7 +379,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         n_samples = self._checked_number(n_samples)
         model: Any = self._model
         parameters = self._read().parameters
-        X, weights = model.sample(parameters, n_samples, self._rng())
+        X, weights = model.sample(parameters, n_samples, rng_of(self))
         return X, weights * self._units(parameters)
 
     def _weights(self, batch: Batch, inference: Any) -> Array:
@@ -391,7 +394,7 @@ class ItakuraSaitoNMF(FactorEstimator):
 
     def _units(self, parameters: Any) -> Array:
         """Scales of the weights as the user sees them."""
-        scale = self._learned_with("weight_scale")
+        scale = self._runtime.made_with["weight_scale"]
         return np.array(parameters.scales) if isinstance(scale, str) else np.full(len(parameters.scales), float(scale))
 
     # What was learned

@@ -16,18 +16,18 @@ from headwater.core.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, reso
 from headwater.core.contracts import StartSettings
 from headwater.core.count_validation import check_count_items, check_count_row, check_counts
 from headwater.core.learner import Learner
-from headwater.core.state import Batch, SparseRows, sparse_rows
+from headwater.core.state import SparseRows, sparse_rows
 from headwater.core.statistics import Array
 from headwater.core.validation import check_width, numeric, one_line
 from headwater.diagnostics.component_description import Limits, column_names, count_oddities, word_components
 from headwater.diagnostics.description import Description, Value
 from headwater.diagnostics.health_counts import CountChecks
 from headwater.diagnostics.health_evidence import Evidence
+from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, learns, learns_at_once, reads
 from headwater.estimators.documents import DocumentReader
+from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.factor_model import FactorEstimator
-from headwater.estimators.runtime import Folded
-from headwater.estimators.stream_input import answers_at_once, answers_by_chunk, answers_by_score, learns_at_once
-from headwater.estimators.thread_safety import learns, reads
+from headwater.estimators.reading import Folded
 from headwater.models.topics import Topics
 
 # What words mean for topics where they mean something else for mixtures.
@@ -132,10 +132,14 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
     True
     """
 
-    _unit = "documents"
-    _measure = "words"
-    _column_word = "word "
-    _merge_parameters = ("n_components", "half_life", "doc_topic_prior", "topic_word_prior", "vocabulary")
+    _traits = replace(
+        FactorEstimator._traits,
+        unit="documents",
+        measure="words",
+        column_word="word ",
+        merge_parameters=("n_components", "half_life", "doc_topic_prior", "topic_word_prior", "vocabulary"),
+        answers=("components_", "doc_topic_prior_"),
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FactorEstimator._parameter_constraints,
         "doc_topic_prior": [
@@ -144,8 +148,6 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         "topic_word_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "vocabulary": [StrOptions({"fixed", "open"})],
     }  # fmt: skip
-
-    _answers = ("components_", "doc_topic_prior_")
 
     def __init__(
         self,
@@ -262,6 +264,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
                 raise ValueError("the columns of an open vocabulary must begin with those known, in their order; got others")
 
     def _note_new_columns(self, X: Any) -> None:
+        self.n_features_in_ = self._runtime.learner.width
         names = getattr(X, "columns", None)
         if self._grows and names is not None and len(names) > len(getattr(self, "feature_names_in_", names)):
             self.feature_names_in_ = np.asarray(names, dtype=object)
@@ -285,6 +288,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
     def _learn_one(self, x: Any) -> Self:
         known = getattr(self, "feature_names_in_", None)
         super()._learn_one(x)
+        self.n_features_in_ = self._runtime.learner.width
         if isinstance(x, Mapping) and known is not None and len(known) < self.n_features_in_:
             places = self._places(known)
             names = np.empty(self.n_features_in_, dtype=object)
@@ -293,11 +297,6 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
             grown = {**places, **{name: place for place, name in enumerate(names[len(known) :], start=len(known))}}
             self.feature_names_in_, self._runtime.cache.places = names, (names, grown)
         return self
-
-    def _advance(self, batch: Batch, learner: Learner, scored: bool) -> Array:
-        scores = super()._advance(batch, learner, scored)
-        self.n_features_in_ = learner.width
-        return scores
 
     def _seen_by(self, width: int) -> Any:
         if width <= self.n_features_in_:
@@ -310,7 +309,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
     def _resumed(self, learner: Learner) -> Any:
         """The state that a `fit` goes on from; an open vocabulary may have grown since."""
         if self.vocabulary == "open" and learner.width > self.n_features_in_:
-            return self._runtime.with_learner(learner, ()).state
+            return self._runtime.with_learner(learner, {}).state
         return super()._resumed(learner)
 
     @property
@@ -461,7 +460,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
             raise ValueError(f"length must be a whole number, or one for each of the {n_samples} rows, got {length!r}")
         lengths = np.broadcast_to(lengths, (n_samples,)).astype(np.int64)
         model: Any = self._model
-        return model.sample(self._read().parameters, n_samples, self._rng(), lengths)
+        return model.sample(self._read().parameters, n_samples, rng_of(self), lengths)
 
     # What was learned
 

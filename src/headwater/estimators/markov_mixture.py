@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -25,9 +26,10 @@ from headwater.diagnostics.component_description import (
     symbol_names,
 )
 from headwater.diagnostics.description import Description, Value
+from headwater.estimators.calls import reads
+from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.sequence_mixture import SequenceMixture
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols, check_sequences, transition_counts
-from headwater.estimators.thread_safety import reads
 from headwater.families.multinomial import Multinomial
 
 MOST_UNASKED = 2000  # symbols that a stray number may not exceed
@@ -96,18 +98,20 @@ weight_concentration_prior, n_threads, parts, reservoir
     [[0.8, 0.2], [0.0, 1.0]]
     """
 
-    _shape_parameters = ("n_components", "n_symbols")
-    _merge_parameters = ("n_components", "half_life", "weight_concentration_prior", "startprob_prior", "transmat_prior")
+    _traits = replace(
+        SequenceMixture._traits,
+        shape_parameters=("n_components", "n_symbols"),
+        merge_parameters=("n_components", "half_life", "weight_concentration_prior", "startprob_prior", "transmat_prior"),
+        given_start=(),
+        unit="sequences",
+        answers=("weights_", "startprob_", "transmat_"),
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: kinds for name, kinds in SequenceMixture._parameter_constraints.items() if name != "weights_init"},
         "n_symbols": [None, Interval(numbers.Integral, 1, 46340, closed="both")],
         "startprob_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "transmat_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     }
-    _given_start = ()
-    _unit = "sequences"
-
-    _answers = ("weights_", "startprob_", "transmat_")
 
     def __init__(
         self,
@@ -172,7 +176,7 @@ weight_concentration_prior, n_threads, parts, reservoir
         """
         n_samples = self._checked_number(n_samples)
         lengths = self._checked_lengths(n_samples, length)
-        rng = self._rng()
+        rng = rng_of(self)
         components = np.repeat(np.arange(self.n_components_), rng.multinomial(n_samples, self.weights_ / self.weights_.sum()))
         start, steps = np.cumsum(self.startprob_, axis=1), np.cumsum(self.transmat_, axis=2)
         symbols = np.zeros((n_samples, int(lengths.max(initial=0))), dtype=np.int64)

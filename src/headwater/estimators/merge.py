@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from headwater.core.contracts import NO_SCORES
 from headwater.core.match import MergeReport, merge_any
 from headwater.core.validation import one_line
 from headwater.estimators import race_stream
-from headwater.estimators.base import RESULTS, StreamingEstimator
+from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.estimator_core import RESULTS
 from headwater.estimators.race import Race
 from headwater.estimators.runtime import Runtime
 
@@ -125,14 +127,15 @@ def _merged(given: list[Estimator], parts: list[Runtime]) -> tuple[Runtime, Merg
 
 def _merged_races(given: list[Estimator]) -> tuple[Runtime, MergeReport]:
     """Merge models of which some race: those with one number of components each, for all that run in every race."""
-    begun = [model for model in given if not model._waits]
+    begun = [model for model in given if not model._runtime.waits_for_race]
     if not begun:
         # Rows that wait for a race are what each has learned: the largest goes on with those of the others.
-        waiting, report = _merged(given, [race_stream.standing(model, model._least_components, 2**62) for model in given])
+        least = given[0]._traits.least_components
+        waiting, report = _merged(given, [race_stream.standing(model, least, 2**62) for model in given])
         merged: Any = copy(given[report.reference])
         before: Runtime = merged._runtime
         merged._runtime = Runtime.begin(before.learner, waiting.key, before.made_with).with_race(before.race)
-        runtime, _ = race_stream.learned(merged, waiting.waiting_batch(), before.learner, False)
+        runtime = race_stream.learn_rows(merged, before.learner, waiting.waiting_batch(), NO_SCORES)
         return runtime, report
     common = set.intersection(*(set(_race_of(model).running) for model in begun))
     if not common:
@@ -164,8 +167,8 @@ def _check_alike(one: StreamingEstimator, other: StreamingEstimator) -> None:
     algorithms = one._runtime.learner.algorithm, other._runtime.learner.algorithm
     if algorithms[0] != algorithms[1]:
         raise ValueError(f"models must be learned by one algorithm, got {algorithms[0]} and {algorithms[1]}")
-    for name in one._merge_parameters:
-        values = one._learned_with(name), other._learned_with(name)
+    for name in one._traits.merge_parameters:
+        values = one._runtime.made_with[name], other._runtime.made_with[name]
         if not _equal(*values):
             raise ValueError(f"models must have one {name}, got {one_line(values[0])} and {one_line(values[1])}")
 

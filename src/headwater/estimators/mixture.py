@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from abc import abstractmethod
 from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,11 +20,11 @@ from headwater.core.learner import Learner
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import Limits, dirichlet_interval
-from headwater.estimators.base import RESULTS, StreamingEstimator
+from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.calls import answers_by_chunk, answers_by_score, learns_at_once, learns_by_chunk, reads
+from headwater.estimators.estimator_core import RESULTS, rng_of
 from headwater.estimators.parameters import check_parameters
-from headwater.estimators.runtime import Folded
-from headwater.estimators.stream_input import answers_by_chunk, answers_by_score, learns_at_once, learns_by_chunk
-from headwater.estimators.thread_safety import reads
+from headwater.estimators.reading import Folded
 from headwater.models.mixture import Mixture
 from headwater.policies.choose import mixture_policies
 from headwater.policies.reservoir_policy import LEAST_ROWS_EACH, kept_rows
@@ -70,8 +71,11 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     # What a subclass says
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
-    _given_start: ClassVar[tuple[str, ...]] = ("weights_init",)
-    _splits: ClassVar[bool] = True
+    _traits = replace(
+        StreamingEstimator._traits,
+        given_start=("weights_init",),
+        splits=True,
+    )
 
     def _check_parameters(self) -> None:
         check_parameters(self)
@@ -359,7 +363,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         y : ndarray of shape (n_samples,)
             The component of each row.
         """
-        return self._model.sample(self._read().parameters, self._checked_number(n_samples), self._rng())
+        return self._model.sample(self._read().parameters, self._checked_number(n_samples), rng_of(self))
 
     def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
         """Parameters that say something of each component, for some of them."""
@@ -392,9 +396,9 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         kept = self._active() if min_weight is None else weights >= min_weight
         kept[np.argmax(weights)] = True
         pruned = copy(self)
-        pruned.set_params(n_components=int(kept.sum()), **dict.fromkeys(self._given_start), **self._parameters_of(kept))
+        pruned.set_params(n_components=int(kept.sum()), **dict.fromkeys(self._traits.given_start), **self._parameters_of(kept))
         learner = pruned._make_learner(self._learner.width)
-        pruned._runtime = self._reader.select(learner, np.flatnonzero(kept), pruned._parameter_values())
+        pruned._runtime = self._reader.select(learner, np.flatnonzero(kept), pruned._given_parameters())
         for name in RESULTS:
             pruned.__dict__.pop(name, None)
         return pruned
@@ -482,7 +486,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     @property
     def _model(self) -> Mixture:
         check_is_fitted(self)
-        model = self._read().model if self._grown else self._learner.model
+        model = self._read().model if self._runtime.grows else self._learner.model
         assert isinstance(model, Mixture)
         return model
 

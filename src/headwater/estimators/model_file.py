@@ -17,6 +17,8 @@ from headwater.core.learner import Learner
 from headwater.core.state import State
 from headwater.estimators import race_stream
 from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.component_count import RACE
+from headwater.estimators.estimator_core import parameter_names
 from headwater.estimators.race import Race
 from headwater.estimators.runtime import Runtime
 from headwater.estimators.stored_parameters import read_parameter, write_parameter
@@ -35,7 +37,7 @@ def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, 
     """Return header and arrays of the file of a model."""
     check_is_fitted(model)
     runtime: Runtime = model._runtime
-    grows = model._grown
+    grows = model._runtime.grows
     if not raw_rows:
         race = runtime.race
         if race is not None and not race.over:
@@ -44,7 +46,7 @@ def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, 
         runtime = runtime.without_rows()
     learner, state = runtime.learner, runtime.state
     writer = Writer()
-    known = dict(zip(model._parameter_names(), runtime.made_with, strict=True))
+    known = runtime.made_with
     parameters = model.get_params(deep=False)
     changed = [name for name, value in parameters.items() if value is not known[name]]
     results = {name: model.__dict__[name] for name in RESULTS if name in model.__dict__}
@@ -76,7 +78,7 @@ def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, 
     if extra is not None:
         header["extra"] = extra
     if answers and not runtime.warming_up:
-        for name in model._answers:
+        for name in model._traits.answers:
             writer.arrays[f"answers/{name}"] = np.asarray(getattr(model, name))
     return header, writer.arrays
 
@@ -96,7 +98,7 @@ def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[
     reader.tables = reader.expect(header.get("tables"), dict, "tables")
     kind = estimator_named(header.get("model"))
     trees = reader.expect(header.get("parameters"), dict, "parameters")
-    names = set(kind._parameter_names())
+    names = set(parameter_names(kind))
     if not set(trees) <= names:
         raise Damaged(f"it has the parameter {sorted(set(trees) - names)[0][:50]!r}, which {kind.__name__} has not")
     parameters = {name: read_parameter(reader, tree, name, functions) for name, tree in trees.items()}
@@ -113,13 +115,13 @@ def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[
         if name not in RESULTS:
             raise Damaged(f"it has the result {name[:50]!r}, which no model has")
         model.__dict__[name] = RESULTS[name](reader, tree, name)
-    if (header.get("race") is not None) != model._races:
+    if (header.get("race") is not None) != (model._choice == RACE):
         raise Damaged("it has a race of numbers of components, or should have one")
-    if (header.get("components") is not None) != (model._auto and model._splits):
+    if (header.get("components") is not None) != (model._choice == GROWTH):
         raise Damaged("it has a number of components that was found, or should have one")
     width = reader.whole(header.get("width"), "width", 1)
     _check_columns(model, width)
-    race = read_race(reader, header.get("race"), "race") if model._races else None
+    race = read_race(reader, header.get("race"), "race") if model._choice == RACE else None
     if race is not None and race.leader > most:
         raise Damaged("it has a race of more components than there are numbers in it")
     rivals = reader.items(header.get("rivals"), "rivals")
@@ -133,7 +135,7 @@ def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[
                 raise Damaged("it has more components than there are numbers in it")
             learner = replace(learner, model=learner.plan.sizing_model.resized(found))
         state = _read_state(reader, model, learner, header.get("state"), "state")
-        model._runtime = Runtime(learner, state, model._parameter_values(), race)
+        model._runtime = Runtime(learner, state, model._given_parameters(), race)
     _check_reading(model)
     for name in changed:
         setattr(model, name, parameters[name])
@@ -161,15 +163,15 @@ def _read_rivals(reader: Reader, model: StreamingEstimator, trees: list[Any], wi
         rivals.append(Runtime(learner, state))
     if race is None or race.over or race.running != tuple(rival.n_components for rival in rivals):
         raise Damaged("it has others than those that run in its race")
-    begun = Runtime(rivals[0].learner, rivals[0].state, model._parameter_values())
+    begun = Runtime(rivals[0].learner, rivals[0].state, model._given_parameters())
     return race_stream.follow(begun, race, tuple(rivals))
 
 
 def _check_columns(model: StreamingEstimator, width: int) -> None:
     """See to it that the model has as many columns as it says, and names for them."""
     known, names = model.__dict__.get("n_features_in_"), model.__dict__.get("feature_names_in_")
-    if known != width - model._target_columns:
-        raise Damaged(f"n_features_in_ is {known}, and should be {width - model._target_columns}")
+    if known != width - model._traits.target_columns:
+        raise Damaged(f"n_features_in_ is {known}, and should be {width - model._traits.target_columns}")
     if names is not None and (len(names) > known if model._grows else len(names) != known):
         raise Damaged(f"it has {len(names)} names for {known} columns")
 
@@ -180,7 +182,7 @@ def _check_reading(model: StreamingEstimator) -> None:
     if end is not None and len(end) != model.n_components_:
         raise Damaged("it has another number of states at the end of a sequence than it has components")
     if not model._runtime.warming_up:
-        for name in model._answers:
+        for name in model._traits.answers:
             if not np.isfinite(getattr(model, name)).all():
                 raise Damaged(f"{name} holds NaN or infinity")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,11 +16,12 @@ from headwater.core.state import sparse_rows
 from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import Limits, column_names, count_oddities, word_components
 from headwater.diagnostics.description import Description, Value
+from headwater.estimators.calls import reads
 from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.documents import DocumentReader
+from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.start_parameters import given_probabilities, shaped
-from headwater.estimators.thread_safety import reads
 from headwater.families.multinomial import Multinomial
 from headwater.families.multinomial_rows import worth_thinning
 
@@ -129,18 +131,23 @@ class MultinomialMixture(DocumentReader, CountMixture):
     [[0.7, 0.2, 0.1, 0.0], [0.0, 0.1, 0.2, 0.7]]
     """
 
-    _measure = "counts"
-    _merge_parameters = (
-        "n_components", "half_life", "weight_concentration_prior", "probability_concentration_prior",
-    )  # fmt: skip
+    _traits = replace(
+        CountMixture._traits,
+        measure="counts",
+        merge_parameters=(
+            "n_components",
+            "half_life",
+            "weight_concentration_prior",
+            "probability_concentration_prior",
+        ),
+        given_start=("weights_init", "probabilities_init"),
+        answers=("weights_", "probabilities_"),
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CountMixture._parameter_constraints,
         "probabilities_init": ["array-like", None],
         "probability_concentration_prior": ["array-like", None, *CONSTRAINTS["weight_concentration_prior"][1:]],
     }
-    _given_start = ("weights_init", "probabilities_init")
-
-    _answers = ("weights_", "probabilities_")
 
     def __init__(
         self,
@@ -236,7 +243,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
         """
         n_samples = self._checked_number(n_samples)
         lengths = self._checked_lengths(n_samples, length)
-        return self._model.sample(self._read().parameters, n_samples, self._rng(), lengths)
+        return self._model.sample(self._read().parameters, n_samples, rng_of(self), lengths)
 
     @property
     @reads

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import validate_parameter_constraints
 
 from headwater.core.statistics import HEAVIEST, LARGEST
+from headwater.estimators.estimator_core import parameter_names
 
 # The least and the most in size, but for zero: what a prior is worth is a weight of rows, and variances are squares of them.
 WORTH = (1e-100, HEAVIEST)
@@ -30,7 +31,7 @@ FLAGS = ("boolean", "verbose")  # constraints of parameters that may be True
 def check_parameters(estimator: Any) -> None:
     """Refuse parameters of the wrong type or size in one sentence."""
     owner, constraints = type(estimator).__name__, estimator._parameter_constraints
-    parameters = {name: getattr(estimator, name) for name in estimator._parameter_names()}
+    parameters = {name: getattr(estimator, name) for name in parameter_names(type(estimator))}
     validate_parameter_constraints(constraints, parameters, owner)
     for name, value in parameters.items():
         if isinstance(value, bool | np.bool_) and not any(flag in constraints.get(name, FLAGS) for flag in FLAGS):

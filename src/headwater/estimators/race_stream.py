@@ -40,16 +40,15 @@ STRETCHES = 64  # that sequences at hand are cut into
 
 def rival_of(model: Any, n_components: int, warm_up: int = 0) -> Any:
     """Return an estimator with the parameters of a model and this number of components, that has learned nothing."""
-    given = [name for name in model._given_start if getattr(model, name) is not None]
+    given = [name for name in model._traits.given_start if getattr(model, name) is not None]
     if given:
         raise ValueError(f"n_components must be a number where {given[0]} says something of each component, got {AUTO!r}")
-    parameters = {name: model._parameter(name) for name in model._parameter_names()}
-    return type(model)(**{**parameters, "n_components": n_components, "warm_up": warm_up or model.warm_up})
+    return type(model)(**{**model._given_parameters(), "n_components": n_components, "warm_up": warm_up or model.warm_up})
 
 
 def growing_learner(model: Any, width: int) -> Learner:
     """Return the learner of a model that grows: of one component, as long as nothing was learned."""
-    learner: Learner = rival_of(model, model._least_components)._make_learner(width).with_policy(GrowthPolicy())
+    learner: Learner = rival_of(model, model._traits.least_components)._make_learner(width).with_policy(GrowthPolicy())
     if learner.algorithm.online and learner.algorithm.word != AUTO:
         raise ValueError(
             f"n_components={AUTO!r} grows in a stream with algorithm={AUTO!r} alone: give n_components a number for algorithm "
@@ -75,7 +74,7 @@ def grown_at_hand(learner: Learner, batch: Batch, key: int) -> tuple[Any, Growth
 def learner_of(model: Any, width: int, race: Race | None = None) -> Learner:
     """Return the learner of the leader of a race, or of the smallest rival as long as there is none."""
     if race is None or not race.leader:
-        return rival_of(model, model._least_components)._make_learner(width)
+        return rival_of(model, model._traits.least_components)._make_learner(width)
     return rival_of(model, race.leader, race.warm_up)._make_learner(width)
 
 
@@ -90,24 +89,22 @@ def _judges(warm_up: int) -> int:
     return max(JUDGES, warm_up // 4)
 
 
-def learned(model: Any, batch: Batch, learner: Learner, scored: bool) -> tuple[Runtime, Array]:
-    """Learn a chunk of a stream by all that race; return the Runtime, whose state is the leader's, and the leader's scores."""
+def learn_rows(model: Any, learner: Learner, batch: Batch, scores: Array) -> Runtime:
+    """Learn rows of a stream by all that race; return the Runtime, whose state is the leader's. The leader scores the rows."""
     known = model._has_state() and learner is model._runtime.learner
     runtime: Runtime = model._runtime_for(learner)
     race, rivals = runtime.race or planned(model, learner.width), runtime.rivals
-    scores = np.full(len(batch) if scored else 0, np.nan)
     if not race.rivals:
         at, over = runtime.rows_to_wait(batch, race.warm_up + race.until)
-        told = scores[:at] if model.__dict__.get("_scores_start", True) else NO_SCORES
-        runtime = _wait(model, runtime.with_race(race), batch[:at], told)
+        first = scores[:at] if model.__dict__.get("_scores_start", True) else NO_SCORES
+        runtime = _wait(model, runtime.with_race(race), batch[:at], first)
         if not over:
-            return runtime, scores
+            return runtime
         race, rivals = _begun(model, race, runtime.waiting_batch(), runtime.key, learner.width)
-        batch, told = batch[at:], scores[at:]
-    else:
-        rivals, told = rivals if known else _with_parameters(model, race, rivals, learner.width), scores
-    race, rivals = _run(race, rivals, batch, told)
-    return follow(runtime, race, rivals), scores
+        batch, scores = batch[at:], scores[at:]
+    elif not known:
+        rivals = _with_parameters(model, race, rivals, learner.width)
+    return follow(runtime, *_run(race, rivals, batch, scores))
 
 
 def reader_of(model: Any, runtime: Runtime) -> Runtime:
@@ -123,7 +120,7 @@ def reader_of(model: Any, runtime: Runtime) -> Runtime:
 
 def at_hand(model: Any, batch: Batch, key: int, width: int) -> Race:
     """Return a race on rows at hand, in another order than they came in; the leader has won."""
-    sprinter = model if rival_of(model, model._least_components)._make_learner(width).algorithm.online else copy(model)
+    sprinter = model if rival_of(model, model._traits.least_components)._make_learner(width).algorithm.online else copy(model)
     if sprinter is not model:
         sprinter.algorithm = AUTO
     n = len(batch)
@@ -142,7 +139,7 @@ def at_hand(model: Any, batch: Batch, key: int, width: int) -> Race:
 
 def folded(model: Any, batch: Batch, key: int, width: int) -> Race:
     """Return a race on few rows: each is scored by a start on the rows of other folds. The leader has won."""
-    n, least = len(batch), model._least_components
+    n, least = len(batch), model._traits.least_components
     batch = _mixed(batch, key, n)
     chained = batch.sequences.size > 0
     pieces = np.concatenate([[0], np.cumsum(np.diff(batch.sequences) != 0)]) if chained else np.arange(n)
@@ -216,7 +213,7 @@ def _begun(model: Any, race: Race, batch: Batch, key: int, width: int) -> tuple[
     columns: list[Array] = []
     tally = Tally.of(0)
     for k in COMPONENTS:
-        if k < model._least_components or (rivals and k * ROWS_EACH > race.warm_up):
+        if k < model._traits.least_components or (rivals and k * ROWS_EACH > race.warm_up):
             continue
         learner: Learner = rival_of(model, k, race.warm_up)._make_learner(width)
         if rivals and learner.model.rows_to_learn(width) > max(race.warm_up, rivals[0].learner.model.rows_to_learn(width)):
@@ -237,7 +234,7 @@ def _begun(model: Any, race: Race, batch: Batch, key: int, width: int) -> tuple[
 def _with_parameters(model: Any, race: Race, rivals: tuple[Runtime, ...], width: int) -> tuple[Runtime, ...]:
     """Let rivals go on with the parameters that the model has now."""
     learners = [rival_of(model, rival.n_components, race.warm_up)._make_learner(width) for rival in rivals]
-    return tuple(rival.with_learner(learner, ()) for rival, learner in zip(rivals, learners, strict=True))
+    return tuple(rival.with_learner(learner, {}) for rival, learner in zip(rivals, learners, strict=True))
 
 
 def _run(race: Race, rivals: tuple[Runtime, ...], batch: Batch, scores: Array) -> tuple[Race, tuple[Runtime, ...]]:

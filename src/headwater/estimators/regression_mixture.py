@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,11 +20,11 @@ from headwater.diagnostics.description import Component, Description, Value
 from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
 from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
 from headwater.diagnostics.health_regression import RegressionChecks
+from headwater.estimators.calls import answers_at_once, answers_by_chunk, reads
+from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.start_parameters import GivenCoefficients, given_weights, shaped
-from headwater.estimators.stream_input import answers_at_once, answers_by_chunk
 from headwater.estimators.target_mixture import TargetMixture
-from headwater.estimators.thread_safety import reads
 from headwater.families.gaussian import Gaussian
 from headwater.families.regression import Regression, input_totals
 from headwater.families.regression_belief import moments
@@ -152,11 +153,25 @@ class RegressionMixture(TargetMixture):
     True
     """
 
-    _shape_parameters = ("n_components", "fit_intercept", "gating")
-    _merge_parameters = (
-        "n_components", "fit_intercept", "gating", "half_life", "reg_noise", "reg_covar", "weight_concentration_prior",
-        "coef_prior", "coef_precision_prior", "degrees_of_freedom_prior", "noise_variance_prior",
-    )  # fmt: skip
+    _traits = replace(
+        TargetMixture._traits,
+        shape_parameters=("n_components", "fit_intercept", "gating"),
+        merge_parameters=(
+            "n_components",
+            "fit_intercept",
+            "gating",
+            "half_life",
+            "reg_noise",
+            "reg_covar",
+            "weight_concentration_prior",
+            "coef_prior",
+            "coef_precision_prior",
+            "degrees_of_freedom_prior",
+            "noise_variance_prior",
+        ),
+        given_start=("weights_init", "coef_init", "intercept_init"),
+        answers=("weights_", "coef_", "intercept_", "noise_variance_"),
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CONSTRAINTS,
         "fit_intercept": ["boolean"],
@@ -171,9 +186,6 @@ class RegressionMixture(TargetMixture):
         "degrees_of_freedom_prior": [None, POSITIVE],
         "noise_variance_prior": [None, POSITIVE],
     }
-    _given_start = ("weights_init", "coef_init", "intercept_init")
-
-    _answers = ("weights_", "coef_", "intercept_", "noise_variance_")
 
     def __init__(
         self,
@@ -238,7 +250,7 @@ class RegressionMixture(TargetMixture):
 
     def _described(self, width: int) -> Learner:
         self._check_parameters()
-        k, inputs = self.n_components, width - self._target_columns
+        k, inputs = self.n_components, width - self._traits.target_columns
         coef_prior = None if self.coef_prior is None else shaped(self.coef_prior, (inputs,), "coef_prior")
         gate = Gaussian(k, reg_covar=self.reg_covar) if self.gating == "input" else None
         family = Regression(
@@ -331,7 +343,7 @@ class RegressionMixture(TargetMixture):
         components : ndarray of shape (n_samples,)
             The component that it was drawn from.
         """
-        inputs, rng = self._inputs(X), self._rng()
+        inputs, rng = self._inputs(X), rng_of(self)
         running = np.cumsum(self.predict_proba(X), axis=1)
         components = (running < rng.random((len(inputs), 1)) * running[:, -1:]).sum(axis=1)
         return self._family.sample(self._read().parameters.components, components, rng, inputs), components

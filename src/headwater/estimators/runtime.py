@@ -6,18 +6,16 @@ assignment, so that those who read on other threads see the one or the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from headwater.core.average import AVERAGE
 from headwater.core.batch_fit import resume_start
 from headwater.core.contracts import NO_SCORES, Start
 from headwater.core.delta import Delta
 from headwater.core.fit_result import FIT_RESULT
-from headwater.core.fold import belief, refresh, report_parameters
+from headwater.core.fold import refresh, report_parameters
 from headwater.core.learner import Learner
 from headwater.core.lineage import rebase, root_stream, select_components
 from headwater.core.loop import advance, branch, finalize, read, report, widen
@@ -31,80 +29,14 @@ from headwater.core.steps import EMPTY, Partial
 from headwater.core.warm_up import milestone_parameters, plant, rows_to_wait
 from headwater.diagnostics.health import Health
 from headwater.estimators.race import Race
+from headwater.estimators.reading import Folded, Reading
 from headwater.io.files.states import holds_rows, without_rows
-from headwater.policies.drift_monitor import half_lives
 from headwater.policies.growth import Growth
 from headwater.policies.growth_states import GrowthPolicy
-from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR
+from headwater.policies.names import GROWTH
 from headwater.policies.search_policy import stop_search
 
-
-class Folded(NamedTuple):
-    """What a stream has folded so far, without its partial batch."""
-
-    prior: Any
-    statistics: Any  # their running average, if there is one
-    last_statistics: Any
-    parameters: Any
-    n_eff: float
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What a user sees: the state as if the stream ended here, with its refinement and growth, and the parameters reported."""
-
-    plan: Plan
-    stream: Stream
-    parameters: Any
-
-    @property
-    def model(self) -> Any:
-        """The model, with the number of components that was found."""
-        return self.stream.model
-
-    @property
-    def belief(self) -> tuple[Any, Any, float]:
-        """Prior, statistics and count: what is believed is prior + count * statistics."""
-        return belief(self.plan, self.stream)
-
-    @property
-    def prior(self) -> Any:
-        """The prior that the warm-up ended with."""
-        return self.stream.base.prior
-
-    @property
-    def growth(self) -> Growth | None:
-        """How the number of components was found, if it grew."""
-        return self.stream.base.records.get(GROWTH)
-
-    @property
-    def ends_passes(self) -> bool:
-        """Whether the parameters are those that passes over all rows ended with."""
-        return FIT_RESULT in self.stream.records
-
-    @property
-    def rows(self) -> int:
-        """Rows learned from."""
-        return self.stream.rows
-
-    @property
-    def refinement(self) -> Any:
-        """The record of refinement, or None."""
-        return self.stream.records.get(REFINEMENT)
-
-    @property
-    def drift(self) -> Any:
-        """The record of the drift monitor, or None."""
-        return self.stream.records.get(DRIFT)
-
-    def half_lives(self) -> tuple[Array, bool]:
-        """Half-lives of the components (K,) by the drift monitor, and whether the weights forget, too."""
-        return half_lives(self.stream, self.plan.warm_up_rows)
-
-    def reservoir_rows(self, most: int) -> Any:
-        """At most so many rows of the reservoir, which are as random as all of them; None if it has none."""
-        reservoir = self.stream.records.get(RESERVOIR)
-        return None if reservoir is None or not len(reservoir) else reservoir.rows[: min(len(reservoir), most)]
+NO_PARAMETERS: Mapping[str, Any] = {}
 
 
 @dataclass
@@ -125,7 +57,7 @@ class Cache:
 
 @dataclass(frozen=True, eq=False)
 class Runtime:
-    """A learner, its state, and the parameters of the estimator when the learner was made (`made_with`, in their order).
+    """A learner, its state, and the parameters of the estimator when the learner was made, `made_with`.
 
     Where n_components="auto" holds a race, `rivals` are the Runtimes of those that run; the learner and the state are the
     leader's.
@@ -133,7 +65,7 @@ class Runtime:
 
     learner: Learner
     state: State
-    made_with: tuple[Any, ...] = ()
+    made_with: Mapping[str, Any] = field(default_factory=dict)
     race: Race | None = None
     rivals: tuple[Runtime, ...] = ()
     cache: Cache = field(default_factory=Cache, repr=False)
@@ -141,23 +73,23 @@ class Runtime:
     # Making one
 
     @classmethod
-    def begin(cls, learner: Learner, key: int, made_with: tuple[Any, ...] = ()) -> Runtime:
+    def begin(cls, learner: Learner, key: int, made_with: Mapping[str, Any] = NO_PARAMETERS) -> Runtime:
         """Return the Runtime of a stream before its first row."""
         return cls(learner, WarmUp(key), made_with)
 
     @classmethod
-    def begin_at(cls, learner: Learner, key: int, start: Start, made_with: tuple[Any, ...] = ()) -> Runtime:
+    def begin_at(cls, learner: Learner, key: int, start: Start, made_with: Mapping[str, Any] = NO_PARAMETERS) -> Runtime:
         """Return the Runtime of passes over all rows, before the first one: at the parameters of a start."""
         state = root_stream(learner.plan, key, start).with_record(FIT_RESULT, start.parameters)
         return cls(learner.for_state(state), state, made_with)
 
     @classmethod
-    def start_on(cls, learner: Learner, key: int, sample: Batch, weight: float, made_with: tuple[Any, ...]) -> Runtime:
+    def start_on(cls, learner: Learner, key: int, sample: Batch, weight: float, made_with: Mapping[str, Any]) -> Runtime:
         """Return the Runtime of a stream whose warm-up is over, on a sample that counts `weight` times."""
         state = plant(learner.plan, key, sample, weight)
         return cls(learner.for_state(state), state, made_with)
 
-    def with_state(self, state: State, learner: Learner | None = None, made_with: tuple[Any, ...] | None = None) -> Runtime:
+    def with_state(self, state: State, learner: Learner | None = None, made_with: Mapping[str, Any] | None = None) -> Runtime:
         """Return a Runtime with another state; of the cache it has what still holds."""
         old, known = self.cache, _folded_part(state)
         cache = Cache(
@@ -175,7 +107,7 @@ class Runtime:
             cache,
         )
 
-    def with_learner(self, learner: Learner, made_with: tuple[Any, ...]) -> Runtime:
+    def with_learner(self, learner: Learner, made_with: Mapping[str, Any]) -> Runtime:
         """Return a Runtime that goes on with another learner, whose rows may be wider."""
         if learner is self.learner:
             return self
@@ -205,6 +137,11 @@ class Runtime:
     def waits_for_race(self) -> bool:
         """Whether rows wait for a race to begin."""
         return self.race is not None and not self.race.over and self.warming_up
+
+    @property
+    def grows(self) -> bool:
+        """Whether the number of components is found by growth, so that a reading may have another one."""
+        return self.learner.has(GROWTH)
 
     @property
     def key(self) -> int:
@@ -371,7 +308,7 @@ class Runtime:
         """Return a Runtime that goes on without a reservoir."""
         return self.change(lambda plan, state: stop_search(plan, state) if isinstance(state, Stream) else state)
 
-    def select(self, learner: Learner, components: Any, made_with: tuple[Any, ...]) -> Runtime:
+    def select(self, learner: Learner, components: Any, made_with: Mapping[str, Any]) -> Runtime:
         """Return a Runtime with some of the components, as they are read."""
         return Runtime(learner, select_components(learner.plan, self.read().stream, components), made_with)
 
@@ -452,11 +389,3 @@ def _close(state: State, sequence: int) -> State:
         return replace(state, buffer=state.buffer.changed(lambda batch: end_sequence(batch, sequence)))
     opened: Any = state.unfolded
     return replace(state, unfolded=opened.close(sequence))
-
-
-def mean_shares(parts: list[Array]) -> Array:
-    """Return the shares of the components, on average over the parts of a stream; empty if there are none."""
-    if not parts:
-        return np.empty(0)
-    shares = np.mean(parts, axis=0)
-    return np.asarray(shares / max(float(np.sum(shares)), 1e-300))

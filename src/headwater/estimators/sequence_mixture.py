@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,17 +16,20 @@ from headwater.core.learner import Learner
 from headwater.core.state import Batch, SparseRows
 from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import row_totals
+from headwater.estimators.calls import answers_by_chunk, answers_by_score, learns_at_once, learns_by_chunk
 from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.sequences import check_sequences
-from headwater.estimators.stream_input import answers_by_chunk, answers_by_score, learns_at_once, learns_by_chunk
 
 
 class SequenceMixture(CountMixture):
     """Base of the mixtures over sequences, which a subclass turns into rows of counts."""
 
-    _takes_sequences = True
-    _takes_symbols = True
-    _measure = "symbols"
+    _traits = replace(
+        CountMixture._traits,
+        takes_sequences=True,
+        takes_symbols=True,
+        measure="symbols",
+    )
 
     def _sizes(self, X: Any, lengths: Any = None) -> Array:
         rows = values_of(X)

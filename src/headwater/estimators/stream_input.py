@@ -1,26 +1,14 @@
-"""Streams in place of rows: what a method does with `headwater.stream(...)` as X, chunk by chunk wherever it can.
-
-Each public method that takes X has one of these decorators, which says how it deals with streams and with other threads:
-
-- `learns_by_chunk` learns one chunk after the other: partial_fit, update
-- `learns_at_once` needs all rows: fit, warm_start_from, fit_predict
-- `answers_by_chunk` has an answer for each row, so that answers of chunks are put under one another: predict, score_samples
-- `answers_by_score` asks for the scores of all rows, and needs no more: score, bic
-- `answers_at_once` needs all rows: decode, perplexity
-"""
+"""Streams in place of rows: what a method does with `headwater.stream(...)` as X, chunk by chunk wherever it can."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
-from functools import wraps
 from inspect import signature
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
 from headwater.core.chunk import COMPANIONS, Chunk, Chunks, by_sequence
-from headwater.estimators.thread_safety import commits, lock_of
 
 ROWS_AT = {"separate": 1}  # the axis of the rows in an answer, where it is not the first
 
@@ -28,68 +16,15 @@ ROWS_AT = {"separate": 1}  # the axis of the rows in an answer, where it is not 
 NAMED_BY = {"y": "target", "sample_weight": "weight", "labels": "label", "lengths": "key", "key": "key"}
 
 Method = Callable[..., Any]
-F = TypeVar("F", bound=Method)
 
 
-def learns_by_chunk(method: F) -> F:
-    """Let a method learn a stream one chunk after the other; readers see the model after each."""
-    return _learning(method, _learned)
-
-
-def learns_at_once(method: F) -> F:
-    """Let a method learn all rows of a stream at once."""
-    return _learning(method, _at_once)
-
-
-def answers_by_chunk(method: F) -> F:
-    """Let a method answer for one chunk of a stream after the other."""
-    return _answering(method, _answered)
-
-
-def answers_by_score(method: F) -> F:
-    """Let a method that is made of `score_samples` alone, which takes streams, take them, too."""
-    return _answering(method, _summed)
-
-
-def answers_at_once(method: F) -> F:
-    """Let a method answer for all rows of a stream at once."""
-    return _answering(method, _at_once)
-
-
-def _learning(method: F, way: Callable[[Method, Any, Chunks, dict[str, Any]], Any]) -> F:
-    commit = commits(method)
-
-    @wraps(method)
-    def learn(self: Any, *arguments: Any, **options: Any) -> Any:
-        X = arguments[0] if arguments else options.get("X")
-        with lock_of(self):
-            if not isinstance(X, Chunks):
-                return _placed(X, commit, self, *arguments, **options)
-            return way(commit, self, X, _beside(method, self, arguments, options))
-
-    learn.takes_streams = True  # type: ignore[attr-defined]
-    return cast(F, learn)
-
-
-def _answering(method: F, way: Callable[[Method, Any, Chunks, dict[str, Any]], Any]) -> F:
-    @wraps(method)
-    def answer(self: Any, *arguments: Any, **options: Any) -> Any:
-        X, view = arguments[0] if arguments else options.get("X"), copy(self)
-        if not isinstance(X, Chunks):
-            return _placed(X, method, view, *arguments, **options)
-        return way(method, view, X, _beside(method, view, arguments, options))
-
-    answer.takes_streams = True  # type: ignore[attr-defined]
-    return cast(F, answer)
-
-
-def _beside(method: Method, model: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+def given_beside(method: Method, model: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
     """What was given beside X, by its names."""
     given = signature(method).bind_partial(model, *arguments, **options).arguments
     return {name: value for name, value in list(given.items())[2:] if value is not None}
 
 
-def _placed(chunk: Any, method: Method, /, *arguments: Any, **options: Any) -> Any:
+def call_with_place(chunk: Any, method: Method, /, *arguments: Any, **options: Any) -> Any:
     """Call a method; what it says of rows of a chunk that is not the first begins with where that chunk lies."""
     if not isinstance(chunk, Chunk) or chunk.start == 0:
         return method(*arguments, **options)
@@ -102,15 +37,15 @@ def _placed(chunk: Any, method: Method, /, *arguments: Any, **options: Any) -> A
         raise type(error)(f"{place}{error}") from error
 
 
-def _learned(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
+def learn_chunks(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
     """Learn one chunk after the other, with what belongs to their rows; if one is refused, the model is as it was."""
     refuse_beside(model, method.__name__, options)
     before = model.__dict__  # which chunks replace, and do not change
     found: Any = None
     scores = []
     try:
-        for chunk in X.whole_sequences() if model._takes_sequences else X:
-            found = _placed(chunk, method, model, **_joined(_belongings(method, model, chunk), options))
+        for chunk in X.whole_sequences() if model._traits.takes_sequences else X:
+            found = call_with_place(chunk, method, model, **_join(_belongings(method, model, chunk), options))
             scores.append(found)
     except BaseException:
         model.__dict__ = before
@@ -118,32 +53,36 @@ def _learned(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> 
     return found if found is model else np.concatenate(scores)
 
 
-def _answered(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
+def answer_chunks(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
     """Put the answers of all chunks under one another; rows that hang together are asked at once."""
-    if model._chained:
-        return _at_once(method, model, X, options)
+    if model._traits.chained:
+        return answer_at_once(method, model, X, options)
     refuse_beside(model, method.__name__, options)
-    chunks = X.whole_sequences() if model._takes_sequences else X
-    found = [_placed(chunk, method, model, **_joined(_asked(method, model, chunk), options)) for chunk in chunks]
+    chunks = X.whole_sequences() if model._traits.takes_sequences else X
+    found = [call_with_place(chunk, method, model, **_join(_asked(method, model, chunk), options)) for chunk in chunks]
     if isinstance(found[0], tuple):
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
     return np.concatenate(found, axis=ROWS_AT.get(method.__name__, 0))
 
 
-def _summed(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
+def answer_by_score(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
     """Let the method ask for the scores of the stream; those of sequences, and of a regressor, are no scores of rows."""
-    if model._chained or model._takes_sequences or (model._target_columns and method.__name__ == "score"):
-        return _at_once(method, model, X, options)
+    if model._traits.chained or model._traits.takes_sequences or (model._traits.target_columns and method.__name__ == "score"):
+        return answer_at_once(method, model, X, options)
     return method(model, X, **options)
 
 
-def _at_once(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
+def learn_at_once(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
+    """Learn all rows of a stream, with what belongs to them."""
+    return method(model, **_join(_belongings(method, model, by_sequence(X.at_once())), options))
+
+
+def answer_at_once(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
+    """Answer for all rows of a stream."""
     chunk = X.at_once()
-    if method.__name__.startswith(("fit", "warm_start")):
-        return method(model, **_joined(_belongings(method, model, by_sequence(chunk)), options))
-    if model._takes_sequences:
+    if model._traits.takes_sequences:
         chunk = by_sequence(chunk)
-    elif model._chained and chunk.key is not None:
+    elif model._traits.chained and chunk.key is not None:
         raise ValueError(
             f"the rows of the stream have keys, and {type(model).__name__}.{method.__name__} takes sequences one after "
             f"the other: pass on their rows with lengths"
@@ -152,7 +91,7 @@ def _at_once(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> 
         raise ValueError(
             f"{type(model).__name__}.{method.__name__} takes the rows of one sequence, got a stream of {len(chunk.lengths)}"
         )
-    return method(model, **_joined(_asked(method, model, chunk), options))
+    return method(model, **_join(_asked(method, model, chunk), options))
 
 
 def refuse_beside(model: Any, method: str, options: dict[str, Any]) -> None:
@@ -165,7 +104,7 @@ def refuse_beside(model: Any, method: str, options: dict[str, Any]) -> None:
             )
 
 
-def _joined(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+def _join(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """What the stream has and what was given beside it, none of it twice."""
     for name in given:
         if name in options:
@@ -192,4 +131,4 @@ def _asked(method: Method, model: Any, chunk: Chunk) -> dict[str, Any]:
 
 def _companions(method: Method, model: Any) -> set[str]:
     """What a method takes of a chunk. Chains have no target: their second argument is hmmlearn's place for lengths."""
-    return set(signature(method).parameters) - ({"y"} if model._chained else set())
+    return set(signature(method).parameters) - ({"y"} if model._traits.chained else set())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,15 +15,16 @@ from headwater.core.learner import Learner
 from headwater.core.state import Batch
 from headwater.core.statistics import LARGEST, Array
 from headwater.core.validation import check_row, check_rows, check_target, check_width
-from headwater.estimators.mixture import MixtureEstimator
-from headwater.estimators.stream_input import (
+from headwater.estimators.calls import (
     answers_at_once,
     answers_by_chunk,
     answers_by_score,
+    learns,
     learns_at_once,
     learns_by_chunk,
+    reads,
 )
-from headwater.estimators.thread_safety import learns, reads
+from headwater.estimators.mixture import MixtureEstimator
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,10 @@ class Pair:
 class TargetMixture(RegressorMixin, MixtureEstimator):
     """Base of the mixtures that foretell a target. A row of theirs is the inputs, and the target as the last column."""
 
-    _target_columns = 1
-
+    _traits = replace(
+        MixtureEstimator._traits,
+        target_columns=1,
+    )
     score = answers_at_once(RegressorMixin.score)
 
     def _chunk(self, X: Any, y: Any = None) -> Pair:

@@ -76,7 +76,7 @@ def context_of(
         "odd": [] if reading is None else [_odd_row(one, size if pictures else None) for one in reading.odd],
         "told": any(one.why for one in reading.odd) if reading else False,
         "ranges": any(fact.low is not None for fact in found.facts),
-        "measure": model._measure,
+        "measure": model._traits.measure,
         "warming": model._runtime.warming_up,
         "held": model._runtime.unlearned_rows,
         "reproduce": _reproduce(model, command, source),
@@ -172,7 +172,7 @@ def _curve_figure(curve: Curve, at: int) -> Markup:
 def _pair(model: Any, reading: DataSummary | None) -> tuple[Markup, str] | None:
     """Rows and components in the two columns that tell most."""
     sample = None if reading is None else reading.sample
-    if model._target_columns and sample is not None:
+    if model._traits.target_columns and sample is not None:
         column = int(np.argmax(np.abs(model.weights_ @ np.abs(model.coef_)) * sample[:, :-1].std(axis=0)))
         label = "The regressions over the input that tells most, with some of the rows"
 
@@ -202,7 +202,7 @@ def _pair(model: Any, reading: DataSummary | None) -> tuple[Markup, str] | None:
 def _learning_course(model: StreamingEstimator) -> dict[str, Any] | None:
     history = getattr(model, "history_", None)
     if history is not None and len(history.points) > 1 and np.isfinite(history.scores).sum() > 1:
-        return {**_stream_course(history), "perplexity": history.late_perplexity if type(model)._measure else np.nan}
+        return {**_stream_course(history), "perplexity": history.late_perplexity if type(model)._traits.measure else np.nan}
     bounds = list(getattr(model, "lower_bounds_", ()))
     if len(bounds) > 1:
 

@@ -77,7 +77,7 @@ def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSumm
                 # Places differ, so rows are never compared.
                 found = (*entry, look(int(at)), float(scores[at]), None if sizes is None else float(sizes[at]))
                 (heapq.heappush if len(worst) < most else heapq.heapreplace)(worst, found)
-        if model._gaussians() is not None or model._target_columns:
+        if model._gaussians() is not None or model._traits.target_columns:
             sample.take(look, len(scores), rows)
         rows += len(scores)
     odd = sorted(
@@ -103,14 +103,14 @@ def chunks_of(model: StreamingEstimator, data: Data) -> Iterator[Rows]:
 
 def _select_arguments(model: StreamingEstimator, chunk: Rows) -> dict[str, Any]:
     given = {**chunk} if isinstance(chunk, Chunk) else {"X": chunk}
-    wanted = {"X", "lengths", "key"} | ({"y"} if model._target_columns else set())
+    wanted = {"X", "lengths", "key"} | ({"y"} if model._traits.target_columns else set())
     return {name: value for name, value in given.items() if name in wanted}
 
 
 def _row_getter(model: StreamingEstimator, given: dict[str, Any]) -> Callable[[int], Array]:
     """A function that returns a row by its place in the chunk, as numbers; a target comes last."""
     rows = given["X"].X if isinstance(given["X"], Chunk) else given["X"]
-    if model._takes_sequences:
+    if model._traits.takes_sequences:
         if given.get("lengths") is None:
             return lambda at: np.array(rows[at])
         ends = np.concatenate([[0], np.cumsum(given["lengths"])])
@@ -128,11 +128,11 @@ def _row_getter(model: StreamingEstimator, given: dict[str, Any]) -> Callable[[i
 def _format_row(model: StreamingEstimator, row: Array) -> tuple[str, ...]:
     """How a row looks: numbers with the names of their columns, or symbols; only a few, and of counts those that are there."""
     values = np.atleast_1d(row)
-    if model._takes_symbols:
+    if model._traits.takes_symbols:
         names = symbol_names(model, model.describe(values=1, components=1).columns)
         told = ["missing" if np.isnan(at) else names[int(at)] for at in values[:SHOWN_VALUES]]
         return (" ".join(told) + (" …" if len(values) > SHOWN_VALUES else ""),)
-    names = column_names(model, len(values) - model._target_columns) + ["target"] * model._target_columns
+    names = column_names(model, len(values) - model._traits.target_columns) + ["target"] * model._traits.target_columns
     places = np.arange(len(values)) if len(values) <= SHOWN_VALUES else np.flatnonzero(values)
     if len(places) > SHOWN_VALUES:
         places = np.sort(places[np.argsort(-np.abs(values[places]), kind="stable")[:SHOWN_VALUES]])

@@ -159,7 +159,7 @@ def run_algorithm(contest: Contest, word: str) -> dict[str, Any]:
     """Learn by an algorithm, score the held-out rows, and return the result."""
     model, algorithm = make_model(entry_of(contest.model), contest.settings, word)
     stream = contest.reading.open_stream(list(contest.data), seed=contest.settings.seed)
-    split = Split(model, stream, model._chained)
+    split = Split(model, stream, model._traits.chained)
     check_companions(model, split.first)
     _compile_kernels(model, split.first, algorithm.online)
     before = peak_memory()
@@ -190,7 +190,7 @@ def run_algorithm(contest: Contest, word: str) -> dict[str, Any]:
 def _perplexity(model: Any, score: float, answers: list[RowAnswers]) -> dict[str, Any]:
     """Return the perplexity per word or symbol, if rows have those."""
     size = sum(float(one.sizes.sum()) for one in answers if one.sizes is not None)
-    return {"perplexity": perplexity(score, size), "per": type(model)._measure[:-1]} if size else {}
+    return {"perplexity": perplexity(score, size), "per": type(model)._traits.measure[:-1]} if size else {}
 
 
 def _compile_kernels(model: Any, chunk: Chunk, online: bool) -> None:

@@ -81,6 +81,6 @@ def format_number(value: float) -> str:
 
 def _format_perplexity(model: Any, history: History) -> str:
     """Return the perplexity per word or symbol, if rows have those."""
-    if not model._measure or math.isnan(history.late_perplexity):
+    if not model._traits.measure or math.isnan(history.late_perplexity):
         return ""
-    return f" per {model._unit[:-1]} (perplexity {history.late_perplexity:,.4g} per {model._measure[:-1]})"
+    return f" per {model._traits.unit[:-1]} (perplexity {history.late_perplexity:,.4g} per {model._traits.measure[:-1]})"

@@ -220,9 +220,9 @@ def check_companions(model: Any, chunk: Chunk) -> None:
             raise usage_error(f"{word_of(model)} does not learn from {name}; {others} do{instead}")
     word = word_of(model)
     check_accepted(model, [name for name in chunk.keys() if name != "X"])  # noqa: SIM118
-    if kind._target_columns and chunk.y is None:
+    if kind._traits.target_columns and chunk.y is None:
         raise usage_error(f"{word} needs --target, the column that it is to predict")
-    if kind._takes_sequences and chunk.lengths is None:
+    if kind._traits.takes_sequences and chunk.lengths is None:
         raise usage_error(f"{word} learns from sequences: name the column that tells them apart by --key")
 
 

@@ -52,7 +52,7 @@ def make_scorer(model: Any, shares: bool = True) -> Scorer:
         if not len(chunk):  # models need a row; its answers are dropped
             return answer(_make_one_row(chunk)).without_rows()
         scores = None
-        if chunk.y is not None or not type(model)._target_columns:
+        if chunk.y is not None or not type(model)._traits.target_columns:
             scores = np.asarray(model.score_samples(**_arguments_for(model.score_samples, chunk)), dtype=np.float64)
         name = "p" if hasattr(model, "predict_proba") else "weight"
         sizes = model._sizes(chunk["X"], chunk.lengths)
@@ -92,7 +92,7 @@ def _memberships(model: Any, chunk: Chunk, shares: bool) -> tuple[NDArray[np.int
 
 
 def _predictions(model: Any, chunk: Chunk) -> NDArray[np.float64] | None:
-    if not type(model)._target_columns:
+    if not type(model)._traits.target_columns:
         return None
     return np.asarray(model.predict(chunk["X"]), dtype=np.float64)
 

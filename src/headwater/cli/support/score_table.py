@@ -48,7 +48,7 @@ def write_scores(
     check_output(table.output)
     form = format_for(table, messages)
     model = load(path)
-    if options.kept_columns and type(model)._takes_sequences:
+    if options.kept_columns and type(model)._traits.takes_sequences:
         raise usage_error(
             "a score is that of a whole sequence, which has a key and no other column of its rows: leave out --keep"
         )
@@ -60,14 +60,14 @@ def write_scores(
         threshold = reference.threshold(options.rate)
         if warning := reference.rate_warning(options.rate):
             print_message(warning)
-    if reading.missing is None and not type(model)._takes_sequences:
+    if reading.missing is None and not type(model)._traits.takes_sequences:
         stream = stream.marked()
     totals, answer = _Totals(), make_scorer(model, options.probabilities)
     with table_writer(table.output, form) as write, progress_bar(messages, "scoring", stream.total_rows) as watch:
         for chunk in whole_sequences(model, stream.arriving()):
             complete = _complete_rows(chunk)
             answers = answer(chunk if complete is None else select_rows(chunk, complete))
-            columns = _score_columns(answers, options, reference, threshold, type(model)._measure)
+            columns = _score_columns(answers, options, reference, threshold, type(model)._traits.measure)
             write(_lines(chunk, answers, columns, complete, options, totals))
             watch(chunk.start + len(chunk), share=share_of_bytes_read(stream))
     if (lacking := totals.rows - totals.scored) > 0:

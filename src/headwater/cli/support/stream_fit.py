@@ -17,6 +17,7 @@ from headwater.cli.support.options import MessageOptions
 from headwater.cli.support.progress import Watch, progress_bar, share_of_bytes_read
 from headwater.cli.support.signals import Stop, defer_stop, remove_parts_on_stop
 from headwater.core.chunk import Chunk
+from headwater.estimators.component_count import end_warm_up
 from headwater.io.recipes.table_sequences import whole_sequences
 from headwater.io.row_collection import by_sequence, collect_rows
 
@@ -49,7 +50,7 @@ def fit_model(
     if options.checkpoint is not None:
         if stream.once:
             raise usage_error("--checkpoint needs data that can be read again, and standard input cannot")
-        if type(model)._takes_sequences and next(iter(stream)).key is not None:
+        if type(model)._traits.takes_sequences and next(iter(stream)).key is not None:
             raise usage_error("--checkpoint cannot keep sequences that chunks cut in two: write one sequence a line")
         checkpoint = Checkpoint(
             options.checkpoint,
@@ -59,7 +60,7 @@ def fit_model(
             replaced=("start",) if identity.get("place") == identity.get("output") else (),
         )
     learned = fit_stream(model, stream, passes if isinstance(passes, int) else 1, checkpoint, messages)
-    learned._end_warm_up()
+    learned._runtime = end_warm_up(learned)
     return learned
 
 

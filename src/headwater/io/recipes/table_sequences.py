@@ -14,7 +14,7 @@ from headwater.io.row_collection import concatenate_chunks, select_rows
 
 def whole_sequences(model: Any, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """Yield chunks of complete sequences if the model learns from such, and chunks as they are if not."""
-    return complete_sequences(chunks) if type(model)._takes_sequences else iter(chunks)
+    return complete_sequences(chunks) if type(model)._traits.takes_sequences else iter(chunks)
 
 
 def complete_sequences(chunks: Iterable[Chunk]) -> Iterator[Chunk]:

@@ -1,0 +1,141 @@
+"""How public methods are called: on several threads, and with a stream in place of rows.
+
+Every public method of an estimator has one of these decorators.
+
+- `reads` does not change the model: it sees one model from beginning to end, whatever others learn meanwhile.
+- `learns` changes it: those that learn take turns, and what one has learned is seen in one step, if it did not fail.
+
+Those that take X, which may be a stream, say how they go through it, too:
+
+- `learns_by_chunk` learns one chunk after the other: partial_fit, update
+- `learns_at_once` needs all rows: fit, warm_start_from, fit_predict
+- `answers_by_chunk` has an answer for each row, so that answers of chunks are put under one another: predict, score_samples
+- `answers_by_score` asks for the scores of all rows, and needs no more: score, bic
+- `answers_at_once` needs all rows: decode, perplexity
+
+A method works on a shallow copy of the model, which costs less than a microsecond: what was learned is a Runtime, which is
+never changed, and its cache is shared by all copies. The attributes of a copy that has learned take the place of the model's in
+one assignment.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from copy import copy
+from functools import wraps
+from threading import Lock, RLock
+from typing import Any, TypeVar, cast
+from weakref import WeakKeyDictionary
+
+from headwater.core.chunk import Chunk, Chunks
+from headwater.estimators.stream_input import (
+    Method,
+    answer_at_once,
+    answer_by_score,
+    answer_chunks,
+    call_with_place,
+    given_beside,
+    learn_at_once,
+    learn_chunks,
+)
+
+F = TypeVar("F", bound=Method)
+
+_locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_guard = Lock()
+if hasattr(os, "register_at_fork"):  # whoever holds a lock does not live on in a child
+    os.register_at_fork(after_in_child=_locks.clear)
+
+
+def lock_of(model: Any) -> Any:
+    """Return the lock of a model, which those hold that change it. It is no part of the model: copies have their own."""
+    with _guard:
+        lock = _locks.get(model)
+        if lock is None:
+            lock = _locks[model] = RLock()
+        return lock
+
+
+def reads(method: F) -> F:
+    """Let a method, or the getter of a property, see one model from beginning to end."""
+
+    @wraps(method)
+    def read(self: Any, *arguments: Any, **options: Any) -> Any:
+        return method(copy(self), *arguments, **options)
+
+    return cast(F, read)
+
+
+def learns(method: F) -> F:
+    """Let a method change the model while it holds its lock."""
+
+    @wraps(method)
+    def learn(self: Any, *arguments: Any, **options: Any) -> Any:
+        with lock_of(self):
+            work = copy(self)
+            found = method(work, *arguments, **options)
+            self.__dict__ = work.__dict__
+            return self if found is work else found
+
+    return cast(F, learn)
+
+
+def learns_by_chunk(method: F) -> F:
+    """Let a method learn a stream one chunk after the other; readers see the model after each."""
+    return _learns_rows(method, learn_chunks)
+
+
+def learns_at_once(method: F) -> F:
+    """Let a method learn all rows of a stream at once."""
+    return _learns_rows(method, learn_at_once)
+
+
+def answers_by_chunk(method: F) -> F:
+    """Let a method answer for one chunk of a stream after the other."""
+    return _answers_rows(method, answer_chunks)
+
+
+def answers_by_score(method: F) -> F:
+    """Let a method that is made of `score_samples` alone, which takes streams, take them, too."""
+    return _answers_rows(method, answer_by_score)
+
+
+def answers_at_once(method: F) -> F:
+    """Let a method answer for all rows of a stream at once."""
+    return _answers_rows(method, answer_at_once)
+
+
+def _learns_rows(method: F, go_through: Callable[[Method, Any, Chunks, dict[str, Any]], Any]) -> F:
+    learn = learns(method)
+
+    @wraps(method)
+    def learn_rows(self: Any, *arguments: Any, **options: Any) -> Any:
+        X = arguments[0] if arguments else options.get("X")
+        if isinstance(X, Chunks):
+            with lock_of(self):
+                return go_through(learn, self, X, given_beside(method, self, arguments, options))
+        if isinstance(X, Chunk):
+            return call_with_place(X, learn, self, *arguments, **options)
+        with lock_of(self):
+            work = copy(self)
+            found = method(work, *arguments, **options)
+            self.__dict__ = work.__dict__
+            return self if found is work else found
+
+    learn_rows.takes_streams = True  # type: ignore[attr-defined]
+    return cast(F, learn_rows)
+
+
+def _answers_rows(method: F, go_through: Callable[[Method, Any, Chunks, dict[str, Any]], Any]) -> F:
+    @wraps(method)
+    def answer(self: Any, *arguments: Any, **options: Any) -> Any:
+        X, view = arguments[0] if arguments else options.get("X"), copy(self)
+        if isinstance(X, Chunks):
+            return go_through(method, view, X, given_beside(method, view, arguments, options))
+        if isinstance(X, Chunk):
+            return call_with_place(X, method, view, *arguments, **options)
+        return method(view, *arguments, **options)
+
+    answer.takes_streams = True  # type: ignore[attr-defined]
+    return cast(F, answer)

@@ -1,0 +1,448 @@
+"""The private half of every estimator: rows are checked and learned, a Runtime is made of them and read.
+
+`base.py` has the public half. A subclass says how its parameters make a `Learner`, and what is special about its rows.
+"""
+
+from __future__ import annotations
+
+import numbers
+import operator
+import sys
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+
+from headwater.core.batch_fit import Passes, learn
+from headwater.core.chunk import Chunk, refuse_lost
+from headwater.core.climb import Climb
+from headwater.core.contracts import NO_SCORES
+from headwater.core.learner import Learner
+from headwater.core.state import Batch, SparseRows, State
+from headwater.core.statistics import Array
+from headwater.core.validation import (
+    check_labels,
+    check_names,
+    check_row,
+    check_rows,
+    check_weights,
+    check_width,
+    make_batch,
+    one_line,
+)
+from headwater.estimators import race_stream
+from headwater.estimators.calls import learns
+from headwater.estimators.component_count import GIVEN, RACE, choose, with_choice
+from headwater.estimators.reading import Reading
+from headwater.estimators.runtime import Runtime
+from headwater.estimators.traits import Traits
+from headwater.estimators.verbose import watch_of
+from headwater.policies.names import GROWTH
+
+# What a fit leaves behind, until something else is learned; and what goes when all is learned anew.
+FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "_end")
+RESULTS = (*FIT_RESULTS, "merge_report_", "history_", "distributed_report_", "_open")
+
+_names_of: dict[Any, tuple[str, ...]] = {}
+
+
+class EstimatorCore(BaseEstimator):
+    """An estimator is its parameters, one Runtime (`_runtime`), and results of a fit beside it."""
+
+    _traits: ClassVar[Traits] = Traits()
+
+    # Runs of `fit` from different starts, where there is no parameter for it.
+    n_init = 1
+
+    n_components: Any  # a number, or "auto"; not all models have it
+    n_features_in_: int
+    random_state: Any
+
+    _runtime: Runtime
+    _scores_start: bool
+
+    def __copy__(self) -> Self:
+        """Return a copy that learns on its own."""
+        other = object.__new__(type(self))
+        other.__dict__ = self.__dict__.copy()
+        return other
+
+    # Parameters
+
+    def _given_parameters(self) -> dict[str, Any]:
+        """All parameters as they were given, where reading one may tell what was learned in its place."""
+        given = self.__dict__
+        return {name: given[name] if name in given else getattr(self, name) for name in parameter_names(type(self))}
+
+    @property
+    def _choice(self) -> str:
+        """How the number of components is found: GIVEN, by GROWTH or by a RACE."""
+        n_components = self.__dict__.get("n_components")
+        if not isinstance(n_components, str) or n_components != race_stream.AUTO:
+            return GIVEN
+        return GROWTH if self._traits.splits else RACE
+
+    @abstractmethod
+    def _described(self, width: int) -> Learner:
+        """Check the parameters and return the learner they describe; the number of components is a number."""
+
+    def _make_learner(self, width: int) -> Learner:
+        """Check the parameters and return the learner they describe; of a race, that of its leader."""
+        choice = self._choice
+        if choice == GROWTH:
+            return race_stream.growing_learner(self, width)
+        if choice == RACE:
+            return race_stream.learner_of(self, width, self._runtime.race if self._has_state() else None)
+        return self._described(width)
+
+    def _learner_for(self, width: int, going_on: bool) -> Learner:
+        """Return the learner of the parameters: the last one if they are the very same, and none of another shape."""
+        if not self._has_state():
+            return self._make_learner(width)
+        runtime, parameters = self._runtime, self._given_parameters()
+        same = all(map(operator.is_, parameters.values(), runtime.made_with.values()))
+        if same and runtime.learner.width == width:
+            return runtime.learner
+        if going_on and not same:
+            for name, now in parameters.items():
+                before = runtime.made_with[name]
+                if name in self._traits.shape_parameters and now != before:
+                    raise ValueError(
+                        f"{name} cannot change from {before!r} to {now!r} in a model that goes on learning: make a new one, "
+                        f"or fit without warm_start"
+                    )
+        return self._make_learner(width)
+
+    def _runtime_for(self, learner: Learner) -> Runtime:
+        """Return the Runtime that goes on with a learner: of a new stream, if nothing was learned."""
+        if not self._has_state():
+            return Runtime.begin(learner, new_key(self), self._given_parameters())
+        runtime = self._runtime
+        return runtime if learner is runtime.learner else runtime.with_learner(learner, self._given_parameters())
+
+    # What a subclass says of its rows
+
+    def _chunk(self, X: Any, y: Any = None) -> Any:
+        """Return what is learned from: the rows, with their target if the model has one."""
+        return X
+
+    def _as_rows(self, X: Any, learning: bool, anew: bool = False) -> Any:
+        """Return what is given as rows: counts of words, if X holds documents; `anew`, of a model that forgets all it knows."""
+        return X
+
+    def _checked(self, X: Any) -> Any:
+        """Return the rows of a chunk, or refuse them in one sentence."""
+        return check_rows(X, owner=type(self).__name__)
+
+    def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
+        """Return one row as a chunk, or refuse it."""
+        return check_row(x, names, width)
+
+    def _aligned(self, rows: Any) -> Any:
+        """Return the rows in the width of the model, or refuse them."""
+        check_width(rows, self.n_features_in_, type(self).__name__)
+        return rows
+
+    def _note_columns(self, X: Any, reset: bool) -> None:
+        """Take note of the number and names of the columns, or refuse others than those known."""
+        note_schema(self, X, reset)
+        if not isinstance(X, Chunk) or X.columns is None:
+            validate_data(self, X.X if isinstance(X, Chunk) else X, skip_check_array=True, reset=reset)
+        elif reset:
+            validate_data(self, X.X, skip_check_array=True, reset=True)
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        else:
+            check_names(X.columns, getattr(self, "feature_names_in_", None), type(self).__name__)
+
+    def _note_new_columns(self, X: Any) -> None:
+        """Take note of the names of columns that were learned and not known before."""
+
+    @property
+    def _n_labels(self) -> int:
+        """Number of components that a label may name, and the least number of rows to find them in."""
+        return 1 if self._choice != GIVEN else int(self.n_components)
+
+    def _check_merge(self, other: Any) -> None:
+        """Refuse to be merged with another model of this class, where more than parameters must agree."""
+
+    def _keep_start(self) -> None:
+        """Keep beside the parameters what learning anew begins with, where that is something that was learned."""
+
+    def _check_stored(self, X: Any, width: int) -> None:
+        """Refuse rows of a model file that this model could not have been given."""
+        sparse = isinstance(X, SparseRows)
+        self._checked(csr_array((X.data, X.indices, X.indptr), shape=X.shape) if sparse else X)
+
+    def _patience(self, rows: int) -> tuple[int, float]:
+        """Passes that a `fit` makes at most, and the gain of a pass per row with which it is content."""
+        return self.max_iter, self.tol
+
+    @property
+    def _grows(self) -> bool:
+        """Whether chunks may become wider."""
+        return False
+
+    def _widened(self, width: int) -> Self:
+        """Return a copy that knows more columns; the model itself, if its chunks never become wider."""
+        return self
+
+    def _resumed(self, learner: Learner) -> State | None:
+        """The state that a `fit` goes on from, if there is one for rows of this width."""
+        return self._runtime.state if self._learner.width == learner.width else None
+
+    # Reading
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._has_state()
+
+    def _has_state(self) -> bool:
+        return "_runtime" in self.__dict__
+
+    def _fitted(self) -> Runtime:
+        """The Runtime that is read; an error, if nothing was learned."""
+        check_is_fitted(self)
+        return self._reader
+
+    @property
+    def _state(self) -> State:
+        return self._runtime.state
+
+    @property
+    def _reader(self) -> Runtime:
+        """The Runtime that is read. Where rows wait for a race, its number of components suits those rows."""
+        runtime = self._runtime
+        if not runtime.waits_for_race:
+            return runtime
+        if runtime.cache.reader is None:
+            runtime.cache.reader = race_stream.reader_of(self, runtime)
+        return runtime.cache.reader
+
+    @property
+    def _learner(self) -> Learner:
+        """The learner of what was learned. In the warm-up of a race it depends on the rows that wait."""
+        return self._reader.learner
+
+    def _read(self) -> Reading:
+        """Return what the user sees, made once per change of the state. A stream that refines itself may search here."""
+        return self._fitted().read()
+
+    def _seen_by(self, width: int) -> Any:
+        """Parameters that the user sees, for rows of this width."""
+        return self._read().parameters
+
+    def _quick_parameters(self, width: int) -> Any:
+        """Reported parameters as of the last refresh, for rows of this width: what one-row calls read."""
+        return self._reader.quick_parameters()
+
+    # Rows
+
+    def _one(self, x: Any, learning: bool = False) -> Any:
+        if not learning:
+            check_is_fitted(self)
+        return self._checked_one(x, getattr(self, "feature_names_in_", None), getattr(self, "n_features_in_", None))
+
+    def _rows(self, X: Any) -> Batch:
+        check_is_fitted(self)
+        X = self._as_rows(X, learning=False)
+        rows = self._checked(X)
+        self._note_columns(X, reset=False)  # names say more than a width does
+        return Batch(self._aligned(rows))
+
+    def _taken(
+        self, reset: bool, X: Any, y: Any = None, sample_weight: Any = None, labels: Any = None
+    ) -> tuple[Batch, Learner]:
+        """Return the rows of a chunk as `fit` would learn them, and the learner; `reset`, of a model that knows no columns."""
+        return self._take(self._chunk(X, y), sample_weight, labels, reset=reset)
+
+    def _take(
+        self, X: Any, sample_weight: Any, labels: Any, reset: bool, going_on: bool | None = None
+    ) -> tuple[Batch, Learner]:
+        refuse_lost(X)
+        rows = self._checked(X)
+        if going_on is None:
+            going_on = not reset or (self.warm_start and self._has_state())
+        if not reset or (going_on and self._grows):
+            rows = self._aligned(rows)
+        learner = self._learner_for(rows.shape[1], going_on)
+        weights = check_weights(sample_weight, len(rows))
+        if self._choice != GIVEN and labels is not None:
+            raise ValueError("labels name components, so n_components must be a number, got 'auto'")
+        return make_batch(rows, weights, check_labels(labels, len(rows), self._n_labels)), learner
+
+    # Learning
+
+    def _fit(self, X: Any, sample_weight: Any, labels: Any = None) -> Self:
+        X = self._as_rows(X, learning=True, anew=not self.warm_start)
+        batch, learner = self._take(X, sample_weight, labels, reset=True)
+        if batch.X.shape[0] < self._n_labels:
+            raise ValueError(
+                f"Expected n_samples >= n_components but got n_components = {self._n_labels}, n_samples = {len(batch)}"
+            )
+        resume, key = None, new_key(self)
+        if self.warm_start and self._has_state():
+            state = self._resumed(learner)
+            resume = None if state is None else (state, getattr(self, "lower_bound_", -np.inf))
+        race, learner = choose(self, batch, learner, key, resume is not None)
+        watch = watch_of(self)
+        state, end = learn(learner.plan, batch, key, Passes(*self._patience(len(batch)), self.n_init), resume, watch)
+        if watch is not None:
+            watch.end(end)
+        self._note_columns(X, reset=resume is None or not self._grows)
+        self.n_features_in_ = learner.width - self._traits.target_columns
+        self._runtime = with_choice(Runtime(learner, state, self._given_parameters()), race)
+        self._note_new_columns(X)
+        forget(self, RESULTS)
+        self._conclude(end, bool(end.converged or learner.algorithm.again) or self.max_iter == 0)
+        return self
+
+    def _conclude(self, end: Climb, content: bool, stacklevel: int | None = None) -> None:
+        """Keep how passes over all rows ended, and say so if they were not enough."""
+        self.converged_ = end.converged
+        self.n_iter_ = len(end.trace)
+        self.lower_bounds_ = list(end.trace)
+        self.lower_bound_ = end.trace[-1] if end.trace else -np.inf
+        if self._traits.warns and not content:
+            warnings.warn(
+                "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
+                "tol, or check for degenerate data.",
+                ConvergenceWarning,
+                stacklevel=stacklevel or _outside(),
+            )
+
+    def _update(self, X: Any, sample_weight: Any, labels: Any = None) -> Array:
+        X = self._as_rows(X, learning=True)
+        if sample_weight is None:
+            return self._learn_chunk(X, None, labels, scored=True)
+        rows = self._checked(X)
+        kept = check_weights(sample_weight, len(rows)) != 0.0
+        scores = np.full(len(rows), np.nan)
+        if kept.size and not kept.all():
+            if self._has_state():
+                idle = Batch(self._aligned(rows[~kept]))
+                scores[~kept] = self._learner.model.log_likelihood(self._seen_by(idle.X.shape[1]), idle)
+            scores[kept] = self._learn_chunk(X, sample_weight, labels, scored=True)
+            return scores
+        return self._learn_chunk(X, sample_weight, labels, scored=True)
+
+    @learns
+    def _update_after_start(self, **chunk: Any) -> Array:
+        """Do what `update` does, but score no rows of the warm-up, for which starts have to be found: they are NaN."""
+        self._scores_start = False
+        try:
+            return self.update(**chunk)
+        finally:
+            del self._scores_start
+
+    def _learn_chunk(self, X: Any, sample_weight: Any = None, labels: Any = None, scored: bool = False) -> Array:
+        """Learn a chunk; return the scores of its rows before they were learned, if they are to be `scored`."""
+        first = not self._has_state()
+        X = self._as_rows(X, learning=True)
+        batch, learner = self._take(X, sample_weight, labels, reset=first)
+        refuse_batch_algorithm(learner)
+        self._note_columns(X, reset=first)
+        scores = np.full(len(batch) if scored else 0, np.nan)
+        if self._races_on:
+            self._runtime = race_stream.learn_rows(self, learner, batch, scores)
+        else:
+            self._runtime = self._runtime_for(learner).advance(batch, scores, self.__dict__.get("_scores_start", True))
+        forget(self, FIT_RESULTS)
+        self._note_new_columns(X)
+        return scores
+
+    @property
+    def _races_on(self) -> bool:
+        """Whether rows are learned by several numbers of components, which race."""
+        if self._choice != RACE:
+            return False
+        return not (self._has_state() and self._runtime.race is not None and self._runtime.race.over)
+
+    def _plant(self, X: Any, sample_weight: Any, weight: float, labels: Any = None) -> Self:
+        if isinstance(weight, bool) or not isinstance(weight, numbers.Real) or not 0.0 < weight <= 1.0:
+            raise ValueError(f"weight must be a number greater than 0 and at most 1, got {one_line(weight)}")
+        X = self._as_rows(X, learning=True, anew=True)
+        batch, learner = self._take(X, sample_weight, labels, reset=True, going_on=False)
+        if len(batch) < self._n_labels:
+            raise ValueError(f"the sample must have at least {self._n_labels} rows, one for each component, got {len(batch)}")
+        refuse_batch_algorithm(learner)
+        key = new_key(self)
+        race, learner = choose(self, batch, learner, key, going_on=False) if self._choice == RACE else (None, learner)
+        runtime = Runtime.start_on(learner, key, batch, float(weight), self._given_parameters())
+        self._note_columns(X, reset=True)
+        self._runtime = with_choice(runtime, race)
+        forget(self, RESULTS)
+        return self
+
+    def _learn_one(self, x: Any) -> Self:
+        return self._learn_row(self._one(x, learning=True), x)
+
+    def _learn_row(self, row: Any, x: Any) -> Self:
+        learner = self._learner_for(row.shape[1], self._has_state())
+        refuse_batch_algorithm(learner)
+        if not self._has_state():
+            self.n_features_in_ = row.shape[1] - self._traits.target_columns
+            if isinstance(x, Mapping):
+                self.feature_names_in_ = np.asarray(list(x), dtype=object)
+        if self._races_on:
+            self._runtime = race_stream.learn_rows(self, learner, Batch(row), NO_SCORES)
+        else:
+            self._runtime = self._runtime_for(learner).advance(Batch(row))
+        forget(self, FIT_RESULTS)
+        return self
+
+
+def parameter_names(kind: Any) -> tuple[str, ...]:
+    """Return the names of the parameters of a class of estimators; scikit-learn takes long to find them."""
+    names = _names_of.get(kind)
+    if names is None:
+        names = _names_of[kind] = tuple(kind._get_param_names())
+    return names
+
+
+def forget(model: Any, results: Iterable[str]) -> None:
+    """Remove results of a fit, which no longer hold."""
+    for name in results:
+        model.__dict__.pop(name, None)
+
+
+def new_key(model: Any) -> int:
+    """Return the seed of a stream, by `random_state`."""
+    seed = model.random_state
+    if isinstance(seed, numbers.Integral):
+        return int(seed)
+    return int(check_random_state(seed).randint(2**31 - 1))
+
+
+def rng_of(model: Any) -> np.random.Generator:
+    """Return a generator for samples, by `random_state`."""
+    return np.random.default_rng(np.random.SeedSequence((new_key(model), 2)))
+
+
+def note_schema(model: Any, X: Any, reset: bool) -> None:
+    """Take note of how the rows were made of what was read, if they came from a stream."""
+    if reset:
+        model.__dict__.pop("schema_", None)
+        if isinstance(X, Chunk) and X.schema is not None:
+            model.schema_ = X.schema
+
+
+def _outside() -> int:
+    """The level of the stack, as warnings count it for who asks, on which this package was called."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("headwater."):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def refuse_batch_algorithm(learner: Learner) -> None:
+    """Refuse to stream by an algorithm that needs all rows at once."""
+    if not learner.algorithm.online:
+        raise ValueError(
+            f"algorithm {learner.algorithm.word!r} needs all rows at once: call fit, or stream with its online twin "
+            f"{learner.algorithm.twin!r}"
+        )

@@ -1,0 +1,93 @@
+"""What is read of a stream: as if it ended here (`Reading`), or as far as it was folded (`Folded`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headwater.core.fit_result import FIT_RESULT
+from headwater.core.fold import belief
+from headwater.core.plan import Plan
+from headwater.core.state import Stream
+from headwater.core.statistics import Array
+from headwater.policies.drift_monitor import half_lives
+from headwater.policies.growth import Growth
+from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR
+
+
+class Folded(NamedTuple):
+    """What a stream has folded so far, without its partial batch."""
+
+    prior: Any
+    statistics: Any  # their running average, if there is one
+    last_statistics: Any
+    parameters: Any
+    n_eff: float
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a user sees: the state as if the stream ended here, with its refinement and growth, and the parameters reported."""
+
+    plan: Plan
+    stream: Stream
+    parameters: Any
+
+    @property
+    def model(self) -> Any:
+        """The model, with the number of components that was found."""
+        return self.stream.model
+
+    @property
+    def belief(self) -> tuple[Any, Any, float]:
+        """Prior, statistics and count: what is believed is prior + count * statistics."""
+        return belief(self.plan, self.stream)
+
+    @property
+    def prior(self) -> Any:
+        """The prior that the warm-up ended with."""
+        return self.stream.base.prior
+
+    @property
+    def growth(self) -> Growth | None:
+        """How the number of components was found, if it grew."""
+        return self.stream.base.records.get(GROWTH)
+
+    @property
+    def ends_passes(self) -> bool:
+        """Whether the parameters are those that passes over all rows ended with."""
+        return FIT_RESULT in self.stream.records
+
+    @property
+    def rows(self) -> int:
+        """Rows learned from."""
+        return self.stream.rows
+
+    @property
+    def refinement(self) -> Any:
+        """The record of refinement, or None."""
+        return self.stream.records.get(REFINEMENT)
+
+    @property
+    def drift(self) -> Any:
+        """The record of the drift monitor, or None."""
+        return self.stream.records.get(DRIFT)
+
+    def half_lives(self) -> tuple[Array, bool]:
+        """Half-lives of the components (K,) by the drift monitor, and whether the weights forget, too."""
+        return half_lives(self.stream, self.plan.warm_up_rows)
+
+    def reservoir_rows(self, most: int) -> Any:
+        """At most so many rows of the reservoir, which are as random as all of them; None if it has none."""
+        reservoir = self.stream.records.get(RESERVOIR)
+        return None if reservoir is None or not len(reservoir) else reservoir.rows[: min(len(reservoir), most)]
+
+
+def mean_shares(parts: list[Array]) -> Array:
+    """Return the shares of the components, on average over the parts of a stream; empty if there are none."""
+    if not parts:
+        return np.empty(0)
+    shares = np.mean(parts, axis=0)
+    return np.asarray(shares / max(float(np.sum(shares)), 1e-300))

@@ -1,0 +1,31 @@
+"""Traits: what is true of a class of estimators, whatever its parameters are and whatever it has learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a class of estimators is; a subclass makes its own by `dataclasses.replace` of those of its base."""
+
+    merge_parameters: tuple[str, ...] = ("n_components", "half_life")  # in which models must agree to be merged
+    shape_parameters: tuple[str, ...] = ("n_components",)  # which decide the shape of what is learned
+    given_start: tuple[str, ...] = ()  # parameters that hold something for every component
+    answers: tuple[str, ...] = ()  # arrays that a model file shows to readers without headwater
+
+    least_components: int = 1  # the smallest number that n_components="auto" thinks of
+    splits: bool = False  # whether components can be split, so that n_components="auto" grows; other models race
+
+    chained: bool = False  # whether rows hang together, in sequences
+    takes_sequences: bool = False  # whether a row is a sequence of symbols, of any length
+    takes_symbols: bool = False  # whether rows are made of symbols
+    target_columns: int = 0  # columns of a row that are no features: the target, if there is one, comes last
+
+    scores_by_learning: bool = True  # whether the scores of `update` are those of `score_samples`
+    scored_share: float = 1.0  # share of a stream that can be scored at little cost
+    warns: bool = True  # whether a `fit` that has not converged says so by a warning
+
+    unit: str = "rows"  # what a row is called
+    column_word: str = "x"  # what a column without a name is called, before its number
+    measure: str = ""  # what rows have more or fewer of, where that moves their scores: "words" or "symbols"
