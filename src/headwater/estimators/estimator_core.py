@@ -9,7 +9,7 @@ import numbers
 import operator
 import sys
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
@@ -52,7 +52,7 @@ RESULTS = (*FIT_RESULTS, "merge_report_", "history_", "distributed_report_", "_o
 _names_of: dict[Any, tuple[str, ...]] = {}
 
 
-class EstimatorCore(BaseEstimator):
+class EstimatorCore(BaseEstimator, ABC):
     """An estimator is its parameters, one Runtime (`_runtime`), and results of a fit beside it."""
 
     _traits: ClassVar[Traits] = Traits()
