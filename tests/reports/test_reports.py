@@ -176,8 +176,8 @@ def test_columns_that_look_like_pixels_are_images(undrawn):
 def test_a_page_says_what_is_not_there(undrawn):
     model = hw.GaussianMixture(2, random_state=0).partial_fit(stream_of("gaussian")[0])
     html = hw.report(model)
-    assert "holds 100 raw rows" in html and "still in the warm-up" in html and "Give the report some data" in html
-    assert "Nobody watched" in hw.report(learned("gaussian"))
+    assert "holds 100 raw rows" in html and "still in the warm-up" in html and "Pass data to the report" in html
+    assert "The stream was not monitored" in hw.report(learned("gaussian"))
     html = hw.report(hw.GaussianMixture(2, random_state=0).fit(stream_of("gaussian")[0]))
     assert "passes over all rows" in html and "holds no raw rows" in html
 

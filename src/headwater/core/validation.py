@@ -125,7 +125,7 @@ def check_labels(labels: Any, rows: int, n_components: int) -> NDArray[np.int64]
 
 
 def make_batch(rows: Any, weights: Array, labels: NDArray[np.int64]) -> Batch:
-    """Return a batch without the rows of weight 0, which are as good as absent."""
+    """Return a batch without the rows of weight 0."""
     if weights.size and np.any(weights == 0.0):
         return Batch(rows, weights, labels)[weights > 0.0]
     return Batch(rows, weights, labels)

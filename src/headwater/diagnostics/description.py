@@ -1,4 +1,4 @@
-"""What a model has learned, in neutral parts: the same few kinds for every model, in words that JSON knows."""
+"""What a model has learned, in a few kinds of records that are the same for every model."""
 
 from __future__ import annotations
 

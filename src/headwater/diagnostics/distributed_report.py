@@ -87,7 +87,7 @@ class DistributedReport:
 
     @property
     def sentence(self) -> str:
-        """What it comes to, in a sentence."""
+        """The report in one sentence."""
         number, moved = len(self.rounds), sum(one.merged for one in self.rounds)
         stages = "pass" if all(one.stage == "pass" for one in self.rounds) else "round"
         several = f"{number} {stages}{'es' if stages == 'pass' else 's'}" if number != 1 else f"one {stages}"
@@ -98,7 +98,7 @@ class DistributedReport:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in words that JSON knows, without what depends on the cluster."""
+        """Return it in values that JSON can hold, without what depends on the cluster."""
         rounds = [{name: value for name, value in asdict(one).items() if name != "seconds"} for one in self.rounds]
         for one in rounds:
             one["score"] = None if math.isnan(one["score"]) else one["score"]

@@ -1,4 +1,4 @@
-"""Health: how well a model is doing, in findings that a person understands. Records, and no estimator."""
+"""Health: findings about a fitted model, in sentences. Records alone, and no estimator."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Health:
 
     @property
     def headline(self) -> str:
-        """What it comes to, in a line."""
+        """The health in one line."""
         unit = self.unit[:-1] if self.rows == 1 else self.unit
         warming = " (warming up)" if self.warming else ""
         return f"{self.model} after {self.rows:,} {unit}{warming}: {self.verdict}."

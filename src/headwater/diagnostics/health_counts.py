@@ -38,7 +38,7 @@ class CountChecks:
     single: bool = True
 
     @property
-    def taken(self) -> Array:
+    def expected_counts(self) -> Array:
         """How often each component is expected to have each word (K, V), in all."""
         if not self.groups.size:
             return self.probabilities * self.words.T
@@ -46,7 +46,7 @@ class CountChecks:
 
     def support(self) -> Support:
         """Words of each, and over how many it is spread: the exponential of their entropy."""
-        taken = np.maximum(self.taken, 0.0)
+        taken = np.maximum(self.expected_counts, 0.0)
         shares = taken / np.maximum(taken.sum(axis=1, keepdims=True), 1e-300)
         spread = np.exp(-(shares * np.log(np.maximum(shares, 1e-300))).sum(axis=1))
         has = f"fewer than {WORDS_PER_WORD:g} for each of the {{}} {self.over} that it is spread over"
@@ -55,7 +55,7 @@ class CountChecks:
     def divergences(self) -> tuple[Array, Array]:
         """Symmetric divergences in a row of usual length; two samples of one component differ by what may be chance."""
         rows = np.maximum(self.rows, 1.0)
-        logs, taken = np.log(np.maximum(self.probabilities, LEAST_PROBABILITY)), self.taken
+        logs, taken = np.log(np.maximum(self.probabilities, LEAST_PROBABILITY)), self.expected_counts
         crossed = (taken / rows[:, None]) @ logs.T
         own = np.diag(crossed)
         found = own[:, None] - crossed + (own - crossed.T)
@@ -69,7 +69,7 @@ class CountChecks:
         if not self.single or self.probabilities.shape[1] < 2:
             return []
         tops, words = self.probabilities.max(axis=1), self.probabilities.argmax(axis=1)
-        taken = self.taken.sum(axis=0)
+        taken = self.expected_counts.sum(axis=0)
         overall = taken / max(float(taken.sum()), 1e-300)
         which = np.flatnonzero(alive & (tops > SINGLE_WORD_PROBABILITY) & (overall[words] < COMMON_WORD_SHARE))
         found = []

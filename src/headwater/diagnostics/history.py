@@ -13,7 +13,7 @@ from headwater.core.statistics import Array
 from headwater.diagnostics.score_window import Window, add_scores, quantile
 
 FIRST_SPACING = 64  # rows from one point to the next, to begin with
-POINT_LIMIT = 256
+POINT_LIMIT = 256  # points of a history
 WEIGHT_LIMIT = 32  # components whose weights are kept
 SCORE_LIMIT = 1e250  # of a score, so that sums of them are numbers
 
@@ -24,7 +24,7 @@ class Point:
 
     `rows` were learned by then; `score` is the mean of `scored` rows since the point before, each scored before it was learned.
     At the ends of chunks `weights` of components are known, `effective_rows`, which the statistics are worth, and the `seconds`
-    spent so far; elsewhere they are empty, and NaN. The scored rows have `size` words or symbols in all; 0 if nobody counted.
+    spent so far; elsewhere they are empty, and NaN. The scored rows have `size` words or symbols in all; 0 if unknown.
     """
 
     rows: int
@@ -210,7 +210,7 @@ class History:
         now = replace(usual, start=max(0, seen - usual.scored))
         return cls(thin_points(tuple(points), every)[-POINT_LIMIT:], every=every, seen=seen, now=now)
 
-    # In words that JSON knows
+    # As values that JSON can hold
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as dicts, lists and numbers."""
@@ -258,7 +258,7 @@ def _join_points(one: Point, other: Point) -> Point:
     total = (one.score * one.scored if one.scored else 0.0) + (other.score * other.scored if other.scored else 0.0)
     known = one if math.isnan(other.effective_rows) else other
     score = total / scored if scored else math.nan
-    # Of rows that nobody counted words of, nothing is known of the sum.
+    # The sum is unknown if the words of some rows are.
     counted = all(point.size > 0.0 for point in (one, other) if point.scored)
     size = one.size + other.size if counted else 0.0
     return Point(other.rows, score, scored, known.weights, known.effective_rows, known.seconds, size)

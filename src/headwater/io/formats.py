@@ -102,7 +102,7 @@ def suffix_format(name: str) -> Format | None:
 
 
 def recognize_format(name: str, head: bytes) -> Format:
-    """Return the format that bytes look like, or ask for its name."""
+    """Return the format that first bytes look like, or refuse them and ask for its name."""
     for one in FORMATS:
         if one.matches(head):
             return one

@@ -45,7 +45,7 @@ class Stream(Chunks):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """How rows are made of what is read, in words that JSON knows: `like=` it, another file is read in the same way."""
+        """How rows are made of what is read, in values that JSON can hold. Other files are read alike by `like=` it."""
         return self._reader.recipe.schema()
 
     @property
@@ -334,7 +334,7 @@ def stream(
     delimiter : str, optional
         What stands between the values of a CSV file; found out by default.
     decimal : {".", ","}, optional
-        The decimal point of a CSV file; found out by default, but for values such as 1,500, of which nobody can tell.
+        The decimal point of a CSV file; found by default, except for values such as 1,500, which are ambiguous.
     array : str, optional
         Name of the array in an .npz file that holds several.
     width : int, optional

@@ -21,7 +21,7 @@ def words(
     most: int = 10,
     color: Colors | None = None,
 ) -> Axes:
-    """Draw the words that tell most of a topic or a component as bars, the most telling at the top.
+    """Draw the most distinctive words of a topic or a component as bars, the most distinctive at the top.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ import json
 import platform
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,33 +37,36 @@ FULL_BAR_Z = 2.5  # standard deviations from the mean of all rows that fill half
 ODD_VALUE_Z = 1.5  # standard deviations; a value closer than that does not explain an odd row
 
 
-def context_of(
-    model: StreamingEstimator,
-    data: Data,
-    *,
-    title: str | None,
-    command: str | None,
-    source: str | None,
-    image_shape: tuple[int, int] | None,
-    components: int,
-    values: int,
-    odd_rows: int,
-    level: float,
-) -> dict[str, Any]:
-    """Return all that the template asks for."""
+@dataclass(frozen=True)
+class PageOptions:
+    """What the user asked of a page; `report` describes each."""
+
+    title: str | None
+    command: str | None
+    source: str | None
+    image_shape: tuple[int, int] | None
+    components: int
+    values: int
+    odd_rows: int
+    level: float
+
+
+def context_of(model: StreamingEstimator, data: Data | None, options: PageOptions) -> dict[str, Any]:
+    """Return the variables of the template."""
+    odd_rows = options.odd_rows
     if isinstance(odd_rows, bool) or not isinstance(odd_rows, int) or odd_rows < 1:
         raise ValueError(f"odd_rows must be a whole number of at least 1, got {odd_rows!r}")
-    found = model.describe(values=values, components=components, level=level)
+    found = model.describe(values=options.values, components=options.components, level=options.level)
     health = model.health_
-    told = {finding.sentence for finding in health.findings}
+    findings = {finding.sentence for finding in health.findings}
     reading = None if data is None else summarize_data(model, data, odd_rows)
-    size = _pixels(model, image_shape)
+    size = _pixels(model, options.image_shape)
     pictures = {} if size is None else _pictures(model, found, size)
     shades = [_hex(color) for color in colors_of(None, 1 + max([one.index for one in found.components], default=0))]
     return {
-        "title": title or found.model,
+        "title": options.title or found.model,
         "description": found,
-        "notes": [note for note in found.notes if note not in told],
+        "notes": [note for note in found.notes if note not in findings],
         "health": health,
         "facts": [(fact.name, format_number(fact.value), format_interval(fact.low, fact.high)) for fact in found.facts],
         "cards": [_card(found, one, shades[one.index]) for one in found.components],
@@ -79,7 +83,7 @@ def context_of(
         "measure": model._traits.measure,
         "warming": model._runtime.warming_up,
         "held": model._runtime.unlearned_rows,
-        "reproduce": _reproduce(model, command, source),
+        "reproduce": _reproduce(model, options.command, options.source),
         "number": format_number,
         "percent": format_percent,
     }
@@ -142,7 +146,7 @@ def _pictures(model: StreamingEstimator, found: Description, size: tuple[int, in
 
 
 def _look_like_pixels(model: StreamingEstimator, width: int) -> bool:
-    """Whether columns make a square, and are named by nothing but one word and a number, if at all."""
+    """Whether columns make a square, and have no names or only a word and a number each."""
     side = round(float(np.sqrt(width)))
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     words = {re.sub(r"\d+", "", name) for name in names}
@@ -170,11 +174,11 @@ def _curve_figure(curve: Curve, at: int) -> Markup:
 
 
 def _pair(model: Any, reading: DataSummary | None) -> tuple[Markup, str] | None:
-    """Rows and components in the two columns that tell most."""
+    """Rows and components in the two most distinctive columns."""
     sample = None if reading is None else reading.sample
     if model._traits.target_columns and sample is not None:
         column = int(np.argmax(np.abs(model.weights_ @ np.abs(model.coef_)) * sample[:, :-1].std(axis=0)))
-        label = "The regressions over the input that tells most, with some of the rows"
+        label = "The regressions over the input that matters most, with some of the rows"
 
         def lines(axes: Axes) -> None:
             plotting.regressions(model, sample[:, :-1], sample[:, -1], column, axes)
@@ -186,7 +190,7 @@ def _pair(model: Any, reading: DataSummary | None) -> tuple[Markup, str] | None:
     weights, means = np.asarray(gaussians.weights_), np.asarray(gaussians.means_)
     columns, _, _ = distinctive_columns(weights, means, variances_of(gaussians), 2)
     heavy = np.flatnonzero(weights >= 0.002 * weights.max())
-    label = "Components as ellipses at one and two standard deviations, in the two columns that tell most"
+    label = "Components as ellipses at one and two standard deviations, in the two most distinctive columns"
     label += ", with some of the rows" if sample is not None else ""
 
     def ellipses(axes: Axes) -> None:
@@ -259,7 +263,7 @@ def _running_medians(values: Array) -> Array:
 
 
 def _interval_figures(found: Description, pixels: bool) -> list[tuple[Markup, str]]:
-    """Credible intervals of the weights, and of the values that tell most."""
+    """Credible intervals of the weights, and of the most distinctive values."""
     figures = []
     height = 0.9 + 0.24 * min(12, len(found.components))
     several = len(found.components) > 1

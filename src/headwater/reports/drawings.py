@@ -12,7 +12,7 @@ from headwater.diagnostics.description import Matrix
 Place = tuple[float, float]
 
 STATE_LIMIT = 12  # of a graph that is still read
-LEAST_PROBABILITY = 0.02
+LEAST_PROBABILITY = 0.02  # of a transition that is drawn
 
 
 def sparkline(values: Sequence[float], label: str, width: int = 240, height: int = 48) -> Markup:

@@ -76,13 +76,10 @@ def report(
         import matplotlib  # noqa: F401
     except ImportError as missing:
         raise ImportError(MISSING_PACKAGES) from missing
-    from headwater.reports.context import context_of
+    from headwater.reports.context import PageOptions, context_of
 
-    found = context_of(
-        model, data, title=title, command=command, source=source, image_shape=image_shape, components=components,
-        values=values, odd_rows=odd_rows, level=level,
-    )  # fmt: skip
-    html = _template().render(found)
+    options = PageOptions(title, command, source, image_shape, components, values, odd_rows, level)
+    html = _template().render(context_of(model, data, options))
     if path is not None:
         with atomic_write(Path(path)) as place:
             place.write_text(html, encoding="utf-8")

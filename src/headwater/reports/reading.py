@@ -1,4 +1,4 @@
-"""One pass over rows, in bounded memory: those that are least explained, and some of all of them to draw."""
+"""One pass over data for a report: the rows with the lowest scores, and a sample of rows to draw, in bounded memory."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from headwater.reports.numbers import format_number
 Rows: TypeAlias = Any  # what a model takes as rows: an array, a frame, a sparse matrix, documents or a Chunk
 Data: TypeAlias = Any  # a path, rows, or an iterable of rows
 
-DRAWN_ROWS = 2000
+DRAWN_ROWS = 2000  # in a figure, at most
 ODD_VALUES = 5  # values that make a row odd
 SHOWN_VALUES = 12  # symbols of a sequence, or values of a row
 
 
 @dataclass(frozen=True, order=True)
 class OddRow:
-    """A row that is badly explained: the score it is ranked by, its place, what makes it odd, how it looks, its length."""
+    """A row with a low score: the score it is ranked by, its place, what makes it odd, its values, its score and size."""
 
     ranked: float
     row: int
@@ -126,7 +126,7 @@ def _row_getter(model: StreamingEstimator, given: dict[str, Any]) -> Callable[[i
 
 
 def _format_row(model: StreamingEstimator, row: Array) -> tuple[str, ...]:
-    """How a row looks: numbers with the names of their columns, or symbols; only a few, and of counts those that are there."""
+    """Return a row as text: a few numbers with the names of their columns, the nonzero counts, or symbols."""
     values = np.atleast_1d(row)
     if model._traits.takes_symbols:
         names = symbol_names(model, model.describe(values=1, components=1).columns)

@@ -1,4 +1,4 @@
-"""Files that are there in full, or not at all."""
+"""Atomic writes: a file is there in full, or not at all."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pathlib import Path
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Yield a place to write to, which takes the name of `path` in one step when all is written, and is gone otherwise.
+    """Yield a temporary path to write to. It replaces `path` in one step at the end, and is removed after an error.
 
-    Whoever reads the path finds the old file or the new one, and never a part of one. A link stays one, and a new file has the
-    rights of the old. What is no regular file cannot be replaced, and is refused.
+    A reader of the path finds the old file or the new one, never a part of one. A link stays a link, and the new file has the
+    permissions of the old one. What is not a regular file is refused.
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():
@@ -30,7 +30,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
         os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         rights = stat.S_IMODE((target if target.exists() else place).stat().st_mode)
         yield place
-        os.chmod(place, rights)  # whoever wrote it
+        os.chmod(place, rights)  # the writer may have changed them
         _flush(place, os.O_RDWR)
         os.replace(place, target)
     except BaseException:
@@ -42,14 +42,14 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def remove_parts(path: Path) -> None:
-    """Remove what was left beside a path by those that were killed while they wrote."""
+    """Remove the temporary files that killed processes left beside a path."""
     target = Path(os.path.realpath(path))
     for left in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         left.unlink(missing_ok=True)
 
 
 def _flush(path: Path, flags: int) -> None:
-    """See to it that what was written is on the disk."""
+    """Make sure that what was written is on the disk."""
     descriptor = os.open(path, flags)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Model files: a header in JSON and arrays by name in one safetensors file, with a digest of both, written in one step.
+"""Model files: a JSON header and named arrays in one safetensors file, with a digest of both, written atomically.
 
 docs/format.md describes them for readers without headwater.
 """
@@ -17,29 +17,30 @@ from numpy.typing import NDArray
 from headwater.io.files.atomic import atomic_write
 from headwater.io.files.records import Damaged
 
-FORMAT_NUMBER = 1
+FORMAT_NUMBER = 1  # of model files; it rises when older versions cannot read what is written
 HEADER_KEY = "headwater"  # the key of the header in the metadata of the file
-DIGEST_KEY = "digest"
+DIGEST_KEY = "digest"  # the name of the array that holds the digest
 
 Arrays = Mapping[str, NDArray[Any]]
+Header = dict[str, Any]  # values that JSON can hold
 
 
-def pack(header: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+def pack(header: Mapping[str, object], arrays: Arrays) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     """Return what safetensors is to write: the arrays, with the digest of all, and the metadata."""
     text = json.dumps({"format": FORMAT_NUMBER, **header}, allow_nan=False, ensure_ascii=False)
     plain = {name: np.array(array, order="C") for name, array in arrays.items()}
     return {**plain, DIGEST_KEY: _digest(text, plain)}, {HEADER_KEY: text}
 
 
-def to_bytes(header: Mapping[str, Any], arrays: Arrays) -> bytes:
+def to_bytes(header: Mapping[str, object], arrays: Arrays) -> bytes:
     """Return the bytes of a model file."""
     from safetensors.numpy import save
 
     return save(*pack(header, arrays))
 
 
-def write(path: Path, header: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write a model file in one step: whoever reads the path finds the old file or the new one, and never a part of one."""
+def write(path: Path, header: Mapping[str, object], arrays: Arrays) -> None:
+    """Write a model file atomically: a reader of the path finds the old file or the new one, never a part of one."""
     from safetensors.numpy import save_file
 
     packed = pack(header, arrays)
@@ -52,7 +53,7 @@ def write(path: Path, header: Mapping[str, Any], arrays: Arrays) -> None:
         raise OSError(f"{path} cannot be written: {_first_line(error)}") from error
 
 
-def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def read(path: Path) -> tuple[Header, dict[str, NDArray[Any]]]:
     """Return header and arrays of a model file, or say what is wrong with it."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a directory, and should be a model file")
@@ -63,12 +64,12 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return _unpack(path, str(path))
 
 
-def from_bytes(data: bytes, name: str = "the model") -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, dict[str, NDArray[Any]]]:
     """Return header and arrays of the bytes of a model file, or say what is wrong with them."""
     return _unpack(data, name)
 
 
-def _unpack(source: Path | bytes, name: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _unpack(source: Path | bytes, name: str) -> tuple[Header, dict[str, NDArray[Any]]]:
     try:
         text, arrays = _load(source)
     except (OSError, Damaged) as error:

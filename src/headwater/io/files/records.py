@@ -1,6 +1,6 @@
-"""Records become trees of plain values that JSON knows, beside arrays by name; and back, after a template.
+"""Records as trees of values that JSON can hold, beside arrays by name; and back, after a template.
 
-Nothing that a file says is believed: a tree is read as something of the template's kind and shape, or not at all.
+A file is not trusted: a tree is read as a value of the template's kind and shape, or refused.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from headwater.families.table import Blend, Table, restored
 
-LARGEST = 2**62  # of a whole number
-VALUE_LIMIT = 1e250  # the squares of the largest rows are far below it
+LARGEST = 2**62  # of a whole number in a file
+VALUE_LIMIT = 1e250  # of a number in a file; the squares of the largest rows are far below it
 NOT_FINITE = ("inf", "-inf", "nan")
 
 
@@ -30,20 +30,23 @@ def kind_of(record: Any) -> str:
     return KINDS.get(name, name)
 
 
+Value = TypeVar("Value")
+
+
 class Damaged(ValueError):
-    """What is wrong with a file, as the second half of a sentence."""
+    """A file that cannot be read; the message says what is wrong with it."""
 
 
 @dataclass
 class Writer:
-    """Collects the arrays of what is written; those that occur twice, and tables that share their rows, are kept once."""
+    """Collects the arrays of what is written. An array that occurs twice, and tables that share rows, are stored once."""
 
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     tables: dict[str, Any] = field(default_factory=dict)
     known: dict[int, tuple[Any, str]] = field(default_factory=dict)
 
     def once(self, value: Any, path: str, keep: Callable[[], None]) -> str:
-        """Return the name that a value was kept by, here and now if it was not before."""
+        """Return the name that a value is stored by; `keep` stores it on the first call."""
         if id(value) not in self.known:
             self.known[id(value)] = value, path
             keep()
@@ -98,13 +101,13 @@ class Writer:
 
 @dataclass
 class Reader:
-    """Makes values of trees, like those of a template."""
+    """Makes values of trees, of the kinds and shapes of a template."""
 
     arrays: Mapping[str, NDArray[Any]]
     tables: Mapping[str, Any] = field(default_factory=dict)
     versions: dict[str, Any] = field(default_factory=dict)
 
-    def read(self, tree: Any, like: Any, path: str, parameters: bool = False) -> Any:
+    def read(self, tree: object, like: Any, path: str, parameters: bool = False) -> Any:
         """Return the value of a tree: of the template's kind, and of its shape.
 
         Among `parameters`, logarithms may be those of zero, and whole numbers name readouts: they must be the template's.
@@ -140,20 +143,20 @@ class Reader:
             return tuple(self.read(one, part, f"{path}/{at}", parameters) for at, (one, part) in enumerate(pairs))
         raise TypeError(f"{path} cannot be read like {type(like).__name__}")
 
-    def expect(self, tree: Any, kind: Any, path: str) -> Any:
+    def expect(self, tree: object, kind: type[Value], path: str) -> Value:
         """Return the tree itself, if it is a value of this kind."""
         if type(tree) is not kind:
             raise Damaged(f"{path} is {type(tree).__name__}, and should be {kind.__name__}")
-        return tree
+        return tree  # bool is not taken for int, which isinstance would do
 
-    def whole(self, tree: Any, path: str, least: int = -LARGEST, most: int = LARGEST) -> int:
+    def whole(self, tree: object, path: str, least: int = -LARGEST, most: int = LARGEST) -> int:
         """Return a whole number."""
         number = self.expect(tree, int, path)
         if not least <= number <= most:
             raise Damaged(f"{path} is {str(number)[:20]}, and should lie between {least} and {most}")
         return int(number)
 
-    def number(self, tree: Any, path: str, least: float = -math.inf, finite: bool = True) -> float:
+    def number(self, tree: object, path: str, least: float = -math.inf, finite: bool = True) -> float:
         """Return a number."""
         if isinstance(tree, dict) and tree.get("float") in NOT_FINITE and not finite:
             return float(tree["float"])
@@ -165,11 +168,11 @@ class Reader:
             raise Damaged(f"{path} is {number:g}, and should be a number{wanted}, and no more than {VALUE_LIMIT:g}")
         return number
 
-    def items(self, tree: Any, path: str) -> list[Any]:
+    def items(self, tree: object, path: str) -> list[Any]:
         """Return the parts of a list."""
         return list(self.expect(tree, list, path))
 
-    def parts(self, tree: Any, kind: str, names: set[str], path: str) -> dict[str, Any]:
+    def parts(self, tree: object, kind: str, names: set[str], path: str) -> dict[str, Any]:
         """Return the parts of a record by name."""
         record = self.expect(tree, dict, path)
         if record.get("kind") != kind:
@@ -180,9 +183,9 @@ class Reader:
 
     def array(
         self,
-        tree: Any,
+        tree: object,
         path: str,
-        dtype: Any,
+        dtype: DTypeLike,
         shape: tuple[int | None, ...],
         zero_logs: bool = False,
         missing: bool = False,
@@ -213,7 +216,7 @@ class Reader:
                 raise Damaged(f"{path} holds {'' if missing else 'NaN, '}infinity or a number beyond {VALUE_LIMIT:g}")
         return array
 
-    def table(self, tree: Any, shape: tuple[int, int], path: str) -> Table | Blend:
+    def table(self, tree: object, shape: tuple[int, int], path: str) -> Table | Blend:
         """Return a table of this shape, or an average of such."""
         if isinstance(tree, dict) and tree.get("kind") == "Blend":
             parts = self.parts(tree, "Blend", {"table", "rest"}, path)
@@ -240,12 +243,12 @@ class Reader:
             raise Damaged(f"{path} shares its rows with a table of another shape")
         return Table(version, factor, shape[0])
 
-    def _record(self, tree: Any, like: Any, path: str, parameters: bool) -> Any:
+    def _record(self, tree: object, like: Any, path: str, parameters: bool) -> Any:
         named = [part.name for part in fields(like) if part.compare]
         parts = self.parts(tree, kind_of(like), set(named), path)
         return type(like)(**{one: self.read(parts[one], getattr(like, one), f"{path}/{one}", parameters) for one in named})
 
-    def _mapping(self, tree: Any, like: dict[Any, Any], path: str, parameters: bool) -> dict[Any, Any]:
+    def _mapping(self, tree: object, like: dict[Any, Any], path: str, parameters: bool) -> dict[Any, Any]:
         """A mapping of any size, whose entries are all like the one of the template."""
         ((key, value),) = like.items()
         found = {}

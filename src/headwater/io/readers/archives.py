@@ -24,8 +24,8 @@ from headwater.io.sources import File, Meter, Pipe
 
 RANDOM_ACCESS = False
 SPARSE_ARRAYS = {"data", "indices", "indptr", "shape", "format"}
-FORTRAN_BYTES_LIMIT = 2**30  # bytes of an array that must be read whole, since its columns come one after the other
-ROWS_PER_BLOCK = 4096
+FORTRAN_BYTES_LIMIT = 2**30  # of a matrix in column order, which must be read whole
+ROWS_PER_BLOCK = 4096  # of a sparse matrix
 
 
 @dataclass

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 STREAM_END = b"\xff\xff\xff\xff\0\0\0\0"
 FILE_MAGIC, STREAM_MAGIC, PARQUET_MAGIC = b"ARROW1", b"\xff\xff\xff\xff", b"PAR1"
 RANDOM_ACCESS = True
-BUFFER_BYTES = 2**18
-SAMPLE_ROWS = 65536
+BUFFER_BYTES = 2**18  # of one column of a Parquet file
+SAMPLE_ROWS = 65536  # of the first look, at most
 
 
 def head(source: File | Pipe, options: Options) -> TableHead:

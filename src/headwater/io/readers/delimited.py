@@ -122,11 +122,11 @@ def _whole_rows(stream: ByteStream, delimiter: str, name: str) -> Iterator[bytes
 
 
 def _convert(body: bytes, look: Look, wanted: list[str], types: dict[str, pa.DataType]) -> pa.Table:
-    """Return the table of some rows. Columns of true and false may begin with missing values, so that no glance tells."""
+    """Return the table of some rows. Columns of true and false may begin with missing values."""
     from pyarrow import BufferReader, bool_, csv
     from pyarrow.types import is_boolean
 
-    def parsed(types: dict[str, pa.DataType]) -> pa.Table:
+    def parse(types: dict[str, pa.DataType]) -> pa.Table:
         return csv.read_csv(
             BufferReader(body),
             csv.ReadOptions(use_threads=False, column_names=look.names, block_size=max(len(body), HEAD_BYTES)),
@@ -135,12 +135,12 @@ def _convert(body: bytes, look: Look, wanted: list[str], types: dict[str, pa.Dat
         )
 
     try:
-        return parsed(types)
+        return parse(types)
     except ValueError:
-        found = {name: bool_() for name, kind in zip(wanted, parsed({}).schema.types, strict=True) if is_boolean(kind)}
+        found = {name: bool_() for name, kind in zip(wanted, parse({}).schema.types, strict=True) if is_boolean(kind)}
         if not found:
             raise
-        return parsed(types | {name: kind for name, kind in found.items() if name in types})
+        return parse(types | {name: kind for name, kind in found.items() if name in types})
 
 
 def _wait_for_release(held: weakref.ref[AppendedBytes]) -> None:

@@ -74,7 +74,7 @@ def _explanation(name: str, said: str, before: int) -> str:
 
 
 def _convert(found: bytes, types: dict[str, pa.DataType], name: str) -> pa.Table:
-    """Return the table of some objects. True and false may come after missing values, so that no look tells of them."""
+    """Return the table of some objects. True and false may first come after missing values."""
     import pyarrow as pa
 
     try:

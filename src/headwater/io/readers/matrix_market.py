@@ -17,7 +17,7 @@ from headwater.io.recipes.sparse import SparseHead, SparseRows, check_width
 from headwater.io.sources import File, Meter, Pipe
 
 RANDOM_ACCESS = False
-ENTRY_LIMIT = 2**25
+ENTRY_LIMIT = 2**25  # entries, which are all held in memory
 FIELDS_PER_ENTRY = {b"real": 3, b"integer": 3, b"pattern": 2}
 BANNER = re.compile(rb"%%MatrixMarket[ \t]+matrix[ \t]+(\w+)[ \t]+(\w+)[ \t]+(\S+)[ \t\r]*\n", re.IGNORECASE)
 SIZE_LINE = re.compile(rb"(?:[ \t\r]*(?:%[^\n]*)?\n)*[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*(?:\n|$)")

@@ -65,7 +65,7 @@ def count(source: InMemory, options: Options) -> int | None:
 
 
 def _peek(source: InMemory) -> Iterator[MemoryRows]:
-    """Give the rows for a look; what comes once is put back in front of the rest."""
+    """Yield the first rows. Of a source that is read once, they are put back in front of the rest."""
     with explain_read_errors(source.name):
         if not source.once:
             yield from _batches(source.items, source.name)

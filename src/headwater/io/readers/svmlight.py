@@ -20,7 +20,7 @@ RANDOM_ACCESS = False
 
 
 def head(source: File | Pipe, options: Options) -> SparseHead:
-    """Find the number of columns: in the whole file, if it can be read again and nobody has said it."""
+    """Find the number of columns: in the whole file, if it can be read again and `width` was not given."""
     found = read_first_lines(source, SAMPLE_BYTES)
     sample = _parse(found, source.name)
     if not sample.num_rows:

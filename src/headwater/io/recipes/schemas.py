@@ -13,7 +13,7 @@ from headwater.io.recipes.recipe import Recipe
 from headwater.io.schema_fields import Schema, check_field, read_flag, read_integer, read_texts
 from headwater.io.vocabulary import VOCABULARY_LIMIT, Tokenizer
 
-COLUMN_LIMIT = 1_000_000
+COLUMN_LIMIT = 1_000_000  # of a schema
 
 
 def schema_of(like: object) -> Schema:

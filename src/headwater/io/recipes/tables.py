@@ -27,7 +27,7 @@ MARK_MISSING = "mark"  # what becomes of rows that lack a value where all rows a
 
 @dataclass(frozen=True, eq=False)
 class TableHead:
-    """What a look at the first rows told: names and types of columns, and a way to the first values of each.
+    """What the first rows tell: names and types of columns, and a way to the first values of each.
 
     A matrix has no types; `named` says whether names were found or made up, `guessed` whether types were.
     """
@@ -79,7 +79,7 @@ class TableRecipe:
 
     @property
     def keeps_every_row(self) -> bool:
-        """Whether a row that was read is a row that comes out, so that rows can be skipped without a look at them."""
+        """Whether each row that is read becomes a row of a chunk, so that rows can be skipped without a look at them."""
         return self.missing != "drop"
 
     def schema(self) -> dict[str, Any]:
@@ -111,20 +111,20 @@ class TableRecipe:
         """Return which rows lack nothing; None if all do."""
         rows = block.rows
         if isinstance(rows, np.ndarray):
-            places = [place for name in self._needed() if (place := int(name[1:])) < rows.shape[1]]
+            places = [place for name in self._required_columns() if (place := int(name[1:])) < rows.shape[1]]
             whole = np.asarray(~np.isnan(rows[:, places]).any(axis=1))
             return None if whole.all() else whole
         import pyarrow.compute as pc
 
         here, find = None, column_finder(rows)
-        for name in self._needed():
+        for name in self._required_columns():
             column = find(name)
             found = None if column is None else arrow_columns.value_mask(column)
             if found is not None:
                 here = found if here is None else pc.and_(here, found)
         return None if here is None else np.asarray(here.to_numpy(zero_copy_only=False))
 
-    def _needed(self) -> list[str]:
+    def _required_columns(self) -> list[str]:
         """Return the columns that a row must have a value in; it may do without a label."""
         found = [*(one.name for one in self.inputs), *self.companions.names]
         return [name for name in dict.fromkeys(found) if name != self.companions.label]
