@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
+
+Kind = TypeVar("Kind")
 
 HEADINGS = ("round", "parts", "rows", "score", "message", "merged", "critical path", "model", "seconds")
 
@@ -123,7 +125,7 @@ def _read_round(found: Mapping[str, Any]) -> Round:
     return Round(stage=_check_type(str, found["stage"]), score=score, **{name: _check_type(int, found[name]) for name in names})
 
 
-def _check_type(kind: type, value: Any) -> Any:
+def _check_type(kind: type[Kind], value: object) -> Kind:
     if type(value) is not kind:
         raise TypeError(f"{value!r:.20} is no {kind.__name__}")
     return value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from headwater.core.statistics import Array
 from headwater.diagnostics.health import Finding
 from headwater.diagnostics.health_evidence import component_phrase, format_amount
 from headwater.diagnostics.history import History
-from headwater.diagnostics.subject import ReadingView
+from headwater.diagnostics.subject import ReadingView, RefinementRecord
 
 RECENT_SHARE = 0.1  # of a stream: its last rows
 DRIFT_Z = 4.0  # standard errors by which recent rows must differ
@@ -154,6 +153,7 @@ def _drift_findings(
 def forgetting_findings(reading: ReadingView, unit: str = "rows") -> list[Finding]:
     """Return which components have changed by the drift monitor, and their half-lives."""
     half_lives, weights = reading.half_lives()
+    assert reading.drift is not None
     which = [int(k) for k in np.flatnonzero(np.isfinite(half_lives))]
     if not which and not weights:
         return []
@@ -173,15 +173,11 @@ def forgetting_findings(reading: ReadingView, unit: str = "rows") -> list[Findin
     return [Finding("forgetting", tuple(which), sentence, False, {**numbers, "shortest": shortest, "longest": longest})]
 
 
-def contest_findings(refinement: Any, unit: str = "rows") -> list[Finding]:
-    """Return how the last contest of refinement went: the stream against the best candidate. Nothing need be done about it.
-
-    `refinement` is the record of the stream: `contested` are the rows at which the contest was held, `gain` and `z` what the
-    best candidate gained, `chosen` the winner, and `moves` the number of changes so far.
-    """
-    rows = int(getattr(refinement, "contested", 0))
-    if rows <= 0:
+def contest_findings(refinement: RefinementRecord | None, unit: str = "rows") -> list[Finding]:
+    """Return how the last contest of refinement went: the stream against the best candidate. Nothing need be done about it."""
+    if refinement is None or refinement.contested <= 0:
         return []
+    rows = int(refinement.contested)
     gain, z, moves = float(refinement.gain), float(refinement.z), int(refinement.moves)
     by = f"{gain:.2g} nats a {unit[:-1]}" + (f" (z = {z:.1f})" if math.isfinite(z) else "")
     gained = f"which gained {by}" if gain > LEAST_GAIN else "which is as good"

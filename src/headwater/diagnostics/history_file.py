@@ -97,7 +97,7 @@ def read_history(found: object) -> History:
     )
 
 
-def _read_window(found: Any) -> Window:
+def _read_window(found: Mapping[str, Any]) -> Window:
     window = Window(
         _read_integer(found, "start"),
         _read_integer(found, "scored"),

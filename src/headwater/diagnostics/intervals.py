@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaincinv, gammainccinv, stdtrit
 
 from headwater.core.statistics import Array
@@ -34,7 +34,9 @@ def credible_intervals(family: Gaussian, concentration: Array, belief: GaussianB
     return CredibleIntervals(level, np.nan_to_num(weights, nan=1.0), mean_intervals(family, belief, level), variances)
 
 
-def mean_intervals(family: Gaussian, belief: GaussianBelief, level: float, columns: Any = slice(None)) -> Array:
+def mean_intervals(
+    family: Gaussian, belief: GaussianBelief, level: float, columns: slice | NDArray[np.int64] = slice(None)
+) -> Array:
     """Return central intervals (K, d, 2) of the means, or of some columns of them."""
     tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
     scale, dof, precision = (part[:, columns, None] for part in _marginals(family, belief))

@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from headwater.core.match import MergeReport
+from headwater.diagnostics.distributed_report import DistributedReport
 from headwater.diagnostics.health_checks import unconverged_sentence
 from headwater.diagnostics.subject import Subject
+from headwater.policies.growth import Growth
+
+
+class RaceRecord(Protocol):
+    """How a race of several numbers of components went."""
+
+    @property
+    def rivals(self) -> tuple[Any, ...]:
+        """The rivals, each with its `n_components`."""
+
+    @property
+    def leader(self) -> int:
+        """The number of components that leads."""
+
+    @property
+    def over(self) -> bool:
+        """Whether it has won."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,10 +42,10 @@ class Results:
         Passes of a last fit that did not converge.
     """
 
-    race: Any = None
-    growth: Any = None
-    merge_report: Any = None
-    distributed_report: Any = None
+    race: RaceRecord | None = None
+    growth: Growth | None = None
+    merge_report: MergeReport | None = None
+    distributed_report: DistributedReport | None = None
     passes: int | None = None
 
 

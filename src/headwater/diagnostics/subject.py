@@ -38,6 +38,42 @@ class RuntimeView(Protocol):
         """Return the rows that wait."""
 
 
+class RefinementRecord(Protocol):
+    """How the last contest of refinement went: the stream against the best candidate."""
+
+    @property
+    def contested(self) -> int:
+        """Rows at which it was held; 0 if there was none."""
+
+    @property
+    def gain(self) -> float:
+        """What the best candidate gained, in nats a row."""
+
+    @property
+    def z(self) -> float:
+        """Standard errors of that gain."""
+
+    @property
+    def chosen(self) -> str:
+        """The winner: "stream", "climb", "move" or "restart"."""
+
+    @property
+    def moves(self) -> int:
+        """Changes so far."""
+
+
+class DriftRecord(Protocol):
+    """What the drift monitor has seen."""
+
+    @property
+    def last(self) -> int:
+        """Rows at the last alarm."""
+
+    @property
+    def alarms(self) -> int:
+        """Alarms so far."""
+
+
 class ReadingView(Protocol):
     """What a read of the stream returned."""
 
@@ -54,11 +90,11 @@ class ReadingView(Protocol):
         """Rows learned from."""
 
     @property
-    def refinement(self) -> Any:
+    def refinement(self) -> RefinementRecord | None:
         """The record of refinement, or None."""
 
     @property
-    def drift(self) -> Any:
+    def drift(self) -> DriftRecord | None:
         """The record of the drift monitor, or None."""
 
     def half_lives(self) -> tuple[Array, bool]:

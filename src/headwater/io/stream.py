@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from pathlib import PurePath
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from headwater.io.shuffle import permute_rows
 from headwater.io.source_lookup import find_sources
 from headwater.io.source_reader import SourceReader
 from headwater.io.sources import Meter, Source
+
+ColumnNames: TypeAlias = str | int | Iterable[str | int]  # names of columns, or their places from 0
 
 DIGEST_LETTERS = 200  # letters of an option above which a digest stands for it
 
@@ -110,7 +113,7 @@ class Stream(Chunks):
         """What is read, in this order: each has a name, and a size and a time of change if it is a file."""
         return list(self._reader.sources)
 
-    def of(self, files: Sequence[Source], learned: Any = None, anew: bool = False) -> Stream:
+    def of(self, files: Sequence[Source], learned: object = None, anew: bool = False) -> Stream:
         """Return the stream of some of the files, read as all of these are, or as the first of them says (`anew`).
 
         `learned` is a model that knows more words than the first files have.
@@ -259,19 +262,19 @@ class Stream(Chunks):
             begin = following
 
 
-def _digest(value: Any) -> Any:
+def _digest(value: object) -> object:
     """Return a short value as it is, and what stands for a long one."""
     text = json.dumps(value, sort_keys=True)
     return value if len(text) <= DIGEST_LETTERS else hashlib.sha256(text.encode()).hexdigest()
 
 
 def stream(
-    source: Any,
+    source: object,
     *,
     format: str | None = None,
-    columns: Any = None,
-    exclude: Any = None,
-    keep: Any = None,
+    columns: ColumnNames | None = None,
+    exclude: ColumnNames | None = None,
+    keep: ColumnNames | None = None,
     target: str | int | None = None,
     weight: str | int | None = None,
     label: str | int | None = None,
@@ -281,18 +284,18 @@ def stream(
     chunk_rows: int | str = "auto",
     shuffle: int = 0,
     seed: int = 0,
-    like: Any = None,
+    like: object = None,
     header: bool | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
     array: str | None = None,
     width: int | None = None,
     text: str | int | None = None,
-    vocabulary: Any = "first",
+    vocabulary: str | int | PurePath | Iterable[str] = "first",
     lowercase: bool = True,
     shortest: int = 1,
-    stop_words: Any = (),
-    symbols: Any = None,
+    stop_words: str | PurePath | Iterable[str] | None = (),
+    symbols: str | PurePath | Iterable[str] | None = None,
     prefetch: bool = True,
 ) -> Stream:
     """Read rows as chunks that models learn from, in bounded memory, while what was read before is learned.

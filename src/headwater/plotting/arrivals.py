@@ -46,7 +46,6 @@ def beam(
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
     >>> from headwater import DirectionOfArrival
     >>> from headwater.plotting import beam
     >>> draws = np.random.default_rng(0).normal(size=(300, 7, 2)) @ [1.0, 1.0j]

@@ -57,7 +57,6 @@ def ellipses(
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
     >>> from headwater import GaussianMixture
     >>> from headwater.plotting import ellipses
     >>> X = np.random.default_rng(0).normal(size=(200, 3)) + np.repeat([[0.0], [5.0]], 100, axis=0)
@@ -140,7 +139,6 @@ def density(
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
     >>> from headwater import GaussianMixture
     >>> from headwater.plotting import density
     >>> X = np.random.default_rng(0).normal(size=(200, 3))

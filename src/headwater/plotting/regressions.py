@@ -49,7 +49,6 @@ def regressions(
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
     >>> from headwater import RegressionMixture
     >>> from headwater.plotting import regressions
     >>> X = np.linspace(-1.0, 1.0, 200)[:, None]

@@ -75,9 +75,6 @@ def spectrogram(X: ArrayLike, ax: Axes | None = None, *, cmap: str | Colormap = 
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
-
-    from headwater.core.statistics import Array
     >>> from headwater.plotting import spectrogram
     >>> ax = spectrogram(np.random.default_rng(0).exponential(size=(30, 8)))
     >>> ax.get_xlabel(), ax.images[0].get_array().shape
