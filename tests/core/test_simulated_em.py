@@ -125,7 +125,7 @@ def weight_learner(m):
 def weights_learned(m, runs):
     """The weight at the end of each of so many streams, which start at the truth."""
     learner = weight_learner(m)
-    prior = MixturePrior(np.ones(2), learner.model.family.settled_prior(2))
+    prior = MixturePrior(np.ones(2), learner.model.family.make_prior(2))
     truth = learner.model.zeros(2)
     truth = replace(truth, count=np.array([TRUE, 1.0 - TRUE]))
     parameters = learner.model.readout("mode", prior, truth, 1e6)

@@ -23,7 +23,7 @@ def a_prior(kind, seed=0):
     start, steps = rng.uniform(1.0, 2.0, K), rng.uniform(1.0, 2.0, (K, K))
     if kind is None:
         family = Categorical(K, rng.uniform(1.0, 2.0, (K, V)), n_symbols=V)
-        emissions = family.settled_prior(V)
+        emissions = family.make_prior(V)
     else:
         scale = {"full": [[2.0, 0.3], [0.3, 1.0]], "tied": [[2.0, 0.3], [0.3, 1.0]], "diag": [2.0, 1.0]}
         emissions = GaussianPrior(
@@ -159,7 +159,7 @@ def test_the_sweep_at_a_prior_that_nothing_moves_is_forward_and_backward(kind, s
     sequences, strong, none = SEQUENCES[shape], 1e14, np.zeros
     if kind is None:
         probabilities = np.exp(parameters.emissions.logs).T
-        emissions = Categorical(K, strong * probabilities, n_symbols=V).settled_prior(V)
+        emissions = Categorical(K, strong * probabilities, n_symbols=V).make_prior(V)
     else:  # one mean and covariance for all states: what they are told apart by is the chain
         scale = np.array({"full": [[2.0, 0.3], [0.3, 1.0]], "diag": [2.0, 1.0]}.get(kind, [1.5, 1.5]))
         scale = np.array([[2.0, 0.3], [0.3, 1.0]]) if kind == "tied" else scale

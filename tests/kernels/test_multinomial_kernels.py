@@ -55,7 +55,7 @@ def test_estep_equals_its_twin(k, name, grouped, extras, layout):
     log_weights = np.log(rng.dirichlet(np.ones(k)))
     batch = Batch(X if layout == "dense" else held_sparse(X, rng), weights, labels)
     scores, resp = np.empty(len(X)), np.empty((len(X), k))
-    parameters = family.readout(name, family.settled_prior(V), totals)
+    parameters = family.readout(name, family.make_prior(V), totals)
     score, found = family.estep(parameters, log_weights, batch, family.zeros(V), scores, resp)
     wanted_resp, wanted_scores, wanted = expected(name, beta, shift, dense, log_weights, X, weights, labels, groups_of(grouped))
     # The twin's differences of log Gamma lose some digits.
@@ -75,7 +75,7 @@ def test_dense_rows_are_sparse_rows(k, grouped, extras, n):
     X = rng.poisson(0.8, (n, V)).astype(float)
     family, (weights, labels) = family_of(k, grouped), extras_of(extras, k, n, rng)
     totals, _ = random_totals(rng, k, grouped)
-    parameters = family.readout("mean", family.settled_prior(V), totals)
+    parameters = family.readout("mean", family.make_prior(V), totals)
     results = []
     for rows in (X, sparse_rows(X), held_sparse(X, rng)):
         scores, resp = np.empty(n), np.empty((n, k))
@@ -105,7 +105,7 @@ def test_what_is_not_asked_for_changes_nothing(name, layout):
     rng = np.random.default_rng(1)
     X, family = counts(rng), family_of(5)
     batch = Batch(X if layout == "dense" else held_sparse(X, rng), rng.uniform(size=len(X)))
-    parameters = family.readout(name, family.settled_prior(V), random_totals(rng, 5)[0])
+    parameters = family.readout(name, family.make_prior(V), random_totals(rng, 5)[0])
     scores, resp, alone, only = np.empty(len(X)), np.empty((len(X), 5)), np.empty(len(X)), np.empty((len(X), 5))
     everything, totals = family.estep(parameters, np.zeros(5), batch, family.zeros(V), scores, resp)
     assert family.estep(parameters, np.zeros(5), batch)[1] is None
@@ -121,7 +121,7 @@ def test_what_is_not_asked_for_changes_nothing(name, layout):
 def test_an_estep_adds_to_what_was_there_and_leaves_it_alone():
     rng = np.random.default_rng(2)
     X, family = counts(rng), family_of(5)
-    parameters = family.readout("mean", family.settled_prior(V), random_totals(rng, 5)[0])
+    parameters = family.readout("mean", family.make_prior(V), random_totals(rng, 5)[0])
     before, dense = random_totals(rng, 5)
     kept = [np.asarray(array).copy() for array in before.to_arrays().values()]
     for rows in (X, sparse_rows(X)):
@@ -140,7 +140,7 @@ def test_rows_that_say_nothing(name, grouped, layout):
     family, X = family_of(2, grouped), np.zeros((3, V))
     weights = np.log([0.25, 0.75])
     scores, resp = np.empty(3), np.empty((3, 2))
-    parameters = family.readout(name, family.settled_prior(V), family.zeros(V))
+    parameters = family.readout(name, family.make_prior(V), family.zeros(V))
     batch = Batch(X if layout == "dense" else sparse_rows(X))
     found = family.estep(parameters, weights, batch, family.zeros(V), scores, resp)[1]
     np.testing.assert_allclose(scores, 0.0, atol=1e-15)
@@ -155,7 +155,7 @@ def test_polyas_urn_by_the_chain_rule(belief):
     X = np.zeros((4, V))
     X[1, 3], X[2, :4], X[3] = 1.0, [2.0, 1.0, 7.0, 40.0], rng.integers(0, 200, V)
     scores = np.empty(4)
-    parameters = family.readout("predictive", family.settled_prior(V), family.zeros(V))
+    parameters = family.readout("predictive", family.make_prior(V), family.zeros(V))
     family.estep(parameters, np.zeros(1), Batch(X), scores=scores)
     for x, found in zip(X, scores, strict=True):
         wanted = sum(np.log(belief + np.arange(value)).sum() for value in x)
@@ -179,7 +179,7 @@ def test_slabs_change_nothing_but_the_order_of_sums(name, edges, monkeypatch):
     X[20:90] = 0.0
     X[0], X[60] = 50.0, 3000.0
     family = family_of(k)
-    parameters = family.readout(name, family.settled_prior(V), random_totals(rng, k)[0])
+    parameters = family.readout(name, family.make_prior(V), random_totals(rng, k)[0])
     batch = Batch(held_sparse(X, rng), rng.uniform(size=150), rng.integers(-1, k, 150))
     results = []
     for cut in ((0, 150), edges):
@@ -198,7 +198,7 @@ def test_threads_do_not_change_a_bit(name, monkeypatch):
     rng = np.random.default_rng(4)
     X, k = rng.poisson(1.0, (400, V)).astype(float), 20
     family = family_of(k, True)
-    parameters = family.readout(name, family.settled_prior(V), random_totals(rng, k, True)[0])
+    parameters = family.readout(name, family.make_prior(V), random_totals(rng, k, True)[0])
     batch = Batch(sparse_rows(X), rng.uniform(size=400), rng.integers(-1, k, 400))
     results = []
     for n_threads in (1, 2, 3, None):
@@ -215,7 +215,7 @@ def test_slabs_of_dense_rows_are_those_of_sparse_ones_on_any_threads(extras):
     rng = np.random.default_rng(13)
     n, k = 9000, 5  # two slabs
     X, family = rng.poisson(0.5, (n, V)).astype(float), family_of(k)
-    parameters = family.readout("mean", family.settled_prior(V), random_totals(rng, k)[0])
+    parameters = family.readout("mean", family.make_prior(V), random_totals(rng, k)[0])
     weights, labels = extras_of(extras, k, n, rng)
     results = []
     for rows, n_threads in ((sparse_rows(X), 1), (X, 1), (X, 2), (X, None)):
@@ -234,7 +234,7 @@ def test_the_place_in_memory_does_not_change_a_bit(name):
     rng = np.random.default_rng(5)
     X = sparse_rows(rng.poisson(1.0, (40, V)).astype(float))
     family = family_of(5)
-    parameters = family.readout(name, family.settled_prior(V), random_totals(rng, 5)[0])
+    parameters = family.readout(name, family.make_prior(V), random_totals(rng, 5)[0])
     results = set()
     for _ in range(200):
         moved = [np.empty(size) for size in rng.integers(1, 400, 5)]

@@ -146,7 +146,7 @@ def test_readout_equals_its_twin(k, name, grouped, shape):
     given, beta, shift = prior_of(shape, k, rng)
     family = family_of(k, grouped, given)
     totals, dense = random_totals(rng, k, grouped)
-    parameters = family.readout(name, family.settled_prior(V), totals)
+    parameters = family.readout(name, family.make_prior(V), totals)
     if name == "predictive":
         wanted = beta + dense
         np.testing.assert_allclose(parameters.norm, naive.group_sums(wanted, groups_of(grouped)), rtol=1e-12)
@@ -169,7 +169,7 @@ def test_the_probabilities_of_a_component_that_has_all_but_died_sum_to_one(group
     totals = MultinomialStatistics(
         np.zeros(1), np.array([5.0, mass, 5.0]), naive.group_sums(table, groups_of(grouped)), Table.of_dense(table.copy())
     )
-    probabilities = family.probabilities(family.readout("mode", family.settled_prior(V), totals)).T
+    probabilities = family.probabilities(family.readout("mode", family.make_prior(V), totals)).T
     np.testing.assert_allclose(naive.group_sums(probabilities, groups_of(grouped)), 1.0, rtol=1e-6)
     if mass >= 1e-200:
         wanted = table / naive.in_groups(naive.group_sums(table, groups_of(grouped)), groups_of(grouped), V)
@@ -183,7 +183,7 @@ def test_weak_and_strong_priors(name, beta):
     family, X = family_of(5, given=beta), counts(rng)
     totals, dense = random_totals(rng, 5)
     scores, resp = np.empty(len(X)), np.empty((len(X), 5))
-    family.estep(family.readout(name, family.settled_prior(V), totals), np.zeros(5), Batch(X), None, scores, resp)
+    family.estep(family.readout(name, family.make_prior(V), totals), np.zeros(5), Batch(X), None, scores, resp)
     wanted_resp, wanted_scores = naive.responsibilities(naive.log_densities(name, beta + dense, X))
     np.testing.assert_allclose(scores, wanted_scores, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(resp, wanted_resp, rtol=1e-6, atol=1e-12)
@@ -199,7 +199,7 @@ def test_divergence_is_that_of_dirichlets(grouped):
     rng = np.random.default_rng(10)
     groups, family = groups_of(grouped), family_of(2, grouped, 0.7)
     totals, dense = random_totals(rng, 2, grouped, 0.001)
-    draws, found = 4000, family.divergence(family.settled_prior(V), totals)
+    draws, found = 4000, family.divergence(family.make_prior(V), totals)
     ratios = np.zeros(draws)
     for k in range(2):
         for g in range(5 if grouped else 1):
@@ -211,14 +211,14 @@ def test_divergence_is_that_of_dirichlets(grouped):
             points /= points.sum(axis=0)
             ratios += stats.dirichlet.logpdf(points, after) - stats.dirichlet.logpdf(points, before)
     assert abs(found - ratios.mean()) < 4.0 * ratios.std() / np.sqrt(draws)
-    assert family.divergence(family.settled_prior(V), family.zeros(V)) == pytest.approx(0.0, abs=1e-10)
+    assert family.divergence(family.make_prior(V), family.zeros(V)) == pytest.approx(0.0, abs=1e-10)
 
 
 @in_groups
 def test_mode_maximises_likelihood_plus_log_prior(grouped):
     rng = np.random.default_rng(11)
     groups, family = groups_of(grouped), family_of(2, grouped, rng.uniform(1.1, 4.0, (2, V)))
-    prior, (totals, dense) = family.settled_prior(V), random_totals(rng, 2, grouped)
+    prior, (totals, dense) = family.make_prior(V), random_totals(rng, 2, grouped)
     best = family.probabilities(family.readout("mode", prior, totals))
 
     def objective(probabilities):
@@ -233,11 +233,11 @@ def test_mode_maximises_likelihood_plus_log_prior(grouped):
 def test_chosen_and_permuted_components_keep_their_numbers():
     rng = np.random.default_rng(12)
     family = family_of(5, True, rng.uniform(1.1, 4.0, (5, V)))
-    prior, (totals, dense) = family.settled_prior(V), random_totals(rng, 5, True)
+    prior, (totals, dense) = family.make_prior(V), random_totals(rng, 5, True)
     order = np.array([3, 0])
     few, some = family.select_prior(prior, order), family.select_statistics(totals, order)
     small = replace(family, n_components=2, concentration_prior=family.concentration_prior[order])
-    for field, array in vars(small.settled_prior(V)).items():
+    for field, array in vars(small.make_prior(V)).items():
         np.testing.assert_array_equal(getattr(few, field), array)
     np.testing.assert_array_equal(np.asarray(some.table), dense[:, order])
     np.testing.assert_array_equal(some.count, totals.count[order])

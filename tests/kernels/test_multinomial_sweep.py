@@ -74,7 +74,7 @@ def check_sweep(
     rows = X if layout == "dense" else held_sparse(X, rng)
     batch = Batch(rows, *(np.empty(0, kind) if part is None else part for part, kind in ((weights, float), (labels, np.int64))))
     scores = np.empty(len(X))
-    prior, own = MixturePrior(concentration, family.settled_prior(V)), (None, np.empty(0)) if gains is None else (moving, gains)
+    prior, own = MixturePrior(concentration, family.make_prior(V)), (None, np.empty(0)) if gains is None else (moving, gains)
     found, moved, n_eff = Mixture(k, family).sweep(name, prior, held, own[0], float(START), batch, steps, own[1], scores)
     groups = groups_of(grouped)
     (count, table), (mean_count, mean_table), wanted_n_eff, wanted_scores = naive.sweep(
@@ -141,7 +141,7 @@ def test_one_sweep_is_many():
     rng = np.random.default_rng(8)
     X, family = rows_to_sweep(), family_of(5)
     held, moving, _, _ = start_of(5, False, rng, "blend")
-    prior, batch = MixturePrior(np.ones(5), family.settled_prior(V)), Batch(sparse_rows(X))
+    prior, batch = MixturePrior(np.ones(5), family.make_prior(V)), Batch(sparse_rows(X))
     steps, gains = STEPS["decaying"], GAINS["random"]
     wanted, wanted_average, wanted_n_eff = Mixture(5, family).sweep(
         "mean", prior, held, moving, 30.0, batch, steps, gains, np.empty(ROWS)
@@ -162,7 +162,7 @@ def test_one_sweep_is_many():
 def test_a_sweep_of_one_row_is_an_estep_and_a_fold(name):
     rng = np.random.default_rng(9)
     X, family = rows_to_sweep(), family_of(5, True, 1.5)
-    model, prior = Mixture(5, family), MixturePrior(np.full(5, 1.2), family.settled_prior(V))
+    model, prior = Mixture(5, family), MixturePrior(np.full(5, 1.2), family.make_prior(V))
     held, _, _, _ = start_of(5, True, rng)
     for row in (0, 2, 5):
         batch, scores, own = Batch(X[row : row + 1]), np.empty(1), np.empty(1)

@@ -10,7 +10,7 @@ import headwater as hw
 from headwater.core.contracts import StartSettings
 from headwater.core.plan import MOST_BLOCKS
 from headwater.core.state import Batch
-from headwater.families.components import near, supported
+from headwater.families.components import find_near, find_supported
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
 from headwater.models.mixture import Mixture
@@ -97,15 +97,15 @@ def test_chance_is_no_reason_to_mend(rows, factor):
     values, vectors = np.linalg.eigh(known[0])
     off = (vectors * values * np.where(np.arange(width) == 3, factor, 1.0)) @ vectors.T
     enough = np.array([float(rows)])
-    assert near(off[None], known, enough).all()
-    assert near(known / factor, known, enough).all()
-    assert not near(off[None] * 20.0, known, enough).any()
-    assert not near(known - 2.0 * values[0] * np.eye(width), known, enough).any()  # not positive definite
-    assert near(np.full((1, width), factor), np.ones((1, width)), enough).all()
-    assert not near(np.full((1, width), -1.0), np.ones((1, width)), enough).any()
+    assert find_near(off[None], known, enough).all()
+    assert find_near(known / factor, known, enough).all()
+    assert not find_near(off[None] * 20.0, known, enough).any()
+    assert not find_near(known - 2.0 * values[0] * np.eye(width), known, enough).any()  # not positive definite
+    assert find_near(np.full((1, width), factor), np.ones((1, width)), enough).all()
+    assert not find_near(np.full((1, width), -1.0), np.ones((1, width)), enough).any()
     counts = np.array([30.0])
-    assert supported(counts, counts, np.array([4.0])).all() and not supported(-counts, counts, np.array([4.0])).any()
-    assert not supported(3.0 * counts, counts, np.array([1000.0])).any()
+    assert find_supported(counts, counts, np.array([4.0])).all() and not find_supported(-counts, counts, np.array([4.0])).any()
+    assert not find_supported(3.0 * counts, counts, np.array([1000.0])).any()
 
 
 def test_rows_of_a_rare_component_are_believed(begun):

@@ -14,7 +14,7 @@ from headwater.families.components import ComponentStatistics
 from headwater.families.family import EMPTY, EMPTY_TABLE
 from headwater.families.multinomial import ONE_GROUP, Multinomial
 from headwater.families.multinomial_records import MultinomialPrior, norms
-from headwater.families.soundness import NO_PARAMETERS, OTHER_LENGTHS, SLACK, no_logs, unlikely_counts
+from headwater.families.soundness import NO_PARAMETERS, OTHER_LENGTHS, SLACK, are_no_logs, find_count_problem
 from headwater.kernels.chain_sweep import sweep_symbols
 from headwater.kernels.chains import add_symbols
 from headwater.kernels.mixture import LOWEST, READOUTS
@@ -73,16 +73,16 @@ class Categorical(Multinomial):
 
     def blank_prior(self, width: int) -> MultinomialPrior:
         """A prior of the right shape."""
-        return self.settled_prior(self.n_symbols)
+        return self.make_prior(self.n_symbols)
 
     def find_problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, CategoricalStatistics):
             sums = record.table.sum(axis=0)  # of one symbol a row
             apart = max(np.abs(sums - record.length[0]).max(), np.abs(sums - record.count).max()) > SLACK
-            return OTHER_LENGTHS if apart else unlikely_counts(record.count, record.table)
+            return OTHER_LENGTHS if apart else find_count_problem(record.count, record.table)
         if isinstance(record, CategoricalParameters):
-            return NO_PARAMETERS if no_logs(record.logs.T) else ""
+            return NO_PARAMETERS if are_no_logs(record.logs.T) else ""
         return super().find_problem(record, self.n_symbols)
 
     def zeros(self, width: int) -> Any:
@@ -97,7 +97,7 @@ class Categorical(Multinomial):
 
     def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> MultinomialPrior:
         """The user's prior, or a part of a count for every symbol."""
-        return self.settled_prior(self.n_symbols)
+        return self.make_prior(self.n_symbols)
 
     def geometry(self, batch: Batch) -> Any:
         """Return the symbols that occur with their contexts, among the most frequent symbols, under the Hellinger distance."""

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from headwater.core.statistics import Array, Statistics
 
-APART = 3.0  # times that a covariance may differ, in any direction, from what kept rows say alone, beside chance
-FEWEST = 0.7  # root of columns by rows, from which on rows say nothing more about directions
+MOST_RATIO = 3.0  # of a variance, in any direction, to the one that kept rows say alone, beside chance
+MOST_ASPECT = 0.7  # root of columns by rows; with fewer rows, they say nothing more about directions
 
 
 NOT_OF_COMPONENTS = "from_base"  # the one statistic that no component has
@@ -78,22 +78,22 @@ def replace_components(statistics: Stats, other: Stats, which: NDArray[np.bool_]
     return type(statistics)(**own)
 
 
-def supported(totals: Array, known: Array, rows: Array) -> NDArray[np.bool_]:
+def find_supported(totals: Array, known: Array, rows: Array) -> NDArray[np.bool_]:
     """Return which counts (K,) are such as the kept rows of each component, which are known, can stand for."""
     least, most = 0.5 * known, 2.0 * known
     chance = 4.0 * known / np.sqrt(np.maximum(rows, 1.0))
     return np.asarray((totals > np.maximum(least - chance, 0.0)) & (totals < most + chance))
 
 
-def near(matrices: Array, known: Array, rows: Array) -> NDArray[np.bool_]:
+def find_near(matrices: Array, known: Array, rows: Array) -> NDArray[np.bool_]:
     """Return which symmetric matrices (K, d, d) are positive, and in no direction far from what so many kept rows (K,) say.
 
     Diagonals (K, d) stand for matrices. How far is chance depends on the rows: eigenvalues of a sample spread by
     ((1 + q) / (1 - q))^2 with q^2 = d / rows (Marchenko and Pastur 1967).
     """
     width = matrices.shape[1]
-    spread = np.minimum(np.sqrt(width / np.maximum(rows, 1.0)), FEWEST)
-    bound = APART * ((1.0 + spread) / (1.0 - spread)) ** 2
+    spread = np.minimum(np.sqrt(width / np.maximum(rows, 1.0)), MOST_ASPECT)
+    bound = MOST_RATIO * ((1.0 + spread) / (1.0 - spread)) ** 2
     diagonal = matrices.ndim == 2
     axes = tuple(range(1, matrices.ndim))
     variances = known if diagonal else np.diagonal(known, axis1=1, axis2=2)

@@ -20,15 +20,15 @@ from headwater.core.state import Batch, arrays_of
 from headwater.core.statistics import Array, Statistics
 from headwater.families.components import (
     ComponentStatistics,
+    find_supported,
     recombine_components,
     replace_components,
     select_components,
-    supported,
 )
 from headwater.families.divergence import sampled_divergences
 from headwater.families.geometry import Geometry
 from headwater.families.posterior import posterior
-from headwater.families.soundness import IMPOSSIBLE, unlikely_counts
+from headwater.families.soundness import IMPOSSIBLE, find_count_problem
 from headwater.kernels.parallel import run_slabs
 
 EMPTY: Array = np.empty(0)
@@ -266,7 +266,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
 
         Kept rows are a share of all, and `sound` is what they say, scaled up to all.
         """
-        good = supported(totals.count, sound.count, share * sound.count) & ~self.find_impossible(totals)
+        good = find_supported(totals.count, sound.count, share * sound.count) & ~self.find_impossible(totals)
         good &= self._find_readable(prior, totals)
         return totals if good.all() else replace_components(totals, sound, ~good)
 
@@ -288,7 +288,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         if not isinstance(record, Statistics):
             return ""
         known: Any = record
-        return unlikely_counts(known.count) or (IMPOSSIBLE if self.find_impossible(known).any() else "")
+        return find_count_problem(known.count) or (IMPOSSIBLE if self.find_impossible(known).any() else "")
 
 
 def collect_by_estep(family: Family[Any, Stats, Params], parameters: Params, batch: Batch, responsibilities: Array) -> Stats:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.families import gaussian_soundness as soundness
-from headwater.families.components import near, recombine_components, replace_components, select_components, supported
+from headwater.families.components import find_near, find_supported, recombine_components, replace_components, select_components
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
 from headwater.families.gaussian_belief import (
     belief,
@@ -127,14 +127,14 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         Kept rows are a share of all, and `sound` is what they say, scaled up to all.
         """
         rows = share * sound.count
-        good = supported(totals.count, sound.count, rows)
+        good = find_supported(totals.count, sound.count, rows)
         found, known = self.belief(prior, totals).scale, self.belief(prior, sound).scale
         if self.covariance_type == "tied":  # they share what may be wrong
-            good &= near(found[None], known[None], rows.sum(keepdims=True))
+            good &= find_near(found[None], known[None], rows.sum(keepdims=True))
             return totals if good.all() else sound
         if self.covariance_type == "spherical":
             found, known, rows = found.reshape(len(found), -1), known.reshape(len(known), -1), rows * prior.origin.size
-        good &= near(found, known, rows)
+        good &= find_near(found, known, rows)
         return totals if good.all() else replace_components(totals, sound, ~good)
 
     # Priors

@@ -15,47 +15,47 @@ from headwater.families.soundness import (
     SLACK,
     TOLERANCE,
     TOO_MANY,
-    below_zero,
-    beyond,
-    indefinite,
-    unlikely_counts,
+    exceeds,
+    find_count_problem,
+    has_indefinite,
+    has_negative,
 )
 
 
 def find_statistics_problem(record: GaussianStatistics, tied: bool) -> str:
     """Counts are not negative, and neither are variances; a belief whose masses have drifted apart is another matter."""
     if isinstance(record, MomentStatistics):
-        return TOO_MANY if beyond(MOST_DRIFTED, record.count, record.mean_count, record.dof_count) else ""
-    problem = unlikely_counts(record.count)
+        return TOO_MANY if exceeds(MOST_DRIFTED, record.count, record.mean_count, record.dof_count) else ""
+    problem = find_count_problem(record.count)
     if problem:
         return problem
     first, second = record.first, record.second
     means = first / np.maximum(record.count, TOLERANCE)[:, None]  # what has no rows has only rounding errors
     if tied:
-        return INDEFINITE if indefinite(second - first.T @ means, np.abs(second).max()) else ""
+        return INDEFINITE if has_indefinite(second - first.T @ means, np.abs(second).max()) else ""
     # What moves between components leaves rounding errors, which are a part of the largest.
     largest = np.abs(second).max(axis=0)
     if second.ndim == 3:
-        return INDEFINITE if indefinite(second - first[:, :, None] * means[:, None, :], largest.max()) else ""
+        return INDEFINITE if has_indefinite(second - first[:, :, None] * means[:, None, :], largest.max()) else ""
     return INDEFINITE if np.any(second - first * means < -TOLERANCE * largest) else ""
 
 
 def find_prior_problem(record: GaussianPrior) -> str:
     """Rows' worth of belief are not negative, and neither are variances; none is more than a prior can say."""
     scale = record.scale
-    unsound = indefinite(scale, np.abs(scale).max()) if scale.ndim == 2 else below_zero(scale)
+    unsound = has_indefinite(scale, np.abs(scale).max()) if scale.ndim == 2 else has_negative(scale)
     unsound = unsound or record.mean_precision < 0.0 or record.floor < 0.0 or bool(np.any(record.units <= 0.0))
-    unsound = unsound or beyond(HEAVIEST, record.mean_precision, record.dof) or beyond(LARGEST**2, record.floor)
-    return NO_PRIOR if unsound or beyond(LARGEST, record.origin) else ""
+    unsound = unsound or exceeds(HEAVIEST, record.mean_precision, record.dof) or exceeds(LARGEST**2, record.floor)
+    return NO_PRIOR if unsound or exceeds(LARGEST, record.origin) else ""
 
 
 def find_parameters_problem(record: GaussianParameters, matrix: bool) -> str:
     """Factors of precisions have a positive diagonal, tails a positive stretch, and means lie among rows."""
     diagonal = np.diagonal(record.factor, axis1=-2, axis2=-1) if matrix else record.factor
-    unsound = bool(np.any(diagonal <= 0.0)) or below_zero(record.power, record.stretch) or bool(np.any(record.units <= 0.0))
-    unsound = unsound or beyond(MOST_ROWS, record.power, record.offset) or beyond(LARGEST, record.origin)
+    unsound = bool(np.any(diagonal <= 0.0)) or has_negative(record.power, record.stretch) or bool(np.any(record.units <= 0.0))
+    unsound = unsound or exceeds(MOST_ROWS, record.power, record.offset) or exceeds(LARGEST, record.origin)
     means = record.means * record.units if record.units.size else record.means
-    if unsound or beyond(4.0 * LARGEST, means):
+    if unsound or exceeds(4.0 * LARGEST, means):
         return NO_PARAMETERS
     factor = record.factor if matrix and record.factor.ndim == 3 else record.factor[None] if matrix else None
     shift = record.factor * record.means if factor is None else (factor @ record.means[:, :, None])[..., 0]

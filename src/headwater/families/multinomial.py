@@ -16,7 +16,7 @@ from headwater.families.multinomial_belief import contrast, divergence, separati
 from headwater.families.multinomial_dense import dense_estep
 from headwater.families.multinomial_geometry import Geometry
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
-from headwater.families.multinomial_rows import SMALL, parted, slab_edges, stretches, worth_thinning
+from headwater.families.multinomial_rows import SMALL, slab_edges, split_average, stretches, worth_thinning
 from headwater.families.table import Blend, Table, Words
 from headwater.kernels.mixture import PREDICTIVE, READOUTS, weights_readout
 from headwater.kernels.multinomial import estep_polya, estep_sparse, group_sums
@@ -151,7 +151,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
 
     def blank_prior(self, width: int) -> MultinomialPrior:
         """A prior of the right shape."""
-        return self.settled_prior(width)
+        return self.make_prior(width)
 
     def find_problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
@@ -167,9 +167,9 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
 
     def prior(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> MultinomialPrior:
         """The user's prior, or a part of a count for every column."""
-        return self.settled_prior(batch.X.shape[1])
+        return self.make_prior(batch.X.shape[1])
 
-    def settled_prior(self, width: int) -> MultinomialPrior:
+    def make_prior(self, width: int) -> MultinomialPrior:
         """The prior for rows of this width."""
         given = np.array(np.nan if self.concentration_prior is None else self.concentration_prior, dtype=float)
         beta = np.array(given.reshape(1, 1) if given.ndim == 0 else given[:, None] if given.ndim == 1 else given.T, order="C")
@@ -352,7 +352,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         if average is not None:
             moving = (average.count.copy(), average.length.copy())
             if gains[0] < 1.0:
-                share, rest = parted(average.table, table)
+                share, rest = split_average(average.table, table)
         mode = code == READOUTS["mode"]
         with table.opened(words) as (table, slots, rows), rest.opened(words) as (rest, rest_slots, rest_rows):
             n_eff, factor, share, rest_factor = sweep_sparse(

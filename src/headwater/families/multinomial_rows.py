@@ -54,7 +54,7 @@ def stretches(batch: Batch, steps: Array, gains: Array) -> list[tuple[int, int]]
     return list(zip(starts.tolist(), [*starts[1:].tolist(), n], strict=True))
 
 
-def parted(average: Table | Blend, newest: Table) -> tuple[float, Table]:
+def split_average(average: Table | Blend, newest: Table) -> tuple[float, Table]:
     """An average as a share of the newest table and the rest."""
     if isinstance(average, Blend) and average.table.same_rows(newest) and not outgrown(average.table.factor, newest.factor):
         rest = average.rest

@@ -15,9 +15,9 @@ from headwater.families.soundness import (
     OTHER_LENGTHS,
     SLACK,
     TOO_MANY,
-    below_zero,
-    beyond,
-    unlikely_counts,
+    exceeds,
+    find_count_problem,
+    has_negative,
 )
 from headwater.families.table import Table
 from headwater.kernels.multinomial import group_sums
@@ -26,10 +26,10 @@ from headwater.kernels.multinomial import group_sums
 def find_statistics_problem(record: MultinomialStatistics, groups: NDArray[np.int32]) -> str:
     """Counts are not negative, and lengths are their sums; what an average is made of may be negative."""
     parts = [record.table] if isinstance(record.table, Table) else [record.table.table, record.table.rest]
-    if any(beyond(MOST_WORDS, part.stored()[1] * part.factor) for part in parts):
+    if any(exceeds(MOST_WORDS, part.stored()[1] * part.factor) for part in parts):
         return TOO_MANY
     words, rows = record.table.held()
-    if below_zero(record.length, rows):
+    if has_negative(record.length, rows):
         return NEGATIVE
     if np.any(record.length > MOST_WORDS * np.maximum(record.count, 0.0) + 1e-100):  # words of no rows
         return TOO_MANY
@@ -37,20 +37,20 @@ def find_statistics_problem(record: MultinomialStatistics, groups: NDArray[np.in
     group_sums(words, rows, groups, sums)
     if np.abs(sums - record.length).max() > SLACK * max(np.abs(rows).max(initial=0.0), float(np.abs(record.length).max())):
         return OTHER_LENGTHS
-    return TOO_MANY if beyond(MOST_WORDS, record.length) else unlikely_counts(record.count)
+    return TOO_MANY if exceeds(MOST_WORDS, record.length) else find_count_problem(record.count)
 
 
 def find_prior_problem(record: MultinomialPrior, width: int) -> str:
     """Every column has a belief of more than nothing."""
     sizes = record.sizes
     whole = np.array_equal(sizes, np.round(sizes)) and sizes.min() > 0.0 and sizes.sum() == width
-    positive = record.beta.min() > 0.0 and record.totals.min() > 0.0 and not below_zero(record.shift, record.shift_totals)
-    sound = whole and positive and np.all(record.shift <= record.beta) and not beyond(MOST_WORDS, record.beta, record.totals)
+    positive = record.beta.min() > 0.0 and record.totals.min() > 0.0 and not has_negative(record.shift, record.shift_totals)
+    sound = whole and positive and np.all(record.shift <= record.beta) and not exceeds(MOST_WORDS, record.beta, record.totals)
     return "" if sound else NO_PRIOR
 
 
 def find_parameters_problem(record: MultinomialParameters) -> str:
     """Counts that they are read out of are not negative."""
-    if not np.isfinite(record.norm).all() or beyond(MOST_BELIEF, record.norm):
+    if not np.isfinite(record.norm).all() or exceeds(MOST_BELIEF, record.norm):
         return NO_PARAMETERS
-    return NEGATIVE if below_zero(record.table.stored()[1] * record.table.factor) else ""
+    return NEGATIVE if has_negative(record.table.stored()[1] * record.table.factor) else ""

@@ -12,7 +12,7 @@ from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.families import gaussian_soundness
 from headwater.families import regression_soundness as soundness
-from headwater.families.components import near, replace_components, select_components, supported
+from headwater.families.components import find_near, find_supported, replace_components, select_components
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianStatistics
@@ -96,9 +96,9 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
     def mend(self, prior: RegressionPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float) -> Any:
         """Return totals in which components that kept rows cannot have made, or hardly, are as these say."""
         rows = share * sound.count
-        good = supported(totals.count, sound.count, rows)
+        good = find_supported(totals.count, sound.count, rows)
         found, known = (prior.information + moments(one, self.intercept) for one in (totals, sound))
-        good &= near(found, known, rows)
+        good &= find_near(found, known, rows)
         return totals if good.all() else replace_components(totals, sound, ~good)
 
     # Priors

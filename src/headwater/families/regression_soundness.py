@@ -6,18 +6,18 @@ import numpy as np
 
 from headwater.core.statistics import HEAVIEST, LARGEST
 from headwater.families.regression_records import RegressionParameters, RegressionPrior
-from headwater.families.soundness import MOST_ROWS, NO_PARAMETERS, NO_PRIOR, below_zero, beyond
+from headwater.families.soundness import MOST_ROWS, NO_PARAMETERS, NO_PRIOR, exceeds, has_negative
 
 
 def find_prior_problem(record: RegressionPrior) -> str:
     """Precisions and scales are not negative."""
-    unsound = below_zero(record.precision) or record.scale < 0.0 or record.floor < 0.0
-    unsound = unsound or beyond(HEAVIEST, record.dof) or beyond(LARGEST, record.origin) or beyond(LARGEST**2, record.floor)
+    unsound = has_negative(record.precision) or record.scale < 0.0 or record.floor < 0.0
+    unsound = unsound or exceeds(HEAVIEST, record.dof) or exceeds(LARGEST, record.origin) or exceeds(LARGEST**2, record.floor)
     return NO_PRIOR if unsound else ""
 
 
 def find_parameters_problem(record: RegressionParameters) -> str:
     """Noise is positive, and so are tails."""
-    unsound = bool(np.any(record.factor[:, -1, -1] <= 0.0)) or below_zero(record.power)
-    unsound = unsound or beyond(MOST_ROWS, record.power, record.offset)
-    return NO_PARAMETERS if unsound or beyond(LARGEST, record.origin) else ""
+    unsound = bool(np.any(record.factor[:, -1, -1] <= 0.0)) or has_negative(record.power)
+    unsound = unsound or exceeds(MOST_ROWS, record.power, record.offset)
+    return NO_PARAMETERS if unsound or exceeds(LARGEST, record.origin) else ""

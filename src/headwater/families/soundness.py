@@ -26,24 +26,24 @@ NO_PARAMETERS = "is no density"
 IMPOSSIBLE = "has statistics that no rows could have made"
 
 
-def below_zero(*arrays: Array) -> bool:
+def has_negative(*arrays: Array) -> bool:
     """Whether some number is negative by more than rounding explains."""
     return any(array.size and array.min() < -TOLERANCE * max(1.0, float(np.abs(array).max())) for array in arrays)
 
 
-def no_shares(*arrays: Array) -> bool:
+def are_no_shares(*arrays: Array) -> bool:
     """Whether some of these, along the last axis, are no probabilities: negative, all zero, or more than one in all."""
     sums = [array.sum(axis=-1) for array in arrays]
     unlikely = [total.max() > 1.0 + TOLERANCE or total.min() < LEAST_SUM for total in sums]
     return any(unlikely) or any(array.min() < 0.0 for array in arrays)
 
 
-def no_logs(*arrays: Array) -> bool:
+def are_no_logs(*arrays: Array) -> bool:
     """The same of the logarithms of probabilities."""
-    return any(array.max() > 1.0 for array in arrays) or no_shares(*(np.exp(array) for array in arrays))
+    return any(array.max() > 1.0 for array in arrays) or are_no_shares(*(np.exp(array) for array in arrays))
 
 
-def indefinite(matrices: Array, sizes: Array) -> bool:
+def has_indefinite(matrices: Array, sizes: Array) -> bool:
     """Whether some of these matrices, of which the lower triangle counts, have negative eigenvalues beside their sizes."""
     sizes = np.maximum(np.asarray(sizes, dtype=float), 1e-300)[..., None, None]
     try:
@@ -53,13 +53,13 @@ def indefinite(matrices: Array, sizes: Array) -> bool:
     return False
 
 
-def unlikely_counts(*arrays: Array) -> str:
+def find_count_problem(*arrays: Array) -> str:
     """What is wrong with counts a row: they are not negative, and not many in all; one, but for what was mended."""
     if any(array.size and array.min() < -ROUNDING for array in arrays):
         return NEGATIVE
     return TOO_MANY if any(not array.sum() <= MOST_COUNTS for array in arrays) else ""
 
 
-def beyond(most: float, *values: Array | float) -> bool:
+def exceeds(most: float, *values: Array | float) -> bool:
     """Whether some number is larger than this in size, or NaN."""
     return any(np.size(value) and not np.abs(value).max() <= most for value in values)

@@ -23,9 +23,9 @@ from headwater.families.soundness import (
     NEGATIVE,
     NO_PARAMETERS,
     TOO_MANY,
-    below_zero,
-    beyond,
-    indefinite,
+    exceeds,
+    has_indefinite,
+    has_negative,
 )
 from headwater.kernels.arrival import SILENCE, estep, gather_moments, split_power, sweep_linear
 from headwater.kernels.parallel import run_slabs
@@ -107,17 +107,17 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
     def problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, ArrivalParameters):
-            unsound = record.power < 0.0 or record.noise < SILENCE or beyond(MOST_POWER, record.power, record.noise)
+            unsound = record.power < 0.0 or record.noise < SILENCE or exceeds(MOST_POWER, record.power, record.noise)
             return NO_PARAMETERS if unsound else ""
         if isinstance(record, ArrivalStatistics):
-            if below_zero(record.count, record.heard, record.information, np.diagonal(record.real)):
+            if has_negative(record.count, record.heard, record.information, np.diagonal(record.real)):
                 return NEGATIVE
-            if beyond(MOST_SHARE, record.count, record.heard):
+            if exceeds(MOST_SHARE, record.count, record.heard):
                 return TOO_MANY
-            if beyond(MOST_POWER, record.real, record.imag):
+            if exceeds(MOST_POWER, record.real, record.imag):
                 return "has more power than any row"
             both = np.block([[record.real, -record.imag], [record.imag, record.real]])
-            return INDEFINITE if indefinite(both, np.abs(both).max()) else ""
+            return INDEFINITE if has_indefinite(both, np.abs(both).max()) else ""
         return ""
 
     # Readout

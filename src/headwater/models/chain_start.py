@@ -23,7 +23,7 @@ MANY_ROWS = 65536  # on which few seeds climb, if all must be looked at
 STAY = 0.5  # share of a seed's passages that it begins with; the rest is even
 
 
-def first_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
+def start_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
     """Seed, climb and compare: seeds climb on some rows, the better half goes on, the best three on all rows, and the best.
 
     Seeds are groups of rows (of symbols by their contexts) and, every third, random ones: states may differ in nothing but how
@@ -108,7 +108,7 @@ def _held(model: HiddenMarkov, prior: ChainPrior, parameters: ChainParameters) -
 def _given_chain(
     model: HiddenMarkov, batch: Batch, given: Given, settings: StartSettings, n_threads: int | None = None
 ) -> Start:
-    """Start at states that the user gave, which count as `settings.held` rows beside those of the batch (see `given_start`)."""
+    """Start at given states, which count as `settings.held` rows beside those of the batch (see `start_at_given`)."""
     present, observed = _observed(batch)
     seen, shares = given.seed(observed)
     own = shares[len(seen) - len(observed) :]

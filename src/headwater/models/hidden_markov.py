@@ -13,7 +13,7 @@ from headwater.core.contracts import EXACT, NO_SCORES, Inference, Start, StartSe
 from headwater.core.state import Batch, Summary
 from headwater.core.statistics import HEAVIEST, Array
 from headwater.families.capabilities import SweepsChains
-from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, below_zero, beyond, no_shares, unlikely_counts
+from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, are_no_shares, exceeds, find_count_problem, has_negative
 from headwater.kernels.chains import best_path, draw_path, smooth
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.chain_records import (
@@ -28,7 +28,7 @@ from headwater.models.chain_records import (
     shares_of,
 )
 from headwater.models.chain_smoothing import EMPTY, IMPOSSIBLE, NO_POSTERIORS, Smoother, grouped
-from headwater.models.chain_start import first_chain
+from headwater.models.chain_start import start_chain
 from headwater.models.mixture import averaged_share
 
 STRETCH = 2**16  # rows that are scored at once
@@ -82,25 +82,25 @@ class HiddenMarkov(Smoother):
     def problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, Carry):
-            if no_shares(*record.filters.values()) or beyond(
+            if are_no_shares(*record.filters.values()) or exceeds(
                 LONGEST, record.left, *(left for _, _, left in record.apart.values())
             ):
                 return NO_PARAMETERS
             rows = [row for given, mean, _ in record.apart.values() for row in (*given, mean)]
             return next(filter(None, (self.problem(self._unflat(row, width), width) for row in rows)), "")
         if isinstance(record, ChainPrior):
-            if below_zero(record.start, record.steps, record.start - record.start_shift, record.steps - record.steps_shift):
+            if has_negative(record.start, record.steps, record.start - record.start_shift, record.steps - record.steps_shift):
                 return NO_PRIOR
             if record.start.sum() <= 0.0 or record.steps.sum(axis=1).min() <= 0.0:  # nowhere to begin, or to go
                 return NO_PRIOR
-            if beyond(HEAVIEST, record.start, record.steps):
+            if exceeds(HEAVIEST, record.start, record.steps):
                 return NO_PRIOR
             fixed = "" if record.fixed is None else self.problem(record.fixed, width)
             return fixed or self.family.find_problem(record.emissions, width)
         if isinstance(record, ChainParameters):
-            unsound = no_shares(record.start, record.transitions)
+            unsound = are_no_shares(record.start, record.transitions)
             return NO_PARAMETERS if unsound else self.family.find_problem(record.emissions, width)
-        return unlikely_counts(record.start, record.steps) or self.family.find_problem(record.emissions, width)
+        return find_count_problem(record.start, record.steps) or self.family.find_problem(record.emissions, width)
 
     def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> ChainPrior:
         """The user's prior, completed in the scale of rows that were seeded with these responsibilities."""
@@ -178,7 +178,7 @@ class HiddenMarkov(Smoother):
     def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
         """Find a prior and parameters to start from on the rows of a warm-up."""
         with one_blas_thread():
-            return first_chain(self, batch, key, settings, n_threads)
+            return start_chain(self, batch, key, settings, n_threads)
 
     def summarize(
         self,

@@ -16,7 +16,7 @@ from headwater.core.statistics import HEAVIEST, Array
 from headwater.families.capabilities import MatchesMoments, SweepsRows
 from headwater.families.components import replace_components
 from headwater.families.family import Family, Params, Prior, Stats
-from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, beyond, no_logs
+from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, are_no_logs, exceeds
 from headwater.kernels.mixture import READOUTS, draw_components, weights_readout
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.start import tournament
@@ -100,10 +100,10 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
     def problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, MixturePrior):
-            unsound = record.concentration.min() <= 0.0 or beyond(HEAVIEST, record.concentration)
+            unsound = record.concentration.min() <= 0.0 or exceeds(HEAVIEST, record.concentration)
             return NO_PRIOR if unsound else self.family.find_problem(record.components, width)
         if isinstance(record, MixtureParameters):
-            return NO_PARAMETERS if no_logs(record.log_weights) else self.family.find_problem(record.components, width)
+            return NO_PARAMETERS if are_no_logs(record.log_weights) else self.family.find_problem(record.components, width)
         return self.family.find_problem(record, width)
 
     def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> MixturePrior[Prior]:

@@ -21,7 +21,7 @@ from scipy.special import digamma, zeta
 from headwater.core.contracts import Inference, Sampler, StartSettings
 from headwater.core.state import Batch
 from headwater.core.statistics import HEAVIEST, Array, Statistics
-from headwater.families.soundness import MOST_SHARE, NEGATIVE, NO_PARAMETERS, NO_PRIOR, TOO_MANY, below_zero, beyond
+from headwater.families.soundness import MOST_SHARE, NEGATIVE, NO_PARAMETERS, NO_PRIOR, TOO_MANY, exceeds, has_negative
 from headwater.kernels.parallel import MOST_SLABS, run_tasks
 from headwater.kernels.spectra import (
     draw_weights_gibbs,
@@ -129,17 +129,19 @@ class Spectra(LatentFactors):
     def problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, SpectraPrior):
-            unsound = below_zero(record.rows, record.spectrum) or record.scale[0] < SILENCE or beyond(HEAVIEST, record.rows)
-            unsound = unsound or beyond(MOST_SHARE, record.spectrum / width) or beyond(MOST_POWER, record.scale)
-            return NO_PRIOR if unsound or beyond(MOST_LOGS * width, record.level) else ""
+            unsound = has_negative(record.rows, record.spectrum) or record.scale[0] < SILENCE or exceeds(HEAVIEST, record.rows)
+            unsound = unsound or exceeds(MOST_SHARE, record.spectrum / width) or exceeds(MOST_POWER, record.scale)
+            return NO_PRIOR if unsound or exceeds(MOST_LOGS * width, record.level) else ""
         if isinstance(record, SpectraStatistics):
             parts = (record.parts, record.up, record.down, record.lively, record.accepted, record.moments[1])
-            if below_zero(*parts):
+            if has_negative(*parts):
                 return NEGATIVE
-            if beyond(MOST_SHARE, record.lively, record.accepted) or beyond(MOST_LOGS**2, record.moments):
+            if exceeds(MOST_SHARE, record.lively, record.accepted) or exceeds(MOST_LOGS**2, record.moments):
                 return TOO_MANY
-            return "has more power than any row" if beyond(MOST_POWER, record.parts, record.up, record.down) else ""
-        unsound = below_zero(record.powers) or record.scales.min() < SILENCE or beyond(MOST_POWER, record.scales, record.powers)
+            return "has more power than any row" if exceeds(MOST_POWER, record.parts, record.up, record.down) else ""
+        unsound = (
+            has_negative(record.powers) or record.scales.min() < SILENCE or exceeds(MOST_POWER, record.scales, record.powers)
+        )
         shape = float(record.shape[0])
         return NO_PARAMETERS if unsound or not SHAPES[0] <= shape <= SHAPES[1] else ""
 

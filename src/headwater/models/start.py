@@ -26,7 +26,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     Without `polish` one seed is taken as it is. Parameters that are `given` replace what a seed says.
     """
     if settings.given is not None and settings.given.locates and not settings.polish:
-        return given_start(model, batch, settings.given, settings, n_threads)
+        return start_at_given(model, batch, settings.given, settings, n_threads)
     geometry = model.family.geometry(batch)
     n, width = batch.X.shape
     n_starts = 1
@@ -92,7 +92,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     return Start(prior, best.parameters, best.summary)
 
 
-def given_start(model: Mixture, batch: Batch, given: Given, settings: StartSettings, n_threads: int | None = None) -> Start:
+def start_at_given(model: Mixture, batch: Batch, given: Given, settings: StartSettings, n_threads: int | None = None) -> Start:
     """Start where the user says; what they do not say is found on the rows that lie nearest to each component.
 
     A start that is `held` is in the statistics, as pseudo-rows beside the rows of the batch, and in the scale of the prior:

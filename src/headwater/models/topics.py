@@ -18,7 +18,7 @@ from headwater.families.multinomial import ONE_GROUP, Multinomial
 from headwater.families.multinomial_belief import contrast, separation
 from headwater.families.multinomial_geometry import Geometry
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
-from headwater.families.soundness import MOST_SHARE, MOST_WORDS, NEGATIVE, NO_PRIOR, TOO_MANY, below_zero, beyond
+from headwater.families.soundness import MOST_SHARE, MOST_WORDS, NEGATIVE, NO_PRIOR, TOO_MANY, exceeds, has_negative
 from headwater.families.table import Table, Words
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.multinomial import group_sums
@@ -151,10 +151,10 @@ class Topics(LatentFactors):
     def problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, TopicStatistics):
-            if beyond(MOST_SHARE, record.accepted) or beyond(MOST_WORDS, record.tables):
+            if exceeds(MOST_SHARE, record.accepted) or exceeds(MOST_WORDS, record.tables):
                 return TOO_MANY
-            return NEGATIVE if below_zero(record.tables, record.accepted) else self.family.find_problem(record, width)
-        if record.proportions.min() < LEAST_PRIOR or beyond(HEAVIEST, record.proportions):
+            return NEGATIVE if has_negative(record.tables, record.accepted) else self.family.find_problem(record, width)
+        if record.proportions.min() < LEAST_PRIOR or exceeds(HEAVIEST, record.proportions):
             return NO_PRIOR
         return self.family.find_problem(record.words, width)
 
