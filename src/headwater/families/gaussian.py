@@ -40,7 +40,7 @@ from headwater.families.gaussian_records import (
     MomentStatistics,
     masses,
 )
-from headwater.families.gaussian_slabs import sum_slabs
+from headwater.families.gaussian_slabs import EMPTY_CUBE, sum_slabs
 from headwater.families.geometry import Geometry
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.projection import PROJECTIONS
@@ -285,8 +285,8 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         def work(start: int, stop: int, target: Any) -> float:
             return self.kind.estep(batch.X, start, stop, batch.weights, batch.labels, *fixed, *target)
 
-        empty = np.empty((0,) * len(self.kind.second_shape(1, 1)))
-        return sum_slabs(work, batch, totals, self.zeros, empty, n_threads), totals
+        no_second = EMPTY_CUBE if self.covariance_type == "full" else EMPTY_TABLE
+        return sum_slabs(work, batch, totals, self.zeros, no_second, n_threads), totals
 
     def collect(self, parameters: GaussianParameters, X: Array, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known."""

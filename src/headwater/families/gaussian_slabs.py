@@ -11,6 +11,10 @@ from headwater.core.statistics import Array
 from headwater.families.gaussian_records import GaussianStatistics
 from headwater.kernels.parallel import run_slabs, slabs
 
+EMPTY: Array = np.empty(0)
+EMPTY_TABLE: Array = np.empty((0, 0))
+EMPTY_CUBE: Array = np.empty((0, 0, 0))
+
 Moments = tuple[Array, Array, Array]  # counts, first and second moments, which a kernel adds to
 
 
@@ -27,15 +31,15 @@ def sum_slabs(
     Without totals, the moments are empty arrays.
     """
     number = len(slabs(len(batch)))
-    if totals is None:
-        targets: list[Moments] = [(np.empty(0), np.empty((0, 0)), no_second)] * number
-    elif number == 1:
-        targets = [(totals.count, totals.first, totals.second)]
-    else:
+    shared: Moments = (EMPTY, EMPTY_TABLE, no_second) if totals is None else (totals.count, totals.first, totals.second)
+    if number == 1:
+        return work(0, len(batch), shared)
+    targets = [shared] * number
+    if totals is not None:
         parts = [zeros(totals.first.shape[1]) for _ in range(number)]
         targets = [(part.count, part.first, part.second) for part in parts]
     values = run_slabs(lambda slab, start, stop: work(start, stop, targets[slab]), len(batch), n_threads)
-    if totals is not None and number > 1:
+    if totals is not None:
         for count, first, second in targets:
             totals.count[...] += count
             totals.first[...] += first

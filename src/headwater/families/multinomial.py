@@ -243,8 +243,10 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
                 score, count, rows = dense_estep(
                     parameters, log_weights, batch, totals is not None, scores, responsibilities, given, n_threads
                 )
+                if totals is None:
+                    return score, None
                 words = np.arange(X.shape[1], dtype=np.int32)
-                return score, None if totals is None else self._added(totals, count, words, rows, words + np.int32(1))
+                return score, self._added(totals, count, words, rows, words + np.int32(1))
             X = sparse_rows(X)
         k, held = self.n_components, slice(int(X.indptr[0]), int(X.indptr[-1]))
         data, indices, indptr = X.data[held], X.indices[held], X.indptr - X.indptr[0]

@@ -51,6 +51,8 @@ def dense_estep(
 
     with one_blas_thread() if X.size * k > SMALL_PRODUCT else nullcontext():
         score = float(sum(run_slabs(work, len(X), n_threads)))
-    for target in targets[1:] if learning else ():
+    if not learning:
+        return score, counts[0], EMPTY_TABLE
+    for target in targets[1:]:
         targets[0] += target
     return score, counts.sum(axis=0), targets[0]

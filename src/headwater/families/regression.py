@@ -16,7 +16,7 @@ from headwater.families.components import find_near, find_supported, replace_com
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianStatistics
-from headwater.families.gaussian_slabs import sum_slabs
+from headwater.families.gaussian_slabs import EMPTY_CUBE, sum_slabs
 from headwater.families.geometry import Geometry
 from headwater.families.regression_belief import belief, contrast, divergence, log_prior, moments
 from headwater.families.regression_records import RegressionBelief, RegressionParameters, RegressionPrior
@@ -25,7 +25,6 @@ from headwater.kernels.regression import estep_regression
 from headwater.kernels.regression_readout import refresh_regression
 from headwater.kernels.regression_sweep import sweep_regression
 
-EMPTY_CUBE: Array = np.empty((0, 0, 0))
 NO_GATE = (EMPTY_CUBE, EMPTY_TABLE, EMPTY, EMPTY, EMPTY)
 NO_GATE_PRIOR = (EMPTY, 0.0, 0.0, EMPTY_TABLE, 0.0, 0.0, False)
 
