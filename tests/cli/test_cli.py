@@ -23,7 +23,7 @@ from headwater.cli.support.description_text import print_description
 from headwater.estimators.base import StreamingEstimator
 from headwater.io import temporary_copies
 
-COMMANDS = ("fit", "score", "inspect", "sample", "merge", "compare", "report", "convert", "demo", "version")
+COMMANDS = ("fit", "score", "inspect", "sample", "merge", "compare", "report", "convert", "compile", "demo", "version")
 
 
 def said(capsys):

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from headwater.cli import compare, convert, demo, fit, inspect, merge, report, sample, score
+from headwater.cli import compare, compile, convert, demo, fit, inspect, merge, report, sample, score
 from headwater.cli import version as versions
 from headwater.cli.support.advice import to_command_line_words
 from headwater.cli.support.failures import (
@@ -39,7 +39,7 @@ Examples:
 Each command has its own examples: headwater fit --help
 """
 
-COMMANDS = (fit, score, inspect, sample, merge, compare, report, convert, demo, versions)
+COMMANDS = (fit, score, inspect, sample, merge, compare, report, convert, compile, demo, versions)
 
 app = typer.Typer(
     name="headwater",

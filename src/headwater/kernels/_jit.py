@@ -126,6 +126,11 @@ class _Helper(_Kernel):
 _ours: list[Any] = []
 
 
+def kernels() -> list[Any]:
+    """Return the kernels that were imported so far, without helpers."""
+    return [one for one in _ours if not isinstance(one, _Helper)]
+
+
 def _announce_compilation() -> None:
     """Log one line when the first of our kernels misses the cache; cost nothing otherwise.
 

@@ -1,0 +1,154 @@
+"""Small fits that call every kernel of a model, each with the types of numbers that it is called with.
+
+`headwater compile` runs this file in a process of its own, which prints a line of JSON for each model.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+import headwater as hw
+from headwater.kernels.compile_counts import compile_counts
+
+N_ROWS = 120
+WARM_UP = 60
+WIDE = 400  # columns: more than are compared as they are to find the start of a count mixture
+READS = ("score_samples", "predictive_score_samples", "predict_proba", "predict", "transform")
+
+DRAWN = hw.SimulatedEM(burn_in=1, n_samples=1, rao_blackwell=False)
+
+Fit = tuple[Any, tuple[Any, ...], dict[str, Any]]  # a model, what it learns, and what it learns beside that
+
+
+def gaussian_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Each kind of covariance: in passes, row by row, by draws, by moment matching."""
+    X = rng.normal(size=(N_ROWS, 2)) + 4.0 * rng.integers(2, size=(N_ROWS, 1))
+    for kind in ("full", "tied", "diag"):
+        for algorithm in ("auto", "em", "soem", DRAWN, *(() if kind == "tied" else ("moment-matching",))):
+            yield hw.GaussianMixture(2, covariance_type=kind, algorithm=algorithm), (X,), {}
+
+
+def multinomial_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Dense, sparse, and wide sparse counts: in passes, and row by row."""
+    X = _counts(rng)
+    for rows in (X, csr_array(X), csr_array(np.tile(X, WIDE // X.shape[1]))):
+        for algorithm in ("auto", "vb", "soem"):
+            yield hw.MultinomialMixture(2, algorithm=algorithm), (rows,), {}
+
+
+def markov_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Sequences of symbols."""
+    for algorithm in ("auto", "soem"):
+        yield hw.MarkovMixture(2, algorithm=algorithm), (rng.integers(3, size=6 * N_ROWS),), {"lengths": np.full(N_ROWS, 6)}
+
+
+def regression_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Targets, with gates that look at the input and without."""
+    X = rng.normal(size=(N_ROWS, 2))
+    y = np.where(rng.random(N_ROWS) < 0.5, X[:, 0], 3.0 - X[:, 1]) + 0.1 * rng.normal(size=N_ROWS)
+    for gating in ("fixed", "input"):
+        for algorithm in ("auto", "soem"):
+            yield hw.RegressionMixture(2, algorithm=algorithm, gating=gating), (X, y), {}
+
+
+def topic_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Documents: both samplers, and both kinds of variational Bayes."""
+    X = csr_array(_counts(rng))
+    for algorithm in ("auto", replace(DRAWN, sampler="metropolis"), "online-vb", "scvb0"):
+        yield hw.LatentDirichletAllocation(2, algorithm=algorithm, doc_topic_prior="learn"), (X,), {}
+
+
+def spectra_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Powers: both samplers."""
+    X = rng.exponential(size=(N_ROWS, 6))
+    for algorithm in ("auto", replace(DRAWN, sampler="gibbs")):
+        yield hw.ItakuraSaitoNMF(2, algorithm=algorithm), (X,), {}
+
+
+def gaussian_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Rows that follow one another: in passes, and row by row."""
+    X = rng.normal(size=(N_ROWS, 2)) + 4.0 * (np.arange(N_ROWS) // 20 % 2)[:, None]
+    for kind in ("full", "tied", "diag"):
+        for algorithm in ("auto", "online-em"):
+            yield hw.GaussianHMM(2, covariance_type=kind, algorithm=algorithm), (X,), {}
+
+
+def symbol_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Symbols that follow one another."""
+    for algorithm in ("auto", "online-em"):
+        yield hw.CategoricalHMM(2, algorithm=algorithm), (rng.integers(3, size=(N_ROWS, 1)),), {}
+
+
+def arrival_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Snapshots of an array of sensors: in passes, and row by row."""
+    draws = rng.normal(size=(N_ROWS, 5, 2)) @ [1.0, 1.0j]
+    X = draws[:, :1] * np.exp(0.7j * np.arange(4)) + draws[:, 1:]
+    for algorithm in ("auto", "soem"):
+        yield hw.DirectionOfArrival(algorithm=algorithm), (X,), {}
+
+
+FITS: dict[str, Callable[[np.random.Generator], Iterator[Fit]]] = {
+    "gaussian": gaussian_fits,
+    "multinomial": multinomial_fits,
+    "markov": markov_fits,
+    "regression": regression_fits,
+    "lda": topic_fits,
+    "nmf": spectra_fits,
+    "hmm": gaussian_chain_fits,
+    "categorical-hmm": symbol_chain_fits,
+    "arrival": arrival_fits,
+}
+
+
+def run_fits(word: str) -> None:
+    """Fit small models of a word, learn some rows more, and read all that can be read."""
+    rng = np.random.default_rng(0)
+    for model, learned, companions in FITS[word](rng):
+        model.set_params(random_state=0, warm_up=WARM_UP)
+        model.fit(*learned, **companions)
+        if model.algorithm not in ("em", "vb"):  # which need all rows at once
+            model.partial_fit(*learned, **companions)
+        for name in READS:
+            if (read := getattr(model, name, None)) is not None:
+                read(*learned[: 1 + ("y" in signature(read).parameters)], **companions)
+        if word == "lda":
+            hw.completion_perplexity(model, *learned)
+        if word == "nmf":
+            model.transform(*learned, inference="map")
+        if word == "hmm" or word == "categorical-hmm":
+            model.sample(3)
+
+
+def _counts(rng: np.random.Generator) -> Any:
+    return rng.multinomial(10, [[0.4, 0.4, 0.1, 0.1], [0.1, 0.1, 0.4, 0.4]], size=(N_ROWS // 2, 2)).reshape(N_ROWS, 4) * 1.0
+
+
+def main(words: Sequence[str]) -> None:
+    """Run the fits of all words; print what was compiled and what was found for each."""
+    warnings.simplefilter("ignore")
+    for word in words:
+        before, start = compile_counts(), time.perf_counter()
+        run_fits(word)
+        after = compile_counts()
+        record = {
+            "model": word,
+            "compiled": after.compiled - before.compiled,
+            "found": after.loaded - before.loaded,
+            "seconds": round(time.perf_counter() - start, 2),
+            "directories": list(after.directories),
+        }
+        print(json.dumps(record), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
