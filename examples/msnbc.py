@@ -22,7 +22,7 @@ from sklearn.metrics import adjusted_rand_score
 import headwater as hw
 from examples.command import run
 from examples.msnbc_page import BOTH, COUNTS, EM, MARKOV
-from headwater.demo import memory_since, reset_peak_memory
+from headwater.demo.memory import memory_since, reset_peak_memory
 
 CHUNK = 10_000
 HELD_OUT = 10  # every so many-th session is held out

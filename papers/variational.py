@@ -18,7 +18,7 @@ from scipy.stats import multivariate_normal
 import headwater as hw
 from headwater import plotting
 from headwater.core.statistics import Array
-from headwater.demo import PALETTE
+from headwater.demo.picture import PALETTE
 
 CLUSTERS, COMPONENTS, ROWS, HELD_OUT = 5, 20, 3000, 5000
 ACTIVE_WEIGHT = 1 / (2 * COMPONENTS)

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from headwater import demo
+from headwater.demo.contenders import Result
+from headwater.demo.display import components_table, match_components, ratio_words
+from headwater.demo.truth import COMPONENTS, Truth, make_stream
 
 matplotlib.use("Agg")
 
@@ -31,8 +34,8 @@ def test_without_matplotlib_one_sentence_stands_for_the_picture(tmp_path, capsys
 
 
 def test_the_stream_is_the_same_every_time_and_never_longer_than_asked():
-    truth = demo.Truth.drawn(3)
-    first, again = ([*demo.stream(truth, 2500, 3)] for _ in range(2))
+    truth = Truth.draw(3)
+    first, again = ([*make_stream(truth, 2500, 3)] for _ in range(2))
     assert [len(chunk) for chunk in first] == [1000, 1000, 500]
     for one, other in zip(first, again, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -42,7 +45,7 @@ def test_the_stream_is_the_same_every_time_and_never_longer_than_asked():
 def test_the_score_of_the_truth_is_that_of_its_density():
     from scipy.stats import multivariate_normal
 
-    truth = demo.Truth.drawn(1)
+    truth = Truth.draw(1)
     rows = truth.rows(50, np.random.default_rng(0))
     densities = [
         weight * multivariate_normal(mean, covariance).pdf(rows)
@@ -52,16 +55,16 @@ def test_the_score_of_the_truth_is_that_of_its_density():
 
 
 def test_components_are_matched_to_the_truth_whatever_their_order():
-    truth = demo.Truth.drawn(2)
-    order = np.random.default_rng(0).permutation(demo.COMPONENTS)
-    found = demo.Result(truth.weights_[order], truth.means_[order], truth.covariances_[order], 1.0, 0.0, 1)
-    np.testing.assert_array_equal(order[demo.matched(truth, found)], np.arange(demo.COMPONENTS))
-    assert "a weight by 0.0000, a mean by 0.000 standard deviations" in demo.components_table(truth, found)[1]
+    truth = Truth.draw(2)
+    order = np.random.default_rng(0).permutation(COMPONENTS)
+    found = Result(truth.weights_[order], truth.means_[order], truth.covariances_[order], 1.0, 0.0, 1)
+    np.testing.assert_array_equal(order[match_components(truth, found)], np.arange(COMPONENTS))
+    assert "a weight by 0.0000, a mean by 0.000 standard deviations" in components_table(truth, found)[1]
 
 
 def test_ratios_are_true_whichever_way_they_point():
-    assert demo.compared(2.0, 8.0, "the time") == "1/4 of the time"
-    assert demo.compared(8.0, 2.0, "the time") == "4 times the time"
+    assert ratio_words(2.0, 8.0, "the time") == "1/4 of the time"
+    assert ratio_words(8.0, 2.0, "the time") == "4 times the time"
 
 
 def test_too_few_rows_are_refused(capsys):

@@ -1,4 +1,4 @@
-"""Checkpoints: a model and its place in the stream in one file, so that a run that was cut short goes on to the same end."""
+"""Checkpoints: a model and its position in the stream in one file, so that an interrupted run continues to the same result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECORD = "checkpoint"
 
 @dataclass(frozen=True)
 class Position:
-    """Where a run is: passes that are over, rows of this one that are learned, and whether all is done."""
+    """The position of a run: finished passes, rows learned in the current pass, and whether the run is complete."""
 
     passes: int = 0
     rows: int = 0
@@ -24,20 +24,20 @@ class Position:
 
 
 class Checkpoint:
-    """A file that holds a model and its position, written in one piece.
+    """A file that holds a model and its position, replaced atomically.
 
     Parameters
     ----------
     path : str or Path
         The file.
     identity : mapping
-        What the run is: data, options, where it began; in words that JSON knows. A file of another run is refused.
+        What identifies the run: data, options, start; in the types of JSON. A file of another run is refused.
     every_rows : int, optional
-        Rows after which it is written again.
+        Rows between two writes.
     every_seconds : float, default=30.0
-        Seconds after which it is written again, whatever the rows.
+        Seconds between two writes, whatever the rows.
     replaced : sequence of str
-        Parts of the identity that a complete run changes by itself: a model that goes on learning in its own file.
+        Parts of the identity that a complete run changes itself: those of a model that continues in its own file.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class Checkpoint:
         self._moment = time.monotonic()
 
     def resume(self, **functions: Any) -> tuple[Any, Position] | None:
-        """Return the model and its position if there is a file of this run, None if there is none, or refuse another's.
+        """Return the model and its position, or None if there is no file; a file of another run is refused.
 
-        Parameters of the model that are functions have to be passed on, since no file can hold them.
+        Parameters of the model that are functions must be given, since no file can hold them.
         """
         from headwater.estimators.model_file import read
 
@@ -72,13 +72,13 @@ class Checkpoint:
         record = extra.get(RECORD) if isinstance(extra, dict) else None
         if record is None:
             raise ValueError(f"{self.path} is a model file and no checkpoint: choose another name for the checkpoint")
-        self._written, identity = self._checked(record)
+        self._written, identity = self._check_record(record)
         self._refuse_another(identity, self.replaced if self._written.complete else ())
         self.more = record.get("more") or {}
         return model, self._written
 
-    def _checked(self, record: Any) -> tuple[Position, Mapping[str, Any]]:
-        """Return position and identity of a record, or refuse one that no checkpoint has."""
+    def _check_record(self, record: Any) -> tuple[Position, Mapping[str, Any]]:
+        """Return position and identity of a record, or refuse a damaged one."""
         position, identity = (record.get(name) if isinstance(record, dict) else None for name in ("position", "identity"))
         if isinstance(position, dict) and set(position) == {"passes", "rows", "complete"} and isinstance(identity, dict):
             found = Position(**position)
@@ -98,8 +98,8 @@ class Checkpoint:
                 name = next(one for one in dict.fromkeys([*here, *there]) if here.get(one) != there.get(one))
                 here, there = here.get(name), there.get(name)
             raise ValueError(
-                f"the checkpoint {self.path} belongs to another run, of which {name} was {_short(there)}, and now it is "
-                f"{_short(here)}: remove it to begin anew, or choose another name"
+                f"the checkpoint {self.path} belongs to another run, of which {name} was {_abridge(there)}, and now it is "
+                f"{_abridge(here)}: remove it to begin anew, or choose another name"
             )
 
     def due(self, position: Position) -> bool:
@@ -111,7 +111,7 @@ class Checkpoint:
         return time.monotonic() - self._moment >= self.every_seconds
 
     def write(self, model: Any, position: Position, more: Mapping[str, Any] | None = None) -> None:
-        """Write model and position in one piece, with what `more` is to be known: who reads finds the last one in full."""
+        """Replace the file by this model and position atomically; `more` is stored with them."""
         from headwater.estimators.model_file import save
 
         record = {"identity": self.identity, "position": asdict(position)}
@@ -119,6 +119,6 @@ class Checkpoint:
         self._written, self._moment = position, time.monotonic()
 
 
-def _short(value: Any) -> str:
+def _abridge(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,4 +1,4 @@
-"""Monitor: watches a stream that is being learned, and keeps how it went."""
+"""Monitor: learns a stream and records its history: held-out scores and weights."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from headwater.estimators.calls import lock_of
 from headwater.estimators.stream_input import refuse_beside
 
 NO_SCORES: Array = np.empty(0)
-ENOUGH = 512  # scores by which a threshold of one in a hundred can be told
-SOON = 1.0 / 8.0  # the share of a stream that may be scored until there are enough
+THRESHOLD_SCORES = 512  # scores, of which five lie below a threshold at a rate of one in a hundred
+EARLY_SHARE = 1.0 / 8.0  # of the rows that are scored until there are that many scores
 
 
 class Monitor:
-    """Learns a stream as `partial_fit` does, to the same bits, and keeps scores and weights on the way.
+    """Learns a stream as `partial_fit` does, bit for bit, and records scores and weights.
 
-    Each row is scored before it is learned, which is what held-out scores are in a stream: where the E-step has the score
-    anyway (mixtures) every row is, otherwise some, so that watching costs little. Rows of the warm-up are not scored. Weights
-    are those at the ends of chunks. The history is bounded, is kept in `model.history_`, and is gone on with if the model has
-    one.
+    Rows are scored before they are learned (prequential scores). Where the E-step computes the score anyway (mixtures), every
+    row is scored; otherwise a small share of the rows, so that the monitor costs little. Rows of the warm-up are not scored.
+    Weights are those at the ends of chunks. The history has bounded size, is stored in `model.history_`, and continues the
+    history that the model has.
 
     Parameters
     ----------
     model : estimator
         The model that learns.
     history : History, optional
-        What is known of the stream so far. Default: that of the model, if it has one.
+        The history so far. Default: that of the model, if it has one.
 
     Examples
     --------
@@ -65,29 +65,29 @@ class Monitor:
         self.history: History = History() if found is None else found
 
     def learn(self, X: Any, **companions: Any) -> Any:
-        """Learn a chunk; if it is refused, model and history are as they were.
+        """Learn a chunk. If it is refused, model and history stay as they were.
 
         Parameters
         ----------
         X : Chunk, stream, or what `partial_fit` takes
             The rows.
         **companions
-            What belongs to them, by the names of `partial_fit`: `y`, `sample_weight`, `labels`, `lengths`, `key`. A chunk
-            brings its own.
+            Companions of the rows, by the names of `partial_fit`: `y`, `sample_weight`, `labels`, `lengths`, `key`. A
+            `Chunk` has its own.
 
         Returns
         -------
         model : estimator
-            The model, a chunk wiser.
+            The model.
         """
-        with lock_of(self.model):  # who else learns waits, and rows are counted once
+        with lock_of(self.model):  # another thread that learns waits
             return self._learn_stream(X, companions) if isinstance(X, Chunks) else self._learn(X, companions)
 
     def _learn(self, X: Any, companions: dict[str, Any]) -> Any:
         began, model, history = time.perf_counter(), self.model, self.history
-        given = _given(model, X, companions)
+        given = _arguments_for(model, X, companions)
         before = model._runtime.rows if model._has_state() else 0
-        scores = _learned(model, given, history)
+        scores = _learn_and_score(model, given, history)
         sizes = model._sizes(given["X"], given.get("lengths")) if len(scores) else None
         ranked = scores_per_size(scores, sizes) if len(scores) else scores
         history = history.after(scores, before, model._runtime.rows, ranked, sizes)
@@ -111,8 +111,8 @@ class Monitor:
         return self.model
 
 
-def _given(model: Any, X: Any, companions: dict[str, Any]) -> dict[str, Any]:
-    """What is passed on to the model: a target only if it has one, since others ignore it."""
+def _arguments_for(model: Any, X: Any, companions: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments for `partial_fit`: a target only if the model learns one."""
     unknown = [name for name in companions if name not in COMPANIONS]
     if unknown:
         raise TypeError(f"learn takes {', '.join(COMPANIONS)} beside the rows, got {unknown[0]!r}")
@@ -124,16 +124,16 @@ def _given(model: Any, X: Any, companions: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _learned(model: Any, given: dict[str, Any], history: History) -> Array:
-    """Learn a chunk, and return the scores of its rows, NaN where they were not scored."""
+def _learn_and_score(model: Any, given: dict[str, Any], history: History) -> Array:
+    """Learn a chunk and return the scores of its rows; NaN for rows that were not scored."""
     if model._traits.scores_by_learning and history.all_scored <= model._traits.scored_share * history.seen:
         return np.asarray(model._update_after_start(**given))
     if model._traits.scores_by_learning or not model._has_state() or model._runtime.warming_up:
         model.partial_fit(**given)
         return NO_SCORES
     rows = model._aligned(model._checked(given["X"]))
-    some = rows[chosen := _chosen(len(rows), model, history)]
-    # By the parameters of the last refresh: nothing is settled.
+    some = rows[chosen := _rows_to_score(len(rows), model, history)]
+    # Scored by the parameters of the last refresh, so that reading finalizes nothing.
     found = model._learner.model.log_likelihood(model._quick_parameters(some.shape[1]), Batch(some), model.n_threads)
     model.partial_fit(**given)
     scores = np.full(len(rows), np.nan)
@@ -141,9 +141,9 @@ def _learned(model: Any, given: dict[str, Any], history: History) -> Array:
     return scores
 
 
-def _chosen(rows: int, model: Any, history: History) -> NDArray[np.int64]:
-    """Places of the rows of a chunk that are scored: a small share, or more while there are too few scores for thresholds."""
+def _rows_to_score(rows: int, model: Any, history: History) -> NDArray[np.int64]:
+    """Return the places of rows to score: a small share, or more while there are too few scores for thresholds."""
     number = rows * model._traits.scored_share
-    if history.seen == model._runtime.rows:  # all of the stream was watched
-        number = max(number, min(ENOUGH, SOON * (history.seen + rows)) - history.all_scored)
+    if history.seen == model._runtime.rows:  # the monitor has seen the whole stream
+        number = max(number, min(THRESHOLD_SCORES, EARLY_SHARE * (history.seen + rows)) - history.all_scored)
     return np.unique(np.linspace(0, rows, min(rows, max(1, round(number))), endpoint=False).astype(np.int64))

@@ -1,6 +1,6 @@
-"""The words of the models: what the command line, and whoever reads a file, calls each estimator.
+"""The words of the models: the names of estimators on the command line.
 
-A table of strings, so that help and completion need not load what they name. A new estimator is one line here.
+The table holds strings, so that help and completion load no estimator. A new estimator is one line here.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from difflib import get_close_matches
 from importlib import import_module
 from inspect import signature
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headwater.core.learner import Learner
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One estimator: its word, the name of its class, what it is of, in a few words, and the module that has the class."""
+    """One estimator: its word, the name of its class, what it learns in a few words, and the module of the class."""
 
     word: str
     name: str
@@ -25,22 +28,22 @@ class Entry:
 
     @property
     def kind(self) -> type[Any]:
-        """The class, loaded when it is asked for."""
+        """The class, which is imported on first use."""
         return getattr(import_module(self.module), self.name)
 
 
 _ENTRIES = {
     entry.word: entry
     for entry in (
-        Entry("gaussian", "GaussianMixture", "groups of rows of numbers"),
-        Entry("multinomial", "MultinomialMixture", "groups of rows of counts: documents, baskets, events"),
-        Entry("markov", "MarkovMixture", "groups of sequences of symbols"),
-        Entry("regression", "RegressionMixture", "a target that is one of several linear functions; needs --target"),
+        Entry("gaussian", "GaussianMixture", "clusters of rows of numbers"),
+        Entry("multinomial", "MultinomialMixture", "clusters of rows of counts: documents, baskets, events"),
+        Entry("markov", "MarkovMixture", "clusters of sequences of symbols"),
+        Entry("regression", "RegressionMixture", "several linear regressions of a target; needs --target"),
         Entry("lda", "LatentDirichletAllocation", "topics of documents"),
-        Entry("nmf", "ItakuraSaitoNMF", "the parts that power spectra are made of"),
-        Entry("hmm", "GaussianHMM", "hidden states behind rows of numbers that follow one another"),
-        Entry("categorical-hmm", "CategoricalHMM", "hidden states behind symbols that follow one another"),
-        Entry("arrival", "DirectionOfArrival", "the direction of a source before an array of sensors"),
+        Entry("nmf", "ItakuraSaitoNMF", "additive components of power spectra"),
+        Entry("hmm", "GaussianHMM", "hidden states of sequences of numbers"),
+        Entry("categorical-hmm", "CategoricalHMM", "hidden states of sequences of symbols"),
+        Entry("arrival", "DirectionOfArrival", "the direction of a source in front of a sensor array"),
     )
 }
 
@@ -48,7 +51,7 @@ MODELS: Mapping[str, Entry] = MappingProxyType(_ENTRIES)
 
 
 def register(entry: Entry) -> None:
-    """Give a word to an estimator of another package, for this process; one that is taken is refused.
+    """Give a word to an estimator of another package, for this process. A word that another estimator has is refused.
 
     Parameters
     ----------
@@ -97,25 +100,25 @@ def word_of(model: Any) -> str:
 
 
 def companions_of(kind: type[Any]) -> frozenset[str]:
-    """Return what a class learns beside rows: those of y, sample_weight, labels, lengths and key that `partial_fit` takes."""
+    """Return the companions of rows that a class learns from: some of y, sample_weight, labels, lengths and key."""
     taken = set(signature(kind.partial_fit).parameters) & {"y", "sample_weight", "labels", "lengths", "key"}
     return frozenset(taken if kind._traits.target_columns else taken - {"y"})
 
 
 def takes_sparse_rows(kind: type[Any]) -> bool:
-    """Whether a class learns from sparse rows, which documents and many counts are."""
+    """Whether a class learns from sparse rows, such as documents."""
     return bool(kind().__sklearn_tags__().input_tags.sparse)
 
 
 def takes_symbols(kind: type[Any]) -> bool:
-    """Whether a class learns from rows that are made of symbols."""
+    """Whether a class learns from sequences of symbols."""
     return bool(kind._traits.takes_symbols)
 
 
-def learner_of(model: Any, **changed: Any) -> Any:
-    """Return what the parameters of a model describe, whatever the data will be, or refuse them.
+def make_provisional_learner(model: Any, **changed: Any) -> Learner:
+    """Check the parameters of a model before any data is read, and return the learner for two columns.
 
-    Lists of numbers, and the number of symbols, belong to the columns of the data, which nobody knows yet: they are left out.
+    Lists of numbers, and the number of symbols, depend on the columns of the data, and are left out.
     """
     defaults = {name: one.default for name, one in signature(type(model)).parameters.items()}
     given = {
@@ -123,6 +126,8 @@ def learner_of(model: Any, **changed: Any) -> Any:
         for name, value in model.get_params(deep=False).items()
         if not isinstance(value, (list, tuple, dict)) and not hasattr(value, "shape") and name != "n_symbols"
     }
-    if "_given" in vars(model):  # what was set by hand, which belongs to columns, too
+    if "_given" in vars(model):  # parameters set by hand depend on the columns, too
         given.pop("init_params", None)
-    return type(model)(**{**defaults, **given, **changed})._make_learner(2 + type(model)._traits.target_columns)
+    unfitted = type(model)(**{**defaults, **given, **changed})
+    learner: Learner = unfitted._make_learner(2 + type(model)._traits.target_columns)
+    return learner

@@ -284,11 +284,11 @@ def test_data_is_looked_at_once_and_health_is_computed_once(shuffle, tmp_path, m
     np.savetxt(tmp_path / "a.csv", rows(300), delimiter=",", header="a,b", comments="")
     counts = {}
     count_calls(monkeypatch, delimited_head, "_guess_delimiter", counts)
-    count_calls(monkeypatch, model_arguments, "learner_of", counts)
+    count_calls(monkeypatch, model_arguments, "make_provisional_learner", counts)
     count_calls(monkeypatch, describe, "judge_health", counts)
     asked = ["fit", "gaussian", "-k", "2", str(tmp_path / "a.csv"), "-o", str(tmp_path / "m.hw"), *shuffle]
     assert main([*asked, "--report", str(tmp_path / "r.html")]) == 0
-    assert counts == {"_guess_delimiter": 1, "learner_of": 1, "judge_health": 1}
+    assert counts == {"_guess_delimiter": 1, "make_provisional_learner": 1, "judge_health": 1}
     counts.clear()
     assert main(["inspect", str(tmp_path / "m.hw"), "--json"]) == 0
     assert counts == {"judge_health": 1}

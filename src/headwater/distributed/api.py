@@ -26,7 +26,7 @@ from headwater.estimators.calls import lock_of
 from headwater.estimators.estimator_core import parameter_names
 from headwater.estimators.stored_results import RESULTS as STORED
 from headwater.kernels.parallel import one_blas_thread
-from headwater.registry import learner_of
+from headwater.registry import make_provisional_learner
 
 # Options that the schema of a model that continues has settled.
 SCHEMA_OPTIONS = ("columns", "exclude", "categories")
@@ -176,7 +176,7 @@ def check_call(
     if unreadable not in (REFUSE, LEAVE_OUT):
         raise ValueError(f"unreadable must be {REFUSE!r} or {LEAVE_OUT!r}, got {one_line(unreadable)}")
     check_reading(model, reading or {})
-    algorithm = learner_of(model).algorithm
+    algorithm = make_provisional_learner(model).algorithm
     if go_on and model._has_state() and (passes not in (None, 1) or not algorithm.online):
         raise ValueError("go_on is for one pass over more rows, and exact passes know only the rows they read: leave out one")
 

@@ -21,7 +21,7 @@ from headwater.core.chunk import Chunk
 from headwater.diagnostics.history import perplexity
 from headwater.io.recipes.table_sequences import whole_sequences
 from headwater.io.row_collection import by_sequence, collect_rows, select_rows
-from headwater.registry import learner_of
+from headwater.registry import make_provisional_learner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +55,7 @@ def legal_algorithms(model: Any) -> list[str]:
     legal, reason = [], None
     for word in ALGORITHMS:
         try:
-            learner_of(model, algorithm=word)
+            make_provisional_learner(model, algorithm=word)
         except ValueError as error:
             reason = error
             continue

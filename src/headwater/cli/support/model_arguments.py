@@ -17,7 +17,16 @@ import typer
 from headwater.cli.support import provenance
 from headwater.cli.support.advice import OPTIONS
 from headwater.cli.support.failures import usage_error
-from headwater.registry import MODELS, Entry, companions_of, find, learner_of, takes_sparse_rows, takes_symbols, word_of
+from headwater.registry import (
+    MODELS,
+    Entry,
+    companions_of,
+    find,
+    make_provisional_learner,
+    takes_sparse_rows,
+    takes_symbols,
+    word_of,
+)
 
 if TYPE_CHECKING:
     from headwater.core.algorithms import Algorithm
@@ -127,14 +136,14 @@ def make_model(entry: Entry, settings: ModelSettings, algorithm: str | None = No
         own["algorithm"] = _make_algorithm(own.get("algorithm", "auto"), inner)
     model = entry.kind(**own)
     try:
-        return model, learner_of(model).algorithm
+        return model, make_provisional_learner(model).algorithm
     except (ValueError, TypeError) as error:
         raise usage_error(str(error) if chosen else f"{str(error).rstrip('.')}; -k gives the number of components") from None
 
 
 def algorithm_of(model: Any) -> Algorithm:
     """Return the algorithm of a loaded model."""
-    return model._learner.algorithm if model._has_state() else learner_of(model).algorithm
+    return model._learner.algorithm if model._has_state() else make_provisional_learner(model).algorithm
 
 
 def parse_assignments(given: Sequence[str], option: str = "--set") -> dict[str, Any]:
