@@ -448,7 +448,7 @@ def test_copies_in_a_warm_up_learn_on_their_own():
 
 
 def test_the_laws_of_rows_are_not_for_sequences():
-    with pytest.raises(ValueError, match="rows that stand for themselves"):
+    with pytest.raises(ValueError, match="rows that are independent"):
         check_laws(hw.GaussianHMM(2), a_stream(100)[0])
 
 
