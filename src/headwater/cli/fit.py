@@ -92,7 +92,7 @@ def fit(
     options.parse_passes()
     continues = is_model_file(model)
     if continues:
-        asked = [*settings.assigned(), *(["--algorithm"] if options.algorithm is not None else [])]
+        asked = [*settings.given_options(), *(["--algorithm"] if options.algorithm is not None else [])]
         for name in asked:
             raise usage_error(f"{name} cannot be given to a model that continues learning: it keeps its parameters")
         start, commands = load_with_commands(Path(model))

@@ -103,7 +103,7 @@ class ModelSettings:
     ] = ()  # type: ignore[assignment]
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all random draws.")] = 0
 
-    def assigned(self) -> list[str]:
+    def given_options(self) -> list[str]:
         """Return the options that set a parameter, by their names on the command line."""
         found = {"-k": self.k, "--half-life": self.half_life, "--set": list(self.given) or None}
         return [name for name, value in found.items() if value is not None]

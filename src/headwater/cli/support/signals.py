@@ -63,7 +63,7 @@ class Stop:
         self.before: dict[int, Any] = {}
 
     @property
-    def asked(self) -> bool:
+    def requested(self) -> bool:
         """Whether a signal has come."""
         return self.number is not None
 

@@ -178,7 +178,7 @@ class _Run:
         """Write the checkpoint if it is due, or if a signal asks the process to stop; then stop."""
         if self.checkpoint is None:
             return
-        stopped = stop is not None and stop.asked
+        stopped = stop is not None and stop.requested
         if stopped or self.checkpoint.due(position):
             self.write_checkpoint(model, position)
         if stop is not None and stopped:
