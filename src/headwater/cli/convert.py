@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +18,10 @@ from headwater.cli.support.output_files import check_output, write_atomically
 from headwater.cli.support.progress import print_left_out, progress_bar, share_of_bytes_read
 from headwater.cli.support.tables import add_columns, format_of, split_complex, symbol_names, table_writer
 from headwater.registry import word_of
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
 
 EXAMPLES = """
 headwater convert trades.csv -o trades.parquet --exclude id
@@ -67,7 +71,7 @@ def _convert_model(path: Path, output: Path | None, output_format: str | None) -
     return {"bytes": len(text.encode())}
 
 
-def learned_values(model: Any) -> dict[str, Any]:
+def learned_values(model: StreamingEstimator) -> dict[str, Any]:
     """Return what a model has learned, by its public names."""
     names = getattr(model, "feature_names_in_", None)
     return {

@@ -18,6 +18,7 @@ from headwater.cli.support.output_files import check_output, write_atomically
 from headwater.cli.support.progress import print_left_out
 
 if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
     from headwater.io.stream import Stream
 
 EXAMPLES = """
@@ -75,7 +76,12 @@ def _parse_shape(text: str | None) -> tuple[int, int] | None:
 
 
 def write_report(
-    model: Any, rows: Stream | None, output: Path, commands: Sequence[str] = (), data: Sequence[str] = (), **options: Any
+    model: StreamingEstimator,
+    rows: Stream | None,
+    output: Path,
+    commands: Sequence[str] = (),
+    data: Sequence[str] = (),
+    **options: Any,
 ) -> None:
     """Write the report of a model to a file."""
     import headwater

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspect import signature
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,10 @@ from headwater.cli.support.options import MessageOptions, ModelFile, ReadOptions
 from headwater.cli.support.output_files import check_output
 from headwater.cli.support.tables import add_columns, format_for, split_complex, symbol_names, table_writer
 from headwater.registry import word_of
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
 
 EXAMPLES = """
 headwater sample trades.hw -n 1000 -o drawn.csv
@@ -68,7 +72,7 @@ def sample(
         write(_sample_columns(learned, *learned.sample(10 if number is None else number, **given)))
 
 
-def _sample_columns(model: Any, rows: Any, sources: Any) -> dict[str, Any]:
+def _sample_columns(model: StreamingEstimator, rows: Any, sources: Any) -> dict[str, Any]:
     """Return drawn rows as columns: sequences in long form, complex numbers as two columns, a column for each weight."""
     import numpy as np
 
@@ -86,7 +90,7 @@ def _sample_columns(model: Any, rows: Any, sources: Any) -> dict[str, Any]:
     return add_columns(columns, {f"weight{place}": values for place, values in enumerate(np.asarray(sources).T)})
 
 
-def _row_columns(model: Any, rows: Any) -> dict[str, Any]:
+def _row_columns(model: StreamingEstimator, rows: Any) -> dict[str, Any]:
     import numpy as np
 
     dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)

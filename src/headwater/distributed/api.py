@@ -33,7 +33,7 @@ SCHEMA_OPTIONS = ("columns", "exclude", "categories")
 
 
 def fit(
-    model: Any,
+    model: StreamingEstimator,
     data: Any,
     *,
     client: Any = None,
@@ -148,7 +148,7 @@ def fit(
 
 
 def check_call(
-    model: Any,
+    model: StreamingEstimator,
     rounds: Any = "auto",
     passes: Any = None,
     go_on: bool = False,
@@ -190,7 +190,7 @@ def _wait_for_workers(client: Any) -> None:
     check_workers(client)
 
 
-def copy_learned(model: Any, learned: Any) -> None:
+def copy_learned(model: StreamingEstimator, learned: Any) -> None:
     """Copy what a model has learned into another one with the same parameters."""
     parameters = set(parameter_names(type(model)))
     given = {name: value for name, value in vars(learned).items() if name not in parameters}

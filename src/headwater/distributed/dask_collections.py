@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from headwater.distributed.messages import return_errors
 from headwater.distributed.parts import DataToRead, Part, Plan, ReadPlan, read_plan_like, stream_source
 from headwater.io.read_errors import NoRows
 from headwater.io.stream import stream
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
 
 LOOKED_PARTITIONS = 256  # of a bag, spread over the data, that are looked at for their words
 LOOKED_TEXTS = 10_000  # in all of them: enough for all words but rare ones
@@ -26,7 +30,7 @@ def is_collection(data: Any) -> bool:
     return bool(is_dask_collection(data))
 
 
-def collection_plan(engine: DaskEngine, model: Any, data: DataToRead) -> Plan:
+def collection_plan(engine: DaskEngine, model: StreamingEstimator, data: DataToRead) -> Plan:
     """Return a plan with a part for each partition."""
     from dask.base import tokenize
 
@@ -95,7 +99,9 @@ def _align_companion(data: Any, one: Any, name: str) -> Any:
     return one if one.chunks[0] == data.chunks[0] else one.rechunk({0: data.chunks[0]})
 
 
-def _find_read_plan(engine: DaskEngine, kind: str, blocks: Sequence[Any], model: Any, data: DataToRead) -> ReadPlan:
+def _find_read_plan(
+    engine: DaskEngine, kind: str, blocks: Sequence[Any], model: StreamingEstimator, data: DataToRead
+) -> ReadPlan:
     """Look at some partitions: at texts from all over the data, whose words become columns; at others until one has rows."""
     symbols = model._traits.takes_symbols or model._traits.chained
     if kind == "texts":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.estimators.runtime import Runtime
 from headwater.io.files import messages
 from headwater.kernels.mixture import converged
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
 
 class Passes:
@@ -57,7 +60,7 @@ class Passes:
             self.unread = (*self.unread, *unread)
             self.refuse(self.unread, self.latest)
 
-    def summarizer(self, model: Any) -> Callable[[Any], Summary]:
+    def summarizer(self, model: StreamingEstimator) -> Callable[[Any], Summary]:
         """Return a function that computes the E-step of all rows at given parameters."""
         learner = model._learner
 
@@ -152,7 +155,7 @@ def _check_width(found: Any, part: Part, width: int) -> Any:
 
 def run_passes(
     passes: Passes,
-    model: Any,
+    model: StreamingEstimator,
     key: int,
     before: Sequence[float],
     streamed: bool,

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,10 @@ from headwater.estimators.estimator_core import RESULTS, new_key, parameter_name
 from headwater.estimators.model_file import from_bytes, read
 from headwater.estimators.runtime import Runtime
 
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
+
 SAMPLED_PARTS = 32  # parts that the sample for the start is taken from, at most
 SAMPLE_PLACES = 8  # places in seekable files that it is taken from, at least: neighbouring rows may be alike
 START_COUNT = 2  # starts that compete, each on its own rows, scored on others
@@ -42,7 +46,7 @@ REFUSE, LEAVE_OUT = "refuse", "leave out"
 class UnreadError(ValueError):
     """Parts could not be read. `model` has learned all others, and `unread` says what is wrong with each part."""
 
-    def __init__(self, unread: Sequence[Unread], model: Any = None) -> None:
+    def __init__(self, unread: Sequence[Unread], model: StreamingEstimator | None = None) -> None:
         others = len(unread) - 1
         more = f" (and {others} more part{'s' * (others > 1)} could not be read)" if others else ""
         super().__init__(f"{unread[0].sentence}{more}")
@@ -56,7 +60,7 @@ class Job:
 
     engine: DaskEngine
     plan: Plan
-    model: Any
+    model: StreamingEstimator
     continues: bool
     rounds: int | str
     passes: int | str | None
@@ -223,7 +227,7 @@ class Job:
 
     # Faults
 
-    def _refuse_unread(self, unread: Sequence[Unread], model: Any = None) -> None:
+    def _refuse_unread(self, unread: Sequence[Unread], model: StreamingEstimator | None = None) -> None:
         """Raise an error about parts that could not be read, or warn and continue without them."""
         if not unread:
             return
@@ -262,7 +266,9 @@ class Job:
             self.checkpoint.identity = {**record["identity"], "data": self.plan.identity(again)}
             self.checkpoint.write(model, Position(**record["position"]), {**record["more"], "again": again})
 
-    def _write_checkpoint(self, model: Any, progress: RunProgress, trace: Sequence[float] = (), complete: bool = False) -> None:
+    def _write_checkpoint(
+        self, model: StreamingEstimator, progress: RunProgress, trace: Sequence[float] = (), complete: bool = False
+    ) -> None:
         """Write the checkpoint, if the call has one."""
         if self.checkpoint is not None:
             report = DistributedReport(len(self.plan.parts), progress.rounds).to_dict()
@@ -276,7 +282,7 @@ class Job:
             self.checkpoint.write(model, Position(progress.turn, progress.round, complete), more)
 
 
-def _with_runtime(model: Any, runtime: Runtime) -> Any:
+def _with_runtime(model: StreamingEstimator, runtime: Runtime) -> Any:
     other = copy(model)
     other._runtime = runtime
     return other

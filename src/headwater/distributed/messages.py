@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headwater.diagnostics.score_window import Window
 from headwater.estimators.model_file import estimator_named
@@ -13,6 +13,10 @@ from headwater.estimators.stored_parameters import read_parameter, write_paramet
 from headwater.estimators.stored_results import RESULTS
 from headwater.io.files import container
 from headwater.io.files.records import Reader, Writer
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
 
 # Attributes that users may set before anything is learned, beside the parameters.
 SET_BY_HAND = ("_given",)
@@ -66,12 +70,12 @@ class Message:
     largest: int = 0
 
 
-def functions_of(model: Any) -> dict[str, Any]:
+def functions_of(model: StreamingEstimator) -> dict[str, Any]:
     """Return the parameters of a model that are functions: no file can hold them."""
     return {name: value for name, value in model.get_params(deep=False).items() if callable(value)}
 
 
-def blank_to_bytes(model: Any) -> bytes:
+def blank_to_bytes(model: StreamingEstimator) -> bytes:
     """Return the parameters of a model as bytes, without what it has learned."""
     writer = Writer()
     parameters = {name: write_parameter(writer, value, name) for name, value in model.get_params(deep=False).items()}

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ from headwater.io.recipes.table_sequences import whole_sequences
 from headwater.io.shuffle import select_items
 from headwater.io.stream import stream
 from headwater.registry import companions_of
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
 
 CHUNK_BYTES = 2**22  # of the chunks that a partition of an array is cut into
 ROLES = ("target", "weight", "label", "key", "text")
@@ -114,7 +118,7 @@ def read_plan_like(kind: str, opened: Any, reading: Mapping[str, Any]) -> ReadPl
     return ReadPlan(kind, schema, options, opened.chunk_rows, seekable=kind == "files" and opened.skips_rows)
 
 
-def read_chunks(model: Any, part: Part, block: Any, read_plan: ReadPlan) -> Iterator[Chunk]:
+def read_chunks(model: StreamingEstimator, part: Part, block: Any, read_plan: ReadPlan) -> Iterator[Chunk]:
     """Yield the rows of a part with their companions; only whole sequences, if the model needs them."""
     yield from _drop_weightless(whole_sequences(model, _read_all_chunks(model, part, block, read_plan, 0)))
 
@@ -130,7 +134,7 @@ def _drop_weightless(found: Iterator[Chunk]) -> Iterator[Chunk]:
             yield chunk
 
 
-def _read_all_chunks(model: Any, part: Part, block: Any, read_plan: ReadPlan, begin: int) -> Iterator[Chunk]:
+def _read_all_chunks(model: StreamingEstimator, part: Part, block: Any, read_plan: ReadPlan, begin: int) -> Iterator[Chunk]:
     if read_plan.kind == "sequences":
         held = [np.asarray(one) for one in block if len(one)]
         if held:
@@ -156,7 +160,7 @@ def stream_source(kind: str, block: Any) -> Any:
     return iter(block) if kind == "texts" else block
 
 
-def _array_chunks(model: Any, block: Any) -> Iterator[Chunk]:
+def _array_chunks(model: StreamingEstimator, block: Any) -> Iterator[Chunk]:
     """Yield chunks of a partition of an array; sequences are not cut."""
     X, y, weights = block
     if not X.shape[0]:
@@ -171,14 +175,14 @@ def _array_chunks(model: Any, block: Any) -> Iterator[Chunk]:
         yield Chunk(X[rows], start=at, y=target, sample_weight=weight)
 
 
-def first_rows(model: Any, chunk: Chunk) -> Chunk:
+def first_rows(model: StreamingEstimator, chunk: Chunk) -> Chunk:
     """Return a few rows of a chunk, enough to see its columns; sequences are left whole."""
     if model._traits.chained or chunk.lengths is not None:
         return chunk
     return row_collection.select_rows(chunk, slice(0, 16))
 
 
-def check_companions(model: Any, chunk: Chunk) -> None:
+def check_companions(model: StreamingEstimator, chunk: Chunk) -> None:
     """Refuse data that the model cannot learn from, or that lacks what the model needs."""
     owner, kind = type(model).__name__, type(model)
     taken_by = companions_of(kind)
@@ -191,7 +195,9 @@ def check_companions(model: Any, chunk: Chunk) -> None:
         raise ValueError(f"{owner} learns from sequences: name the column that tells them apart by key=")
 
 
-def sample_part(model: Any, part: Part, block: Any, read_plan: ReadPlan, rows: int, places: int, key: int) -> Chunk | None:
+def sample_part(
+    model: StreamingEstimator, part: Part, block: Any, read_plan: ReadPlan, rows: int, places: int, key: int
+) -> Chunk | None:
     """Return some rows of a part, from several places of it if the file is seekable; None if it has no rows."""
     if part.rows == 0:
         return None
@@ -211,7 +217,7 @@ def sample_part(model: Any, part: Part, block: Any, read_plan: ReadPlan, rows: i
     return row_collection.concatenate_chunks(found) if found else None
 
 
-def _sample_chunk(model: Any, chunk: Chunk, rows: int, key: int, spread: bool) -> Chunk:
+def _sample_chunk(model: StreamingEstimator, chunk: Chunk, rows: int, key: int, spread: bool) -> Chunk:
     """Return some rows of a chunk: spread over it, or the first ones; of sequences, rows that follow each other."""
     if model._traits.chained:
         whole = row_collection.by_sequence(chunk if chunk.key is None else row_collection.select_rows(chunk, slice(0, rows)))

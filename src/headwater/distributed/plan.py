@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headwater.distributed.dask_collections import collection_plan, is_collection
 from headwater.distributed.dask_engine import DaskEngine
@@ -14,6 +14,10 @@ from headwater.distributed.messages import return_errors
 from headwater.distributed.parts import DataToRead, Part, Plan, ReadPlan, read_plan_like
 from headwater.io.source_lookup import ADDRESS, FileNames
 from headwater.io.stream import stream
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
 
 PART_BYTES = 2**26  # of the numbers in a part: seconds of work, and little memory of a worker
 SMALL_DATA_PARTS = 32  # of data with fewer bytes than that many parts: enough for some workers and rounds
@@ -33,7 +37,7 @@ ORDER_ERRORS = {
 FileSize = tuple[int | None, int | None, Any, Sequence[int] | None]
 
 
-def make_plan(engine: DaskEngine, model: Any, data: DataToRead) -> Plan:
+def make_plan(engine: DaskEngine, model: StreamingEstimator, data: DataToRead) -> Plan:
     """Look at the data on workers and return its parts and how they are read.
 
     Files that an earlier run could not read are cut into the same parts as they were then.
@@ -46,7 +50,7 @@ def make_plan(engine: DaskEngine, model: Any, data: DataToRead) -> Plan:
     return _plan_files(engine, model, _file_names(data.source), data)
 
 
-def check_reading(model: Any, reading: Mapping[str, Any]) -> None:
+def check_reading(model: StreamingEstimator, reading: Mapping[str, Any]) -> None:
     """Refuse options that no stream has, and those that parts cannot have."""
     known = set(signature(stream).parameters) - {"source", "like", "prefetch"}
     unknown = [name for name in reading if name not in known]
@@ -77,7 +81,7 @@ def _file_names(data: Any) -> list[str]:
     return [str(one) if ADDRESS.match(str(one)) else os.path.abspath(one) for one in named]
 
 
-def _plan_files(engine: DaskEngine, model: Any, names: list[str], data: DataToRead) -> Plan:
+def _plan_files(engine: DaskEngine, model: StreamingEstimator, names: list[str], data: DataToRead) -> Plan:
     paths = engine.compute(engine.make_task(find_files, names, data.options.get("format")))
     read_plan, row_bytes = engine.compute(engine.make_task(look_at_files, paths, data.like, dict(data.options)))
     groups = [paths[at : at + FILES_PER_TASK] for at in range(0, len(paths), FILES_PER_TASK)]

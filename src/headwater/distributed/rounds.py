@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from headwater.distributed.parts import Plan
 from headwater.distributed.progress import Step
 from headwater.estimators.model_file import to_bytes
 from headwater.io.files import messages
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
 
 AUTO_ROUNDS = 4  # of a pass with many parts: more gain little, and each waits for its slowest part
 TURN_KEY_STEP = 0x2545F4914F6CDD1D  # added to keys for each further pass, so that it draws other numbers
@@ -54,7 +58,7 @@ def deal_parts(parts: Sequence[int], rounds: int | str, key: int) -> list[list[i
 def stream_parts(
     engine: DaskEngine,
     plan: Plan,
-    model: Any,
+    model: StreamingEstimator,
     deal: Callable[[int, Sequence[int]], list[list[int]]],
     turns: int,
     progress: RunProgress,
@@ -85,7 +89,7 @@ def stream_parts(
 def run_round(
     engine: DaskEngine,
     plan: Plan,
-    model: Any,
+    model: StreamingEstimator,
     numbers: Sequence[int],
     step: Step,
     turn: int = 0,

@@ -7,7 +7,7 @@ import math
 import numbers
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,14 @@ from headwater.diagnostics.distributed_report import DistributedReport, Round
 from headwater.distributed.messages import Unread
 from headwater.io.files import container
 
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
+
 MOST_ROWS = 10**15  # of a file: a larger number is a damaged checkpoint
 
 
-def parameter_words(model: Any) -> dict[str, str]:
+def parameter_words(model: StreamingEstimator) -> dict[str, str]:
     """Return the parameters of a model as texts that are the same in every process: no addresses, no abridged arrays."""
     return {name: _word(name, value) for name, value in model.get_params(deep=False).items()}
 

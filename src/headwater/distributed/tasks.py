@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from headwater.io.files import messages
 from headwater.io.read_errors import NoRows
 from headwater.kernels.parallel import one_blas_thread
 from headwater.monitors import Monitor
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
 
 WATCH_PERIOD = 4  # chunks, of which the first is scored before it is learned
 LEAST_ROWS_TO_DIVIDE = 4000  # of a sample: with fewer, each start would have too few of its own
@@ -145,7 +149,7 @@ def choose_best(candidates: Sequence[Any], functions: Functions) -> Any:
     return refused[0] if refused else max(candidates, key=lambda one: one[1])[0]
 
 
-def _climb_on_sample(model: Any, chunk: Chunk) -> None:
+def _climb_on_sample(model: StreamingEstimator, chunk: Chunk) -> None:
     """Improve given parameters by some passes over the sample: a part has few rows to correct them."""
     runtime: Runtime = model._reader
     learner = runtime.learner
@@ -297,7 +301,7 @@ def summarize_part(held: bytes, functions: Functions, part: Part, block: Any, re
         return _read_message(part, read)
 
 
-def join_cut_sequences(model: Any, found: Iterator[Any]) -> Iterator[Any]:
+def join_cut_sequences(model: StreamingEstimator, found: Iterator[Any]) -> Iterator[Any]:
     """Yield chunks of complete sequences, if the model needs them: sequences that chunks cut are joined."""
     if not model._traits.chained:
         yield from found

@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from inspect import signature
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headwater.cli.support.failures import usage_error
 from headwater.cli.support.fit_options import ClusterOptions, FitOptions
@@ -19,9 +19,12 @@ from headwater.cli.support.progress import cluster_progress_bar
 from headwater.cli.support.provenance import write_model
 from headwater.cli.support.signals import remove_parts_on_stop, undo_on_stop
 
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
 
 def fit_on_cluster(
-    model: Any,
+    model: StreamingEstimator,
     data: Sequence[str],
     reading: ReadOptions,
     cluster: ClusterOptions,
@@ -75,7 +78,7 @@ def save_unfinished(path: Path | None, commands: Sequence[str], raw_rows: bool) 
         raise ValueError(f"{str(error).rstrip('.')}; what was learned so far is saved in {path}") from error
 
 
-def _check_read_options(model: Any, reading: ReadOptions, arguments: Mapping[str, Any]) -> None:
+def _check_read_options(model: StreamingEstimator, reading: ReadOptions, arguments: Mapping[str, Any]) -> None:
     """Refuse read options that no data could satisfy, before a cluster is asked."""
     import headwater
     from headwater.io.formats import find_format

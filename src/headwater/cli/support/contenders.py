@@ -26,6 +26,7 @@ from headwater.registry import make_provisional_learner
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headwater.estimators.base import StreamingEstimator
     from headwater.io.stream import Stream
 
 HELD_OUT_PERIOD = 10  # rows, of which one is held out
@@ -48,7 +49,7 @@ class Contest:
         return cls(given["model"], settings, tuple(given["data"]), reading)
 
 
-def legal_algorithms(model: Any) -> list[str]:
+def legal_algorithms(model: StreamingEstimator) -> list[str]:
     """Return the words of all algorithms that can learn a model: those that it does not refuse."""
     from headwater.core.algorithms import ALGORITHMS
 
@@ -65,7 +66,7 @@ def legal_algorithms(model: Any) -> list[str]:
     return legal
 
 
-def _copy_unfitted(model: Any, **changed: Any) -> Any:
+def _copy_unfitted(model: StreamingEstimator, **changed: Any) -> Any:
     return type(model)(**{**model.get_params(deep=False), **changed})
 
 
@@ -95,7 +96,7 @@ def _failure(algorithm: str, error: str) -> dict[str, Any]:
 class _WholeSequences:
     """A stream whose chunks hold whole sequences, if the model needs them."""
 
-    def __init__(self, model: Any, stream: Stream) -> None:
+    def __init__(self, model: StreamingEstimator, stream: Stream) -> None:
         self.model, self.stream, self.total_rows = model, stream, stream.total_rows
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -105,7 +106,7 @@ class _WholeSequences:
 class Split:
     """Which rows of a stream are held out: the same ones in every pass."""
 
-    def __init__(self, model: Any, source: Stream, chained: bool) -> None:
+    def __init__(self, model: StreamingEstimator, source: Stream, chained: bool) -> None:
         self.source = source
         stream = _WholeSequences(model, source)
         first = next(iter(stream), None)
@@ -187,13 +188,13 @@ def run_algorithm(contest: Contest, word: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _perplexity(model: Any, score: float, answers: list[RowAnswers]) -> dict[str, Any]:
+def _perplexity(model: StreamingEstimator, score: float, answers: list[RowAnswers]) -> dict[str, Any]:
     """Return the perplexity per word or symbol, if rows have those."""
     size = sum(float(one.sizes.sum()) for one in answers if one.sizes is not None)
     return {"perplexity": perplexity(score, size), "per": type(model)._traits.measure[:-1]} if size else {}
 
 
-def _compile_kernels(model: Any, chunk: Chunk, online: bool) -> None:
+def _compile_kernels(model: StreamingEstimator, chunk: Chunk, online: bool) -> None:
     """Learn a few rows with a copy, so that the kernels are compiled."""
     some = chunk
     if chunk.lengths is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headwater.cli.support.advice import to_command_line_words
 from headwater.cli.support.display import print_table, replace_control_characters
@@ -11,12 +11,13 @@ from headwater.cli.support.display import print_table, replace_control_character
 if TYPE_CHECKING:
     from headwater.diagnostics.description import Component
     from headwater.diagnostics.history import History
+    from headwater.estimators.base import StreamingEstimator
 
 MOST_COMPONENTS = 12  # lines of the table, so that it fits a terminal
 MOST_VALUES = 4  # of each component, so that a line does
 
 
-def print_description(model: Any) -> None:
+def print_description(model: StreamingEstimator) -> None:
     """Print what a model has learned, and its health."""
     described = model.describe()
     if "probability" in described.value:  # the model chooses the most telling values: low probabilities tell little
@@ -79,7 +80,7 @@ def format_number(value: float) -> str:
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e12 else f"{value:.3g}"
 
 
-def _format_perplexity(model: Any, history: History) -> str:
+def _format_perplexity(model: StreamingEstimator, history: History) -> str:
     """Return the perplexity per word or symbol, if rows have those."""
     if not model._traits.measure or math.isnan(history.late_perplexity):
         return ""

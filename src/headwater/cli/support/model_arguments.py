@@ -31,6 +31,7 @@ from headwater.registry import (
 if TYPE_CHECKING:
     from headwater.core.algorithms import Algorithm
     from headwater.core.chunk import Chunk
+    from headwater.estimators.base import StreamingEstimator
 
 # What comes with the rows of a chunk, and the option that asks for it.
 COMPANIONS = {"y": "--target", "sample_weight": "--weight", "labels": "--label", "key": "--key", "lengths": "sequences"}
@@ -141,7 +142,7 @@ def make_model(entry: Entry, settings: ModelSettings, algorithm: str | None = No
         raise usage_error(str(error) if chosen else f"{str(error).rstrip('.')}; -k gives the number of components") from None
 
 
-def algorithm_of(model: Any) -> Algorithm:
+def algorithm_of(model: StreamingEstimator) -> Algorithm:
     """Return the algorithm of a loaded model."""
     return model._learner.algorithm if model._has_state() else make_provisional_learner(model).algorithm
 
@@ -215,7 +216,7 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
 # Data for a model
 
 
-def check_companions(model: Any, chunk: Chunk) -> None:
+def check_companions(model: StreamingEstimator, chunk: Chunk) -> None:
     """Refuse data that the model cannot learn from, or that lacks what the model needs."""
     kind = type(model)
     for name, there, taken_by in (
@@ -235,7 +236,7 @@ def check_companions(model: Any, chunk: Chunk) -> None:
         raise usage_error(f"{word} learns from sequences: name the column that tells them apart by --key")
 
 
-def check_accepted(model: Any, names: Iterable[str]) -> None:
+def check_accepted(model: StreamingEstimator, names: Iterable[str]) -> None:
     """Refuse companions of rows, by their names in a chunk, that the model does not take."""
     accepted = companions_of(type(model))
     for name in names:

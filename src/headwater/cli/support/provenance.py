@@ -5,9 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headwater.cli.support.signals import remove_parts_on_stop
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
 
 RECORD = "commands"
 # Options with a value that say where files are; they change nothing in the model.
@@ -51,7 +55,7 @@ def read_model(path: Path) -> tuple[Any, list[str]]:
     return model, [str(command) for command in known] if isinstance(known, list) else []
 
 
-def write_model(model: Any, path: Path, commands: Sequence[str], raw_rows: bool = True) -> None:
+def write_model(model: StreamingEstimator, path: Path, commands: Sequence[str], raw_rows: bool = True) -> None:
     """Write a model to a file, with the commands that learned it."""
     from headwater.estimators.model_file import save
 

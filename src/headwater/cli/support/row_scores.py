@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.chunk import Chunk
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class RowAnswers:
 Scorer = Callable[[Chunk], RowAnswers]
 
 
-def make_scorer(model: Any, shares: bool = True) -> Scorer:
+def make_scorer(model: StreamingEstimator, shares: bool = True) -> Scorer:
     """Return a function from chunks to answers; with `shares`, the probabilities or weights of all components, too."""
     if hasattr(model, "filter"):
         return _make_sequence_scorer(model)
@@ -61,7 +64,7 @@ def make_scorer(model: Any, shares: bool = True) -> Scorer:
     return answer
 
 
-def _make_sequence_scorer(model: Any) -> Scorer:
+def _make_sequence_scorer(model: StreamingEstimator) -> Scorer:
     """Return a scorer for sequences that continue from chunk to chunk: states are filtered, given the rows so far."""
     from headwater.estimators.open_sequences import Follower
 
@@ -82,7 +85,9 @@ def _make_one_row(chunk: Chunk) -> Chunk:
     return replace(chunk, X=np.ones((1, chunk.shape[1]), dtype=chunk.X.dtype), labels=None, key=None, **beside)
 
 
-def _memberships(model: Any, chunk: Chunk, shares: bool) -> tuple[NDArray[np.int64] | None, NDArray[np.float64] | None]:
+def _memberships(
+    model: StreamingEstimator, chunk: Chunk, shares: bool
+) -> tuple[NDArray[np.int64] | None, NDArray[np.float64] | None]:
     """Return the likeliest component of each row and all probabilities, or the weights of a factor model."""
     for name in ("predict_proba", "transform"):
         if hasattr(model, name):
@@ -91,7 +96,7 @@ def _memberships(model: Any, chunk: Chunk, shares: bool) -> tuple[NDArray[np.int
     return None, None
 
 
-def _predictions(model: Any, chunk: Chunk) -> NDArray[np.float64] | None:
+def _predictions(model: StreamingEstimator, chunk: Chunk) -> NDArray[np.float64] | None:
     if not type(model)._traits.target_columns:
         return None
     return np.asarray(model.predict(chunk["X"]), dtype=np.float64)

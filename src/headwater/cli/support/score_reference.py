@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.diagnostics.score_window import quantile
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
 
 SAMPLE_SIZE = 2**20  # scores of a first pass: a hundred of them lie below a threshold at a rate of one in ten thousand
 
@@ -59,7 +63,7 @@ def sample_scores(batches: Iterable[NDArray[np.float64]], origin: str, seed: int
     return Reference(np.sort(kept[:held]), np.ones(held), origin)
 
 
-def history_reference(model: Any) -> Reference | None:
+def history_reference(model: StreamingEstimator) -> Reference | None:
     """Return the scores of learned rows that a model keeps, each made before the row was learned; None if it keeps none."""
     history = getattr(model, "history_", None)
     if history is None or not history.now.scored:

@@ -26,6 +26,7 @@ from headwater.io.recipes.table_sequences import whole_sequences
 from headwater.io.row_collection import select_rows
 
 if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
     from headwater.io.stream import Stream
 
 NO_TARGET = "only with the target, whose density is the score"
@@ -115,7 +116,7 @@ def _lines(
 
 
 def _find_reference(
-    model: Any, stream: Stream, options: ScoreOptions, messages: MessageOptions, data: Sequence[str]
+    model: StreamingEstimator, stream: Stream, options: ScoreOptions, messages: MessageOptions, data: Sequence[str]
 ) -> Reference | None:
     """Return the scores that rows are compared with, if any are needed: those the model kept, or those of the data."""
     if options.rate is None and not options.rank:

@@ -23,13 +23,14 @@ from headwater.io.row_collection import by_sequence, collect_rows
 
 if TYPE_CHECKING:
     from headwater.core.algorithms import Algorithm
+    from headwater.estimators.base import StreamingEstimator
     from headwater.io.stream import Stream
 
 MOST_PASSES = 10_000  # of --passes auto: a model that has not converged by then is taken as it is
 
 
 def fit_model(
-    model: Any,
+    model: StreamingEstimator,
     algorithm: Algorithm,
     stream: Stream,
     options: FitOptions,
@@ -71,7 +72,9 @@ def needs_all_rows(algorithm: Algorithm, passes: int | str | None) -> bool:
     return passes == "auto" or (passes not in (None, 1) and (algorithm.finish or algorithm.again))
 
 
-def fit_all_rows(model: Any, algorithm: Algorithm, stream: Stream, passes: int | str | None, messages: MessageOptions) -> Any:
+def fit_all_rows(
+    model: StreamingEstimator, algorithm: Algorithm, stream: Stream, passes: int | str | None, messages: MessageOptions
+) -> Any:
     """Return the model after `fit` on all rows of the stream."""
     if model._has_state():
         if algorithm.online:
@@ -96,7 +99,7 @@ def fit_all_rows(model: Any, algorithm: Algorithm, stream: Stream, passes: int |
     return model.fit(**together)
 
 
-def _check_and_watch(model: Any, stream: Stream, watch: Watch) -> Iterator[Chunk]:
+def _check_and_watch(model: StreamingEstimator, stream: Stream, watch: Watch) -> Iterator[Chunk]:
     """Yield the chunks of a stream; check the first, and report progress after each."""
     for chunk in whole_sequences(model, stream):
         if not chunk.start:
@@ -105,7 +108,9 @@ def _check_and_watch(model: Any, stream: Stream, watch: Watch) -> Iterator[Chunk
         watch(chunk.start + len(chunk), share=share_of_bytes_read(stream))
 
 
-def fit_stream(model: Any, stream: Stream, passes: int, checkpoint: Checkpoint | None, messages: MessageOptions) -> Any:
+def fit_stream(
+    model: StreamingEstimator, stream: Stream, passes: int, checkpoint: Checkpoint | None, messages: MessageOptions
+) -> Any:
     """Return the model after some passes over the stream; it continues from the checkpoint if there is one."""
     if passes > 1 and stream.once:
         raise usage_error("--passes needs data that can be read again, and standard input cannot")
@@ -149,7 +154,7 @@ class _Run:
     checkpoint: Checkpoint | None
     more: Mapping[str, Any] = field(default_factory=dict)
 
-    def learn(self, model: Any, stream: Stream, position: Position) -> tuple[Any, Position]:
+    def learn(self, model: StreamingEstimator, stream: Stream, position: Position) -> tuple[Any, Position]:
         """Return the model after all passes from a position on, and the position after them."""
         from headwater.monitors import Monitor
 
@@ -174,7 +179,7 @@ class _Run:
                     _close_sequences(model)
         return model, position
 
-    def _keep(self, model: Any, position: Position, stop: Stop | None) -> None:
+    def _keep(self, model: StreamingEstimator, position: Position, stop: Stop | None) -> None:
         """Write the checkpoint if it is due, or if a signal asks the process to stop; then stop."""
         if self.checkpoint is None:
             return
@@ -185,20 +190,20 @@ class _Run:
             print_message(f"note: {self.checkpoint.path} is written, from which the same command continues")
             stop.now()
 
-    def write_checkpoint(self, model: Any, position: Position) -> None:
+    def write_checkpoint(self, model: StreamingEstimator, position: Position) -> None:
         """Write the checkpoint; an unfinished file is removed if the process is stopped meanwhile."""
         assert self.checkpoint is not None
         with remove_parts_on_stop(self.checkpoint.path):
             self.checkpoint.write(drop_times(model), position, self.more)
 
 
-def _close_sequences(model: Any) -> None:
+def _close_sequences(model: StreamingEstimator) -> None:
     """Close the sequences of a pass: they do not continue in the next one."""
     for key in list(getattr(model, "open_sequences_", ())):
         model.close(key)
 
 
-def drop_times(model: Any) -> Any:
+def drop_times(model: StreamingEstimator) -> Any:
     """Remove the times from the history of a model, so that the same rows make the same file; return the model."""
     history = model.history_
     model.history_ = replace(history, seconds=0.0, points=tuple(replace(point, seconds=0.0) for point in history.points))
