@@ -1,4 +1,4 @@
-"""`hw.stream`: chunks of rows, from wherever they are."""
+"""`hw.stream`: chunks of rows from files, tables and generators."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DIGEST_LETTERS = 200  # letters of an option above which a digest stands for it
 
 
 class Stream(Chunks):
-    """Rows as chunks; made by `headwater.stream`. Each iteration is one pass, wherever the source can be read again."""
+    """Rows as chunks; made by `headwater.stream`. Each iteration is one pass; some sources can be read only once."""
 
     def __init__(self, reader: SourceReader, read_ahead: bool) -> None:
         self._reader, self._read_ahead = reader, read_ahead
@@ -87,12 +87,12 @@ class Stream(Chunks):
 
     @property
     def bytes_read(self) -> int:
-        """Bytes read so far in the pass that began last; somewhat ahead of the chunks, since reading is."""
+        """Bytes read so far in the last pass; somewhat more than those of the chunks, since reading runs ahead."""
         return self._meter.read()
 
     @property
     def left_out(self) -> int:
-        """Words that were left out so far in the pass that began last, since the vocabulary does not have them.
+        """Words that were left out so far in the last pass, since the vocabulary does not have them.
 
         Those of stop words and of words that are too short are not counted. After a pass, the number is that of all its rows.
         """
@@ -100,21 +100,21 @@ class Stream(Chunks):
 
     @property
     def rows_left_out(self) -> int:
-        """Rows that were left out so far in the pass that began last, since they lack a value (`missing="drop"`)."""
+        """Rows that were left out so far in the last pass, since they lack a value (`missing="drop"`)."""
         return self._meter.rows_left_out + sum(part.rows_left_out for part in self._parts)
 
     @property
     def once(self) -> bool:
-        """Whether there is only one pass: of standard input and of generators."""
+        """Whether the source can be read only once, as standard input and generators can."""
         return any(source.once for source in self._reader.sources)
 
     @property
     def files(self) -> list[Source]:
-        """What is read, in this order: each has a name, and a size and a time of change if it is a file."""
+        """The sources in the order of reading. Each has a name; a file has a size and a time of change."""
         return list(self._reader.sources)
 
     def of(self, files: Sequence[Source], learned: object = None, anew: bool = False) -> Stream:
-        """Return the stream of some of the files, read as all of these are, or as the first of them says (`anew`).
+        """Return the stream of some of the files, read by the recipe of this stream, or by their own with `anew`.
 
         `learned` is a model that knows more words than the first files have.
         """
@@ -139,7 +139,7 @@ class Stream(Chunks):
         return {"options": said, "like": None if like is None else _digest(dict(like))}
 
     def describe(self) -> str:
-        """Return one line about it."""
+        """Return one line about the stream."""
         names = [source.name for source in self._reader.sources]
         shown = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         parts = [shown]
@@ -173,16 +173,16 @@ class Stream(Chunks):
         return Stream(reader, self._read_ahead)
 
     def marked(self) -> Stream:
-        """Return a stream of all rows: those that `missing="drop"` would leave out are there, and NaN in every column."""
+        """Return a stream of all rows, in which those that `missing="drop"` leaves out are NaN in every column."""
         reader = SourceReader(self._reader.sources, self._options, self._reader.like, mark_missing=True)
         return Stream(reader, self._read_ahead)
 
     def arriving(self) -> Generator[Chunk, None, None]:
-        """Make one pass over chunks that are shorter where a pipe pauses: what has come is not held back until more comes."""
+        """Make one pass in which a chunk is shorter where a pipe pauses, so that rows that have arrived do not wait."""
         return self._pass(0, hurry=not self._options.shuffle)
 
     def chunks(self, start_row: int = 0) -> Generator[Chunk, None, None]:
-        """Make one pass, or the rest of one: the very chunks that a whole pass yields from this row on.
+        """Make one pass, or the rest of one: the same chunks that a whole pass yields from this row on.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class Stream(Chunks):
         return prefetch(made) if self._read_ahead else made
 
     def stretch(self, start: int, rows: int) -> Generator[Chunk, None, None]:
-        """Yield some rows from any place on, cut into chunks from there: what one of several readers of a file reads.
+        """Yield some rows from any row on, in chunks that are counted from there: the part of one of several readers of a file.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class Stream(Chunks):
 
     @staticmethod
     def position(chunk: Chunk) -> int:
-        """Return the row after a chunk: where to go on from. Sequences are counted, not their symbols."""
+        """Return the row after a chunk, at which a pass can resume. Sequences are counted, not their symbols."""
         return chunk.start + (len(chunk) if chunk.lengths is None else len(chunk.lengths))
 
     def _refuse_empty(self, made: Iterator[Chunk], start: int) -> Generator[Chunk, None, None]:
@@ -263,7 +263,7 @@ class Stream(Chunks):
 
 
 def _digest(value: object) -> object:
-    """Return a short value as it is, and what stands for a long one."""
+    """Return a short value itself, and the digest of a long one."""
     text = json.dumps(value, sort_keys=True)
     return value if len(text) <= DIGEST_LETTERS else hashlib.sha256(text.encode()).hexdigest()
 
@@ -298,7 +298,7 @@ def stream(
     symbols: str | PurePath | Iterable[str] | None = None,
     prefetch: bool = True,
 ) -> Stream:
-    """Read rows as chunks that models learn from, in bounded memory, while what was read before is learned.
+    """Read rows as chunks that models learn from, in bounded memory; a thread reads ahead while a model learns.
 
     Parameters
     ----------
