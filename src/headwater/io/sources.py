@@ -52,7 +52,7 @@ class Meter:
         self.done, self.handle = (self.done + size if size is not None else self.read()), None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class File:
     """A file in a file system of pyarrow. It can be read again."""
 
@@ -62,7 +62,7 @@ class File:
     size: int | None = None
     changed: int | None = None
     once: bool = False
-    copies: list[str] = field(default_factory=list)  # the path of the copy on this disk, if one was made
+    copy_path: str | None = None  # of the temporary copy on this disk, if one was made
 
     @property
     def bare(self) -> str:
@@ -112,7 +112,7 @@ class File:
             yield file
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Pipe:
     """Standard input, or anything else whose bytes come once. Bytes that were looked at are kept for the reading."""
 
@@ -122,9 +122,9 @@ class Pipe:
     changed: int | None = None
     once: bool = True
     kept: bytearray = field(default_factory=bytearray)
-    streams: list[ByteStream] = field(default_factory=list)  # the stream of decompressed bytes, once it is open
-    plain: list[bool] = field(default_factory=list)  # whether bytes come uncompressed, once that is known
-    copies: list[str] = field(default_factory=list)
+    stream: ByteStream | None = None  # of decompressed bytes, once it is open
+    compressed: bool | None = None  # once that is known
+    copy_path: str | None = None
 
     @property
     def bare(self) -> str:
@@ -135,20 +135,20 @@ class Pipe:
         """Return the stream of decompressed bytes. It is opened on the first call."""
         import pyarrow as pa
 
-        if not self.streams:
+        if self.stream is None:
             arrived = ArrivedBytes(self.handle)
             first = bytearray()
             while may_be_compressed(bytes(first)) and (part := arrived.read(MAGIC_BYTES - len(first))):
                 first.extend(part)
             codec = codec_of(bytes(first))
             whole = pa.PythonFile(ReplayedBytes(first, arrived), mode="r")
-            self.streams.append(whole if codec is None else pa.CompressedInputStream(whole, codec))
-            self.plain.append(codec is None)
-        return self.streams[0]
+            self.stream = whole if codec is None else pa.CompressedInputStream(whole, codec)
+            self.compressed = codec is not None
+        return self.stream
 
     def peek_lines(self, lines: int) -> bytes:
         """Return the bytes that have arrived, with at least so many whole lines, and keep them."""
-        if self.copies:
+        if self.copy_path is not None:
             return self.peek()
         while self.kept.lstrip().count(b"\n") < lines and (part := self._stream().read(HEAD_BYTES)):
             self.kept.extend(part)
@@ -158,12 +158,12 @@ class Pipe:
 
     def pauses(self) -> bool:
         """Whether all that has arrived was read, and nothing more came for a moment."""
-        return self.plain == [True] and not self.kept and not has_bytes_within(self.handle, PIPE_PAUSE_SECONDS)
+        return self.compressed is False and not self.kept and not has_bytes_within(self.handle, PIPE_PAUSE_SECONDS)
 
     def peek(self, size: int = HEAD_BYTES) -> bytes:
         """Return the first bytes, and keep them."""
-        if self.copies:
-            with open(self.copies[0], "rb") as file:
+        if self.copy_path is not None:
+            with open(self.copy_path, "rb") as file:
                 return file.read(size)
         if len(self.kept) < size:
             self.kept.extend(read_bytes(self._stream(), size - len(self.kept)))
@@ -190,7 +190,7 @@ class Pipe:
             yield file
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class InMemory:
     """Rows in memory, or from a generator, one item after the other."""
 

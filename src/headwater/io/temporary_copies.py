@@ -13,11 +13,8 @@ from headwater.io.read_errors import StreamError
 
 
 class _Copied(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def copies(self) -> list[str]: ...
+    name: str
+    copy_path: str | None
 
     def open(self) -> AbstractContextManager[ByteStream]: ...
 
@@ -32,15 +29,15 @@ _copies: set[str] = set()
 
 def copy_to_disk(source: _Copied) -> str:
     """Return the path of a temporary file that holds all bytes of a source. It is removed with the source."""
-    if not source.copies:
+    if source.copy_path is None:
         handle, path = tempfile.mkstemp(prefix="headwater-")
         _copies.add(path)
         weakref.finalize(source, _remove_copy, path)
         with os.fdopen(handle, "wb", buffering=0) as file, source.open() as stream:
             while part := stream.read(HEAD_BYTES):
                 _write_all(file, part, f"a copy of {source.name}, {path},")
-        source.copies.append(path)
-    return source.copies[0]
+        source.copy_path = path
+    return source.copy_path
 
 
 def remove_temporary_copies() -> None:

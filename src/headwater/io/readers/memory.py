@@ -79,7 +79,7 @@ def _peek(source: InMemory) -> Iterator[MemoryRows]:
                 break
         else:
             found = []
-        object.__setattr__(source, "items", chain(seen, rest))
+        source.items = chain(seen, rest)
         yield from found
 
 

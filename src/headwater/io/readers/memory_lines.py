@@ -24,7 +24,7 @@ def head(source: InMemory, options: Options) -> pa.StringArray:
     items = iter(source.items)
     seen = list(islice(items, SAMPLE_TEXTS))
     if source.once:
-        object.__setattr__(source, "items", chain(seen, items))
+        source.items = chain(seen, items)
     if not seen:
         raise NoRows(f"{source.name} has no rows")
     return _texts(seen, source.name)
