@@ -23,7 +23,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import headwater as hw
-from headwater.core.match import Match, MergeReport, _assigned
+from headwater.core.match import Match, MergeReport, _assign
 
 
 def random_tree(parts, rng):
@@ -154,7 +154,7 @@ def test_the_assignment_is_the_cheapest_and_its_margins_are_right():
     rng = np.random.default_rng(0)
     for _ in range(20):
         cost = rng.exponential(size=(4, 4))
-        components, paid, margin = _assigned(cost)
+        components, paid, margin = _assign(cost)
         best, wanted = twin.assignment(cost)
         np.testing.assert_array_equal(components, best)
         np.testing.assert_allclose(paid, cost[np.arange(4), best])
@@ -162,7 +162,7 @@ def test_the_assignment_is_the_cheapest_and_its_margins_are_right():
 
 
 def test_one_component_is_never_ambiguous():
-    components, paid, margin = _assigned(np.array([[3.0]]))
+    components, paid, margin = _assign(np.array([[3.0]]))
     assert components.tolist() == [0]
     assert paid.tolist() == [3.0]
     assert margin.tolist() == [np.inf]

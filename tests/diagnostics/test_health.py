@@ -21,8 +21,8 @@ from headwater.diagnostics.health_regression import RegressionChecks
 from headwater.diagnostics.health_signals import SpectrumChecks
 from headwater.diagnostics.health_stream import contest_findings, history_findings, reservoir_findings
 from headwater.diagnostics.history import History, Point
-from headwater.policies.refinement import Refinement
-from headwater.policies.reservoir import Reservoir, taken
+from headwater.policies.refinement_record import Refinement
+from headwater.policies.reservoir import Reservoir, add_rows
 from headwater.registry import MODELS
 
 RNG = np.random.default_rng(0)
@@ -426,12 +426,12 @@ def test_kept_rows_of_a_model_are_compared():
     rows = np.where(np.arange(4000)[:, None] < 3600, rng.normal(size=(4000, 1)), 6.0 + rng.normal(size=(4000, 1)))
     model = hw.GaussianMixture(1, warm_up=100, random_state=0).partial_fit(rows)
     model._runtime = model._runtime.with_state(
-        model._state.with_record("reservoir", taken(Reservoir(0, 1000, 2**20), Batch(rows), 0))
+        model._state.with_record("reservoir", add_rows(Reservoir(0, 1000, 2**20), Batch(rows), 0))
     )
     assert kinds(model.health_) == ["drift"]
     mixed = rng.permutation(rows)
     model._runtime = model._runtime.with_state(
-        model._state.with_record("reservoir", taken(Reservoir(0, 1000, 2**20), Batch(mixed), 0))
+        model._state.with_record("reservoir", add_rows(Reservoir(0, 1000, 2**20), Batch(mixed), 0))
     )
     assert not model.health_.findings
 

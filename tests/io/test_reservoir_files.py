@@ -13,7 +13,7 @@ from headwater.io.files import container
 from headwater.io.files.messages import from_bytes, to_bytes
 from headwater.io.files.records import Damaged
 from headwater.io.files.states import holds_rows
-from headwater.policies.reservoir import Reservoir, taken
+from headwater.policies.reservoir import Reservoir, add_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 2)) + 5.0 * RNG.integers(0, 2, size=(200, 1))
@@ -25,7 +25,7 @@ def sampled(model, batch, capacity=40, room=2**30, **options):
     """The model with a reservoir of rows that came in chunks."""
     reservoir = Reservoir(7, capacity, room)
     for at in range(0, len(batch), 30):
-        reservoir = taken(reservoir, batch[at : at + 30], at, **options)
+        reservoir = add_rows(reservoir, batch[at : at + 30], at, **options)
     model._runtime = model._runtime.with_state(model._state.with_record("reservoir", reservoir))
     return model
 
@@ -60,7 +60,7 @@ def test_what_comes_back_is_what_was_saved(name, tmp_path):
     again.save(tmp_path / "b.hw")
     assert (tmp_path / "a.hw").read_bytes() == (tmp_path / "b.hw").read_bytes()
     more = Batch(SPARSE if isinstance(model._state.records["reservoir"].batch.X, SparseRows) else X)
-    first, second = (taken(one._state.records["reservoir"], more, 200, clock=4.0) for one in (model, again))
+    first, second = (add_rows(one._state.records["reservoir"], more, 200, clock=4.0) for one in (model, again))
     assert fingerprint(first, size=16) == fingerprint(second, size=16)
 
 
@@ -85,7 +85,7 @@ def test_files_of_before_are_read():
 def test_a_state_in_parts_with_reservoirs():
     model = hw.GaussianMixture(2, parts=4, warm_up=50, random_state=0).partial_fit(X)
     parts = tuple(
-        part.with_record("reservoir", taken(Reservoir(part.key, 5, 999), Batch(X[:9]), 0))
+        part.with_record("reservoir", add_rows(Reservoir(part.key, 5, 999), Batch(X[:9]), 0))
         for part in model._state.unfolded.streams
     )
     model._runtime = model._runtime.with_state(replace(model._state, unfolded=replace(model._state.unfolded, streams=parts)))

@@ -14,7 +14,7 @@ from headwater.core.state import Progress, Summary, arrays_of
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.families.gaussian import Gaussian
 from headwater.models.mixture import Mixture
-from headwater.policies.drift import CLIP, Drift, expecting, folded, judged, noted
+from headwater.policies.drift import MOST_DEVIATIONS, Drift, fold_forgetting, judge_batch, note_scores, set_expectations
 from headwater.policies.drift_monitor import half_lives as forgetting
 
 DIRECTORY = os.environ.get("HEADWATER_DATA", "")
@@ -242,7 +242,7 @@ def expected(scores, shares=None, began=0):
     drift = replace(Drift.begun(np.full(2, 500.0)), began=np.full(2, began))
     n = len(scores)
     shares = np.tile([1.0, 0.0], (n, 1)) if shares is None else shares
-    return expecting(drift, shares, scores, np.ones(n), np.arange(n), 3.0, n)
+    return set_expectations(drift, shares, scores, np.ones(n), np.arange(n), 3.0, n)
 
 
 def test_what_is_expected_is_what_kept_rows_score():
@@ -257,12 +257,12 @@ def test_what_is_expected_is_what_kept_rows_score():
 
 def test_a_row_counts_by_its_responsibility_and_not_without_end():
     drift = expected(np.random.default_rng(0).normal(size=4000))
-    once = noted(drift, np.array([[0.25, 0.75]]), np.array([-1e9]), np.empty(0))
-    np.testing.assert_allclose(once.deficits, [0.25 * CLIP, 0.0])
+    once = note_scores(drift, np.array([[0.25, 0.75]]), np.array([-1e9]), np.empty(0))
+    np.testing.assert_allclose(once.deficits, [0.25 * MOST_DEVIATIONS, 0.0])
     np.testing.assert_array_equal(
-        noted(drift, np.array([[0.25, 0.75]]), np.array([-np.inf]), np.empty(0)).deficits, once.deficits
+        note_scores(drift, np.array([[0.25, 0.75]]), np.array([-np.inf]), np.empty(0)).deficits, once.deficits
     )
-    twice = noted(drift, np.array([[0.25, 0.75]]), np.array([-1e9]), np.array([2.0]))
+    twice = note_scores(drift, np.array([[0.25, 0.75]]), np.array([-1e9]), np.array([2.0]))
     np.testing.assert_allclose(twice.deficits, 2.0 * once.deficits)
 
 
@@ -274,13 +274,13 @@ def test_what_is_left_is_worth_what_it_loses_and_no_less_than_it_takes():
     drift = replace(
         expected(np.random.default_rng(0).normal(size=4000)), memory=np.array([1e4, 1e4]), deficits=np.array([450.0, 0.0])
     )
-    after, mass = judged(drift, Progress(20_000, 2e4, 10.0, 2e4, 2e4), np.full(2, 0.5), summary, 10.0, True)
+    after, mass = judge_batch(drift, Progress(20_000, 2e4, 10.0, 2e4, 2e4), np.full(2, 0.5), summary, 10.0, True)
     assert after.memory[0] == pytest.approx(0.5 * 10.0 / 3.0, rel=0.1)  # three nats a row
     assert after.memory[1] == 1e4 and mass == 2e4
     assert after.following and after.alarms == 1 and after.clock == pytest.approx(np.log(1e4 / after.memory[0]), abs=1e-3)
     few = replace(summary, statistics=replace(totals, count=np.array([4.0, 296.0])))
     starving = replace(drift, sums=np.array([[450.0, 0.0], [0.0, 0.0]]), since=np.array([[150.0, 0.0], [0.0, 0.0]]))
-    after, _ = judged(starving, Progress(20_000, 2e4, 10.0, 2e4, 2e4), np.full(2, 0.5), few, 10.0, True)
+    after, _ = judge_batch(starving, Progress(20_000, 2e4, 10.0, 2e4, 2e4), np.full(2, 0.5), few, 10.0, True)
     assert after.memory[0] >= 6.0 - 1e-9
 
 
@@ -293,7 +293,7 @@ def test_a_fold_moves_moments_and_leaves_weights():
     batch.count[...] = 50.0
     batch.first[...] = [[500.0, 0.0], [300.0, 300.0]]
     drift = replace(Drift.begun(np.array([50.0, 5000.0])), clock=1.0)
-    after, progress, known = folded(
+    after, progress, known = fold_forgetting(
         model, drift, start, Progress(10_000, 1e4, 10.0, 1e4, 1e4), Summary(batch, 100, 100.0), 1e4, 1.0, 5.0
     )
     np.testing.assert_allclose(after.count, 0.5)

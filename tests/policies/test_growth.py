@@ -13,8 +13,8 @@ from headwater.cli import main
 from headwater.core.state import Batch, arrays_of
 from headwater.policies import growth_search
 from headwater.policies.growth import Growth, Step
-from headwater.policies.growth_stages import Ground, Stage
-from headwater.policies.refinement import Budget
+from headwater.policies.growth_stages import SearchRows, Stage
+from headwater.policies.search_context import Budget
 
 
 def groups(n, k, seed=0, apart=8.0):
@@ -138,15 +138,15 @@ def test_components_that_stay_keep_their_place():
 
 
 def test_a_split_has_to_be_sure_and_worth_something():
-    few = Ground(Batch(groups(100, 1)), None, "mode", "kmeans")
-    judged = Ground(Batch(groups(100, 1)), Batch(groups(100, 1)), "mode", "kmeans")
+    few = SearchRows(Batch(groups(100, 1)), None, "mode", "kmeans")
+    judged = SearchRows(Batch(groups(100, 1)), Batch(groups(100, 1)), "mode", "kmeans")
     verdict = growth_search.Verdict
-    assert growth_search.accepted(judged, verdict(0.01, 2.6), 5)
-    assert not growth_search.accepted(judged, verdict(0.01, 2.4), 5)
-    assert not growth_search.accepted(judged, verdict(1e-4, 9.0), 5)
+    assert growth_search.accepts(judged, verdict(0.01, 2.6), 5)
+    assert not growth_search.accepts(judged, verdict(0.01, 2.4), 5)
+    assert not growth_search.accepts(judged, verdict(1e-4, 9.0), 5)
     price = 2.5 * np.log(100.0) / 100.0
-    assert growth_search.accepted(few, verdict(1.01 * price, 0.0), 5)
-    assert not growth_search.accepted(few, verdict(0.99 * price, 0.0), 5)
+    assert growth_search.accepts(few, verdict(1.01 * price, 0.0), 5)
+    assert not growth_search.accepts(few, verdict(0.99 * price, 0.0), 5)
 
 
 def test_components_of_no_use_fall():
@@ -155,12 +155,12 @@ def test_components_of_no_use_fall():
     rng, width = np.random.default_rng(0), X.shape[1]
     propose, judge = Batch(X[::2].copy()), Batch(X[1::2].copy())
     geometry = model.family.geometry(propose)
-    ground = Ground(propose, judge, "mode", "kmeans", geometry)
+    ground = SearchRows(propose, judge, "mode", "kmeans", geometry)
     shares = rng.dirichlet(np.ones(2), size=len(propose))
     shares = np.concatenate([shares * (propose.X[:, :1] > 4.0), shares * (propose.X[:, :1] <= 4.0)], axis=1)
     statistics = model.collect(geometry, propose, shares).mean
     reached = Stage(model, model.prior(geometry, propose, shares), Stage.first(model, ground).reached)
-    stage, steps = growth_search.grown(ground, reached.climbed(ground, 4, statistics), rng, Budget(np.inf))
+    stage, steps = growth_search.grow_components(ground, reached.climb(ground, 4, statistics), rng, Budget(np.inf))
     assert width == 2
     assert stage.k == 2
     assert [step.after for step in steps if step.accepted] == [3, 2]

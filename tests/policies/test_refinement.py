@@ -14,9 +14,10 @@ from headwater.families.components import find_near, find_supported
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
 from headwater.models.mixture import Mixture
-from headwater.policies import refinement, search_policy
-from headwater.policies.control_variate import Kept, climbed, corrected
-from headwater.policies.split_merge import Fall, Move, Split, View, exchanged, falls, split
+from headwater.policies import refinement, refinement_record, search_policy
+from headwater.policies.control_variate import ControlVariate, climb_rows, correct
+from headwater.policies.search_context import compare_scores
+from headwater.policies.split_merge import Move, Removal, Split, View, apply_move, find_removals, find_split
 
 CENTRES = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0], [6.0, 6.0]])
 
@@ -59,7 +60,7 @@ def test_kept_rows_tell_all_if_all_are_kept(begun):
     rows, labels = drawn(600, 1)
     other, _ = parameters_of(model, prior, rows[:300], labels[:300])
     at_reference, at_other = (model.summarize(one, Batch(rows)).mean for one in (reference, other))
-    told = corrected(model, prior, 600.0, at_other, at_reference - model.summarize(reference, Batch(rows)).mean, 600)
+    told = correct(model, prior, 600.0, at_other, at_reference - model.summarize(reference, Batch(rows)).mean, 600)
     for name in ("count", "first", "second"):
         np.testing.assert_allclose(getattr(told, name), getattr(at_other, name), rtol=1e-12, atol=1e-12)
 
@@ -72,7 +73,7 @@ def test_kept_rows_tell_the_difference_better_than_the_whole(begun):
     exact, before = (model.summarize(one, Batch(rows)).mean for one in (near, reference))
     kept = Batch(rows[::40])
     at_near, at_reference = (model.summarize(one, kept).mean for one in (near, reference))
-    told = corrected(model, prior, 40_000.0, at_near, before - at_reference, 1000)
+    told = correct(model, prior, 40_000.0, at_near, before - at_reference, 1000)
 
     def off(statistics):
         return np.abs(statistics.second - exact.second).max()
@@ -85,7 +86,7 @@ def test_what_no_rows_could_say_is_mended(begun):
     kept = model.summarize(reference, Batch(drawn(400, 3)[0])).mean
     wrong = kept.zeros_like().writable()
     wrong.second[1] -= 10.0 * kept.second[1]
-    told = corrected(model, prior, 400.0, kept, wrong, 400)
+    told = correct(model, prior, 400.0, kept, wrong, 400)
     np.testing.assert_allclose(told.second, kept.second, rtol=1e-12)
     assert np.isfinite(model.log_likelihood(model.readout("mode", prior, told, 400.0), Batch(drawn(10)[0]))).all()
 
@@ -116,7 +117,7 @@ def test_rows_of_a_rare_component_are_believed(begun):
     before = model.summarize(reference, Batch(rows)).mean
     kept = Batch(rows[:: len(rows) // 600])
     at_reference = model.summarize(reference, kept).mean
-    told = corrected(model, prior, float(len(rows)), at_reference, before - at_reference, len(kept))
+    told = correct(model, prior, float(len(rows)), at_reference, before - at_reference, len(kept))
     np.testing.assert_allclose(told.second, before.second, rtol=1e-9, atol=1e-12)
     assert np.abs(at_reference.second - before.second).max() > 0.01
 
@@ -127,7 +128,7 @@ def test_counts_that_are_mended_keep_those_of_each_word():
     start = model.start(Batch(rows), 0, StartSettings())
     kept = model.summarize(start.parameters, Batch(rows)).mean
     move = model.recombined(kept, np.array([[-3.0, 0.0], [3.0, 0.0]]))
-    told = corrected(model, start.prior, 60.0, kept, move, 60)
+    told = correct(model, start.prior, 60.0, kept, move, 60)
     words = np.asarray(told.table)
     assert (words >= 0.0).all()
     np.testing.assert_allclose(words.sum(axis=1), np.asarray(kept.table).sum(axis=1), rtol=1e-12)
@@ -137,12 +138,12 @@ def test_counts_that_are_mended_keep_those_of_each_word():
 def test_long_steps_climb_as_high_as_many_short_ones(begun):
     model, prior, reference = begun
     rows = Batch(drawn(1500, 4, 0.3 * CENTRES)[0])  # which overlap, so EM is slow
-    kept = Kept(model, "mode", prior, rows, 1500.0)
+    kept = ControlVariate(model, "mode", prior, rows, 1500.0)
     statistics = model.summarize(reference, rows).mean
     slow = statistics
     for _ in range(60):
         slow, score = kept.look(kept.parameters(slow))
-    fast = climbed(kept, statistics, 60)
+    fast = climb_rows(kept, statistics, 60)
     assert fast.passes <= 60
     assert fast.score > score - 1e-6
     np.testing.assert_allclose(fast.statistics.count, kept.look(fast.parameters)[0].count, rtol=1e-12)
@@ -166,7 +167,7 @@ def test_mergers_are_rated_as_the_whole_density_is(begun):
     view = view_of(model, prior, parameters, rows)
     parts = density(model, parameters, rows)
     np.testing.assert_allclose(view.scores, np.log(parts.sum(axis=1)), rtol=1e-9)
-    for fall in falls(view, statistics, 500.0, frozenset()):
+    for fall in find_removals(view, statistics, 500.0, frozenset()):
         if len(fall.components) == 1:
             (k,) = fall.components
             weights = np.exp(parameters.log_weights)
@@ -191,13 +192,13 @@ def test_a_split_parts_two_clusters_and_gains_what_it_says(begun):
     rows, labels = drawn(800, 6)
     parameters, statistics = parameters_of(model, prior, rows, wrong_start(rows, labels))
     view = view_of(model, prior, parameters, rows)
-    found = split(view, 2, np.random.default_rng(0))
+    found = find_split(view, 2, np.random.default_rng(0))
     assert found is not None
     centres = found.statistics.first / found.statistics.count[:, None] + prior.components.origin
     distances = np.linalg.norm(centres[:, None] - CENTRES[2:], axis=2)
     assert sorted(distances.argmin(axis=1)) == [0, 1] and distances.min(axis=1).max() < 0.3
-    move = Move(found, Fall((0, 3), 0.0), found.gain)
-    after = exchanged(model, statistics, move)
+    move = Move(found, Removal((0, 3), 0.0), found.gain)
+    after = apply_move(model, statistics, move)
     assert after.count.sum() == pytest.approx(1.0, abs=1e-3)
     np.testing.assert_allclose(after.first[0], statistics.first[0] + statistics.first[3], rtol=1e-12)
     better = model.readout("mode", prior, after, 800.0)
@@ -209,7 +210,7 @@ def test_a_component_of_few_rows_is_not_split(begun):
     rows, labels = drawn(400, 7)
     parameters, _ = parameters_of(model, prior, rows[:20], labels[:20])
     view = view_of(model, prior, parameters, rows[:20])
-    assert split(view, 0, np.random.default_rng(0)) is None
+    assert find_split(view, 0, np.random.default_rng(0)) is None
 
 
 def test_verdicts_are_paired_and_weighted():
@@ -217,12 +218,12 @@ def test_verdicts_are_paired_and_weighted():
     before = rng.normal(size=400)
     after = before + 0.1 + 0.5 * rng.normal(size=400)
     weights = rng.integers(1, 3, size=400).astype(float)
-    verdict = refinement.judged(after, before, weights)
+    verdict = compare_scores(after, before, weights)
     difference = after - before
     mean = np.average(difference, weights=weights)
     assert verdict.gain == pytest.approx(mean)
     assert verdict.z == pytest.approx(mean / (np.sqrt((weights**2 * (difference - mean) ** 2).sum()) / weights.sum()))
-    assert refinement.judged(np.full(3, np.nan), np.zeros(3), np.ones(3)).z == -np.inf
+    assert compare_scores(np.full(3, np.nan), np.zeros(3), np.ones(3)).z == -np.inf
 
 
 def streamed(rows, chunk=1000, **parameters):
@@ -297,11 +298,13 @@ def test_without_a_reservoir_no_row_is_kept(tmp_path):
 def test_healing_costs_what_it_may():
     model = streamed(drawn(30_000, 17)[0], reservoir=1000, warm_up=300)
     spent, state = model._state.records["refinement"].spent, model._state
-    assert 0.0 < spent <= refinement.OFTEN * 1000 + refinement.SHARE * (state.rows - 1000) + 12.0 * 1000
+    assert (
+        0.0 < spent <= refinement_record.START_LOOKS * 1000 + refinement_record.STREAM_LOOKS * (state.rows - 1000) + 12.0 * 1000
+    )
 
 
 def test_surprise_is_more_than_chance():
-    known = refinement.Refinement(rows=1000, expected=-3.0, deviation=1.0)
+    known = refinement_record.Refinement(rows=1000, expected=-3.0, deviation=1.0)
     assert known.after(-3.01 * 500, 500.0).surprise == 0.0
     assert known.after(-3.5 * 20, 20.0).surprise == 0.0  # too few rows to tell
     assert known.after(-3.5 * 500, 500.0).surprise == pytest.approx(0.5)
@@ -381,7 +384,7 @@ def test_a_contest_that_found_nothing_is_not_repeated(monkeypatch):
     model = streamed(rows, 1000, reservoir=2000, warm_up=500)
     known = model._state.records["refinement"]
     assert known.content and not known.surprise
-    monkeypatch.setattr(refinement, "_round", lambda *_: pytest.fail("a contest was held again"))
+    monkeypatch.setattr(refinement, "_try_moves", lambda *_: pytest.fail("a contest was held again"))
     model.means_  # noqa: B018
     later = replace(model._state.records["refinement"], expected=known.expected + 5.0).after(0.0, 0.0)
     patched = model._state.with_record("refinement", replace(later, score=-100.0 * 2000, weight=2000.0))
@@ -407,8 +410,8 @@ def test_models_that_are_too_wide_stream_plainly():
 
 
 def test_moves_say_what_they_do():
-    assert Move(Split(2, 0.1, None), Fall((0, 3), -0.05), 0.05).word == "split 2, merge 0 and 3"
-    assert Move(Split(2, 0.1, None), Fall((1,), -0.05), 0.05).word == "split 2, give up 1"
+    assert Move(Split(2, 0.1, None), Removal((0, 3), -0.05), 0.05).word == "split 2, merge 0 and 3"
+    assert Move(Split(2, 0.1, None), Removal((1,), -0.05), 0.05).word == "split 2, give up 1"
 
 
 def test_a_state_that_heals_no_more_goes_on_as_a_plain_stream():

@@ -243,7 +243,7 @@ def _add(plan: Plan, merged: Sequence[_Group]) -> tuple[Stream, tuple[Match, ...
             continue
         brought = model.brought(prior, stream.base.prior, stream.statistics)
         cost = model.separation(prior, statistics[0].scaled(common), brought.scaled(common))
-        components, divergence, margin = _assigned(np.nan_to_num(cost, nan=IMPOSSIBLE, posinf=IMPOSSIBLE))
+        components, divergence, margin = _assign(np.nan_to_num(cost, nan=IMPOSSIBLE, posinf=IMPOSSIBLE))
         permuted = model.permuted(brought, components)
         contrast = model.contrast(prior, statistics[0].scaled(common), permuted.scaled(common))
         matches.append(Match(group.models, components, divergence, margin, contrast))
@@ -288,7 +288,7 @@ def _add_progress(streams: Sequence[Stream]) -> Progress:
     )
 
 
-def _assigned(cost: Array) -> tuple[NDArray[np.int64], Array, Array]:
+def _assign(cost: Array) -> tuple[NDArray[np.int64], Array, Array]:
     """Return the cheapest assignment, the cost of each pair, and what it would cost in all to forbid that pair."""
     from scipy.optimize import linear_sum_assignment  # a tenth of a second that only a merge need wait for
 

@@ -56,7 +56,7 @@ def row_keys(key: int, places: NDArray[np.int64]) -> Keys:
     bits *= np.uint64(GOLDEN)
     bits += np.uint64(FIRST)
     bits ^= np.uint64(_mixed(key + GOLDEN))
-    return mixed(bits)
+    return mix_bits(bits)
 
 
 def row_key(key: int, place: int) -> int:
@@ -64,7 +64,7 @@ def row_key(key: int, place: int) -> int:
     return _mixed(_mixed(key + GOLDEN) ^ ((place * GOLDEN + FIRST) & SIXTY_FOUR))
 
 
-def mixed(bits: Keys) -> Keys:
+def mix_bits(bits: Keys) -> Keys:
     """Return the bits, each of which has changed half of the others; the array itself is changed."""
     bits ^= bits >> np.uint64(30)
     bits *= np.uint64(FIRST)

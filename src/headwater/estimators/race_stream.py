@@ -23,7 +23,7 @@ from headwater.estimators.race import BLOCK, Race, Rival, Tally
 from headwater.estimators.runtime import Runtime
 from headwater.policies.drift_monitor import adapts
 from headwater.policies.growth import Growth
-from headwater.policies.growth_states import GrowthPolicy, found_on
+from headwater.policies.growth_states import GrowthPolicy, grow_on_rows
 from headwater.policies.reservoir_policy import sample_rows
 
 AUTO = "auto"
@@ -67,7 +67,7 @@ def grown_at_hand(learner: Learner, batch: Batch, key: int) -> tuple[Any, Growth
     if n > most:
         rng = np.random.default_rng(np.random.SeedSequence((key, n)))
         batch = batch[np.sort(rng.choice(n, most, replace=False))]
-    stage, growth = found_on(learner.plan.sizing_model, batch, key, learner.settings, learner.n_threads)
+    stage, growth = grow_on_rows(learner.plan.sizing_model, batch, key, learner.settings, learner.n_threads)
     return stage.model, growth
 
 

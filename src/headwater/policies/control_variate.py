@@ -22,13 +22,13 @@ from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.models.mixture import Mixture
 
-LONGEST = 16.0  # extrapolation
-ROUNDING = 1e-24  # of a step, beside what it leads to, both squared: whatever is less leads nowhere
-SETTLED = 2  # passes in a row that gain too little
+LONGEST_STEP = 16.0  # extrapolation
+LEAST_STEP = 1e-24  # of a step, beside what it leads to, both squared: whatever is less leads nowhere
+QUIET_PASSES = 2  # passes in a row that gain too little
 
 
 @dataclass(frozen=True)
-class Kept:
+class ControlVariate:
     """Rows, the prior, and how many rows the statistics are worth."""
 
     model: Mixture
@@ -48,7 +48,7 @@ class Kept:
         summary = self.model.summarize(parameters, self.batch, n_threads=self.n_threads)
         found: Any = summary.mean
         if self.beside is not None:
-            found = corrected(self.model, self.prior, self.count, found, self.beside, summary.size)
+            found = correct(self.model, self.prior, self.count, found, self.beside, summary.size)
         return found, summary.score / summary.size
 
     def scores(self, parameters: Any) -> Array:
@@ -57,7 +57,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Reached:
+class ClimbEnd:
     """Where a climb has come: parameters, statistics at them, the score before, and the passes that it took."""
 
     parameters: Any
@@ -66,33 +66,33 @@ class Reached:
     passes: int
 
 
-def corrected(model: Mixture, prior: Any, count: float, kept: Any, beside: Any, rows: float) -> Any:
+def correct(model: Mixture, prior: Any, count: float, kept: Any, beside: Any, rows: float) -> Any:
     """Return what kept rows, so many, say and what all others do beside them, where the sum is something that rows can say."""
     totals, sound = (kept + beside).scaled(count), kept.scaled(count)
     return model.mended(prior, totals, sound, min(rows / count, 1.0)).scaled(1.0 / count)
 
 
-def climbed(kept: Kept, statistics: Any, passes: int, tol: float = 0.0) -> Reached:
+def climb_rows(kept: ControlVariate, statistics: Any, passes: int, tol: float = 0.0) -> ClimbEnd:
     """Make passes of EM over kept rows, extrapolated (SQUAREM, Varadhan and Roland 2008) where that does no harm.
 
     Ends after so many passes, or when two that follow one another gain less than tol.
     """
     made, quiet, before = 0, 0, -np.inf
     parameters, score = kept.parameters(statistics), -np.inf
-    while made < passes and quiet < SETTLED:
+    while made < passes and quiet < QUIET_PASSES:
         parameters = kept.parameters(statistics)
         after, score = kept.look(parameters)
         made += 1
         quiet = quiet + 1 if abs(score - before) < tol else 0
         before = score
-        if made + 2 > passes or quiet == SETTLED:
+        if made + 2 > passes or quiet == QUIET_PASSES:
             statistics = after
             continue
         second_parameters = kept.parameters(after)
         second, second_score = kept.look(second_parameters)
         made += 1
         parameters, before, score = second_parameters, second_score, second_score
-        farther = _extrapolated(statistics, after, second)
+        farther = _extrapolate(statistics, after, second)
         statistics = second
         if farther is not None:
             with np.errstate(all="ignore"):  # no rows may have made it: then it scores no number
@@ -101,10 +101,10 @@ def climbed(kept: Kept, statistics: Any, passes: int, tol: float = 0.0) -> Reach
             made += 1
             if np.isfinite(value) and value > second_score - 1e-9:
                 parameters, statistics, before, score = trial, found, value, value
-    return Reached(parameters, statistics, float(score), made)
+    return ClimbEnd(parameters, statistics, float(score), made)
 
 
-def _extrapolated(start: Any, first: Any, second: Any) -> Any | None:
+def _extrapolate(start: Any, first: Any, second: Any) -> Any | None:
     """Statistics farther on the way that two steps of EM have shown, if they lead somewhere."""
     names = [name for name in start.to_arrays() if name != "from_base"]
     if not all(isinstance(getattr(start, name), np.ndarray) for name in names):
@@ -113,9 +113,9 @@ def _extrapolated(start: Any, first: Any, second: Any) -> Any | None:
     turn = {name: getattr(second, name) - getattr(first, name) - step[name] for name in names}
     length, bend = (sum(float(np.vdot(part, part)) for part in one.values()) for one in (step, turn))
     size = sum(float(np.vdot(getattr(second, name), getattr(second, name))) for name in names)
-    if not length > ROUNDING * size or not length > bend or not bend > 0.0:
+    if not length > LEAST_STEP * size or not length > bend or not bend > 0.0:
         return None
-    factor = min(np.sqrt(length / bend), LONGEST)
+    factor = min(np.sqrt(length / bend), LONGEST_STEP)
     arrays = {**second.to_arrays()}
     for name in names:
         arrays[name] = getattr(start, name) + 2.0 * factor * step[name] + factor * factor * turn[name]

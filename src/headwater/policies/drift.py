@@ -22,17 +22,17 @@ from numpy.typing import NDArray
 from headwater.core.state import Progress, Summary
 from headwater.core.statistics import Array
 
-LEAST = 50.0  # kept rows of a component, to know what to expect of it
-CLIP = 3.0  # standard deviations that a row counts at most, so that no single one is a change
-EFFECT = 0.05  # standard deviations that are too little to forget for
-OPTIMISM = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
-NOISE = 4.0  # standard errors of the expectation
-SURE = 8.0  # chance is exp(-2 * SURE) that a sum gets so high from zero
-WINDOW = 8  # batches that shares are counted over
-GROWN = 1.25  # times the rows since something was forgotten, after which a new expectation is found
-TICKS = 1024.0  # of the clock in a nat, so that rounding errors make no ranks
+LEAST_ROWS = 50.0  # kept rows of a component, to know what to expect of it
+MOST_DEVIATIONS = 3.0  # standard deviations that a row counts at most, so that no single one is a change
+SMALLEST_EFFECT = 0.05  # standard deviations that are too little to forget for
+OPTIMISM_NATS = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
+NOISE_Z = 4.0  # standard errors of the expectation
+ALARM_NATS = 8.0  # chance is exp(-2 * SURE) that a sum gets so high from zero
+WINDOW_BATCHES = 8  # batches that shares are counted over
+GROWTH_TIMES = 1.25  # times the rows since something was forgotten, after which a new expectation is found
+TICKS_PER_NAT = 1024.0  # of the clock in a nat, so that rounding errors make no ranks
 TINY, LOWEST = 1e-300, -1e300
-FARTHEST = 1e120  # of a score whose square is a number
+FARTHEST_SCORE = 1e120  # of a score whose square is a number
 SIDES = np.array([[1.0], [-1.0]])  # rows that score worse than expected, and better
 
 
@@ -92,22 +92,22 @@ class Drift:
     @property
     def due(self) -> float:
         """Rows from which on expectations are to be found again, while parameters follow."""
-        return self.last + GROWN * (self.found - self.last)
+        return self.last + GROWTH_TIMES * (self.found - self.last)
 
 
-def noted(drift: Drift, responsibilities: Array, scores: Array, weights: Array) -> Drift:
+def note_scores(drift: Drift, responsibilities: Array, scores: Array, weights: Array) -> Drift:
     """Return what is known after some rows of a batch."""
     known = drift.deviation > 0.0
     scales = known / np.where(known, drift.deviation, 1.0)
     z = drift.expected[:, None] - np.maximum(scores, LOWEST)
     z *= scales[:, None]
-    np.minimum(z, CLIP, out=z)
-    np.maximum(z, -CLIP, out=z)
+    np.minimum(z, MOST_DEVIATIONS, out=z)
+    np.maximum(z, -MOST_DEVIATIONS, out=z)
     z *= responsibilities.T
     return replace(drift, deficits=drift.deficits + (z @ weights if weights.size else z.sum(axis=1)))
 
 
-def expecting(
+def set_expectations(
     drift: Drift, responsibilities: Array, scores: Array, weights: Array, places: Any, each: float, seen: int
 ) -> Drift:
     """Return what to expect of rows to come, by rows that were kept since each component last forgot.
@@ -116,16 +116,20 @@ def expecting(
     """
     finite = np.isfinite(scores)
     weights = weights[:, None] * responsibilities * ((places[:, None] >= drift.began) & finite[:, None])
-    scores = np.where(finite, np.clip(scores, -FARTHEST, FARTHEST), 0.0)
+    scores = np.where(finite, np.clip(scores, -FARTHEST_SCORE, FARTHEST_SCORE), 0.0)
     total = np.maximum(weights.sum(axis=0), TINY)
     kept = total**2 / np.maximum((weights**2).sum(axis=0), TINY)
     mean = scores @ weights / total
     apart = scores[:, None] - mean
     deviation = np.sqrt((weights * apart**2).sum(axis=0) / total)
-    known = (kept >= LEAST) & (deviation > 0.0)
+    known = (kept >= LEAST_ROWS) & (deviation > 0.0)
     scale = np.where(known, deviation, 1.0)
-    z = np.clip(-apart / scale, -CLIP, CLIP)
-    slack = EFFECT + OPTIMISM * each / np.maximum(drift.memory, 1.0) / scale + NOISE / np.sqrt(np.maximum(kept, 1.0))
+    z = np.clip(-apart / scale, -MOST_DEVIATIONS, MOST_DEVIATIONS)
+    slack = (
+        SMALLEST_EFFECT
+        + OPTIMISM_NATS * each / np.maximum(drift.memory, 1.0) / scale
+        + NOISE_Z / np.sqrt(np.maximum(kept, 1.0))
+    )
     level = (weights * z).sum(axis=0) / total
     if drift.following:  # kept rows of a component that still moves promise less and less; the best they did holds
         stays = ~known | (drift.expected - (drift.level + drift.slack) * drift.deviation > mean - (level + slack) * deviation)
@@ -141,7 +145,9 @@ def expecting(
     return replace(drift, found=seen, **{name: one * known for name, one in found.items()})
 
 
-def judged(drift: Drift, progress: Progress, shares: Array, summary: Summary, floor: float, apart: bool) -> tuple[Drift, float]:
+def judge_batch(
+    drift: Drift, progress: Progress, shares: Array, summary: Summary, floor: float, apart: bool
+) -> tuple[Drift, float]:
     """Return what is known after a batch, and the rows that weights are worth; both are less if it came as a surprise.
 
     `shares` are those of all rows so far, `floor` the rows that it takes to learn a component. If components cannot forget
@@ -151,7 +157,7 @@ def judged(drift: Drift, progress: Progress, shares: Array, summary: Summary, fl
     beyond = (drift.deficits - drift.level * counts) * SIDES
     sums = np.maximum(drift.sums + beyond - drift.slack * counts, 0.0) * (drift.deviation > 0.0)
     since = np.where(sums > 0.0, drift.since + counts, 0.0)
-    alarms = (sums * drift.slack > SURE).any(axis=0)
+    alarms = (sums * drift.slack > ALARM_NATS).any(axis=0)
     loss = (sums / np.maximum(since, 1.0) + drift.slack).max(axis=0) * drift.deviation
     memory, mass, window = drift.memory, progress.mass, drift.shares + counts
     left = np.where(alarms, np.minimum(memory, np.maximum(0.5 * floor / np.maximum(loss, TINY), floor - counts)), memory)
@@ -160,15 +166,15 @@ def judged(drift: Drift, progress: Progress, shares: Array, summary: Summary, fl
         left, alarms = np.minimum(memory, mass * shares), np.ones_like(alarms)
     forgot = [float(np.log(np.maximum(memory / np.maximum(left, TINY), 1.0)).max())]
     size = float(window.sum())
-    lost = _unlike(window, shares, progress.mass)
+    lost = _lost_nats(window, shares, progress.mass)
     surprised = lost > 0.0
     if surprised:
         mass = min(mass, max(0.5 * (len(window) - 1.0) / lost, floor - summary.size))
         forgot.append(float(np.log(progress.mass / mass)))
     changed = surprised or bool(alarms.any())
-    over = surprised or size >= WINDOW * summary.size
+    over = surprised or size >= WINDOW_BATCHES * summary.size
     began = np.where(alarms, progress.rows_seen, drift.began)
-    nats = float(np.ceil(TICKS * max(forgot)) / TICKS)
+    nats = float(np.ceil(TICKS_PER_NAT * max(forgot)) / TICKS_PER_NAT)
     zero = np.zeros_like(memory)
     after = replace(
         drift, memory=left, began=began, sums=sums * ~alarms, since=since * ~alarms, deficits=zero,
@@ -182,17 +188,17 @@ def judged(drift: Drift, progress: Progress, shares: Array, summary: Summary, fl
     return after, mass
 
 
-def _unlike(window: Array, shares: Array, mass: float) -> float:
+def _lost_nats(window: Array, shares: Array, mass: float) -> float:
     """Nats a row that weights lose on recent rows, if these belong to other components by more than chance (G-test); or 0."""
     size = float(window.sum())
     recent = window / max(size, TINY)
     terms = np.where(window > 0.0, window * np.log(np.maximum(recent, TINY) / np.maximum(shares, TINY)), 0.0)
     lost, degrees = float(terms.sum()), len(window) - 1.0
-    chance = degrees + 2.0 * np.sqrt(2.0 * SURE * degrees) + 4.0 * SURE
+    chance = degrees + 2.0 * np.sqrt(2.0 * ALARM_NATS * degrees) + 4.0 * ALARM_NATS
     return lost / size if 2.0 * lost > chance * (1.0 + size / mass) else 0.0
 
 
-def folded(
+def fold_forgetting(
     model: Any,
     drift: Drift,
     statistics: Any,

@@ -15,9 +15,9 @@ from headwater.core.plan import Plan
 from headwater.core.policy import Folds, Policy
 from headwater.core.state import Batch, Stream, Summary
 from headwater.core.statistics import Array
-from headwater.policies.drift import TINY, Drift, expecting, folded, judged, noted
+from headwater.policies.drift import TINY, Drift, fold_forgetting, judge_batch, note_scores, set_expectations
 from headwater.policies.names import DRIFT, REFINEMENT, RESERVOIR
-from headwater.policies.refinement import Refinement
+from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir import Reservoir
 from headwater.policies.reservoir_policy import RESERVOIR_BYTES, kept_rows
 from headwater.policies.schedule import schedule_search
@@ -61,18 +61,18 @@ class DriftPolicy(Policy, Folds):
         summary = stream.model.summarize(
             stream.parameters, part, pending_summary(stream), scores, plan.n_threads, responsibilities=shares
         )
-        return summary, stream.with_record(DRIFT, noted(stream.records[DRIFT], shares, scores, part.weights))
+        return summary, stream.with_record(DRIFT, note_scores(stream.records[DRIFT], shares, scores, part.weights))
 
     def fold(self, plan: Plan, stream: Stream, summary: Summary) -> Stream:
         """Judge a batch, then fold it: as in any stream as long as nothing was ever forgotten."""
         model, statistics, each = stream.model, cast(Any, stream.statistics), _rows_each(plan, stream.model)
-        drift, mass = judged(stream.records[DRIFT], stream.progress, statistics.count, summary, each, model.apart)
+        drift, mass = judge_batch(stream.records[DRIFT], stream.progress, statistics.count, summary, each, model.apart)
         recently = stream.progress.rows_seen - drift.last < CALM_WARM_UPS * plan.warm_up_rows
         if not drift.clock:
             totals: Any = summary.statistics
             drift = replace(drift, memory=drift.memory + totals.count)
             return fold_batch(plan, stream.with_record(DRIFT, drift), summary)
-        statistics, progress, drift = folded(
+        statistics, progress, drift = fold_forgetting(
             model, drift, statistics, stream.progress, summary, mass, summary.size / plan.batch_rows(model), each,
             PACE if recently else 1.0,
         )  # fmt: skip
@@ -134,7 +134,9 @@ def watch(plan: Plan, stream: Stream) -> Stream:
     if reservoir is not None and len(reservoir):
         rows = _present_rows(stream.with_record(DRIFT, drift)).rows[: FOLLOWING_ROWS if drift.following else HELD_ROWS]
         shares, scores = model.looked_at(stream.parameters, rows.batch, plan.n_threads)
-        drift = expecting(drift, shares, scores, rows.batch.row_weights, rows.places, _rows_each(plan, model), stream.rows)
+        drift = set_expectations(
+            drift, shares, scores, rows.batch.row_weights, rows.places, _rows_each(plan, model), stream.rows
+        )
     return stream.with_record(DRIFT, drift)
 
 

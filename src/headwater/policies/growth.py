@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-MOST = 100  # steps that are remembered
-OFTEN = 50.0  # times that rows may be looked at again, of twice as many as the warm-up has
-SHARE = 1.0  # and of all others, times
+MOST_STEPS_KEPT = 100  # steps that are remembered
+START_LOOKS = 50.0  # times that rows may be looked at again, of twice as many as the warm-up has
+STREAM_LOOKS = 1.0  # and of all others, times
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class Growth:
         told, spent = [*self.steps, *steps], self.spent + spent
         if not steps:
             return replace(self, spent=spent)
-        return Growth((*[step for step in told[:-1] if step.accepted][-MOST:], told[-1]), spent)
+        return Growth((*[step for step in told[:-1] if step.accepted][-MOST_STEPS_KEPT:], told[-1]), spent)
 
     def allowance(self, rows: int, warm_up: int) -> float:
         """Rows that may be looked at again now, so that growing never costs much more than the stream itself."""
-        return OFTEN * min(rows, 2 * warm_up) + SHARE * rows - self.spent
+        return START_LOOKS * min(rows, 2 * warm_up) + STREAM_LOOKS * rows - self.spent
 
     @property
     def sentence(self) -> str:

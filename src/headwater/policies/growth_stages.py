@@ -12,18 +12,18 @@ from headwater.core.contracts import Start
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.models.mixture import Mixture
-from headwater.policies.control_variate import Kept, Reached, climbed
-from headwater.policies.split_merge import Fall, Split, View
+from headwater.policies.control_variate import ClimbEnd, ControlVariate, climb_rows
+from headwater.policies.split_merge import Removal, Split, View
 
-ROWS = 2000  # that propose at first, and that judge, at least
-PROPOSING, JUDGING = 5, 10  # and as many times what moves every parameter
-CLUMPS = 6  # ways more to split a component, where all others were tried
-PASSES = 8  # of every contender
-SETTLING = 16  # and of the winner, under a prior of its own
+LEAST_ROWS = 2000  # that propose at first, and that judge, at least
+PROPOSING_TIMES, JUDGING_TIMES = 5, 10  # and so many times what moves every parameter
+EXTRA_SPLITS = 6  # ways more to split a component, where all others were tried
+PASSES_EACH = 8  # of every contender
+WINNER_PASSES = 16  # and of the winner, under a prior of its own
 
 
 @dataclass(frozen=True)
-class Ground:
+class SearchRows:
     """Rows that propose and rows that judge, both in a random order, and how mixtures climb on them.
 
     Without rows that judge, all propose. With a `geometry` (of all) the prior is found anew for each number of components.
@@ -38,12 +38,12 @@ class Ground:
     n_threads: int | None = None
     clumps: int = 0
 
-    def part(self, enough: int, times: int = 1) -> Ground:
+    def part(self, enough: int, times: int = 1) -> SearchRows:
         """Return as much of it as a mixture needs for which so many rows move every parameter, or so many times that."""
-        clumps = CLUMPS if times > 1 else 0
+        clumps = EXTRA_SPLITS if times > 1 else 0
         if self.judge is None:
             return replace(self, clumps=clumps)
-        rows, judges = times * max(ROWS, PROPOSING * enough), times * max(ROWS, JUDGING * enough)
+        rows, judges = times * max(LEAST_ROWS, PROPOSING_TIMES * enough), times * max(LEAST_ROWS, JUDGING_TIMES * enough)
         return replace(self, propose=self.propose[:rows], judge=self.judge[:judges], clumps=clumps)
 
     @property
@@ -63,61 +63,61 @@ class Stage:
 
     model: Mixture
     prior: Any
-    reached: Reached
+    reached: ClimbEnd
 
     @classmethod
-    def first(cls, model: Mixture, ground: Ground) -> Stage:
+    def first(cls, model: Mixture, ground: SearchRows) -> Stage:
         """The mixture of one component."""
         one, batch = model.resized(1), ground.propose
         everything = np.ones((len(batch), 1))
         statistics = one.collect(ground.geometry, batch, everything).mean
-        return cls(one, one.prior(ground.geometry, batch, everything), Reached(None, statistics, 0.0, 0)).climbed(ground, 2)
+        return cls(one, one.prior(ground.geometry, batch, everything), ClimbEnd(None, statistics, 0.0, 0)).climb(ground, 2)
 
     @property
     def k(self) -> int:
         """Its number of components."""
         return self.model.n_components
 
-    def kept(self, ground: Ground) -> Kept:
+    def kept(self, ground: SearchRows) -> ControlVariate:
         """The rows that propose, to climb on."""
         batch = ground.propose
-        return Kept(self.model, ground.readout, self.prior, batch, batch.size, None, ground.n_threads)
+        return ControlVariate(self.model, ground.readout, self.prior, batch, batch.size, None, ground.n_threads)
 
-    def climbed(self, ground: Ground, passes: int = PASSES, statistics: Any = None) -> Stage:
+    def climb(self, ground: SearchRows, passes: int = PASSES_EACH, statistics: Any = None) -> Stage:
         """Return it after more passes, from other statistics if some are given."""
         start = self.reached.statistics if statistics is None else statistics
-        return replace(self, reached=climbed(self.kept(ground), start, passes))
+        return replace(self, reached=climb_rows(self.kept(ground), start, passes))
 
-    def shares(self, ground: Ground) -> Array:
+    def responsibilities(self, ground: SearchRows) -> Array:
         """Responsibilities of the rows that propose."""
         return self.model.looked_at(self.reached.parameters, ground.propose, ground.n_threads)[0]
 
-    def scores(self, ground: Ground) -> Array:
+    def scores(self, ground: SearchRows) -> Array:
         """Scores of the rows that judge."""
         return self.model.log_likelihood(self.reached.parameters, ground.judges, ground.n_threads)
 
-    def view(self, ground: Ground) -> View:
+    def view(self, ground: SearchRows) -> View:
         """Rows that propose, as it sees them."""
         return View.of(
             self.model, ground.readout, self.prior, self.reached.parameters, ground.propose, ground.method, ground.n_threads,
             ground.clumps,
         )  # fmt: skip
 
-    def more(self, other: Stage, width: int) -> int:
+    def extra_parameters(self, other: Stage, width: int) -> int:
         """Parameters that it has more than another."""
         return self.model.n_parameters(width) - other.model.n_parameters(width)
 
-    def settled(self, ground: Ground) -> Stage:
+    def refit(self, ground: SearchRows) -> Stage:
         """Return it under the prior of components like these, if there is a geometry, after some passes."""
         model, geometry, batch = self.model, ground.geometry, ground.propose
         if geometry is None:
-            return self.climbed(ground)
-        prior = model.prior(geometry, batch, self.shares(ground))
+            return self.climb(ground)
+        prior = model.prior(geometry, batch, self.responsibilities(ground))
         if len(batch) >= 5 * ground.width * self.k:
             prior = model.refined(prior, self.reached.parameters, geometry)
-        return replace(self, prior=prior).climbed(ground, SETTLING)
+        return replace(self, prior=prior).climb(ground, WINNER_PASSES)
 
-    def divided(self, chosen: Sequence[Split]) -> Stage:
+    def split(self, chosen: Sequence[Split]) -> Stage:
         """Return it with some components split: one half stays in its place, the other comes last."""
         k, size = self.k, self.k + len(chosen)
         model, statistics = self.model.resized(size), self.reached.statistics
@@ -130,7 +130,7 @@ class Stage:
         prior = self.model.chosen(self.prior, [*range(k), *(one.component for one in chosen)])
         return Stage(model, prior, replace(self.reached, statistics=statistics))
 
-    def fallen(self, fall: Fall) -> Stage:
+    def remove(self, fall: Removal) -> Stage:
         """Return it with two components as one, or without one."""
         gone, own = fall.components[-1], np.eye(self.k)
         if len(fall.components) == 2:
@@ -140,12 +140,12 @@ class Stage:
         statistics = model.recombined(self.reached.statistics, own[order])
         return Stage(model, self.model.chosen(self.prior, order), replace(self.reached, statistics=statistics))
 
-    def anew(self, ground: Ground, start: Start) -> Stage:
+    def restart_from(self, ground: SearchRows, start: Start) -> Stage:
         """Return a start with one component more, in the order of those here that its components are most like."""
         model, prior = self.model.resized(self.k + 1), self.model.chosen(self.prior, [*range(self.k), 0])
         begun = replace(self.reached, statistics=model.brought(prior, start.prior, start.summary.mean))
-        other = Stage(model, prior, begun).climbed(ground)
-        old, new = self.shares(ground), other.shares(ground)
+        other = Stage(model, prior, begun).climb(ground)
+        old, new = self.responsibilities(ground), other.responsibilities(ground)
         alike = old.T @ new / np.sqrt(np.outer((old**2).sum(axis=0), (new**2).sum(axis=0)) + 1e-12)
         order: list[int] = []
         for row in alike:

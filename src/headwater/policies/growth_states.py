@@ -15,50 +15,56 @@ from headwater.core.row_keys import proposes, row_keys
 from headwater.core.state import Batch, Stream
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.mixture import Mixture
-from headwater.policies.control_variate import Kept, climbed
+from headwater.policies.control_variate import ControlVariate, climb_rows
 from headwater.policies.growth import Growth
-from headwater.policies.growth_search import FEW, grown
-from headwater.policies.growth_stages import Ground, Stage
+from headwater.policies.growth_search import LEAST_JUDGES, grow_components
+from headwater.policies.growth_stages import SearchRows, Stage
 from headwater.policies.names import GROWTH, REFINEMENT, RESERVOIR
-from headwater.policies.refinement import Budget
 from headwater.policies.restate import Transfer
-from headwater.policies.split_merge import seeds_of
+from headwater.policies.search_context import Budget
+from headwater.policies.split_merge import seed_method
 
-POLISH = 30  # passes over all rows of a warm-up
-CONTENT = 1e-5  # nats a row that the last of them gains
+MOST_PASSES = 30  # passes over all rows of a warm-up
+LEAST_GAIN = 1e-5  # nats a row that the last of them gains
 
 
-def found_on(
+def grow_on_rows(
     model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None
 ) -> tuple[Stage, Growth]:
     """Grow a mixture from one component on rows, of which the seed and their places decide who propose and who judge."""
     keys = row_keys(key, np.arange(len(batch)))
     order = np.argsort(keys, kind="stable")
     first, others = order[proposes(keys[order])], order[~proposes(keys[order])]
-    few = min(len(first), len(others)) < FEW
+    few = min(len(first), len(others)) < LEAST_JUDGES
     with one_blas_thread():
         geometry = model.family.geometry(batch)
         propose, judge = (batch, None) if few else (batch[first], batch[others])
         ground = _ground(propose, judge, key, settings, geometry, n_threads)
         rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
-        stage, steps = grown(ground, Stage.first(model, ground), rng, Budget(np.inf), len(batch))
+        stage, steps = grow_components(ground, Stage.first(model, ground), rng, Budget(np.inf), len(batch))
     return stage, Growth().after(steps)
 
 
 def _ground(
     propose: Batch, judge: Batch | None, key: int, settings: StartSettings, geometry: Any, n_threads: int | None
-) -> Ground:
+) -> SearchRows:
     def restart(model: Mixture, batch: Batch) -> Start:
         return model.start(batch, (key + model.n_components) % 2**63, settings, n_threads)
 
-    return Ground(
-        propose, judge, settings.readout, seeds_of(settings.method), geometry, restart if settings.polish else None, n_threads
+    return SearchRows(
+        propose,
+        judge,
+        settings.readout,
+        seed_method(settings.method),
+        geometry,
+        restart if settings.polish else None,
+        n_threads,
     )
 
 
-def grown_start(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
+def find_grown_start(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
     """Find a number of components, and a start with it: the grown mixture, or the winner of a tournament if that is better."""
-    stage, growth = found_on(model, batch, key, settings, n_threads)
+    stage, growth = grow_on_rows(model, batch, key, settings, n_threads)
     after = stage.model
     start = replace(after.start(batch, key, settings, n_threads), records={GROWTH: growth})
     if not settings.polish or after.n_components == 1:
@@ -67,7 +73,16 @@ def grown_start(model: Mixture, batch: Batch, key: int, settings: StartSettings,
         parameters = stage.reached.parameters
         summary = after.summarize(parameters, batch, n_threads=n_threads)
         end = climb(
-            after, settings.readout, start.prior, parameters, summary, batch, POLISH, CONTENT, n_threads, penalised=False
+            after,
+            settings.readout,
+            start.prior,
+            parameters,
+            summary,
+            batch,
+            MOST_PASSES,
+            LEAST_GAIN,
+            n_threads,
+            penalised=False,
         )
     if end.trace[-1] <= start.summary.score / start.summary.size:
         return start
@@ -85,13 +100,13 @@ def regrow(plan: Plan, stream: Stream, on_the_way: bool) -> Stream:
     base, reservoir, budget = stream.base, stream.records[RESERVOIR], Budget(allowed)
     batch, halves = reservoir.batch, reservoir.proposes
     propose, judge = (batch[np.flatnonzero(half)] for half in (halves, ~halves))
-    few = min(len(propose), len(judge)) < FEW
+    few = min(len(propose), len(judge)) < LEAST_JUDGES
     ground = _ground(batch if few else propose, None if few else judge, stream.key + stream.rows, settings, None, n_threads)
     rng = np.random.default_rng(np.random.SeedSequence((stream.key, stream.rows, 1)))
     some = ground.part(model.rows_to_learn(batch.X.shape[1]))
-    kept = Kept(model, ground.readout, base.prior, some.propose, some.propose.size, None, n_threads)
-    standing = climbed(kept, kept.look(stream.parameters)[0], 1)
-    stage, steps = grown(ground, Stage(model, base.prior, standing), rng, budget, stream.rows)
+    kept = ControlVariate(model, ground.readout, base.prior, some.propose, some.propose.size, None, n_threads)
+    standing = climb_rows(kept, kept.look(stream.parameters)[0], 1)
+    stage, steps = grow_components(ground, Stage(model, base.prior, standing), rng, budget, stream.rows)
     growth = growth.after(steps, budget.spent if np.isfinite(allowed) else 0.0)
     if not any(step.accepted for step in steps):
         return replace(stream, base=base.with_record(GROWTH, growth))
@@ -123,7 +138,7 @@ class GrowthPolicy(Policy, FindsStart):
         return cast(Mixture, model).resized(COMMON_SIZE)
 
     def find_start(self, plan: Plan, batch: Batch, key: int, settings: StartSettings) -> Start:
-        return grown_start(cast(Mixture, plan.model), batch, key, settings, plan.n_threads)
+        return find_grown_start(cast(Mixture, plan.model), batch, key, settings, plan.n_threads)
 
     def model_for(self, plan: Plan, statistics: Any) -> Model:
         return cast(Mixture, plan.sizing_model).resized(len(statistics.count))

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.row_keys import KEYS, Keys, least_key_beyond, mixed, proposes, ranks_of, row_key, row_keys
+from headwater.core.row_keys import KEYS, Keys, least_key_beyond, mix_bits, proposes, ranks_of, row_key, row_keys
 from headwater.core.state import Batch, SparseRows, joined, sparse_rows
 from headwater.core.statistics import Array
 
 ROW_BYTES = 5 * 8  # rank, place, key, weight and label
 VALUE_BYTES = 12  # of a sparse row: a number and its column
-PILE = 2  # rows that came last are sorted in when they are one such part of all
+PILE_SHARE = 2  # rows that came last are sorted in when they are one such part of all
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Pile:
         clock = np.concatenate([np.broadcast_to(one.clock, len(one.keys)) for one in parts])
         ranks, ends = ranks_of(keys, clock), np.cumsum([len(one.keys) for one in parts])
         return [
-            Sample(ranks[end - len(one.keys) : end], one.places, one.keys, _completed(one.batch))
+            Sample(ranks[end - len(one.keys) : end], one.places, one.keys, _complete(one.batch))
             for one, end in zip(parts, ends, strict=True)
         ]
 
@@ -112,7 +112,7 @@ class Reservoir:
     @cached_property
     def _sorted(self) -> Reservoir:
         assert self.sample is not None and self.pile is not None
-        return _fitted(replace(self, pile=None), _joined([self.sample, *self.pile.samples()]))
+        return _fit_to_room(replace(self, pile=None), _join([self.sample, *self.pile.samples()]))
 
     def __len__(self) -> int:
         sample = self.settled.sample
@@ -156,7 +156,7 @@ class Reservoir:
         return {name: value for name, value in vars(self.settled).items() if name != "_sorted"}
 
 
-def taken(reservoir: Reservoir, batch: Batch, places: int | NDArray[np.int64], clock: Array | float = 0.0) -> Reservoir:
+def add_rows(reservoir: Reservoir, batch: Batch, places: int | NDArray[np.int64], clock: Array | float = 0.0) -> Reservoir:
     """Return the reservoir after more rows of the stream; the one given is not changed, nor are the rows held on to.
 
     Parameters
@@ -191,12 +191,12 @@ def taken(reservoir: Reservoir, batch: Batch, places: int | NDArray[np.int64], c
     n = len(batch)
     if not n:
         return reservoir
-    reservoir = _like(reservoir, batch.X)
+    reservoir = _match_form(reservoir, batch.X)
     latest = clock if isinstance(clock, float) else float(np.max(clock))
     beyond = KEYS if reservoir.limit == math.inf else least_key_beyond(reservoir.limit, latest)
     if n == 1 and not isinstance(places, np.ndarray):
         one = row_key(reservoir.key, int(places))
-        return reservoir if one >= beyond else _piled(reservoir, np.array([one], np.uint64), np.array([places]), latest, batch)
+        return reservoir if one >= beyond else _pile(reservoir, np.array([one], np.uint64), np.array([places]), latest, batch)
     if not isinstance(places, np.ndarray):
         places = np.arange(places, places + n)
     keys = row_keys(reservoir.key, places)
@@ -204,15 +204,15 @@ def taken(reservoir: Reservoir, batch: Batch, places: int | NDArray[np.int64], c
     times = clock[rows] if isinstance(clock, np.ndarray) and clock.ndim else latest
     if len(rows) > reservoir.capacity_rows:
         ranks = ranks_of(keys[rows], times)
-        limit = _lowered(reservoir.limit, ranks, reservoir.capacity_rows)
+        limit = _lower_limit(reservoir.limit, ranks, reservoir.capacity_rows)
         reservoir, rows = replace(reservoir.settled, limit=limit), rows[ranks < limit]
         times = clock[rows] if isinstance(clock, np.ndarray) and clock.ndim else latest
         if not len(rows):
-            return _fitted(reservoir, reservoir.rows)
-    return _piled(reservoir, keys[rows], places[rows], times, batch[rows]) if len(rows) else reservoir
+            return _fit_to_room(reservoir, reservoir.rows)
+    return _pile(reservoir, keys[rows], places[rows], times, batch[rows]) if len(rows) else reservoir
 
 
-def merged(reservoirs: Sequence[Reservoir], shared: int = 0) -> Reservoir:
+def merge_reservoirs(reservoirs: Sequence[Reservoir], shared: int = 0) -> Reservoir:
     """Return one reservoir of the rows of several, in any order and any tree the same.
 
     Parameters
@@ -241,13 +241,13 @@ def merged(reservoirs: Sequence[Reservoir], shared: int = 0) -> Reservoir:
     if not samples:
         return union
     sources = np.repeat(np.arange(len(samples)), [len(one) for one in samples])
-    sample = _joined(samples)
+    sample = _join(samples)
     if shared > 0:
-        sample = sample[_once(sample, sources, shared)]
-    return _fitted(union, sample)
+        sample = sample[_count_once(sample, sources, shared)]
+    return _fit_to_room(union, sample)
 
 
-def since(reservoir: Reservoir, shared: int) -> Reservoir:
+def rows_since(reservoir: Reservoir, shared: int) -> Reservoir:
     """Return what a stream kept of the rows from place `shared` on: all that a merge needs beside the reservoir there was.
 
     For streams that went on from `base` at n, `merged([base, since(one, n), since(two, n)], n)` is `merged([one, two], n)`.
@@ -258,40 +258,40 @@ def since(reservoir: Reservoir, shared: int) -> Reservoir:
     return replace(settled, sample=settled.sample[np.flatnonzero(settled.sample.places >= shared)])
 
 
-def widened(reservoir: Reservoir, width: int) -> Reservoir:
+def widen_rows(reservoir: Reservoir, width: int) -> Reservoir:
     """Return the reservoir with more columns, which are zero; its rows become sparse."""
     if reservoir.sample is None:
         return reservoir
     settled = reservoir.settled.rows
     X = _sparse(settled.batch.X)
-    return _fitted(reservoir.settled, replace(settled, batch=replace(settled.batch, X=X.widened(max(width, X.width)))))
+    return _fit_to_room(reservoir.settled, replace(settled, batch=replace(settled.batch, X=X.widened(max(width, X.width)))))
 
 
-def relabelled(reservoir: Reservoir, names: NDArray[np.int64]) -> Reservoir:
+def relabel(reservoir: Reservoir, names: NDArray[np.int64]) -> Reservoir:
     """Return the reservoir with other names of labels: `names[label]` where there is one."""
     sample = reservoir.rows
     labels = np.where(sample.batch.labels >= 0, names[sample.batch.labels], -1)
     return replace(reservoir.settled, sample=replace(sample, batch=replace(sample.batch, labels=labels)))
 
 
-def _like(reservoir: Reservoir, X: Any) -> Reservoir:
+def _match_form(reservoir: Reservoir, X: Any) -> Reservoir:
     """The reservoir with rows that are sparse, and as wide, if those to come are: whether or not any of them is kept."""
     if reservoir.sample is None:
         nothing = np.empty(0, dtype=np.int64)
-        empty = Sample(np.empty(0), nothing, nothing.astype(np.uint64), _completed(Batch(X)[nothing]))
+        empty = Sample(np.empty(0), nothing, nothing.astype(np.uint64), _complete(Batch(X)[nothing]))
         return replace(reservoir, sample=empty)
     known = reservoir.sample.batch.X
     if isinstance(X, SparseRows) and (not isinstance(known, SparseRows) or X.width > known.width):
-        return widened(reservoir, X.width)
+        return widen_rows(reservoir, X.width)
     return reservoir
 
 
-def _completed(batch: Batch) -> Batch:
+def _complete(batch: Batch) -> Batch:
     """The rows, which nobody else holds, with weights and labels of their own."""
     return Batch(batch.X, batch.row_weights, batch.row_labels)
 
 
-def _piled(reservoir: Reservoir, keys: Keys, places: NDArray[np.int64], clock: Array | float, batch: Batch) -> Reservoir:
+def _pile(reservoir: Reservoir, keys: Keys, places: NDArray[np.int64], clock: Array | float, batch: Batch) -> Reservoir:
     """The reservoir with more rows on its pile, which are sorted in when there are many."""
     known, below = reservoir.sample, reservoir.pile
     assert known is not None
@@ -310,7 +310,7 @@ def _piled(reservoir: Reservoir, keys: Keys, places: NDArray[np.int64], clock: A
         rows, size = rows + below.rows, size + below.bytes
     pile = Pile(keys, places, clock, batch, below, rows, size)
     after = Reservoir(reservoir.key, reservoir.capacity_rows, reservoir.capacity_bytes, reservoir.limit, known, pile)
-    full = PILE * rows > reservoir.capacity_rows or PILE * size > reservoir.capacity_bytes
+    full = PILE_SHARE * rows > reservoir.capacity_rows or PILE_SHARE * size > reservoir.capacity_bytes
     return after.settled if full else after
 
 
@@ -318,16 +318,16 @@ def _sparse(X: Any) -> SparseRows:
     return X if isinstance(X, SparseRows) else sparse_rows(X)
 
 
-def _joined(samples: Sequence[Sample]) -> Sample:
+def _join(samples: Sequence[Sample]) -> Sample:
     if len(samples) == 1:
         return samples[0]
     ranks, places, keys = (np.concatenate([getattr(one, name) for one in samples]) for name in ("ranks", "places", "keys"))
     return Sample(ranks, places, keys, joined([one.batch for one in samples]))
 
 
-def _fitted(reservoir: Reservoir, sample: Sample) -> Reservoir:
+def _fit_to_room(reservoir: Reservoir, sample: Sample) -> Reservoir:
     """The reservoir with those of the rows that find room, in their order, and a limit that no other is below."""
-    limit = _lowered(reservoir.limit, sample.ranks, reservoir.capacity_rows)
+    limit = _lower_limit(reservoir.limit, sample.ranks, reservoir.capacity_rows)
     order = _order(sample, np.flatnonzero(sample.ranks < limit))
     room = int(np.searchsorted(np.cumsum(sample.sizes[order]), reservoir.capacity_bytes, side="right"))
     if room < len(order):
@@ -336,7 +336,7 @@ def _fitted(reservoir: Reservoir, sample: Sample) -> Reservoir:
     return replace(reservoir, limit=limit, sample=sample[order])
 
 
-def _lowered(limit: float, ranks: Array, capacity: int) -> float:
+def _lower_limit(limit: float, ranks: Array, capacity: int) -> float:
     """The limit if so many rows have room: the rank of the first that has none."""
     return limit if len(ranks) <= capacity else min(limit, float(np.partition(ranks, capacity)[capacity]))
 
@@ -351,7 +351,7 @@ def _order(sample: Sample, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return order
 
 
-def _once(sample: Sample, sources: NDArray[np.int64], shared: int) -> NDArray[np.int64]:
+def _count_once(sample: Sample, sources: NDArray[np.int64], shared: int) -> NDArray[np.int64]:
     """Which rows are left if those before the place `shared` count once.
 
     A source may itself hold equal rows of one place, which came from different branches before. Its first is the first of the
@@ -377,13 +377,13 @@ def _digests(batch: Batch) -> Keys:
     X = batch.X
     if isinstance(X, SparseRows):
         held = X.copy()
-        bits = mixed(mixed(held.indices.astype(np.uint64)) ^ held.data.view(np.uint64))
+        bits = mix_bits(mix_bits(held.indices.astype(np.uint64)) ^ held.data.view(np.uint64))
         sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits, dtype=np.uint64)])
         found = sums[held.indptr[1:]] - sums[held.indptr[:-1]]
     else:
         values = np.ascontiguousarray(X).view(np.uint64)
-        columns = mixed(np.arange(values.shape[1]).astype(np.uint64))
-        found = mixed(values ^ columns).sum(axis=1, dtype=np.uint64)
+        columns = mix_bits(np.arange(values.shape[1]).astype(np.uint64))
+        found = mix_bits(values ^ columns).sum(axis=1, dtype=np.uint64)
     for companion in (batch.weights, batch.labels):
-        found = mixed(found) + companion.view(np.uint64)
-    return mixed(found)
+        found = mix_bits(found) + companion.view(np.uint64)
+    return mix_bits(found)

@@ -14,8 +14,8 @@ from headwater.core.policy import Policy
 from headwater.core.state import Batch, Stream
 from headwater.models.mixture import Mixture
 from headwater.policies.names import DRIFT, RESERVOIR
-from headwater.policies.reservoir import Reservoir, taken
-from headwater.policies.reservoir import merged as union
+from headwater.policies.reservoir import Reservoir, add_rows
+from headwater.policies.reservoir import merge_reservoirs as union
 
 RESERVOIR_ROWS = 20_000  # kept by default
 ROWS_PER_PARAMETER = 80  # and so many times what moves every parameter, if that is more
@@ -53,12 +53,12 @@ class ReservoirPolicy(Policy):
             return stream
         reservoir = Reservoir(stream.key, rows, RESERVOIR_BYTES)
         if counts:
-            reservoir = taken(reservoir, batch, 0, clock(plan, stream, 0, len(batch)))
+            reservoir = add_rows(reservoir, batch, 0, clock(plan, stream, 0, len(batch)))
         return stream.with_record(RESERVOIR, reservoir)
 
     def after_batch(self, plan: Plan, before: Stream, stream: Stream, part: Batch) -> Stream:
         place = before.rows
-        reservoir = taken(before.records[RESERVOIR], part, place, clock(plan, before, place, len(part)))
+        reservoir = add_rows(before.records[RESERVOIR], part, place, clock(plan, before, place, len(part)))
         return stream.with_record(RESERVOIR, reservoir)
 
     def merge(self, plan: Plan, merged: Stream, streams: Sequence[Stream], shared: bool) -> Stream:

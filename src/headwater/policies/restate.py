@@ -16,10 +16,10 @@ from headwater.core.plan import Plan
 from headwater.core.state import Base, Batch, Stream
 from headwater.core.statistics import Array
 from headwater.models.mixture import Mixture
-from headwater.policies.control_variate import corrected
+from headwater.policies.control_variate import correct
 from headwater.policies.names import RESERVOIR
-from headwater.policies.refinement import heirs
 from headwater.policies.reservoir import Reservoir
+from headwater.policies.reservoir_climb import find_heirs
 
 
 def restate_at(
@@ -40,7 +40,7 @@ def restate_at(
     new = model.summarize(reference, kept if renamed is None else renamed.batch, n_threads=plan.n_threads).mean
     beside, count = move(stream.statistics - old), plan.count(stream.progress)
     prior = stream.base.prior if prior is None else prior
-    statistics: Any = corrected(model, prior, count, new, beside, kept.size).writable()
+    statistics: Any = correct(model, prior, count, new, beside, kept.size).writable()
     statistics.from_base[...] = stream.statistics.from_base
     return statistics
 
@@ -54,7 +54,7 @@ def restate_base(plan: Plan, stream: Stream, parameters: Any) -> Base:
     own = reservoir.batch[rows]
     old, new = (model.summarize(one, own, n_threads=plan.n_threads).mean for one in (stream.parameters, parameters))
     count = base.progress.n_eff
-    statistics = corrected(model, base.prior, count, new, base.statistics - old, own.size).writable()
+    statistics = correct(model, base.prior, count, new, base.statistics - old, own.size).writable()
     statistics.from_base[...] = 1.0
     return replace(base, statistics=statistics)
 
@@ -88,8 +88,8 @@ class Transfer:
         rest = statistics - before
         if self.own is not None:
             rest = self.model.brought(self.prior, self.own, rest)
-        beside = self.after.recombined(rest, heirs(*self.responsibilities(batch)))
-        return corrected(self.after, self.prior, count, found, beside, batch.size)
+        beside = self.after.recombined(rest, find_heirs(*self.responsibilities(batch)))
+        return correct(self.after, self.prior, count, found, beside, batch.size)
 
     def restate_base(self, base: Base, batch: Batch, rows: Any) -> Base:
         """Return a base as it would be at the new parameters, by those of its rows that are kept."""

@@ -25,11 +25,13 @@ from headwater.kernels.parallel import one_blas_thread
 from headwater.policies.drift_monitor import recent_rows, worth_searching
 from headwater.policies.growth_states import regrow
 from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR
-from headwater.policies.refinement import OFTEN, Refinement, SearchContext, healed
-from headwater.policies.reservoir import relabelled
+from headwater.policies.refinement import refine
+from headwater.policies.refinement_record import START_LOOKS, Refinement
+from headwater.policies.reservoir import relabel
 from headwater.policies.reservoir_policy import has_rows, kept_rows
 from headwater.policies.restate import Transfer, restate_at, restate_base
 from headwater.policies.schedule import schedule_search
+from headwater.policies.search_context import SearchContext
 
 READ_LOOKS = 50.0  # times that rows may be looked at again where nobody waits but who reads
 ALARM_LOOKS = 1.0  # times that rows may be looked at again where something was forgotten
@@ -91,7 +93,7 @@ class SearchPolicy(Policy, Restates):
             return stream
         if grows(plan):
             stream = grow_stream(plan, stream)
-        return refine_stream(plan, stream, READ_LOOKS * stream.rows + OFTEN * plan.warm_up_rows, thorough=True)
+        return refine_stream(plan, stream, READ_LOOKS * stream.rows + START_LOOKS * plan.warm_up_rows, thorough=True)
 
     def align(self, plan: Plan, streams: list[Stream]) -> list[Stream]:
         return align_references(plan, streams)
@@ -132,7 +134,7 @@ class SearchPolicy(Policy, Restates):
         def move(rest: Any) -> Any:
             return model.permuted(model.brought(prior, stream.base.prior, rest), components)
 
-        renamed = relabelled(stream.records[RESERVOIR], np.argsort(components))
+        renamed = relabel(stream.records[RESERVOIR], np.argsort(components))
         statistics = restate_at(plan, stream, first.parameters, prior, move, renamed)
         return statistics, stream.with_record(RESERVOIR, renamed)
 
@@ -203,7 +205,7 @@ def refine_stream(plan: Plan, stream: Stream, allowed: float, thorough: bool = F
         plan.n_threads,
     )
     with one_blas_thread():
-        parameters, statistics, record = healed(context, allowed)
+        parameters, statistics, record = refine(context, allowed)
         base = restate_base(plan, stream, parameters)
     after = replace(stream, base=base, parameters=parameters, statistics=statistics).with_record(REFINEMENT, record)
     after = after if plan.holds(after) else refresh(plan, after)

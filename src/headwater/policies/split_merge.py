@@ -75,7 +75,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Fall:
+class Removal:
     """What merging two components, or giving up one, would gain: less than nothing, as a rule."""
 
     components: tuple[int, ...]
@@ -87,7 +87,7 @@ class Move:
     """A split that is paid for by a merger or by giving up a component, and what both together promise; or a split alone."""
 
     split: Split
-    fall: Fall
+    fall: Removal
     gain: float
 
     @property
@@ -97,7 +97,7 @@ class Move:
         return f"split {self.split.component}, {'merge' if len(self.fall.components) == 2 else 'give up'} {parts}"
 
 
-def split(view: View, component: int, rng: np.random.Generator) -> Split | None:
+def find_split(view: View, component: int, rng: np.random.Generator) -> Split | None:
     """Return the best of a few ways to split a component; None if its rows are too few."""
     model, batch = view.model, view.batch
     own = np.flatnonzero(view.responsibilities[:, component] > OWN)
@@ -113,13 +113,13 @@ def split(view: View, component: int, rng: np.random.Generator) -> Split | None:
     background = view.scores[own] + np.log(np.maximum(1.0 - shares, 1e-12))
     best: Split | None = None
     for groups in _halves(pair, replace(local, weights=weights), view.method, rng, view.clumps):
-        found = _refitted(view, pair, prior, twice, local, groups * shares[:, None], background, own)
+        found = _refit(view, pair, prior, twice, local, groups * shares[:, None], background, own)
         if found is not None and (best is None or found[0] > best.gain):
             best = Split(component, *found)
     return best
 
 
-def falls(view: View, statistics: Any, count: float, named: frozenset[int]) -> list[Fall]:
+def find_removals(view: View, statistics: Any, count: float, named: frozenset[int]) -> list[Removal]:
     """Rate mergers of the pairs that overlap most, and giving up each component; those that labels name are left alone."""
     model, shares, batch = view.model, view.responsibilities, view.batch
     k = model.n_components
@@ -138,21 +138,21 @@ def falls(view: View, statistics: Any, count: float, named: frozenset[int]) -> l
         both = shares[:, i] + shares[:, j]
         rows = np.flatnonzero(both > TOUCHED)
         if not len(rows):
-            found.append(Fall((i, j), 0.0))
+            found.append(Removal((i, j), 0.0))
             continue
         one = MixtureParameters(merged.log_weights[[i]], model.family.select_parameters(merged.components, [i]))
         density = single.log_likelihood(one, Batch(batch[rows].X), 1)
         rest = np.maximum(1.0 - both[rows], 1e-12)
         gain = view.mean(np.log(rest + np.exp(np.minimum(density - view.scores[rows], 50.0))), rows)
-        found.append(Fall((i, j), gain))
+        found.append(Removal((i, j), gain))
     for one_k in range(k):
         if one_k not in named:
             left = np.log(np.maximum(1.0 - shares[:, one_k], 1e-12)) - np.log(max(1.0 - view.shares[one_k], 1e-12))
-            found.append(Fall((one_k,), view.mean(left)))
+            found.append(Removal((one_k,), view.mean(left)))
     return found
 
 
-def exchanged(model: Mixture, statistics: Any, move: Move) -> Any:
+def apply_move(model: Mixture, statistics: Any, move: Move) -> Any:
     """Return statistics after a move; the number of components stays."""
     k = model.n_components
     own, new = np.eye(k), np.zeros((k, 2))
@@ -184,7 +184,7 @@ def _halves(pair: Mixture, batch: Batch, method: str, rng: np.random.Generator, 
         yield np.eye(2)[(far < np.quantile(far, CLUMP)).astype(np.int64)]
 
 
-def _refitted(
+def _refit(
     view: View, pair: Mixture, prior: Any, twice: Any, batch: Batch, shares: Array, background: Array, rows: Any
 ) -> tuple[float, Any] | None:
     """A few steps of EM for two components in the place of one, before the background of all others, which stay."""
@@ -211,7 +211,7 @@ def _refitted(
     return (gain, totals.scaled(1.0 / size)) if np.isfinite(gain) else None
 
 
-def seeds_of(method: str) -> str:
+def seed_method(method: str) -> str:
     """Return how rows are parted in two by a model whose starts are seeded like this."""
     first = TURNS.get(method, (method,))[0]
     return first if first in SEEDS else "kmeans"

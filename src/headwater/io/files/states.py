@@ -46,7 +46,7 @@ from headwater.policies.drift import Drift
 from headwater.policies.drift_monitor import adapts
 from headwater.policies.growth import Growth, Step
 from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR
-from headwater.policies.refinement import Refinement
+from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir import Reservoir
 from headwater.policies.reservoir_policy import kept_rows
 from headwater.policies.search_policy import stop_search

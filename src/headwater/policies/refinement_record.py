@@ -1,0 +1,87 @@
+"""What a stream knows of its searches: when the last one was, what rows since then score, and what was spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from headwater.core.statistics import Array
+
+SURPRISE_NATS = 0.02  # a row, that new rows score less than reservoir rows did
+SURPRISE_Z = 5.0  # and standard errors
+OPTIMISM_NATS = 2.0  # a row, per parameter and row, by which rows that were fitted to score more
+START_LOOKS = 100.0  # times that rows may be looked at again, of twice as many as the warm-up has
+STREAM_LOOKS = 0.15  # and of all others
+ALARM_LOOKS = 200.0  # times that rows of a warm-up may be looked at again where new rows are unlike them
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """What a stream that heals itself knows of that.
+
+    Attributes
+    ----------
+    rows : int
+        Rows seen when the reference was found, by the warm-up or by a healing.
+    next : int
+        Rows at which it is to heal next.
+    expected, deviation : float
+        What rows to come should score at the reference at least, by those that are kept, and the standard deviation of these.
+    score, weight : float
+        Sum of the scores of the rows since then, and their weight.
+    spent : float
+        Rows that were looked at again so far, as E-steps.
+    moves : int
+        Moves that were made.
+    doubt : bool
+        Whether rows came as a surprise, or a climb had no end, and no new start was tried since.
+    content : bool
+        Whether a contest on as many rows as are ever kept found nothing better: another one would not, either.
+    contested : int
+        Rows seen at the last contest; 0 if there was none.
+    gain, z : float
+        What its best contender gained on rows that judge, in nats a row, and that in standard errors.
+    chosen : str
+        What was kept: "stream", "climb", "move" or "restart".
+    """
+
+    rows: int = 0
+    next: int = 0
+    expected: float = 0.0
+    deviation: float = 0.0
+    score: float = 0.0
+    weight: float = 0.0
+    spent: float = 0.0
+    moves: int = 0
+    doubt: bool = False
+    content: bool = False
+    contested: int = 0
+    gain: float = 0.0
+    z: float = 0.0
+    chosen: str = "stream"
+
+    @property
+    def surprise(self) -> float:
+        """Nats a row by which rows since then score less than expected, if that is more than chance; or 0."""
+        if self.weight <= 0.0:
+            return 0.0
+        drop = self.expected - self.score / self.weight
+        return drop if drop > max(SURPRISE_NATS, SURPRISE_Z * self.deviation / self.weight**0.5) else 0.0
+
+    def begun(self, rows: int, scores: Array, weights: Array, parameters: int) -> Refinement:
+        """Return the same at a new reference, at which kept rows score so much. It was fitted to them, so others score less."""
+        mean = float(weights @ scores / weights.sum())
+        deviation = float(weights @ (scores - mean) ** 2 / weights.sum()) ** 0.5
+        expected = mean - OPTIMISM_NATS * parameters / max(rows, 1) - 3.0 * deviation / len(scores) ** 0.5
+        return replace(self, rows=rows, expected=expected, deviation=deviation, score=0.0, weight=0.0)
+
+    def after(self, score: float, weight: float) -> Refinement:
+        """Return the same after rows that score so much."""
+        return replace(self, score=self.score + score, weight=self.weight + weight)
+
+    def allowance(self, rows: int, warm_up: int) -> float:
+        """Rows that may be looked at again now, so that healing never costs more than a part of the stream.
+
+        Where rows come as a surprise, it may cost as much as the warm-up did: what is known does not hold any more.
+        """
+        left = START_LOOKS * min(rows, 2 * warm_up) + STREAM_LOOKS * rows - self.spent
+        return max(left, ALARM_LOOKS * warm_up) if self.surprise else left

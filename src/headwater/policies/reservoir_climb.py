@@ -1,0 +1,127 @@
+"""EM on reservoir rows beside what all rows say (`control_variate.py`), from the reference or from where a move led.
+
+While all rows are in the reservoir a climb is batch EM. Later the control variate is noise in directions that rows say little
+about, and a climb may run away along them: then rows that propose climb, and it ends where rows that judge score best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
+from headwater.policies.control_variate import ClimbEnd, climb_rows
+from headwater.policies.search_context import LEAST_GAIN, LEAST_ROWS, Budget, SearchContext, compare_scores
+
+MOST_PASSES = 60  # of a climb
+SLOW_PASSES = 15  # over all rows, from which on a climb may be one that leads nowhere
+ASTRAY_Z = 2.0  # standard errors by which rows that judge say that a climb has gone astray
+HEIR_CORRELATION = 0.9  # of responsibilities, for what all rows say of a component to be worth something to its heir
+HEIR_ROWS = 100  # of each component, by which heirs are found
+CLIMB_ROWS, CLIMB_TIMES = 5000, 20  # rows to climb on first, and times what moves every parameter
+RESTATE_NATS = 2.5e-4  # a row, that may be lost by restating from some reservoir rows
+
+
+def climb_reservoir(search: SearchContext, landed: ClimbEnd | None, budget: Budget) -> tuple[Any, Any, bool]:
+    """Climb on kept rows beside what all rows say; return parameters, what all rows say at them, and whether it had no end."""
+    if landed is None and search.forgets:  # parameters follow the statistics at every batch
+        return search.parameters, search.statistics, False
+    if landed is not None:
+        reached = _climb_from_move(search, landed, budget)
+    else:
+        reached = _climb_all_rows(search, budget) if search.whole else _climb_watched(search, budget)
+    statistics = reached.statistics.writable()
+    statistics.from_base[...] = search.statistics.from_base
+    return reached.parameters, statistics, landed is None and search.whole and reached.passes >= SLOW_PASSES
+
+
+def _climb_from_move(search: SearchContext, landed: ClimbEnd, budget: Budget) -> ClimbEnd:
+    """Climb from where a move led; what all rows say beside those that are kept goes over to heirs of components."""
+    everyone = search.reservoir.batch
+    kept = search.beside(everyone)
+    if kept.beside is not None:
+        kept = replace(kept, beside=search.model.recombined(kept.beside, _find_heirs(search, landed.parameters, everyone)))
+    passes = max(2, min(MOST_PASSES, budget.passes(len(everyone))))
+    reached = climb_rows(kept, kept.look(landed.parameters)[0], passes, LEAST_GAIN)
+    budget.pay((reached.passes + 2.0) * len(everyone))
+    return reached
+
+
+def _climb_all_rows(search: SearchContext, budget: Budget) -> ClimbEnd:
+    """Climb on all rows, which are all kept: that is batch EM. As long as it pays, for later rows start from here."""
+    kept = search.beside(search.reservoir.batch)
+    passes = max(2, min(MOST_PASSES, budget.passes(len(kept.batch))))
+    reached = climb_rows(kept, search.statistics, passes, search.content)
+    budget.pay(reached.passes * len(kept.batch))
+    return reached
+
+
+def _climb_watched(search: SearchContext, budget: Budget) -> ClimbEnd:
+    """Climb on rows that propose beside what all rows say, watched by others; then on all kept rows, as far as these agreed.
+
+    What all rows say was summed at the reference. In directions in which rows say little, a climb beside that may go
+    astray: it ends where rows that judge score best. Where the second pass gains nothing, the first was enough.
+    """
+    few, judge = (batch[: max(CLIMB_ROWS, CLIMB_TIMES * search.enough)] for batch in (search.proposing, search.judging))
+    stay = ClimbEnd(search.parameters, search.statistics, np.nan, 0)
+    if not len(few) or not len(judge):
+        return stay
+    kept, judges, weights = search.beside(few), search.on(judge), judge.row_weights
+    first = kept.parameters(search.statistics)
+    at_first, before = kept.look(first)
+    at_second, score = kept.look(kept.parameters(at_first))
+    budget.pay(3.0 * len(few))
+    best = ClimbEnd(first, at_first, before, 0)
+    if score - before > search.content:
+        here, made, tries, ended = ClimbEnd(kept.parameters(at_first), at_second, score, 2), 2, 2, False
+        known = judges.scores(first)
+        while True:
+            found = judges.scores(here.parameters)
+            budget.pay(0.5 * len(judge))
+            verdict = compare_scores(found, known, weights)
+            if verdict.gain > 0.0:
+                best, known = replace(here, passes=made), found
+            ended = ended or verdict.z < -ASTRAY_Z or made >= MOST_PASSES or not budget.affords(tries * len(few))
+            if ended:
+                break
+            here = climb_rows(kept, here.statistics, tries, search.content)
+            budget.pay(here.passes * len(few))
+            ended, made, tries = here.passes < tries, made + here.passes, 2 * tries
+    if best.passes == 0 and search.thorough:  # what is read is one pass from the reference anyway
+        return stay
+    more = _rows_to_restate(search)
+    if best.passes and more > len(few) and budget.affords((best.passes + 1.0) * more):
+        kept = search.beside(search.reservoir.batch[:more])
+        best = climb_rows(kept, search.statistics, best.passes)
+        budget.pay((best.passes + 1.0) * more)
+    return best
+
+
+def _rows_to_restate(search: SearchContext) -> int:
+    """Kept rows that it takes to tell what changes from the reference to where a climb ends.
+
+    What the reference lost by the noise of the rows it was found on, p / rows, times p / kept rows, is what is lost.
+    """
+    p = search.enough
+    return int(min(p * (p / max(search.healing.rows, 1)) / RESTATE_NATS, len(search.reservoir.batch)))
+
+
+def _find_heirs(search: SearchContext, parameters: Any, batch: Batch) -> Array:
+    """Return which component (columns) has gone over to which of those that there are now (rows), and how much of it.
+
+    Where responsibilities are nearly those of one before, what all rows say of that, beside the kept ones, is worth as much as
+    the regression of the ones on the others. Elsewhere it says nothing: it would be the noise of other rows.
+    """
+    some = batch[: max(LEAST_ROWS, HEIR_ROWS * search.model.n_components)]
+    old, new = (search.model.looked_at(one, some, search.n_threads)[0] for one in (search.parameters, parameters))
+    return find_heirs(old, new)
+
+
+def find_heirs(old: Array, new: Array) -> Array:
+    """Return the same of responsibilities before and after, whose numbers of components may differ."""
+    products, squares = new.T @ old, np.einsum("ij,ij->j", old, old) + 1e-12
+    alike = products / np.sqrt(np.outer(np.einsum("ij,ij->j", new, new) + 1e-12, squares))
+    return np.where(alike > HEIR_CORRELATION, np.minimum(products / squares, 1.0), 0.0)

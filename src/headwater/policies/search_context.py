@@ -1,0 +1,123 @@
+"""What a search is given: a mixture in a stream, its reservoir in rows that propose and rows that judge, and a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from headwater.core.contracts import Start
+from headwater.core.state import Batch
+from headwater.core.statistics import Array
+from headwater.models.mixture import Mixture
+from headwater.policies.control_variate import ControlVariate
+from headwater.policies.refinement_record import Refinement
+from headwater.policies.reservoir import Reservoir
+
+LEAST_ROWS = 2000  # that propose, and that judge
+LEAST_GAIN = 1e-5  # nats a row that a pass gains, or it is the last
+LEAST_GAIN_SHARE = 1e-3  # and as a part of what noise costs, where rows wait for the search
+MOST_NATS = 10.0  # that a row counts for where contenders are compared, so that no odd one decides
+
+
+@dataclass(frozen=True)
+class SearchContext:
+    """A mixture in a stream: its belief, the reference, and the rows that are kept."""
+
+    model: Mixture
+    readout: str
+    prior: Any
+    statistics: Any
+    parameters: Any
+    count: float
+    reservoir: Reservoir
+    healing: Refinement
+    rows: int
+    key: int
+    method: str = "kmeans"
+    contest_readout: str = "mode"
+    restart: Callable[[Batch, int], Start] | None = None
+    forgets: bool = False
+    thorough: bool = False  # nothing waits for it but who reads
+    forgot: bool = False  # some of what came, so that kept rows are not all there is
+    n_threads: int | None = None
+
+    @cached_property
+    def enough(self) -> int:
+        """Rows that move every parameter."""
+        return self.model.rows_to_learn(self.reservoir.batch.X.shape[1])
+
+    @cached_property
+    def proposing(self) -> Batch:
+        """All rows that propose."""
+        return self.reservoir.batch[np.flatnonzero(self.reservoir.proposes)]
+
+    @cached_property
+    def judging(self) -> Batch:
+        """All rows that judge."""
+        return self.reservoir.batch[np.flatnonzero(~self.reservoir.proposes)]
+
+    @cached_property
+    def named(self) -> frozenset[int]:
+        """Components that labels name."""
+        labels = self.reservoir.batch.labels
+        return frozenset(np.unique(labels[labels >= 0]).tolist())
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether all rows are kept, and count alike."""
+        return bool(self.reservoir.limit == np.inf) and not self.forgets and not self.forgot
+
+    @property
+    def content(self) -> float:
+        """Nats a row that a pass has to gain: little, beside what the noise of the rows costs, p / 2 rows."""
+        return LEAST_GAIN if self.thorough else max(LEAST_GAIN, LEAST_GAIN_SHARE * self.enough / max(self.rows, 1))
+
+    def beside(self, batch: Batch) -> ControlVariate:
+        """Climbs on some kept rows, beside what all rows say, if these are not all."""
+        alone = ControlVariate(self.model, self.readout, self.prior, batch, self.count, None, self.n_threads)
+        if self.whole and len(batch) == len(self.reservoir.batch):
+            return alone
+        return replace(alone, beside=self.statistics - alone.look(self.parameters)[0])
+
+    def on(self, batch: Batch) -> ControlVariate:
+        """Contests on some rows alone, by the readout that starts climb by."""
+        return ControlVariate(self.model, self.contest_readout, self.prior, batch, batch.size, None, self.n_threads)
+
+
+@dataclass
+class Budget:
+    """What may be spent, and what was."""
+
+    allowed: float
+    spent: float = 0.0
+
+    def pay(self, rows: float) -> None:
+        self.spent += rows
+
+    def affords(self, rows: float) -> bool:
+        return self.spent + rows <= self.allowed
+
+    def passes(self, rows: int) -> int:
+        """Passes over so many rows that it affords."""
+        return int(min((self.allowed - self.spent) / max(rows, 1), 1e6))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a contender did on rows that judge: nats a row gained, and that in standard errors."""
+
+    gain: float
+    z: float
+
+
+def compare_scores(contender: Array, incumbent: Array, weights: Array) -> Verdict:
+    """Compare scores of the same rows; no row, however odd, counts for more than a few nats."""
+    difference = np.clip(contender - incumbent, -MOST_NATS, MOST_NATS)
+    total = weights.sum()
+    gain = float(weights @ difference / total)
+    spread = float(weights**2 @ (difference - gain) ** 2) ** 0.5 / total
+    return Verdict(gain, gain / (spread + 1e-12)) if np.isfinite(gain) else Verdict(-np.inf, -np.inf)
