@@ -240,7 +240,7 @@ def test_what_breaks_off_leaves_rows_as_they_waited(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("headwater.policies.growth_states.grown", broken)
+        patched.setattr("headwater.policies.growth_states.grow_components", broken)
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(groups(500, 2))
     assert model.n_samples_seen_ == 50
