@@ -25,7 +25,8 @@ from headwater.estimators.stored_parameters import read_parameter, write_paramet
 from headwater.estimators.stored_results import AS_IT_IS, RESULTS, read_race
 from headwater.io.files import container
 from headwater.io.files.records import Damaged, Reader, Writer
-from headwater.io.files.states import StateReader, rows_held, write_state
+from headwater.io.files.state_reader import StateReader
+from headwater.io.files.states import rows_held, write_state
 from headwater.policies.names import GROWTH
 
 MOST_UNSEEN = 10**4  # components of a model that is still in its warm-up, beside those that it has numbers for

@@ -14,7 +14,7 @@ from headwater.core.learner import Learner
 from headwater.core.state import Summary
 from headwater.io.files import container
 from headwater.io.files.records import Damaged, Reader, Writer
-from headwater.io.files.states import HEAVIEST, LONGEST_NAME, StateReader
+from headwater.io.files.state_reader import HEAVIEST, LONGEST_NAME, StateReader
 from headwater.policies.reservoir import Reservoir
 
 Sum = TypeVar("Sum", Delta, Summary, Reservoir)

@@ -1,0 +1,80 @@
+"""Rows in a file: read only as a stream of this model could have held them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.state import (
+    NO_LABELS,
+    NO_SEQUENCES,
+    NO_WEIGHTS,
+    Batch,
+    SparseRows,
+)
+from headwater.core.statistics import HEAVIEST as HEAVIEST_ROW
+from headwater.core.statistics import LIGHTEST as LIGHTEST_ROW
+from headwater.io.files.records import LARGEST, Damaged, Reader
+
+
+@dataclass(frozen=True)
+class RowReader:
+    """Makes batches of rows of trees, for one model and a number of columns; dense rows may have another one."""
+
+    reader: Reader
+    model: Any
+    width: int
+
+    @property
+    def _columns(self) -> int:
+        """Columns of dense rows."""
+        return int(getattr(getattr(self.model, "family", None), "row_columns", self.width))
+
+    def rows(self, tree: Any, path: str, least: int = 1) -> Batch:
+        reader = self.reader
+        parts = reader.parts(tree, "Batch", {"X", "weights", "labels", "sequences"}, path)
+        X: Any
+        if isinstance(parts["X"], dict) and parts["X"].get("kind") == "SparseRows":
+            X = self._sparse(parts["X"], f"{path}/X")
+        else:
+            kind = np.complex128 if isinstance(parts["X"], dict) and parts["X"].get("complex") else np.float64
+            X = reader.array(parts["X"], f"{path}/X", kind, (None, self._columns), missing=True)
+        rows = len(X)
+
+        def companions(name: str, dtype: Any, none: NDArray[Any]) -> NDArray[Any]:
+            found = reader.array(parts[name], f"{path}/{name}", dtype, (None,))
+            if len(found) not in (0, rows):
+                raise Damaged(f"{path}/{name} has {len(found)} entries for {rows} rows")
+            return found if len(found) else none
+
+        weights = companions("weights", np.float64, NO_WEIGHTS)
+        labels = companions("labels", np.int64, NO_LABELS)
+        sequences = companions("sequences", np.int64, NO_SEQUENCES)
+        if rows < least or bool(sequences.size) != self.model.chained:
+            raise Damaged(f"{path} holds rows that no stream has")
+        if weights.size and not (weights.min() >= LIGHTEST_ROW and weights.max() <= HEAVIEST_ROW):
+            raise Damaged(
+                f"{path} holds rows that no stream has: weights must lie between {LIGHTEST_ROW:g} and {HEAVIEST_ROW:g}"
+            )
+        if sequences.size and not -LARGEST <= sequences.min() <= sequences.max() < LARGEST:
+            raise Damaged(f"{path}/sequences name sequences by numbers that are too large")
+        if labels.size and (labels.min() < -1 or labels.max() >= self.model.n_components):
+            raise Damaged(f"{path}/labels name components that are not there")
+        return Batch(X, weights, labels, sequences)
+
+    def _sparse(self, tree: Any, path: str) -> SparseRows:
+        parts = self.reader.parts(tree, "SparseRows", {"data", "indices", "indptr", "width"}, path)
+        data = self.reader.array(parts["data"], f"{path}/data", np.float64, (None,))
+        indices = self.reader.array(parts["indices"], f"{path}/indices", np.int32, (len(data),))
+        indptr = self.reader.array(parts["indptr"], f"{path}/indptr", np.int64, (None,))
+        width = self.reader.whole(parts["width"], f"{path}/width", 1)
+        if len(indptr) < 1 or indptr[0] != 0 or indptr[-1] != len(data) or np.any(np.diff(indptr) < 0) or width > self.width:
+            raise Damaged(f"{path} is a damaged sparse matrix")
+        rising = np.diff(indices) > 0
+        rising[indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < len(data))] - 1] = True  # where a row begins
+        if len(data) and (indices.min() < 0 or indices.max() >= width or not rising.all()):
+            raise Damaged(f"{path} names columns that are not there, or not in their order")
+        return SparseRows(data, indices, indptr, width)

@@ -1,0 +1,355 @@
+"""A tree becomes the state of a learner: everything in it is checked against what the model could have written."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from headwater.core.average import AVERAGE, average_count
+from headwater.core.contracts import Chained
+from headwater.core.fit_result import FIT_RESULT
+from headwater.core.fold import refresh
+from headwater.core.learner import Learner
+from headwater.core.sequences import OpenRows
+from headwater.core.shards import Shards
+from headwater.core.state import (
+    Base,
+    Batch,
+    Buffer,
+    Progress,
+    State,
+    Stream,
+    Summary,
+    WarmUp,
+    arrays_of,
+)
+from headwater.core.statistics import Statistics
+from headwater.core.steps import Partial
+from headwater.io.files.records import LARGEST, Damaged, Reader
+from headwater.io.files.reservoirs import read_reservoir
+from headwater.io.files.row_reader import RowReader
+from headwater.io.files.states import BASE_PARTS, LATER_PARTS, PARTS
+from headwater.models.mixture import Mixture
+from headwater.policies.drift import Drift
+from headwater.policies.drift_monitor import adapts
+from headwater.policies.growth import Growth, Step
+from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR
+from headwater.policies.refinement_record import Refinement
+from headwater.policies.reservoir import Reservoir
+from headwater.policies.reservoir_policy import kept_rows
+
+LONGEST_NAME = 64
+HEAVIEST = 1e60  # a stream
+MOST_ROWS = 2**53  # of a stream: all whole numbers up to it are floats
+LIGHTEST = 1e-300
+LONGEST_CLOCK = 1e12  # in nats
+SCORED = 256  # kept rows that are scored to see whether parameters are any
+FARTHEST = 1e235  # of a score
+LEAST_COUNTS = 0.1  # a row; one, but for what was mended
+SLACK = 1e-6  # for rounding, of what sums up to one
+ESTIMATED = 1.0  # for what is an estimate, as a part of all that is known
+
+
+def _less(progress: Progress, base: Progress) -> bool:
+    """Whether a stream has come less far than its base, by more than rounding explains."""
+    pairs = ((progress.weight_seen, base.weight_seen), (progress.folds, base.folds))
+    return any(now < (1.0 - SLACK) * before for now, before in pairs)
+
+
+class StateReader:
+    """Makes a state of a tree, for one learner."""
+
+    def __init__(self, reader: Reader, learner: Learner) -> None:
+        self.reader, self.learner, self.width = reader, learner, learner.width
+        self.model: Any = learner.model
+        self._row_reader = RowReader(reader, self.model, self.width)
+
+    @cached_property
+    def zeros(self) -> Statistics:
+        """Statistics of the right shape: zeros, which take no memory as long as nobody looks at them."""
+        found: Statistics = self.model.zeros(self.width)
+        return found
+
+    @cached_property
+    def prior(self) -> Any:
+        """A prior of the right shape. It is asked for when there are statistics of that shape already."""
+        return self.model.blank_prior(self.width)
+
+    def state(self, tree: Any, path: str, part: bool = False) -> State:
+        """Return the state."""
+        record = LATER_PARTS | self.reader.expect(tree, dict, path)
+        if set(record) != set(PARTS):
+            raise Damaged(f"{path} has other parts than a state has")
+        key = self.reader.whole(record["key"], f"{path}/key", 0, 2**63 - 1)
+        progress = self._progress(record["progress"], f"{path}/progress")
+        if record["base"] is None:
+            return self._warming_up(record, path, key, progress)
+        if record["buffer"] is not None:
+            raise Damaged(f"{path} is in a warm-up that is over")
+        stream = self._stream(record, path, key, progress)
+        if record["parameters"] is not None:
+            stream = replace(stream, parameters=self._parameters(record["parameters"], stream, f"{path}/parameters"))
+        if record["reported"] is not None:
+            stream = stream.with_record(FIT_RESULT, self._parameters(record["reported"], stream, f"{path}/reported"))
+        return self._searched(self._unfolded(record, stream, path, part), record, path)
+
+    def _stream(self, record: dict[str, Any], path: str, key: int, progress: Progress) -> Stream:
+        """The statistics of a stream on its base, with the parameters that follow from them."""
+        base = self._base(record["base"], f"{path}/base")
+        if min(progress.mass, progress.n_eff, base.progress.mass, base.progress.n_eff) < LIGHTEST:
+            raise Damaged(f"{path} has learned nothing, and yet has a base")
+        if progress.rows_seen < base.progress.rows_seen or _less(progress, base.progress):
+            raise Damaged(f"{path} has learned less than its base")
+        statistics = self.statistics(record["statistics"], f"{path}/statistics")
+        average = self._maybe(self.statistics, record["average"], f"{path}/average")
+        if (average is None) != (AVERAGE not in base.records):
+            raise Damaged(f"{path} has an average, or its base has one, and the other not")
+        nothing = self.learner.plan.step.nothing
+        stream = Stream(key, self.model, base, statistics, None, progress, nothing).with_record(AVERAGE, average)
+        self._check_belief(stream, path)
+        return refresh(self.learner.plan, stream)
+
+    def _unfolded(self, record: dict[str, Any], stream: Stream, path: str, part: bool) -> Stream:
+        """The stream with the rows that its step has begun."""
+        parts = self.reader.items(record["parts"], f"{path}/parts")
+        if parts and (part or self.model.chained or len(parts) != self.learner.shards):
+            raise Damaged(f"{path} has parts in its parts, or another number of them than it should")
+        rows, carry = self.reader.items(record["waiting"], f"{path}/waiting"), record["carry"]
+        if not self.model.chained and (carry is not None or rows):
+            raise Damaged(f"{path} has open sequences, which this model has not")
+        pending = self._maybe(self._summary, record["pending"], f"{path}/pending")
+        if pending is not None:
+            self._check_counts(pending.statistics, pending.size, f"{path}/pending")
+            stream = replace(stream, unfolded=Partial(pending))
+        if carry is not None:
+            chain: Chained = self.model
+            carry = self.reader.read(carry, chain.blank_carry(self.width), f"{path}/carry")
+            self._sound(carry, f"{path}/carry")
+        if carry is not None or rows:
+            waiting = tuple(self._row_reader.rows(one, f"{path}/waiting/{at}") for at, one in enumerate(rows))
+            stream = replace(stream, unfolded=OpenRows(carry, waiting))
+        if not parts:
+            return stream
+        shards = tuple(self.state(one, f"{path}/parts/{at}", True) for at, one in enumerate(parts))
+        return self._with_shards(stream, shards, path)
+
+    def _with_shards(self, stream: Stream, shards: tuple[State, ...], path: str) -> Stream:
+        """The stream with shards that stand on one base, and have learned all rows that came since."""
+        streams = tuple(shard for shard in shards if isinstance(shard, Stream))
+        bases = {shard.base.progress.rows_seen for shard in streams}
+        if len(streams) < len(shards) or len(bases) > 1:
+            raise Damaged(f"{path}/parts stand on different bases, or on none")
+        unfolded, progress = Shards(streams), stream.progress
+        rows = unfolded.before + unfolded.rows
+        if progress.rows_seen != rows or unfolded.before < stream.base.progress.rows_seen:
+            raise Damaged(f"{path} has {progress.rows_seen} rows, and its parts have {rows}")
+        return replace(stream, progress=replace(progress, rows_seen=unfolded.before), unfolded=unfolded)
+
+    def _check_belief(self, stream: Stream, path: str) -> None:
+        """See to it that a stream and its base fit together, and that whatever is read out of them is sound."""
+        learner, plan, base, average = self.learner, self.learner.plan, stream.base, stream.records.get(AVERAGE)
+        beliefs = [
+            ("statistics", stream.statistics, plan.count(stream.progress)),
+            ("average", average, average_count(plan, self.model, stream.progress)),
+        ]
+        self._check_counts(stream.statistics, 1.0, f"{path}/statistics")
+        # The base of a stream that is searched, or was, is restated by the rows of its reservoir: an estimate.
+        estimated = learner.algorithm.heals and isinstance(self.model, Mixture)
+        slack, at_base = stream.statistics.scaled(ESTIMATED if estimated else SLACK), base.records.get(AVERAGE)
+        self._sound(base.statistics + slack, f"{path}/base/statistics")
+        if at_base is not None:
+            self._sound(at_base, f"{path}/base/average")
+        for one in (base.statistics, at_base):
+            if one is not None and abs(float(one.from_base[0]) - 1.0) > SLACK:
+                raise Damaged(f"{path}/base has from_base {float(one.from_base[0]):g}, and should have 1")
+        if learner.algorithm.readout != "match_moments" and not estimated:
+            _, rest = stream.statistics.since(base.statistics)
+            self._sound(rest + slack, f"what {path} has learned since its base")
+        if not estimated:
+            beliefs += [
+                ("base/statistics", base.statistics, plan.count(base.progress)),
+                ("base/average", at_base, average_count(plan, self.model, base.progress)),
+            ]
+        names = sorted({learner.algorithm.readout, learner.algorithm.report})
+        for place, statistics, count in beliefs:
+            for name in names if statistics is not None else ():
+                parameters = self.model.readout(name, base.prior, statistics, count)
+                self._sound(parameters, f"what is read out of {path}/{place}")
+
+    def _check_counts(self, statistics: Statistics, size: float, path: str) -> None:
+        """See to it that the components of a mixture share rows that weigh `size`."""
+        counts = isinstance(self.model, Mixture) and self.learner.algorithm.readout != "match_moments"
+        if counts and not float(cast(Any, statistics).count.sum()) > LEAST_COUNTS * size:
+            raise Damaged(f"{path} counts less than there are rows")
+
+    def _searched(self, stream: Stream, record: dict[str, Any], path: str) -> Stream:
+        """The stream with its reservoir, which can hold no rows that have not come, and what it knows of searches and drift."""
+        if record["reservoir"] is not None:
+            stream = stream.with_record(RESERVOIR, self.reservoir(record["reservoir"], f"{path}/reservoir", stream.rows))
+            if record["healing"] is None:
+                raise Damaged(f"{path} keeps rows, as streams that heal themselves do, but does not say how it heals")
+        if record["healing"] is not None:
+            pending = getattr(stream.unfolded, "summary", None)
+            if pending is not None and not abs(pending.score) <= FARTHEST:
+                raise Damaged(f"{path}/pending/score is {pending.score:g}, and should be no more than {FARTHEST:g}")
+            stream = stream.with_record(REFINEMENT, self._refinement(record["healing"], stream, f"{path}/healing"))
+        if record["drift"] is not None:
+            stream = stream.with_record(DRIFT, self._drift(record["drift"], stream, f"{path}/drift"))
+        return stream
+
+    def check_scores(self, state: State, path: str) -> None:
+        """See to it that rows that are kept, which were checked before, score numbers that sum up to numbers."""
+        if isinstance(state, WarmUp) or RESERVOIR not in state.records or not len(state.records[RESERVOIR]):
+            return
+        scores = self.model.log_likelihood(state.parameters, state.records[RESERVOIR].batch[:SCORED], 1)
+        if not (np.abs(scores) <= FARTHEST).all():
+            raise Damaged(f"{path}/parameters score rows that are kept by no number, or by one beyond {FARTHEST:g}")
+
+    def _refinement(self, tree: Any, stream: Stream, path: str) -> Refinement:
+        """What a stream knows of searches: one was made, and the next is due at some rows to come."""
+        found: Refinement = self.reader.read(tree, Refinement(), path)
+        if not kept_rows(self.learner.plan, self.model):
+            raise Damaged(f"{path} is that of a stream that heals itself, which this one does not")
+        if not 0 <= found.rows <= stream.rows < found.next or min(found.deviation, found.spent, found.moves) < 0:
+            raise Damaged(f"{path} is of rows that have not come, or less than nothing")
+        return found
+
+    def _drift(self, tree: Any, stream: Stream, path: str) -> Drift:
+        """What a stream that is searched knows of drift."""
+        found: Drift = self.reader.read(tree, Drift.begun(np.zeros(self.model.n_components)), path)
+        if REFINEMENT not in stream.records or not adapts(self.learner):
+            raise Damaged(f"{path} is that of a stream that tunes its forgetting, which this one does not")
+        rows = [found.last, found.found, *found.began.tolist()]
+        positive = found.deviation, found.slack, found.sums
+        weights = found.memory, found.since, found.shares
+        if (
+            min(rows) < 0
+            or max(rows) > stream.rows
+            or found.alarms < 0
+            or not 0.0 <= found.clock <= LONGEST_CLOCK
+            or found.present < 0.0
+        ):
+            raise Damaged(f"{path} is of rows that have not come, or less than nothing")
+        if min(float(one.min()) for one in positive + weights) < 0.0 or max(float(one.max()) for one in weights) > HEAVIEST:
+            raise Damaged(f"{path} is negative, or more than any stream can hold")
+        return found
+
+    def reservoir(self, tree: Any, path: str, within: int = LARGEST) -> Reservoir:
+        """Return a reservoir of rows that this model could have been given, all from places before `within`."""
+        if self.model.chained:
+            raise Damaged(f"{path} is a sample of rows, which this model does not keep")
+        return read_reservoir(self.reader, tree, path, self._sample, within)
+
+    def _sample(self, tree: Any, path: str) -> Batch:
+        return self._row_reader.rows(tree, path, least=0)
+
+    def _warming_up(self, record: dict[str, Any], path: str, key: int, progress: Progress) -> WarmUp:
+        others = ("parameters", "reported", "statistics", "average", "pending", "carry")
+        if any(record[name] is not None for name in others) or record["parts"] or record["waiting"] or progress != Progress():
+            raise Damaged(f"{path} has learned something, and yet has no base")
+        if record["buffer"] is None:
+            raise Damaged(f"{path} has seen no row")
+        if record["healing"] is not None:
+            raise Damaged(f"{path}/healing is that of a stream that heals itself, which this one does not")
+        if record["drift"] is not None:
+            raise Damaged(f"{path}/drift is that of a stream that tunes its forgetting, which this one does not")
+        buffer = Buffer()
+        buffer.append(self._row_reader.rows(record["buffer"], f"{path}/buffer"))
+        if record["reservoir"] is not None:
+            raise Damaged(f"{path} has a sample of a stream that has not begun")
+        return WarmUp(key, buffer)
+
+    def _sound(self, record: Any, path: str) -> None:
+        problem = self.model.problem(record, self.width)
+        if problem:
+            raise Damaged(f"{path} {problem}")
+        for array in arrays_of(record, dense=False):
+            if array.dtype.kind == "f" and not (np.isfinite(array) | np.isneginf(array)).all():  # logarithms of zero
+                raise Damaged(f"{path} holds NaN or infinity")
+
+    def _maybe(self, read: Any, tree: Any, path: str) -> Any:
+        return None if tree is None else read(tree, path)
+
+    def _progress(self, tree: Any, path: str) -> Progress:
+        progress = self.reader.read(tree, Progress(), path)
+        weights = progress.weight_seen, progress.folds, progress.mass, progress.n_eff
+        if not 0 <= progress.rows_seen <= MOST_ROWS or min(weights) < 0.0 or max(weights) > HEAVIEST:
+            raise Damaged(f"{path} is negative, or more than any stream can hold")
+        return progress
+
+    def _base(self, tree: Any, path: str) -> Base:
+        known = {"growth": None} | self.reader.expect(tree, dict, path)  # there was none in older files
+        parts = self.reader.parts(known, "Base", set(BASE_PARTS), path)
+        names = [self.reader.expect(one, str, f"{path}/ancestors") for one in self.reader.items(parts["ancestors"], path)]
+        lineage = self.reader.expect(parts["lineage"], str, f"{path}/lineage")
+        if any(len(name) > LONGEST_NAME for name in (*names, lineage)):
+            raise Damaged(f"{path} has a name that is too long")
+        statistics = self.differences(parts["statistics"], f"{path}/statistics")
+        prior = self.reader.read(parts["prior"], self.prior, f"{path}/prior")
+        self._sound(prior, f"{path}/prior")
+        progress = self._progress(parts["progress"], f"{path}/progress")
+        average = self._maybe(self.differences, parts["average"], f"{path}/average")
+        growth = self._maybe(self._growth, parts["growth"], f"{path}/growth")
+        base = Base(prior, statistics, progress, lineage, tuple(names))
+        return base.with_record(AVERAGE, average).with_record(GROWTH, growth)
+
+    def _growth(self, tree: Any, path: str) -> Growth:
+        parts = self.reader.parts(tree, "Growth", {part.name for part in fields(Growth)}, path)
+        steps = tuple(self._step(one, path) for one in self.reader.items(parts["steps"], path))
+        return Growth(steps, self.reader.number(parts["spent"], path, 0.0))
+
+    def _step(self, tree: Any, path: str) -> Step:
+        reader, parts = self.reader, self.reader.parts(tree, "Step", {part.name for part in fields(Step)}, path)
+        names = (("rows", 0), ("before", 1), ("after", 1), ("judges", 0))
+        rows, before, after, judges = (reader.whole(parts[name], path, least) for name, least in names)
+        gain, z = (reader.number(parts[name], path) for name in ("gain", "z"))
+        move = reader.expect(parts["move"], str, path)
+        if len(move) > LONGEST_NAME:
+            raise Damaged(f"{path} has a step of too many words")
+        return Step(rows, before, after, gain, z, judges, move, reader.expect(parts["accepted"], bool, path))
+
+    def differences(self, tree: Any, path: str) -> Statistics:
+        """Return statistics that may be those of no rows, as differences of statistics are."""
+        like = self.zeros
+        if isinstance(tree, dict) and tree.get("kind") != type(like).__name__ and ("exact", "match_moments") in self.model.ways:
+            like = self.model.kept("match_moments", like)
+        statistics: Statistics = self.reader.read(tree, like, path)
+        return statistics
+
+    def statistics(self, tree: Any, path: str, size: float = 1.0) -> Statistics:
+        """Return statistics that rows could have made: means, or totals of rows that weigh `size`."""
+        statistics = self.differences(tree, path)
+        means = statistics if size == 1.0 else statistics.scaled(1.0 / size)
+        self._sound(means, path)
+        if not -SLACK <= float(means.from_base[0]) <= 1.0 + SLACK:
+            raise Damaged(f"{path}/from_base is {float(means.from_base[0]):g}, and should lie between 0 and 1")
+        return statistics
+
+    def summary(self, parts: dict[str, Any], path: str, least: int = 1) -> Summary:
+        """Return the summary of at least so many rows."""
+        rows = self.reader.whole(parts["rows"], f"{path}/rows", least, MOST_ROWS)
+        size = self.reader.number(parts["size"], f"{path}/size", LIGHTEST if least else 0.0)
+        if size > HEAVIEST:
+            raise Damaged(f"{path}/size is {size:g}, which is more than any stream can hold")
+        score = self.reader.number(parts["score"], f"{path}/score", finite=False)
+        return Summary(self.statistics(parts["statistics"], f"{path}/statistics", max(size, LIGHTEST)), rows, size, score)
+
+    def _summary(self, tree: Any, path: str) -> Summary:
+        return self.summary(self.reader.parts(tree, "Summary", {part.name for part in fields(Summary)}, path), path)
+
+    def _parameters(self, tree: Any, state: Stream, path: str) -> Any:
+        """Parameters like those of one of the readouts there are."""
+        count, problem = self.learner.plan.count(state.progress), Damaged(f"{path} is none of this model's")
+        for name in sorted({name for _, name in self.model.ways}):
+            like = self.model.readout(name, state.base.prior, state.statistics, count)
+            try:
+                parameters = self.reader.read(tree, like, path, parameters=True)
+            except Damaged as error:
+                problem = error
+                continue
+            self._sound(parameters, path)
+            return parameters
+        raise problem
