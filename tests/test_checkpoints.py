@@ -97,6 +97,32 @@ def test_checkpoints_need_a_stream_that_can_be_read_again(tmp_path, capsys):
     assert not (tmp_path / "c").exists()
 
 
+class Stopped(BaseException):
+    """The end of a process, for the test's purposes."""
+
+
+def test_stopped_after_any_checkpoint_it_ends_with_the_same_bits(tmp_path, monkeypatch):
+    np.save(tmp_path / "a.npy", rows(1000))
+    common = ["fit", "gaussian", str(tmp_path / "a.npy"), "-k", "2", "--chunk-rows", "128", "--set", "warm_up=300", "-q"]
+    assert main([*common, "-o", str(tmp_path / "calm.hw")]) == 0
+    write, moments = Checkpoint.write, []
+
+    def write_and_stop(checkpoint, model, *given):
+        write(checkpoint, model, *given)
+        moments.append(model.n_samples_seen_)
+        raise Stopped
+
+    monkeypatch.setattr(Checkpoint, "write", write_and_stop)
+    command = [*common, "-o", str(tmp_path / "m.hw"), "--checkpoint", str(tmp_path / "c"), "--checkpoint-rows", "128"]
+    for _ in range(8):
+        with pytest.raises(Stopped):
+            main(command)
+    assert moments == [*range(128, 1000, 128), 1000]
+    assert main(command) == 0
+    assert (tmp_path / "m.hw").read_bytes() == (tmp_path / "calm.hw").read_bytes()
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_at_any_instant_it_ends_with_the_same_bits(tmp_path):
     np.save(tmp_path / "a.npy", rows(2500))

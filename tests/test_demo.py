@@ -17,10 +17,10 @@ matplotlib.use("Agg")
 
 def test_quick_demo_tells_what_it_found_and_leaves_a_picture(tmp_path, capsys):
     picture = tmp_path / "pictures" / "demo.png"
-    assert demo.main(["--quick", "--rows", "6000", "--picture", str(picture)]) == 0
+    assert demo.main(["--quick", "--rows", "2000", "--picture", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     told = capsys.readouterr().out
-    for words in ("6,000 rows", "Kernels ready", "held-out score", "Farthest from the truth", "scikit-learn", "headwater took"):
+    for words in ("2,000 rows", "Kernels ready", "held-out score", "Farthest from the truth", "scikit-learn", "headwater took"):
         assert words in told
     assert "\x1b" not in told
     assert max(map(len, told.replace(str(picture), "").splitlines())) <= 130
@@ -28,7 +28,7 @@ def test_quick_demo_tells_what_it_found_and_leaves_a_picture(tmp_path, capsys):
 
 def test_without_matplotlib_one_sentence_stands_for_the_picture(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert demo.main(["--quick", "--rows", "3000", "--picture", str(tmp_path / "demo.png")]) == 0
+    assert demo.main(["--quick", "--rows", "1000", "--picture", str(tmp_path / "demo.png")]) == 0
     assert "No picture was drawn: that needs matplotlib (pip install 'headwater[plot]')." in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
 

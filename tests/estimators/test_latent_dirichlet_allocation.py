@@ -280,7 +280,7 @@ def test_documents_of_no_words_and_of_very_many(algorithm):
     assert_sound(small(algorithm).partial_fit(np.zeros((150, V))).partial_fit(X), rows)
 
 
-WIDE, MANY = 100_000, 40
+WIDE, MANY = 100_000, 10
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0"])

@@ -38,7 +38,7 @@ from headwater.families import multinomial as family_file
 # What it costs
 
 
-WIDE, MANY = 100_000, 100
+WIDE = 100_000
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +50,14 @@ def wide_rows():
     return sparse.csr_array(np.ones((1, WIDE))), chunks
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "boem", "online-em"])
-def test_a_batch_costs_its_words_and_not_the_vocabulary(algorithm, wide_rows):
+# Of so many components "auto" keeps no rows to refine them with.
+@pytest.mark.parametrize(("algorithm", "many"), [("auto", 100), ("boem", 20), ("online-em", 20)])
+def test_a_batch_costs_its_words_and_not_the_vocabulary(algorithm, many, wide_rows):
     everything, chunks = wide_rows
-    start = np.full((MANY, WIDE), 1.0 / WIDE)
-    model = mixture(algorithm, MANY, probabilities_init=start, weights_init=np.full(MANY, 1 / MANY), warm_up=1)
+    start = np.full((many, WIDE), 1.0 / WIDE)
+    model = mixture(algorithm, many, probabilities_init=start, weights_init=np.full(many, 1 / many), warm_up=1)
     model.partial_fit(everything)
-    table, dense = WIDE * MANY * 8, 300 * WIDE * 8
+    table, dense = WIDE * many * 8, 300 * WIDE * 8
     model.partial_fit(chunks[0])
     tracemalloc.start()
     try:

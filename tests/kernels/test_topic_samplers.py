@@ -55,6 +55,7 @@ def test_conditionals_are_ratios_of_the_joint(words, alpha):
             np.testing.assert_allclose(naive.conditional(words, chosen, i, topics, alpha), joint / joint.sum())
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("rao_blackwell", [True, False])
 @pytest.mark.parametrize(("words", "alpha"), DOCUMENTS)
 def test_gibbs_agrees_with_enumeration(words, alpha, rao_blackwell):
@@ -152,6 +153,7 @@ def test_the_step_of_proposals_and_prior(alpha):
 SMOOTH = [([0, 1, 2], [0.7, 1.3]), ([0, 0, 1, 2, 2, 2], [1.0, 1.0]), ([3, 1, 1, 0], [1.0, 0.5, 5.0]), ([4], [0.5, 2.0, 3.0])]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("rao_blackwell", [True, False])
 @pytest.mark.parametrize(("words", "alpha"), SMOOTH)
 def test_metropolis_agrees_with_enumeration(words, alpha, rao_blackwell):
