@@ -131,12 +131,12 @@ STARTED_CASES = [
 
 
 def short_stream(model):
-    """A model with half of its warm-up, and rows for that and six batches of 30: a third of them begins a stream, too.
+    """A model with half of its warm-up, and rows for that and five batches of 40; a third of them begins a stream, too.
 
     Where the number of components is found, few rows would find few.
     """
     warm_up = model.warm_up if getattr(model, "n_components", 1) == "auto" else model.warm_up // 2
-    return clone(model).set_params(warm_up=warm_up), rows_for(model)[: 4 * warm_up].copy()
+    return clone(model).set_params(warm_up=warm_up), rows_for(model)[: 9 * warm_up // 2].copy()
 
 
 @pytest.mark.parametrize(("model", "law"), STARTED_CASES)
