@@ -277,7 +277,7 @@ def test_reading_on_the_way_changes_no_answer():
 def test_one_row_calls_never_wait(monkeypatch):
     rows = drawn(3500, 15)[0]
     model = streamed(rows, warm_up=500)
-    monkeypatch.setattr(search_policy, "healed", lambda *_: pytest.fail("a one-row call has healed"))
+    monkeypatch.setattr(search_policy, "refine", lambda *_: pytest.fail("a one-row call has healed"))
     model.score_one(rows[0])
     model.learn_one(rows[0])
     model.predict_one(rows[0])

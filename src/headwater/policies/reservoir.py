@@ -178,13 +178,13 @@ def add_rows(reservoir: Reservoir, batch: Batch, places: int | NDArray[np.int64]
     Examples
     --------
     >>> import numpy as np
-    >>> from headwater.policies.reservoir import Reservoir, taken
+    >>> from headwater.policies.reservoir import Reservoir, add_rows
     >>> from headwater.core.state import Batch
     >>> rows = np.arange(1000.0)[:, None]
-    >>> once = taken(Reservoir(key=0, capacity_rows=5, capacity_bytes=2**20), Batch(rows), 0)
+    >>> once = add_rows(Reservoir(key=0, capacity_rows=5, capacity_bytes=2**20), Batch(rows), 0)
     >>> once.batch.X[:, 0]
     array([316., 280., 450., 988., 406.])
-    >>> twice = taken(taken(Reservoir(0, 5, 2**20), Batch(rows[:300]), 0), Batch(rows[300:]), 300)
+    >>> twice = add_rows(add_rows(Reservoir(0, 5, 2**20), Batch(rows[:300]), 0), Batch(rows[300:]), 300)
     >>> np.array_equal(twice.batch.X, once.batch.X)
     True
     """
