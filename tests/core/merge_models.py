@@ -99,7 +99,7 @@ def totals_of(kind, family, rng, n=60, drifted=False, origin=0.0):
     second = np.tril(second) if kind in ("full", "tied") else second
     totals = replace(family.zeros(2), count=count, first=first, second=second)
     if drifted:
-        totals = Mixture(3, family).kept("match_moments", totals)
+        totals = Mixture(3, family).statistics_for("match_moments", totals)
         shape = totals.dof_count.shape
         mean_count = totals.mean_count * rng.uniform(1.0, 1.2, shape)
         totals = replace(totals, mean_count=mean_count, dof_count=totals.dof_count * rng.uniform(0.5, 1.5, shape))

@@ -110,7 +110,7 @@ BROKEN = {
 def test_a_product_that_is_no_belief_is_replaced(kind, changed):
     model, prior = Mixture(2, Gaussian(2, kind)), moment_prior(kind)
     parts = [moments(kind), moments(kind, kappa=4.0, nu=6.0)]
-    totals, repaired = model.repaired(prior, moments(kind, **changed), parts)
+    totals, repaired = model.repair(prior, moments(kind, **changed), parts)
     assert repaired == (0,)
     assert model.family.find_proper(prior.components, totals).all()
     assert (prior.concentration + totals.count > 0.0).all()
@@ -125,7 +125,7 @@ def test_a_product_that_is_no_belief_is_replaced(kind, changed):
 def test_a_product_that_is_a_belief_is_left_alone(kind):
     model, prior = Mixture(2, Gaussian(2, kind)), moment_prior(kind)
     totals = moments(kind, kappa=-0.005, nu=-0.5, count=-0.5, V=-0.5)
-    same, repaired = model.repaired(prior, totals, [moments(kind)])
+    same, repaired = model.repair(prior, totals, [moments(kind)])
     assert repaired == ()
     assert same is totals
 
@@ -174,7 +174,7 @@ def test_a_repair_that_no_part_can_make_is_a_belief_all_the_same():
     """Of another lineage, a part may be no belief with the prior of the reference, nor the mean of such parts."""
     model, prior = Mixture(2, Gaussian(2, "full")), moment_prior("full")
     parts = [moments("full", V=-5.0), moments("full", V=-5.0)]
-    totals, repaired = model.repaired(prior, parts[0] + parts[1], parts)
+    totals, repaired = model.repair(prior, parts[0] + parts[1], parts)
     assert repaired == (0,)
     assert model.family.find_proper(prior.components, totals).all()
 

@@ -231,7 +231,7 @@ class PoissonFactors(LatentFactors):
     def blank_prior(self, width):
         return 0.0
 
-    def problem(self, record, width):
+    def find_problem(self, record, width):
         return ""
 
     def first(self, batch, rng):
@@ -271,7 +271,7 @@ class PoissonFactors(LatentFactors):
     def posterior(self, parameters, batch, n_threads=None):
         return self._drawn(parameters, batch.X, np.random.default_rng(0), 10, 20)[1]
 
-    def permuted(self, statistics, order):
+    def select_statistics(self, statistics, order):
         return replace(statistics, weights=statistics.weights[order], counts=statistics.counts[:, order])
 
     def separation(self, prior, totals, others):

@@ -127,7 +127,7 @@ def test_counts_that_are_mended_keep_those_of_each_word():
     rows = np.random.default_rng(0).poisson(1.0, size=(60, 5)).astype(float)
     start = model.start(Batch(rows), 0, StartSettings())
     kept = model.summarize(start.parameters, Batch(rows)).mean
-    move = model.recombined(kept, np.array([[-3.0, 0.0], [3.0, 0.0]]))
+    move = model.recombine(kept, np.array([[-3.0, 0.0], [3.0, 0.0]]))
     told = correct(model, start.prior, 60.0, kept, move, 60)
     words = np.asarray(told.table)
     assert (words >= 0.0).all()
@@ -178,7 +178,7 @@ def test_mergers_are_rated_as_the_whole_density_is(begun):
             i, j = fall.components
             matrix = np.eye(4)
             matrix[i, j], matrix[j, j] = 1.0, 0.0
-            merged = model.readout("mode", prior, model.recombined(statistics, matrix), 500.0)
+            merged = model.readout("mode", prior, model.recombine(statistics, matrix), 500.0)
             one = density(model, merged, rows)[:, i]
             rest = np.delete(parts, [i, j], axis=1).sum(axis=1)
             touched = (parts[:, i] + parts[:, j]) / parts.sum(axis=1) > 1e-3

@@ -40,8 +40,8 @@ class Average(Policy):
         return whole.with_record(AVERAGE, average)
 
     def widen(self, plan: Plan, stream: Stream) -> Stream:
-        base = stream.base.with_record(AVERAGE, stream.model.widened(stream.base.records[AVERAGE], plan.width))
-        return replace(stream, base=base).with_record(AVERAGE, stream.model.widened(stream.records[AVERAGE], plan.width))
+        base = stream.base.with_record(AVERAGE, stream.model.widen(stream.base.records[AVERAGE], plan.width))
+        return replace(stream, base=base).with_record(AVERAGE, stream.model.widen(stream.records[AVERAGE], plan.width))
 
 
 def average_gains(plan: Plan, progress: Progress, sizes: Array) -> Array:

@@ -71,7 +71,7 @@ def pass_readout(plan: Plan) -> str:
 
 def pass_prior(plan: Plan, prior: Any) -> Any:
     """Return the prior under which passes go up: a flat one, where likelihood is all that counts."""
-    return plan.model.flattened(prior) if plan.algorithm.likelihood else prior
+    return plan.model.flatten_prior(prior) if plan.algorithm.likelihood else prior
 
 
 def end_passes(plan: Plan, key: int, start: Start, end: Climb) -> Stream:

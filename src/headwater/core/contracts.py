@@ -198,7 +198,7 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         """Whether EM is to find the mode under the prior. If not, it is given the `flattened` one."""
         return True
 
-    def flattened(self, prior: Prior) -> Prior:
+    def flatten_prior(self, prior: Prior) -> Prior:
         """Return the prior whose mode is maximum likelihood, where there is one."""
         return prior
 
@@ -241,29 +241,29 @@ class Model(ABC, Generic[Prior, Stats, Params]):
             average = None if average is None else average.averaged(statistics, float(gains[at]))
         return statistics, average, n_eff
 
-    def kept(self, name: str, statistics: Stats) -> Stats:
+    def statistics_for(self, name: str, statistics: Stats) -> Stats:
         """Return statistics in the form that the named readout keeps: only moment matching has one of its own."""
         return statistics
 
-    def widened(self, value: Any, width: int) -> Any:
+    def widen(self, value: Any, width: int) -> Any:
         """Return a prior, or statistics, for rows of more columns; as they are, if rows never become wider."""
         return value
 
     # Merging and files
 
-    def problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: Any, width: int) -> str:
         """Return what is wrong with a record that comes from a file, as the end of a sentence; "" if nothing is."""
         return ""
 
-    def repaired(self, prior: Prior, totals: Stats, parts: Sequence[Stats]) -> tuple[Stats, tuple[int, ...]]:
+    def repair(self, prior: Prior, totals: Stats, parts: Sequence[Stats]) -> tuple[Stats, tuple[int, ...]]:
         """Return totals that make a belief with the prior, and the components for which these did not."""
         return totals, ()
 
-    def brought(self, prior: Prior, own: Prior, statistics: Stats) -> Stats:
+    def move_to_prior(self, prior: Prior, own: Prior, statistics: Stats) -> Stats:
         """Return statistics that were gathered under the prior `own` as they would be under another: about its origin."""
         return statistics
 
-    def permuted(self, statistics: Stats, order: Any) -> Stats:
+    def select_statistics(self, statistics: Stats, order: Any) -> Stats:
         """Return statistics with the components in another order; by default the one they have (see `separation`)."""
         return statistics
 
@@ -282,10 +282,10 @@ class Model(ABC, Generic[Prior, Stats, Params]):
 class SelectsComponents(Protocol):
     """Capability: a model of some of the components of another, as `prune` makes it."""
 
-    def chosen(self, prior: Any, order: Any) -> Any:
+    def select_prior(self, prior: Any, order: Any) -> Any:
         """Return the prior of some of the components."""
 
-    def picked(self, parameters: Any, order: Any) -> Any:
+    def select_parameters(self, parameters: Any, order: Any) -> Any:
         """Return the parameters of some of the components."""
 
 

@@ -135,7 +135,7 @@ def grow_base(settled: Stream, delta: Delta) -> tuple[Stream, tuple[int, ...]]:
     repaired: tuple[int, ...] = ()
     if ("exact", "match_moments") in model.ways:  # of all others beliefs are prior and counts, which always add
         mean = (base.statistics.scaled(delta.kept) + delta.statistics).scaled(1.0 / delta.parts)
-        total, repaired = model.repaired(base.prior, total, [mean])
+        total, repaired = model.repair(base.prior, total, [mean])
     total = total.scaled(1.0 / n_eff)
     total.from_base[...] = delta.least / n_eff
     average: Any = base.records.get(AVERAGE)

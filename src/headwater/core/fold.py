@@ -68,7 +68,7 @@ def refresh(plan: Plan, stream: Stream) -> Stream:
 
 def kept_form(plan: Plan, model: Any, statistics: Statistics) -> Any:
     """Return statistics in the form that the algorithm keeps: moment matching has one of its own."""
-    return model.kept(plan.algorithm.readout, statistics)
+    return model.statistics_for(plan.algorithm.readout, statistics)
 
 
 def belief(plan: Plan, stream: Stream) -> tuple[Any, Statistics, float]:

@@ -63,11 +63,11 @@ def select_components(after: Plan, stream: Stream, components: Any) -> Stream:
     model = stream.model
 
     def select(statistics: Statistics) -> Statistics:
-        chosen: Statistics = model.permuted(statistics, components)
+        chosen: Statistics = model.select_statistics(statistics, components)
         return chosen
 
     reported, average = stream.records.get(FIT_RESULT), stream.records.get(AVERAGE)
-    base = replace(stream.base, prior=model.chosen(stream.base.prior, components), records={})
+    base = replace(stream.base, prior=model.select_prior(stream.base.prior, components), records={})
     kept = replace(
         stream,
         model=after.model_for(after, select(stream.statistics)),
@@ -77,4 +77,4 @@ def select_components(after: Plan, stream: Stream, components: Any) -> Stream:
         unfolded=after.step.nothing,
     )
     kept = refresh(after, rebase(kept))
-    return kept.with_record(FIT_RESULT, None if reported is None else model.picked(reported, components))
+    return kept.with_record(FIT_RESULT, None if reported is None else model.select_parameters(reported, components))

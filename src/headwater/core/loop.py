@@ -78,8 +78,8 @@ def widen(plan: Plan, state: State) -> State:
     if isinstance(state, WarmUp):
         return replace(state, buffer=state.buffer.widened(plan.width) if state.rows else state.buffer)
     base, model = state.base, cast(Any, plan.model)
-    base = replace(base, prior=model.widened(base.prior, plan.width), statistics=model.widened(base.statistics, plan.width))
-    state = replace(state, model=model, statistics=model.widened(state.statistics, plan.width))
+    base = replace(base, prior=model.widen(base.prior, plan.width), statistics=model.widen(base.statistics, plan.width))
+    state = replace(state, model=model, statistics=model.widen(state.statistics, plan.width))
     state = replace(state, base=base, unfolded=state.unfolded.widen(plan))
     for policy in plan.active(state):
         state = policy.widen(plan, state)

@@ -241,18 +241,18 @@ def _add(plan: Plan, merged: Sequence[_Group]) -> tuple[Stream, tuple[Match, ...
             streams.append(stream)
             matches.append(Match(group.models, components, *np.full((3, len(components)), np.nan)))
             continue
-        brought = model.brought(prior, stream.base.prior, stream.statistics)
+        brought = model.move_to_prior(prior, stream.base.prior, stream.statistics)
         cost = model.separation(prior, statistics[0].scaled(common), brought.scaled(common))
         components, divergence, margin = _assign(np.nan_to_num(cost, nan=IMPOSSIBLE, posinf=IMPOSSIBLE))
-        permuted = model.permuted(brought, components)
+        permuted = model.select_statistics(brought, components)
         contrast = model.contrast(prior, statistics[0].scaled(common), permuted.scaled(common))
         matches.append(Match(group.models, components, divergence, margin, contrast))
         average = stream.records.get(AVERAGE)
         if average is not None:
-            averages.append(model.permuted(model.brought(prior, stream.base.prior, average), components))
+            averages.append(model.select_statistics(model.move_to_prior(prior, stream.base.prior, average), components))
         if restates is not None and plan.holds(stream):
             told, stream = restates.restate(plan, stream, first, components)
-            permuted = permuted if model.problem(told, plan.width) else told
+            permuted = permuted if model.find_problem(told, plan.width) else told
         statistics.append(permuted)
         streams.append(stream)
     n_eff = sum(stream.progress.n_eff for stream in streams)
@@ -260,7 +260,7 @@ def _add(plan: Plan, merged: Sequence[_Group]) -> tuple[Stream, tuple[Match, ...
     total = parts[0]
     for part in parts[1:]:
         total = total + part
-    total, repaired = model.repaired(prior, total, parts)
+    total, repaired = model.repair(prior, total, parts)
     whole = replace(first, statistics=total.scaled(1.0 / n_eff), progress=_add_progress(streams)).without(FIT_RESULT)
     if averages[0] is not None:
         seen = [stream.progress.weight_seen for stream in streams]

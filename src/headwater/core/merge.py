@@ -29,7 +29,7 @@ def combine(plan: Plan, states: Sequence[State]) -> tuple[Stream, tuple[int, ...
     for policy in plan.policies:
         streams = policy.align(plan, streams)
     merged, repaired = grow(plan, streams[0], reduce(add, map(since_base, streams)))
-    if merged is not streams[0] and merged.model.problem(merged.statistics, plan.width):
+    if merged is not streams[0] and merged.model.find_problem(merged.statistics, plan.width):
         merged = _average_streams(plan, merged, streams)
     for policy in plan.policies:
         merged = policy.merge(plan, merged, streams, shared=True)

@@ -38,7 +38,7 @@ class Partial:
         if self.summary is None:
             return self
         model: Any = plan.model
-        return Partial(replace(self.summary, statistics=model.widened(self.summary.statistics, plan.width)))
+        return Partial(replace(self.summary, statistics=model.widen(self.summary.statistics, plan.width)))
 
 
 EMPTY = Partial()

@@ -134,7 +134,7 @@ def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[
             found = reader.whole(header["components"], "components", 1)
             if found > most:
                 raise Damaged("it has more components than there are numbers in it")
-            learner = replace(learner, model=learner.plan.sizing_model.resized(found))
+            learner = replace(learner, model=learner.plan.sizing_model.resize(found))
         state = _read_state(reader, model, learner, header.get("state"), "state")
         model._runtime = Runtime(learner, state, model._given_parameters(), race)
     _check_reading(model)

@@ -104,7 +104,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
         """There is none."""
         return None
 
-    def problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, ArrivalParameters):
             unsound = record.power < 0.0 or record.noise < SILENCE or exceeds(MOST_POWER, record.power, record.noise)

@@ -67,7 +67,7 @@ def start_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
             free, settings.readout, unconfined, parameters, summary, some, 10, tol, n_threads, penalised=False
         )  # fmt: skip
         statistics: Any = end.summary.statistics
-        return model.picked(end.parameters, settings.order(statistics.start, statistics.steps, rng))
+        return model.select_parameters(end.parameters, settings.order(statistics.start, statistics.steps, rng))
 
     some = batch if settings.whole else batch[: max(SOME_ROWS, len(batch) // 8)]
     ends: list[Climb] = []

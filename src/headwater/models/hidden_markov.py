@@ -79,7 +79,7 @@ class HiddenMarkov(Smoother):
         k, size = self.n_components, len(self._flat(self.zeros(width)))
         return Carry({0: np.zeros(k)}, {0: (np.zeros((k, size)), np.zeros(size), 0.0)})
 
-    def problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, Carry):
             if are_no_shares(*record.filters.values()) or exceeds(
@@ -87,7 +87,7 @@ class HiddenMarkov(Smoother):
             ):
                 return NO_PARAMETERS
             rows = [row for given, mean, _ in record.apart.values() for row in (*given, mean)]
-            return next(filter(None, (self.problem(self._unflat(row, width), width) for row in rows)), "")
+            return next(filter(None, (self.find_problem(self._unflat(row, width), width) for row in rows)), "")
         if isinstance(record, ChainPrior):
             if has_negative(record.start, record.steps, record.start - record.start_shift, record.steps - record.steps_shift):
                 return NO_PRIOR
@@ -95,7 +95,7 @@ class HiddenMarkov(Smoother):
                 return NO_PRIOR
             if exceeds(HEAVIEST, record.start, record.steps):
                 return NO_PRIOR
-            fixed = "" if record.fixed is None else self.problem(record.fixed, width)
+            fixed = "" if record.fixed is None else self.find_problem(record.fixed, width)
             return fixed or self.family.find_problem(record.emissions, width)
         if isinstance(record, ChainParameters):
             unsound = are_no_shares(record.start, record.transitions)
@@ -109,7 +109,7 @@ class HiddenMarkov(Smoother):
         steps, steps_shift = dirichlet(self.steps_prior, (k, k))
         return ChainPrior(start, steps, start_shift, steps_shift, self.family.prior(geometry, batch, responsibilities))
 
-    def flattened(self, prior: ChainPrior) -> ChainPrior:
+    def flatten_prior(self, prior: ChainPrior) -> ChainPrior:
         """The prior without what the user did not ask for: its mode is maximum likelihood but for what they did."""
         if self.start_prior is None:
             prior = replace(prior, start_shift=prior.start)
@@ -141,25 +141,26 @@ class HiddenMarkov(Smoother):
 
     # Merging
 
-    def brought(self, prior: ChainPrior, own: ChainPrior, statistics: ChainStatistics) -> ChainStatistics:
+    def move_to_prior(self, prior: ChainPrior, own: ChainPrior, statistics: ChainStatistics) -> ChainStatistics:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
         return replace(statistics, emissions=self.family.move_to_prior(prior.emissions, own.emissions, statistics.emissions))
 
-    def permuted(self, statistics: ChainStatistics, order: Any) -> ChainStatistics:
+    def select_statistics(self, statistics: ChainStatistics, order: Any) -> ChainStatistics:
         """Return statistics with the states in another order."""
         emissions = self.family.select_statistics(statistics.emissions, order)
         steps = np.ascontiguousarray(statistics.steps[np.ix_(order, order)])
         return ChainStatistics(statistics.from_base.copy(), statistics.start[order], steps, emissions)
 
-    def chosen(self, prior: ChainPrior, order: Any) -> ChainPrior:
+    def select_prior(self, prior: ChainPrior, order: Any) -> ChainPrior:
         """Return the prior of some of the states."""
         pairs = np.ix_(order, order)
         return ChainPrior(
             prior.start[order], prior.steps[pairs], prior.start_shift[order], prior.steps_shift[pairs],
-            self.family.select_prior(prior.emissions, order), None if prior.fixed is None else self.picked(prior.fixed, order),
+            self.family.select_prior(prior.emissions, order),
+            None if prior.fixed is None else self.select_parameters(prior.fixed, order),
         )  # fmt: skip
 
-    def picked(self, parameters: ChainParameters, order: Any) -> ChainParameters:
+    def select_parameters(self, parameters: ChainParameters, order: Any) -> ChainParameters:
         """Return the parameters of some of the states, whose probabilities sum to one again."""
         start, transitions = parameters.start[order], parameters.transitions[np.ix_(order, order)]
         transitions = transitions / transitions.sum(axis=1, keepdims=True)

@@ -36,7 +36,7 @@ class LatentFactors(Model[Any, Any, Any]):
         """Return a score of the rows, and the totals with what is expected of them added."""
 
     @abstractmethod
-    def permuted(self, statistics: Any, order: Any) -> Any:
+    def select_statistics(self, statistics: Any, order: Any) -> Any:
         """Return statistics with the factors in another order."""
 
     @abstractmethod

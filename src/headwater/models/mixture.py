@@ -77,7 +77,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
     def zeros(self, width: int) -> Stats:
         return self.family.zeros(width)
 
-    def kept(self, name: str, statistics: Stats) -> Stats:
+    def statistics_for(self, name: str, statistics: Stats) -> Stats:
         """Return statistics in the form that the named readout keeps: only moment matching has one of its own."""
         return self._projected.split_masses(statistics) if name == "match_moments" else statistics
 
@@ -87,7 +87,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
 
     # Priors and readouts
 
-    def flattened(self, prior: MixturePrior[Prior]) -> MixturePrior[Prior]:
+    def flatten_prior(self, prior: MixturePrior[Prior]) -> MixturePrior[Prior]:
         """The prior whose mode is maximum likelihood, unless the user gave one."""
         if self.has_prior:
             return prior
@@ -97,7 +97,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         """A prior of the right shape."""
         return MixturePrior(np.ones(self.n_components), self.family.blank_prior(width))
 
-    def problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, MixturePrior):
             unsound = record.concentration.min() <= 0.0 or exceeds(HEAVIEST, record.concentration)
@@ -112,7 +112,9 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         components = self.family.prior(geometry, batch, responsibilities)
         return MixturePrior(np.full(self.n_components, concentration), components)
 
-    def refined(self, prior: MixturePrior[Prior], parameters: MixtureParameters[Params], geometry: Any) -> MixturePrior[Prior]:
+    def refine_prior(
+        self, prior: MixturePrior[Prior], parameters: MixtureParameters[Params], geometry: Any
+    ) -> MixturePrior[Prior]:
         """The prior of components like these (empirical Bayes)."""
         weights = np.exp(parameters.log_weights)
         components = self.family.refine_prior(prior.components, parameters.components, weights / weights.sum(), geometry)
@@ -152,7 +154,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
 
     # Merging
 
-    def repaired(self, prior: MixturePrior[Prior], totals: Stats, parts: Sequence[Stats]) -> tuple[Stats, tuple[int, ...]]:
+    def repair(self, prior: MixturePrior[Prior], totals: Stats, parts: Sequence[Stats]) -> tuple[Stats, tuple[int, ...]]:
         """Return totals that make a belief with the prior, and the components for which these did not.
 
         Subtracting beliefs may leave none. Such a component gets the mean of those parts that are one, or the prior if none
@@ -177,19 +179,19 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
             count[k] = np.mean(positive) if positive else 0.0
         return replace(totals, count=count), tuple(int(k) for k in np.flatnonzero(broken | weightless))
 
-    def brought(self, prior: MixturePrior[Prior], own: MixturePrior[Prior], statistics: Stats) -> Stats:
+    def move_to_prior(self, prior: MixturePrior[Prior], own: MixturePrior[Prior], statistics: Stats) -> Stats:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
         return self.family.move_to_prior(prior.components, own.components, statistics)
 
-    def permuted(self, statistics: Stats, order: Any) -> Stats:
+    def select_statistics(self, statistics: Stats, order: Any) -> Stats:
         """Return statistics with the components in another order."""
         return self.family.select_statistics(statistics, order)
 
-    def chosen(self, prior: MixturePrior[Prior], order: Any) -> MixturePrior[Prior]:
+    def select_prior(self, prior: MixturePrior[Prior], order: Any) -> MixturePrior[Prior]:
         """Return the prior of some of the components."""
         return MixturePrior(prior.concentration[order], self.family.select_prior(prior.components, order))
 
-    def picked(self, parameters: MixtureParameters[Params], order: Any) -> MixtureParameters[Params]:
+    def select_parameters(self, parameters: MixtureParameters[Params], order: Any) -> MixtureParameters[Params]:
         """Return the parameters of some of the components, whose weights sum to one again."""
         log_weights = parameters.log_weights[order]
         total = np.logaddexp.reduce(log_weights) if len(log_weights) < self.n_components else 0.0
@@ -197,26 +199,26 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
 
     # Moves
 
-    def resized(self, n_components: int) -> Mixture:
+    def resize(self, n_components: int) -> Mixture:
         """Return the same kind of mixture with another number of components."""
         return replace(self, n_components=n_components, family=self.family.resize(n_components))
 
-    def recombined(
+    def recombine(
         self, statistics: Stats, matrix: Array, others: Stats | None = None, other_matrix: Array | None = None
     ) -> Stats:
         """Return matrix @ statistics + other_matrix @ others, over the components: they are merged, split or replaced."""
         return self.family.recombine(statistics, matrix, others, other_matrix)
 
     @property
-    def apart(self) -> bool:
+    def has_own_moments(self) -> bool:
         """Whether every component has moments of its own."""
         return self.family.has_own_moments
 
-    def mended(self, prior: MixturePrior[Prior], totals: Stats, sound: Stats, share: float) -> Stats:
+    def mend(self, prior: MixturePrior[Prior], totals: Stats, sound: Stats, share: float) -> Stats:
         """Return totals that rows could have made; what they could not comes from others that they did."""
         return self.family.mend(prior.components, totals, sound, share)
 
-    def looked_at(
+    def posterior_and_scores(
         self, parameters: MixtureParameters[Params], batch: Batch, n_threads: int | None = None
     ) -> tuple[Array, Array]:
         """Return responsibilities (n, K) and scores of rows."""

@@ -126,7 +126,7 @@ class Spectra(LatentFactors):
         """A prior of the right shape."""
         return SpectraPrior(np.zeros(1), np.zeros(width), np.ones(1), np.zeros(1))
 
-    def problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, SpectraPrior):
             unsound = has_negative(record.rows, record.spectrum) or record.scale[0] < SILENCE or exceeds(HEAVIEST, record.rows)
@@ -206,7 +206,7 @@ class Spectra(LatentFactors):
     def _parameters(self, prior: SpectraPrior, theta: Array, scales: Array, shape: float) -> SpectraParameters:
         return SpectraParameters(theta * scales[:, None], scales, np.array([shape]), prior.level)
 
-    def permuted(self, statistics: SpectraStatistics, order: Any) -> SpectraStatistics:
+    def select_statistics(self, statistics: SpectraStatistics, order: Any) -> SpectraStatistics:
         return SpectraStatistics(
             statistics.from_base.copy(),
             statistics.parts[order],

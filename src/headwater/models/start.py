@@ -77,7 +77,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     leaders = _distinct(contenders, 1e-3 * judge.size)[:4]
     plenty = len(learn) >= 5 * width * model.n_components
     if plenty:
-        before, prior = prior, model.refined(prior, leaders[0], geometry)
+        before, prior = prior, model.refine_prior(prior, leaders[0], geometry)
         plenty = prior.components is not before.components
     ends = [climbed(parameters, final, 5, 1e-4) for parameters in leaders]
     more = patience(final)
@@ -86,7 +86,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     known = best.summary if len(final) == n else None
     for _ in range(3 if plenty else 1):
         if plenty:
-            prior = model.refined(prior, best.parameters, geometry)
+            prior = model.refine_prior(prior, best.parameters, geometry)
         best = climbed(best.parameters, batch, patience(batch), 1e-5, known)
         known = best.summary
     return Start(prior, best.parameters, best.summary)
@@ -115,7 +115,7 @@ def start_at_given(model: Mixture, batch: Batch, given: Given, settings: StartSe
     pseudo, shares = held_rows(given, parameters, seen, np.exp(parameters.log_weights), settings.held)
     beside = replace(batch, weights=batch.row_weights, labels=NO_LABELS)
     geometry, prior, parameters = found(joined([pseudo, beside]), np.vstack([shares, own]))
-    prior = model.refined(prior, parameters, geometry)
+    prior = model.refine_prior(prior, parameters, geometry)
     summary = model.summarize(parameters, batch, n_threads=n_threads)
     held = Summary(model.collect(geometry, pseudo, shares).statistics, 0, pseudo.size)
     return Start(prior, parameters, summary + held, held=pseudo.size)

@@ -148,7 +148,7 @@ class Topics(LatentFactors):
         """A prior of the right shape."""
         return self.prior(width)
 
-    def problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: Any, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, TopicStatistics):
             if exceeds(MOST_SHARE, record.accepted) or exceeds(MOST_WORDS, record.tables):
@@ -213,12 +213,12 @@ class Topics(LatentFactors):
             return prior.proportions
         return (1.0 + totals.tables[:-1]) / (self.n_topics + totals.tables[-1])
 
-    def widened(self, value: Any, width: int) -> Any:
+    def widen(self, value: Any, width: int) -> Any:
         if isinstance(value, TopicPrior):
             return replace(value, words=self.prior(width).words)
         return replace(value, table=value.table.widened(width))
 
-    def permuted(self, statistics: TopicStatistics, order: Any) -> TopicStatistics:
+    def select_statistics(self, statistics: TopicStatistics, order: Any) -> TopicStatistics:
         plain = self.family.select_statistics(statistics, order)
         tables = np.append(statistics.tables[:-1][order], statistics.tables[-1])
         return TopicStatistics(plain.from_base, plain.count, plain.length, plain.table, tables, statistics.accepted.copy())

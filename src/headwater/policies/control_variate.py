@@ -69,7 +69,7 @@ class ClimbEnd:
 def correct(model: Mixture, prior: Any, count: float, kept: Any, beside: Any, rows: float) -> Any:
     """Return what kept rows, so many, say and what all others do beside them, where the sum is something that rows can say."""
     totals, sound = (kept + beside).scaled(count), kept.scaled(count)
-    return model.mended(prior, totals, sound, min(rows / count, 1.0)).scaled(1.0 / count)
+    return model.mend(prior, totals, sound, min(rows / count, 1.0)).scaled(1.0 / count)
 
 
 def climb_rows(kept: ControlVariate, statistics: Any, passes: int, tol: float = 0.0) -> ClimbEnd:

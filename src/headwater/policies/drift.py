@@ -217,9 +217,9 @@ def fold_forgetting(
     old, total = statistics.count, mass + summary.size
     shares = (mass * old + counts) / total
     worth = drift.memory + counts
-    if model.apart:
+    if model.has_own_moments:
         keep = shares * drift.memory / np.maximum(worth * old, TINY)
-        after = model.recombined(statistics, np.diag(keep), summary.statistics, np.diag(shares / np.maximum(worth, TINY)))
+        after = model.recombine(statistics, np.diag(keep), summary.statistics, np.diag(shares / np.maximum(worth, TINY)))
         after = after.writable()
         after.from_base[...] = statistics.from_base * min(float(keep.min()), 1.0)
         memory = drift.memory + pace * counts

@@ -66,7 +66,9 @@ class DriftPolicy(Policy, Folds):
     def fold(self, plan: Plan, stream: Stream, summary: Summary) -> Stream:
         """Judge a batch, then fold it: as in any stream as long as nothing was ever forgotten."""
         model, statistics, each = stream.model, cast(Any, stream.statistics), _rows_each(plan, stream.model)
-        drift, mass = judge_batch(stream.records[DRIFT], stream.progress, statistics.count, summary, each, model.apart)
+        drift, mass = judge_batch(
+            stream.records[DRIFT], stream.progress, statistics.count, summary, each, model.has_own_moments
+        )
         recently = stream.progress.rows_seen - drift.last < CALM_WARM_UPS * plan.warm_up_rows
         if not drift.clock:
             totals: Any = summary.statistics
@@ -133,7 +135,7 @@ def watch(plan: Plan, stream: Stream) -> Stream:
     reservoir = stream.records.get(RESERVOIR)
     if reservoir is not None and len(reservoir):
         rows = _present_rows(stream.with_record(DRIFT, drift)).rows[: FOLLOWING_ROWS if drift.following else HELD_ROWS]
-        shares, scores = model.looked_at(stream.parameters, rows.batch, plan.n_threads)
+        shares, scores = model.posterior_and_scores(stream.parameters, rows.batch, plan.n_threads)
         drift = set_expectations(
             drift, shares, scores, rows.batch.row_weights, rows.places, _rows_each(plan, model), stream.rows
         )

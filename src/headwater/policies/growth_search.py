@@ -59,7 +59,7 @@ class Round:
             return None
         budget.pay(cost)
         view = stage.view(ground)
-        price = 0.5 * stage.model.resized(stage.k + 1).rows_to_learn(ground.width) / (stage.k + 1) / len(ground.propose)
+        price = 0.5 * stage.model.resize(stage.k + 1).rows_to_learn(ground.width) / (stage.k + 1) / len(ground.propose)
         found = [find_split(view, k, rng) for k in range(stage.k)]
         splits = sorted((one for one in found if one is not None and one.gain > price), key=lambda one: -one.gain)
         return cls(ground, stage, splits, stage.climb(ground).scores(ground), budget)
@@ -85,7 +85,7 @@ def grow_components(
     refused: Step | None = None
     times = 1
     while len(steps) < MOST_STEPS:
-        ground = whole.part(stage.model.resized(stage.k + 1).rows_to_learn(whole.width), times)
+        ground = whole.part(stage.model.resize(stage.k + 1).rows_to_learn(whole.width), times)
         if len(ground.propose) < ROWS_EACH * (stage.k + 1):
             break
         stage = stage.climb(ground, 1)
@@ -149,7 +149,7 @@ def _try_splits(now: Round | None) -> Tried:
 
 def _try_restart(whole: SearchRows, ground: SearchRows, stage: Stage, budget: Budget) -> Tried:
     """Try a start with one component more, if components overlap: a split may lead nowhere, since others would have to move."""
-    model = stage.model.resized(stage.k + 1)
+    model = stage.model.resize(stage.k + 1)
     some = whole.part(model.rows_to_learn(ground.width)).propose
     cost = START_PASSES * len(some) + 2.0 * PASSES_EACH * len(ground.propose)
     if ground.restart is None or not budget.affords(cost):

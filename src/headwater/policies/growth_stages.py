@@ -68,7 +68,7 @@ class Stage:
     @classmethod
     def first(cls, model: Mixture, ground: SearchRows) -> Stage:
         """The mixture of one component."""
-        one, batch = model.resized(1), ground.propose
+        one, batch = model.resize(1), ground.propose
         everything = np.ones((len(batch), 1))
         statistics = one.collect(ground.geometry, batch, everything).mean
         return cls(one, one.prior(ground.geometry, batch, everything), ClimbEnd(None, statistics, 0.0, 0)).climb(ground, 2)
@@ -90,7 +90,7 @@ class Stage:
 
     def responsibilities(self, ground: SearchRows) -> Array:
         """Responsibilities of the rows that propose."""
-        return self.model.looked_at(self.reached.parameters, ground.propose, ground.n_threads)[0]
+        return self.model.posterior_and_scores(self.reached.parameters, ground.propose, ground.n_threads)[0]
 
     def scores(self, ground: SearchRows) -> Array:
         """Scores of the rows that judge."""
@@ -114,20 +114,20 @@ class Stage:
             return self.climb(ground)
         prior = model.prior(geometry, batch, self.responsibilities(ground))
         if len(batch) >= 5 * ground.width * self.k:
-            prior = model.refined(prior, self.reached.parameters, geometry)
+            prior = model.refine_prior(prior, self.reached.parameters, geometry)
         return replace(self, prior=prior).climb(ground, WINNER_PASSES)
 
     def split(self, chosen: Sequence[Split]) -> Stage:
         """Return it with some components split: one half stays in its place, the other comes last."""
         k, size = self.k, self.k + len(chosen)
-        model, statistics = self.model.resized(size), self.reached.statistics
+        model, statistics = self.model.resize(size), self.reached.statistics
         own = np.eye(size, k)
         own[[one.component for one in chosen]] = 0.0
         for place, one in enumerate(chosen):
             new = np.zeros((size, 2))
             new[one.component, 0] = new[k + place, 1] = 1.0
-            statistics = model.recombined(statistics, own if place == 0 else np.eye(size), one.statistics, new)
-        prior = self.model.chosen(self.prior, [*range(k), *(one.component for one in chosen)])
+            statistics = model.recombine(statistics, own if place == 0 else np.eye(size), one.statistics, new)
+        prior = self.model.select_prior(self.prior, [*range(k), *(one.component for one in chosen)])
         return Stage(model, prior, replace(self.reached, statistics=statistics))
 
     def remove(self, fall: Removal) -> Stage:
@@ -136,14 +136,14 @@ class Stage:
         if len(fall.components) == 2:
             own[fall.components[0], gone] = 1.0
         order = [one for one in range(self.k) if one != gone]
-        model = self.model.resized(self.k - 1)
-        statistics = model.recombined(self.reached.statistics, own[order])
-        return Stage(model, self.model.chosen(self.prior, order), replace(self.reached, statistics=statistics))
+        model = self.model.resize(self.k - 1)
+        statistics = model.recombine(self.reached.statistics, own[order])
+        return Stage(model, self.model.select_prior(self.prior, order), replace(self.reached, statistics=statistics))
 
     def restart_from(self, ground: SearchRows, start: Start) -> Stage:
         """Return a start with one component more, in the order of those here that its components are most like."""
-        model, prior = self.model.resized(self.k + 1), self.model.chosen(self.prior, [*range(self.k), 0])
-        begun = replace(self.reached, statistics=model.brought(prior, start.prior, start.summary.mean))
+        model, prior = self.model.resize(self.k + 1), self.model.select_prior(self.prior, [*range(self.k), 0])
+        begun = replace(self.reached, statistics=model.move_to_prior(prior, start.prior, start.summary.mean))
         other = Stage(model, prior, begun).climb(ground)
         old, new = self.responsibilities(ground), other.responsibilities(ground)
         alike = old.T @ new / np.sqrt(np.outer((old**2).sum(axis=0), (new**2).sum(axis=0)) + 1e-12)
@@ -154,7 +154,7 @@ class Stage:
         order += [k for k in range(other.k) if k not in order]
         reached = replace(
             other.reached,
-            parameters=model.picked(other.reached.parameters, order),
-            statistics=model.permuted(other.reached.statistics, order),
+            parameters=model.select_parameters(other.reached.parameters, order),
+            statistics=model.select_statistics(other.reached.statistics, order),
         )
         return Stage(model, prior, reached)

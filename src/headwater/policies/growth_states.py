@@ -111,7 +111,7 @@ def regrow(plan: Plan, stream: Stream, on_the_way: bool) -> Stream:
     if not any(step.accepted for step in steps):
         return replace(stream, base=base.with_record(GROWTH, growth))
     after, parameters = stage.model, stage.reached.parameters
-    prior = after.refined(stage.prior, parameters, after.family.geometry(some.propose))
+    prior = after.refine_prior(stage.prior, parameters, after.family.geometry(some.propose))
     transfer = Transfer(model, after, stream.parameters, parameters, prior, n_threads)
     whole = not np.isfinite(reservoir.limit) and plan.half_life is None
     statistics = transfer.restate(stream.statistics, batch, plan.count(stream.progress), whole).writable()
@@ -135,10 +135,10 @@ class GrowthPolicy(Policy, FindsStart):
     name = GROWTH
 
     def sizing_model(self, model: Model) -> Model:
-        return cast(Mixture, model).resized(COMMON_SIZE)
+        return cast(Mixture, model).resize(COMMON_SIZE)
 
     def find_start(self, plan: Plan, batch: Batch, key: int, settings: StartSettings) -> Start:
         return find_grown_start(cast(Mixture, plan.model), batch, key, settings, plan.n_threads)
 
     def model_for(self, plan: Plan, statistics: Any) -> Model:
-        return cast(Mixture, plan.sizing_model).resized(len(statistics.count))
+        return cast(Mixture, plan.sizing_model).resize(len(statistics.count))

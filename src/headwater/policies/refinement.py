@@ -83,7 +83,7 @@ def _search_moves(search: SearchContext, healing: Refinement, budget: Budget) ->
     if worthwhile and search.restart is not None and not search.named and budget.affords(START_PASSES * len(propose)):
         standing = standing if strange else climb_rows(kept, standing.statistics, 2 * PASSES_EACH)
         start = search.restart(propose, search.rows)
-        fresh = search.model.brought(search.prior, start.prior, start.summary.mean)
+        fresh = search.model.move_to_prior(search.prior, start.prior, start.summary.mean)
         anew = climb_rows(kept, fresh, PASSES_EACH)
         budget.pay(START_PASSES * len(propose))
         verdict = compare_scores(judges.scores(anew.parameters), judges.scores(standing.parameters), weights)

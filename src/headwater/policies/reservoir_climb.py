@@ -43,7 +43,7 @@ def _climb_from_move(search: SearchContext, landed: ClimbEnd, budget: Budget) ->
     everyone = search.reservoir.batch
     kept = search.beside(everyone)
     if kept.beside is not None:
-        kept = replace(kept, beside=search.model.recombined(kept.beside, _find_heirs(search, landed.parameters, everyone)))
+        kept = replace(kept, beside=search.model.recombine(kept.beside, _find_heirs(search, landed.parameters, everyone)))
     passes = max(2, min(MOST_PASSES, budget.passes(len(everyone))))
     reached = climb_rows(kept, kept.look(landed.parameters)[0], passes, LEAST_GAIN)
     budget.pay((reached.passes + 2.0) * len(everyone))
@@ -116,7 +116,7 @@ def _find_heirs(search: SearchContext, parameters: Any, batch: Batch) -> Array:
     the regression of the ones on the others. Elsewhere it says nothing: it would be the noise of other rows.
     """
     some = batch[: max(LEAST_ROWS, HEIR_ROWS * search.model.n_components)]
-    old, new = (search.model.looked_at(one, some, search.n_threads)[0] for one in (search.parameters, parameters))
+    old, new = (search.model.posterior_and_scores(one, some, search.n_threads)[0] for one in (search.parameters, parameters))
     return find_heirs(old, new)
 
 

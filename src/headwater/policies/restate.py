@@ -77,7 +77,9 @@ class Transfer:
     def responsibilities(self, batch: Batch) -> tuple[Array, Array]:
         """Responsibilities of rows, before and after."""
         before, after = ((self.model, self.old), (self.after, self.new))
-        return before[0].looked_at(before[1], batch, self.n_threads)[0], after[0].looked_at(after[1], batch, self.n_threads)[0]
+        return before[0].posterior_and_scores(before[1], batch, self.n_threads)[0], after[0].posterior_and_scores(
+            after[1], batch, self.n_threads
+        )[0]
 
     def restate(self, statistics: Any, batch: Batch, count: float, whole: bool = False) -> Any:
         """Return what all rows say at the new parameters, by some that are kept; or by these alone, if they are all."""
@@ -87,8 +89,8 @@ class Transfer:
         before = self.model.summarize(self.old, batch, n_threads=self.n_threads).mean
         rest = statistics - before
         if self.own is not None:
-            rest = self.model.brought(self.prior, self.own, rest)
-        beside = self.after.recombined(rest, find_heirs(*self.responsibilities(batch)))
+            rest = self.model.move_to_prior(self.prior, self.own, rest)
+        beside = self.after.recombine(rest, find_heirs(*self.responsibilities(batch)))
         return correct(self.after, self.prior, count, found, beside, batch.size)
 
     def restate_base(self, base: Base, batch: Batch, rows: Any) -> Base:
@@ -97,6 +99,6 @@ class Transfer:
             statistics = self.restate(base.statistics, batch[rows], base.progress.n_eff).writable()
         else:  # what it says of a component goes where the kept rows of that go
             old, new = self.responsibilities(batch)
-            statistics = self.after.recombined(base.statistics, (new.T @ old) / (old.sum(axis=0) + 1e-12)).writable()
+            statistics = self.after.recombine(base.statistics, (new.T @ old) / (old.sum(axis=0) + 1e-12)).writable()
         statistics.from_base[...] = 1.0
         return replace(base, statistics=statistics)

@@ -132,7 +132,7 @@ class SearchPolicy(Policy, Restates):
         model, prior = first.model, first.base.prior
 
         def move(rest: Any) -> Any:
-            return model.permuted(model.brought(prior, stream.base.prior, rest), components)
+            return model.select_statistics(model.move_to_prior(prior, stream.base.prior, rest), components)
 
         renamed = relabel(stream.records[RESERVOIR], np.argsort(components))
         statistics = restate_at(plan, stream, first.parameters, prior, move, renamed)

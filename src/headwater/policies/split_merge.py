@@ -53,7 +53,9 @@ class View:
         clumps: int = 0,
     ) -> View:
         """Look at rows with these parameters."""
-        return cls(model, readout, prior, parameters, batch, *model.looked_at(parameters, batch, n_threads), method, clumps)
+        return cls(
+            model, readout, prior, parameters, batch, *model.posterior_and_scores(parameters, batch, n_threads), method, clumps
+        )
 
     @cached_property
     def shares(self) -> Array:
@@ -107,9 +109,9 @@ def find_split(view: View, component: int, rng: np.random.Generator) -> Split | 
     if len(own) < 2 * least or weights.sum() < least:
         return None
     local = Batch(batch[own].X, batch.row_weights[own])
-    pair = model.resized(2)
-    prior = model.chosen(view.prior, [component, component])
-    twice = model.picked(view.parameters, [component, component])
+    pair = model.resize(2)
+    prior = model.select_prior(view.prior, [component, component])
+    twice = model.select_parameters(view.parameters, [component, component])
     background = view.scores[own] + np.log(np.maximum(1.0 - shares, 1e-12))
     best: Split | None = None
     for groups in _halves(pair, replace(local, weights=weights), view.method, rng, view.clumps):
@@ -127,14 +129,14 @@ def find_removals(view: View, statistics: Any, count: float, named: frozenset[in
     overlap = (shares / lengths).T @ (shares / lengths)
     first, second = np.triu_indices(k, 1)
     found = []
-    single = model.resized(1)
+    single = model.resize(1)
     for at in np.argsort(-overlap[first, second], kind="stable")[: 2 * k]:
         i, j = int(first[at]), int(second[at])
         if named & {i, j}:
             continue
         matrix = np.eye(k)
         matrix[i, j], matrix[j, j] = 1.0, 0.0
-        merged = model.readout(view.readout, view.prior, model.recombined(statistics, matrix), count)
+        merged = model.readout(view.readout, view.prior, model.recombine(statistics, matrix), count)
         both = shares[:, i] + shares[:, j]
         rows = np.flatnonzero(both > TOUCHED)
         if not len(rows):
@@ -161,7 +163,7 @@ def apply_move(model: Mixture, statistics: Any, move: Move) -> Any:
         own[move.fall.components[0], target] = 1.0
     own[[move.split.component, target]] = 0.0
     new[move.split.component, 0] = new[target, 1] = 1.0
-    return model.recombined(statistics, own, move.split.statistics, new)
+    return model.recombine(statistics, own, move.split.statistics, new)
 
 
 def _halves(pair: Mixture, batch: Batch, method: str, rng: np.random.Generator, clumps: int = 0) -> Iterator[Array]:

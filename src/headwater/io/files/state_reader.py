@@ -263,7 +263,7 @@ class StateReader:
         return WarmUp(key, buffer)
 
     def _sound(self, record: Any, path: str) -> None:
-        problem = self.model.problem(record, self.width)
+        problem = self.model.find_problem(record, self.width)
         if problem:
             raise Damaged(f"{path} {problem}")
         for array in arrays_of(record, dense=False):
@@ -315,7 +315,7 @@ class StateReader:
         """Return statistics that may be those of no rows, as differences of statistics are."""
         like = self.zeros
         if isinstance(tree, dict) and tree.get("kind") != type(like).__name__ and ("exact", "match_moments") in self.model.ways:
-            like = self.model.kept("match_moments", like)
+            like = self.model.statistics_for("match_moments", like)
         statistics: Statistics = self.reader.read(tree, like, path)
         return statistics
 
