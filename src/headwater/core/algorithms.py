@@ -1,4 +1,4 @@
-"""The algorithms: each a frozen row of the same table. What they mean is in the loop (learner.py)."""
+"""The algorithms: each a frozen row of the same table. What they mean is in the loop (loop.py, fold.py)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Merging models that were trained apart: matched to a reference, brought to its origin, added (paper 003, eq. 10).
 
-Models of one lineage share a base and need none of this: `learner.combine` adds what they learned since. Of different lineages
+Models of one lineage share a base and need none of this: `merge.combine` adds what they learned since. Of different lineages
 each has components in an order of its own, a prior in the scale of its own warm-up, and an origin. The largest is the
 reference; the components of every other are assigned to its components so that the sum of divergences is least.
 """

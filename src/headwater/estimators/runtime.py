@@ -330,7 +330,7 @@ class Runtime:
         """Return a Runtime that has learned what a delta holds; `again`, of rows that it has seen before.
 
         Parts average what they alone have gone through, so the average goes on from the one before, with the weights that the
-        average of one stream would have (`Learner.average_gains`).
+        average of one stream would have (`average_gains`).
         """
         before, plan = self.state, self.learner.plan
         assert isinstance(before, Stream)

@@ -1,12 +1,12 @@
 """How many components: a mixture grows by splits that are accepted on rows which did not propose them.
 
-Half of the rows propose. Every component is split in two by a local refit before the others (`models/moves.py`), the splits
+Half of the rows propose. Every component is split in two by a local refit before the others (`split_merge.py`), the splits
 that promise most are climbed from, and judged on the other half of the rows beside the mixture as it is, which climbs as long.
 
-**The criterion.** A step is accepted if it gains more than `SURE` standard errors on the rows that judge, and more than
-`NEGLIGIBLE` nats a row. Where rows are too few to judge (`FEW` of them), all propose, and it is accepted if it gains more than
-the Bayesian information criterion asks for: p/2 log(n) nats in all, for p parameters more. At the end components fall (two are
-merged, one is given up) that are of use by less than `DOUBT` standard errors, or negligibly so.
+**The criterion.** A step is accepted if it gains more than `ACCEPT_Z` standard errors on the rows that judge, and more than
+`LEAST_GAIN` nats a row. Where rows are too few to judge (`LEAST_JUDGES` of them), all propose, and it is accepted if it gains
+more than the Bayesian information criterion asks for: p/2 log(n) nats in all, for p parameters more. At the end components fall
+(two are merged, one is given up) that are of use by less than `KEEP_Z` standard errors, or negligibly so.
 
 **The steps.** A split; two splits at once, if none alone is accepted; an exchange (a split, and a merger of others). If nothing
 is accepted, the same is tried on more rows, and components are split in more ways; and then, where components overlap, a new
