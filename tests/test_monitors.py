@@ -311,7 +311,7 @@ def test_a_stream_of_factors_has_enough_scores_for_a_threshold(kind):
     history, model = monitor.history, monitor.model
     new = stream_of(kind, (2000,), seed=5)[0]
     ranked = model.score_samples(new["X"])
-    sizes = model._sizes(new["X"])
+    sizes = model._describer.row_sizes(new["X"])
     ranked = ranked if sizes is None else ranked / sizes
     assert 0.001 < np.mean(ranked < history.threshold(0.01)) < 0.03
 

@@ -56,7 +56,7 @@ class Monitor:
     """
 
     def __init__(self, model: Any, history: History | None = None) -> None:
-        if not hasattr(model, "_shares_now"):
+        if not hasattr(type(model), "_describer"):
             raise TypeError(f"model must be a headwater model, got {type(model).__name__}")
         if history is not None and not isinstance(history, History):
             raise TypeError(f"history must be a History, got {type(history).__name__}")
@@ -88,12 +88,12 @@ class Monitor:
         given = _arguments_for(model, X, companions)
         before = model._runtime.rows if model._has_state() else 0
         scores = _learn_and_score(model, given, history)
-        sizes = model._sizes(given["X"], given.get("lengths")) if len(scores) else None
+        sizes = model._describer.row_sizes(given["X"], given.get("lengths")) if len(scores) else None
         ranked = scores_per_size(scores, sizes) if len(scores) else scores
         history = history.after(scores, before, model._runtime.rows, ranked, sizes)
         spent = history.seconds + time.perf_counter() - began
         if history.points and history.points[-1].rows > before:
-            shares, effective = model._shares_now(), model._runtime.n_eff
+            shares, effective = model._describer.shares_now(), model._runtime.n_eff
             history = history.with_weights(shares, effective, spent)
         self.history = model.history_ = replace(history, seconds=spent)
         return model

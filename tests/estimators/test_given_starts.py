@@ -61,7 +61,7 @@ def test_gaussians(kind, algorithm, whole):
     assert first.n_samples_seen_ == 1
     if whole:
         np.testing.assert_allclose(first.weights_, WEIGHTS, atol=0.1)
-        spread = np.broadcast_to(first._variances(), (3, 2))
+        spread = np.broadcast_to(first._describer.variances(), (3, 2))
         wanted = np.full((3, 2), 0.5) if kind == "spherical" else np.tile(DEVIATIONS**2, (3, 1))
         np.testing.assert_allclose(spread, wanted, rtol=0.6)
     best = hw.GaussianMixture(3, covariance_type=kind, algorithm="em", means_init=MEANS).fit(rows)

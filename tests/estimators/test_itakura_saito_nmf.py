@@ -328,7 +328,7 @@ def test_samples_are_like_the_rows(fitted):
 
 def test_the_display(fitted):
     assert "loudest bins" in repr(fitted)
-    assert fitted._shares().sum() == pytest.approx(1.0)
+    assert fitted._describer.shares().sum() == pytest.approx(1.0)
     assert "compon" in fitted._repr_html_inner()
     assert list(clone(fitted).fit(frames(60)[0]).get_feature_names_out()) == [f"itakurasaitonmf{k}" for k in range(3)]
 

@@ -115,7 +115,7 @@ def run_round(
         if watched is not None and message.usual is not None and message.usual.scored:
             rounds = [(one.rows, one.score) for one in (*watched, done)]
             history = History.of_rounds(rounds, message.usual, base._runtime.rows - sum(rows for rows, _ in rounds))
-            base.history_ = history.with_weights(base._shares_now(), base._runtime.n_eff, np.nan)
+            base.history_ = history.with_weights(base._describer.shares_now(), base._runtime.n_eff, np.nan)
     return base, done, message.unread
 
 

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import numbers
 import os
+from abc import abstractmethod
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self, cast
 
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
+from headwater.core.validation import one_line
+from headwater.diagnostics.component_description import Limits
+from headwater.diagnostics.description import Description
+from headwater.diagnostics.display import html_table, text_table
+from headwater.diagnostics.health import Health, brief_lines
 from headwater.estimators.calls import learns, learns_at_once, learns_by_chunk, reads
 from headwater.estimators.component_count import start_branch
-from headwater.estimators.describe import Telling
+from headwater.estimators.describers.describer import Describer
+from headwater.estimators.estimator_core import EstimatorCore
 from headwater.estimators.race import Race
 from headwater.policies.growth import Growth
 
 
-class StreamingEstimator(Telling):
+class StreamingEstimator(EstimatorCore):
     """Base of the estimators: the public methods that all of them have. See `EstimatorCore` for what a subclass says."""
 
     # Model files
@@ -250,3 +260,102 @@ class StreamingEstimator(Telling):
         """How the numbers of components that "auto" tries compare; None if there was nothing to try."""
         check_is_fitted(self)
         return self._runtime.race if self._has_state() else None
+
+    # What it says of itself
+
+    @property
+    @abstractmethod
+    def _describer(self) -> Describer:
+        """What says what was learned."""
+
+    @reads
+    def describe(self, *, values: int = 12, components: int = 32, level: float = 0.9) -> Description:
+        """Return what was learned, in parts that are the same for every model: for tables, reports and other programs.
+
+        Parameters
+        ----------
+        values : int, default=12
+            Most columns, words or coefficients to tell of each component: those that tell most.
+        components : int, default=32
+            Most components to tell of: the heaviest.
+        level : float, default=0.9
+            Probability of the credible intervals.
+
+        Returns
+        -------
+        description : Description
+            A frozen record; `to_dict` makes of it what JSON knows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import headwater as hw
+        >>> rows = np.random.default_rng(0).normal(size=(3000, 2))
+        >>> description = hw.GaussianMixture(1, random_state=0).partial_fit(rows).describe()
+        >>> print(description.title)
+        GaussianMixture (auto), 1 component: 3,000 rows of 2 columns seen
+        >>> [value.name for value in description.components[0].values]
+        ['x0', 'x1']
+        """
+        for name, wanted in (("values", values), ("components", components)):
+            if isinstance(wanted, bool) or not isinstance(wanted, numbers.Integral) or wanted < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, got {one_line(wanted)}")
+        if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
+            raise ValueError(f"level must lie between 0 and 1, got {one_line(level)}")
+        _check_learned(self, "described")
+        describer, limits = self._describer, Limits(int(values), int(components), float(level))
+        found = describer.describe(limits)
+        return replace(
+            found,
+            model=type(self).__name__,
+            algorithm=self._learner.algorithm.word,
+            rows=self._runtime.rows,
+            columns=found.columns or self.n_features_in_,
+            unit=self._traits.unit,
+            level=limits.level,
+            notes=(*describer.notes(found.component), *found.notes),
+        )
+
+    @property
+    @reads
+    def health_(self) -> Health:
+        """How well the model is doing: components that are dead, doubled, collapsed or starved, drift; a sentence for each.
+
+        It is read from what was learned, at any moment, and changes nothing.
+        """
+        _check_learned(self, "judged")
+        cache = self._runtime.cache
+        known = {name: value for name, value in vars(self).items() if name != "_runtime"}
+        found = cache.health
+        if found is None or not _are_same(found[0], known):
+            found = cache.health = known, self._describer.judge_health()
+        return found[1]
+
+    @reads
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = super().__repr__(N_CHAR_MAX)
+        return (
+            f"{text}\n{text_table(*self._describer.summary(), *brief_lines(self._describer.judge_health(brief=True)))}"
+            if self._has_state()
+            else text
+        )
+
+    @reads
+    def _repr_html_inner(self) -> str:
+        html = super()._repr_html_inner()
+        return (
+            html + html_table(*self._describer.summary(), *brief_lines(self._describer.judge_health(brief=True)))
+            if self._has_state()
+            else html
+        )
+
+
+def _check_learned(model: StreamingEstimator, what: str) -> None:
+    check_is_fitted(model)
+    if not model._has_state():
+        raise NotFittedError(f"this {type(model).__name__} has learned nothing that could be {what}")
+
+
+def _are_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two dicts hold the very same objects."""
+    return one.keys() == other.keys() and all(value is other[name] for name, value in one.items())

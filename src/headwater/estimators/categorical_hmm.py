@@ -13,13 +13,10 @@ from sklearn.utils._param_validation import Interval
 
 from headwater.core.algorithms import Algorithm
 from headwater.core.statistics import Array
-from headwater.diagnostics.component_description import Limits, symbol_names, word_components
-from headwater.diagnostics.description import Description, Value
-from headwater.diagnostics.health_counts import CountChecks
-from headwater.diagnostics.health_evidence import Evidence
 from headwater.estimators.calls import answers_at_once, learns, reads
 from headwater.estimators.chains import check_numbers, check_probabilities, check_symbols
 from headwater.estimators.component_count import GIVEN
+from headwater.estimators.describers.chains import CategoricalChainDescriber
 from headwater.estimators.estimator_core import note_schema
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols
@@ -109,6 +106,10 @@ class CategoricalHMM(HiddenMarkovEstimator):
     _letters = "ste"
     _concentrations = ("startprob_prior", "transmat_prior", "emissionprob_prior")
     _emission_names: ClassVar[dict[str, str]] = {"e": "emissionprob_"}
+
+    @property
+    def _describer(self) -> CategoricalChainDescriber:
+        return CategoricalChainDescriber(self)
 
     def __init__(
         self,
@@ -318,29 +319,3 @@ class CategoricalHMM(HiddenMarkovEstimator):
         return self._family(width).from_probabilities(self._emissions_given("e", width)["probabilities"])
 
     # How it looks
-
-    def _describe(self, limits: Limits) -> Description:
-        names = symbol_names(self, self.n_features_in_)
-        found = word_components(names, self.get_stationary_distribution(), self.emissionprob_, limits)
-        return Description(width="symbols", **self._chain_parts(found))
-
-    def _evidence(self) -> Evidence:
-        def checks(rows: Array) -> CountChecks:
-            names = symbol_names(self, self.n_features_in_)
-            return CountChecks(
-                self.emissionprob_, rows[None], rows, names, word="state", unit="rows", over="symbols", single=False
-            )
-
-        return self._chain_evidence(checks, float(self.n_features_in_))
-
-    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
-        if np.isnan(row).any():
-            return ()
-        symbol = int(np.ravel(row)[0])
-        often = float(self.get_stationary_distribution() @ self.emissionprob_[:, symbol])
-        return (Value(symbol_names(self, self.n_features_in_)[symbol], often),)
-
-    def _columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
-        tops = [np.argsort(-row, kind="stable")[:6] for row in self.emissionprob_[states]]
-        lines = [[f"{at}: {self.emissionprob_[state][at]:.2f}" for at in top] for state, top in zip(states, tops, strict=True)]
-        return "symbols", [f"top {place}" for place in range(1, len(tops[0]) + 1)], lines

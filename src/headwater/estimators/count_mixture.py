@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,10 +12,8 @@ from sklearn.utils._param_validation import StrOptions
 
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
-from headwater.diagnostics.component_description import column_names
-from headwater.diagnostics.health_counts import CountChecks
-from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
 from headwater.estimators.calls import answers_by_score
+from headwater.estimators.describers.counts import CountDescriber
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.families.multinomial import Multinomial
 from headwater.models.seeding import INIT_PARAMS
@@ -27,6 +26,11 @@ class CountMixture(MixtureEstimator):
         **CONSTRAINTS,
         "init_params": [StrOptions({"auto", "farthest-first", *INIT_PARAMS})],
     }
+
+    @property
+    @abstractmethod
+    def _describer(self) -> CountDescriber:
+        """What says what was learned."""
 
     def _counts_learner(self, family: Multinomial, width: int, given: Any, polish: bool, names: str) -> Learner:
         learner = self._learner_of(family, width, type(self).__name__, given, polish)
@@ -85,20 +89,6 @@ class CountMixture(MixtureEstimator):
         """Dirichlet parameters (K, V) of the belief about all columns."""
         prior, statistics, count = self._proper_belief()
         return np.ascontiguousarray((prior.components.beta + count * np.asarray(statistics.table)).T)
-
-    def _evidence(self) -> Evidence:
-        _, statistics, count = self._proper_belief()
-        rows, words = self._rows_behind(), np.maximum(count * statistics.length, 0.0)
-        width = self._learner.width
-
-        def checks() -> CountChecks:
-            names, groups = column_names(self, width), self._family.groups
-            single, over = not groups.size, "steps" if groups.size else "columns"
-            return CountChecks(
-                self._probabilities, words, rows, names, groups, unit=self._traits.measure, over=over, single=single
-            )  # fmt: skip
-
-        return Evidence(rows, unit=self._traits.unit, checks=checks, work=float(len(rows)) ** 2 * width, remedy=PRUNE_ADVICE)
 
     def _mean_length(self) -> float:
         """Counts of a row on average."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -19,12 +18,9 @@ from headwater.core.snapshot_validation import check_angles, check_snapshot, che
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import check_finite, numeric
-from headwater.diagnostics.component_description import Limits, column_names, curve_of, finite_number
-from headwater.diagnostics.description import Description, Value
-from headwater.diagnostics.health_evidence import Evidence
-from headwater.diagnostics.health_signals import ArrivalChecks
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import answers_by_chunk, answers_by_score, reads
+from headwater.estimators.describers.arrival import ArrivalDescriber
 from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.parameters import check_parameters
@@ -152,6 +148,10 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         "spacing": [Interval(numbers.Real, 0.0, None, closed="neither")],
         "angles": [None, "array-like"],
     }
+
+    @property
+    def _describer(self) -> ArrivalDescriber:
+        return ArrivalDescriber(self)
 
     def __init__(
         self,
@@ -429,45 +429,6 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         return self._model.sensors.range
 
     # How it looks
-
-    def _describe(self, limits: Limits) -> Description:
-        linear = not np.isnan(self.omega_)
-        unit, name = (np.degrees(1.0), "angle from broadside, degrees") if linear else (1.0, "angle")
-        angle, wide = unit * self.angle_, -unit * float(ndtri(limits.tails[0])) * self.angle_std_
-        places = np.linspace(*self.angle_range_, 1025)
-        power = 10.0 * np.log10(np.maximum(self.spectrum(places), 1e-300))
-        return Description(
-            width="sensors",
-            facts=(
-                Value(name, angle, None, finite_number(angle - wide), finite_number(angle + wide)),
-                *((Value("phase from sensor to sensor, radians", self.omega_),) if linear else ()),
-                Value("power of the source", self.power_),
-                Value("noise variance", self.noise_variance_),
-                Value("sensors that were there, on average", float(self.observed_.sum())),
-            ),
-            curves=(curve_of("Power by angle", unit * places, power - power.max(), name, "power, dB of the highest"),),
-        )
-
-    def _evidence(self) -> Evidence:
-        rows = np.array([max(float(self._believed()[1]), 0.0)])
-
-        def checks() -> ArrivalChecks:
-            names = column_names(self, self.n_features_in_)
-            return ArrivalChecks(rows, self.power_, self.noise_variance_, self.observed_, names)
-
-        return Evidence(rows, "source", "snapshots", checks=checks)
-
-    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
-        amplitudes, names = np.abs(np.asarray(row)), column_names(self, self.n_features_in_)
-        standing = np.nan_to_num(amplitudes / np.sqrt(np.real(np.diagonal(self.covariance_))), nan=0.0)
-        loud = np.argsort(-standing, kind="stable")[:most]
-        return tuple(Value(names[at], float(amplitudes[at]), standing=float(standing[at])) for at in loud)
-
-    def _summary(self) -> tuple[str, list[str], list[list[str]]]:
-        warming = " (warming up)" if self._runtime.warming_up else ""
-        line = f"{self.n_samples_seen_:,} snapshots of {self.n_features_in_} sensors seen{warming}:"
-        values = (self.angle_, self.angle_std_, self.power_, self.noise_variance_)
-        return line, ["angle", "std", "power", "noise"], [[f"{value:.4g}" for value in values]]
 
 
 def _vector(parameters: ArrivalParameters) -> Complex:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +15,7 @@ from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import learns_at_once, reads
+from headwater.estimators.describers.factors import FactorDescriber
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.parameters import check_parameters
 from headwater.models.latent_factors import LatentFactors
@@ -39,6 +39,11 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
         scored_share=1.0 / 32.0,
         least_components=2,
     )
+
+    @property
+    @abstractmethod
+    def _describer(self) -> FactorDescriber:
+        """What says what was learned."""
 
     def _check_parameters(self) -> None:
         check_parameters(self)
@@ -117,30 +122,3 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
         return int(n_samples)
 
     # How it looks
-
-    @abstractmethod
-    def _shares(self) -> Array:
-        """How much of all there is in each factor."""
-
-    @abstractmethod
-    def _shown(self) -> tuple[str, Array]:
-        """A word for the largest columns of a factor, and the factors (K, V)."""
-
-    def _columns(self, factors: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
-        """What the table shows of these factors: a word for it, the heads of the columns, and a line for each."""
-        names = getattr(self, "feature_names_in_", ())  # an open vocabulary may have columns without one
-        word, values = self._shown()
-        tops = [np.argsort(-row, kind="stable")[:6] for row in values[factors]]
-        lines = [[str(names[at]) if at < len(names) else str(at) for at in top] for top in tops]
-        return word, [f"top {place}" for place in range(1, values.shape[1] + 1)][:6], lines
-
-    def _summary(self) -> tuple[str, list[str], list[list[str]]]:
-        shares = self._shares()
-        order = np.argsort(-shares, kind="stable")
-        word, columns, lines = self._columns(order[:8])
-        table = [[str(k), f"{shares[k]:.3f}", *line] for k, line in zip(order[:8], lines, strict=True)]
-        if len(order) > 8:
-            table.append(["...", f"{shares[order[8:]].sum():.3f}", *[""] * len(columns)])
-        warming = " (warming up)" if self._runtime.warming_up else ""
-        rows = f"{self.n_samples_seen_:,} row{'s' if self.n_samples_seen_ != 1 else ''} of {self.n_features_in_} columns"
-        return f"{rows} seen{warming}; components by share, with their {word}:", ["component", "share", *columns], table

@@ -7,11 +7,10 @@ learning, answers, tables, descriptions, health and model files come from here.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
@@ -19,42 +18,10 @@ from headwater.core.algorithms import Algorithm
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, check_rows
-from headwater.diagnostics.component_description import Limits, column_names, gaussian_components
-from headwater.diagnostics.description import Description
-from headwater.diagnostics.health import Finding
-from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence, Support
+from headwater.estimators.describers.family_mixture import MOMENT_ROWS, FamilyMixtureDescriber
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
-from headwater.families.divergence import sampled_divergences
 from headwater.families.family import Family
 from headwater.models.seeding import INIT_PARAMS
-
-MOMENT_ROWS = 4096  # drawn from a component to tell its mean: off by a sixtieth of a standard deviation
-DOUBT = 2.0  # standard deviations of a chi-squared variable that may be chance
-SHOWN = 4  # columns of the table of a model
-
-
-@dataclass(frozen=True)
-class FamilyChecks:
-    """Signs of the components of any family: rows for each parameter, and how far their densities are apart."""
-
-    family: Family[Any, Any, Any]
-    parameters: Any
-    rows: Array
-    each: float  # parameters of a component
-
-    def support(self) -> Support:
-        """Rows and parameters of each component."""
-        return Support(self.rows, "rows", np.full(len(self.rows), self.each))
-
-    def divergences(self) -> tuple[Array, Array]:
-        """Symmetric divergences (K, K) of the densities, in nats a row, and what of them is chance: chi-squared, by rows."""
-        behind = np.maximum(self.rows, 1.0)
-        chance = (self.each + DOUBT * np.sqrt(2.0 * self.each)) * (1.0 / behind[:, None] + 1.0 / behind)
-        return sampled_divergences(self.family, self.parameters, self.parameters), chance
-
-    def degenerate_findings(self, alive: NDArray[np.bool_]) -> list[Finding]:
-        """Nothing is known of components by themselves."""
-        return []
 
 
 def _has_predictive(model: FamilyMixture) -> bool:
@@ -73,6 +40,10 @@ class FamilyMixture(MixtureEstimator):
 
     # Whether rows must not be negative.
     _positive_only: ClassVar[bool] = False
+
+    @property
+    def _describer(self) -> FamilyMixtureDescriber:
+        return FamilyMixtureDescriber(self)
 
     def __init__(
         self,
@@ -152,26 +123,3 @@ class FamilyMixture(MixtureEstimator):
         if self._positive_only and rows.min() < 0.0:
             raise ValueError(f"Negative values in data passed to {type(self).__name__}: X holds {rows.min():g}")
         return rows
-
-    def _describe(self, limits: Limits) -> Description:
-        names, intervals = column_names(self, self.n_features_in_), self._weight_intervals(limits)
-        return Description(**gaussian_components(names, self.weights_, *self._moments(), limits, intervals))
-
-    def _patterns(self) -> Array:
-        return self._moments()[0]
-
-    def _evidence(self) -> Evidence:
-        family, rows = self._model.family, self._rows_behind()
-        each = family.n_parameters(self.n_features_in_) / len(rows)
-        work = float(len(rows)) ** 2 * each * MOMENT_ROWS
-
-        def checks() -> FamilyChecks:
-            return FamilyChecks(family, self._components, rows, each)
-
-        return Evidence(rows, checks=checks, work=work, remedy=PRUNE_ADVICE)
-
-    def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
-        names, means = column_names(self, self.n_features_in_), self._moments()[0]
-        more = ["..."] if len(names) > SHOWN else []
-        lines = [[*(f"{value:.4g}" for value in mean[:SHOWN]), *more] for mean in means[components]]
-        return "means", [*names[:SHOWN], *more], lines

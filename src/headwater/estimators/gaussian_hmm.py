@@ -8,25 +8,14 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithms import Algorithm
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, numeric
-from headwater.diagnostics.component_description import (
-    GaussianComponents,
-    Limits,
-    column_names,
-    gaussian_components,
-    gaussian_oddities,
-)
-from headwater.diagnostics.description import Description, Value
-from headwater.diagnostics.health_evidence import Evidence
-from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
-from headwater.diagnostics.intervals import mean_intervals
 from headwater.estimators.calls import answers_at_once, learns, reads
 from headwater.estimators.chains import check_chain_rows, check_numbers, precision_factor
+from headwater.estimators.describers.chains import GaussianChainDescriber
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_scaled import ScaledGaussian
@@ -140,6 +129,10 @@ class GaussianHMM(HiddenMarkovEstimator):
     )
     _letters = "stmc"
     _emission_names: ClassVar[dict[str, str]] = {"m": "means_", "c": "covars_"}
+
+    @property
+    def _describer(self) -> GaussianChainDescriber:
+        return GaussianChainDescriber(self)
 
     def __init__(
         self,
@@ -364,52 +357,6 @@ class GaussianHMM(HiddenMarkovEstimator):
         return self._family(width).from_precisions(np.zeros(width), found["means"], found["factor"])
 
     # How it looks
-
-    def _describe(self, limits: Limits) -> Description:
-        prior, statistics, count = self._belief()
-        belief = self._gaussian.belief(prior.emissions, statistics.emissions.scaled(count))
-        variances = np.diagonal(self.covars_, axis1=1, axis2=2)
-        found = gaussian_components(
-            column_names(self, self.n_features_in_), self.get_stationary_distribution(), self.means_, variances, limits,
-            mean_intervals=lambda columns: mean_intervals(self._gaussian, belief, limits.level, columns),
-        )  # fmt: skip
-        return Description(**self._chain_parts(found))
-
-    def _evidence(self) -> Evidence:
-        family, width, k = self._gaussian, self.n_features_in_, self.n_components_
-        each = family.n_parameters(width) / k
-
-        def checks(rows: Array) -> GaussianChecks:
-            names, parameters = column_names(self, width), self._read().parameters.emissions
-            covariances, (prior, statistics, _) = family.covariances(parameters), self._belief()
-            return GaussianChecks(
-                rows, family.means(parameters), covariances, family.kind.matrix, names, each,
-                0.0 if self._runtime.made_with["scale_columns"] else family.reg_covar, "min_covar", "state",
-                constant_columns(statistics.emissions, prior.emissions, family.kind.matrix),
-            )  # fmt: skip
-
-        return self._chain_evidence(checks, each * (1.0 + 10.0 * width / k))
-
-    def _patterns(self) -> Array:
-        return self.means_
-
-    def _gaussians(self) -> Any:
-        names = np.array(column_names(self, self.n_features_in_), dtype=object)
-        return GaussianComponents(self.get_stationary_distribution(), self.means_, self.covars_, names)
-
-    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
-        apart = np.asarray(row) - self.means_
-        k = int(np.argmin(np.einsum("ki,kij,kj->k", apart, np.linalg.inv(self.covars_), apart)))
-        return gaussian_oddities(column_names(self, self.n_features_in_), row, self.means_[k], self.covars_[k], most)
-
-    def _columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
-        shown = min(6, self.n_features_in_)
-        names = getattr(self, "feature_names_in_", [f"mean {j}" for j in range(shown)])[:shown]
-        return (
-            "means",
-            [str(name) for name in names],
-            [[f"{value:.4g}" for value in row[:shown]] for row in self.means_[states]],
-        )
 
 
 def _all_missing(x: Any) -> bool:

@@ -7,18 +7,14 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithms import Algorithm
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
-from headwater.diagnostics.component_description import Limits, column_names, gaussian_components, gaussian_oddities
-from headwater.diagnostics.description import Description, Value
-from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
-from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
-from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals, mean_intervals
+from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals
 from headwater.estimators.calls import reads
+from headwater.estimators.describers.gaussian_mixture import GaussianMixtureDescriber
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.start_parameters import given_parameters, shaped
 from headwater.families.gaussian import Gaussian
@@ -187,6 +183,10 @@ class GaussianMixture(MixtureEstimator):
         "covariance_prior": ["array-like", None, Interval(numbers.Real, 0.0, None, closed="neither")],
     }
 
+    @property
+    def _describer(self) -> GaussianMixtureDescriber:
+        return GaussianMixtureDescriber(self)
+
     def __init__(
         self,
         n_components: int | Literal["auto"] = 1,
@@ -330,51 +330,3 @@ class GaussianMixture(MixtureEstimator):
     def _component_belief(self) -> GaussianBelief:
         prior, statistics, count = self._proper_belief()
         return self._family.belief(prior.components, statistics.scaled(count))
-
-    def _describe(self, limits: Limits) -> Description:
-        belief, names = self._component_belief(), column_names(self, self.n_features_in_)
-        return Description(
-            **gaussian_components(
-                names, self.weights_, self.means_, self._variances(), limits, self._weight_intervals(limits),
-                lambda columns: mean_intervals(self._family, belief, limits.level, columns),
-            )
-        )  # fmt: skip
-
-    def _evidence(self) -> Evidence:
-        rows, family = self._rows_behind(), self._family
-        (k, width), each = self.means_.shape, family.n_parameters(self.n_features_in_) / self.n_components_
-        floor = family.reg_covar if self._modal and not self._runtime.made_with["scale_columns"] else 0.0
-
-        def checks() -> GaussianChecks:
-            names, (prior, statistics, _) = column_names(self, width), self._proper_belief()
-            constant = constant_columns(statistics, prior.components, family.kind.matrix)
-            return GaussianChecks(
-                rows, self.means_, self.covariances_, family.kind.matrix, names, each, floor, constant=constant
-            )
-
-        return Evidence(rows, checks=checks, work=k * each * (k + 10 * width), remedy=PRUNE_ADVICE)
-
-    def _patterns(self) -> Array:
-        return self.means_
-
-    def _gaussians(self) -> Any:
-        return self
-
-    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
-        k = int(self.predict_one(row))
-        covariances = self.covariances_
-        covariance = covariances if self._family.covariance_type == "tied" else covariances[k]
-        return gaussian_oddities(column_names(self, self.n_features_in_), row, self.means_[k], covariance, most)
-
-    def _variances(self) -> Array:
-        """Variance of each column in each component, whatever the kind (K, d)."""
-        covariances, shape = self.covariances_, self.means_.shape
-        if self._family.kind.matrix:
-            return np.broadcast_to(np.diagonal(covariances, axis1=-2, axis2=-1), shape)
-        return np.broadcast_to(covariances[:, None], shape) if covariances.ndim == 1 else covariances
-
-    def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
-        names = getattr(self, "feature_names_in_", [f"x{index}" for index in range(self.n_features_in_)])
-        more = ["..."] if len(names) > 4 else []
-        lines = [[*(f"{value:.4g}" for value in mean[:4]), *more] for mean in self.means_[components]]
-        return "means", [*map(str, names[:4]), *more], lines

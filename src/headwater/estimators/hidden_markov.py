@@ -31,10 +31,9 @@ from headwater.estimators.chains import (
     check_probabilities,
 )
 from headwater.estimators.component_count import GIVEN
+from headwater.estimators.describers.chains import ChainDescriber
 from headwater.estimators.mixture import CONSTRAINTS
-from headwater.estimators.open_sequences import Follower
 from headwater.estimators.parameters import check_parameters
-from headwater.estimators.reading import Folded
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
 
@@ -91,6 +90,11 @@ class HiddenMarkovEstimator(ChainStreams):
 
     # What a subclass says
 
+    @property
+    @abstractmethod
+    def _describer(self) -> ChainDescriber:
+        """What says what was learned."""
+
     @abstractmethod
     def _family(self, width: int) -> Any:
         """The family of the parameters."""
@@ -98,10 +102,6 @@ class HiddenMarkovEstimator(ChainStreams):
     @abstractmethod
     def _emissions_given(self, letters: str, width: int) -> dict[str, Array]:
         """What the user gave of the emissions, among these letters, or a refusal if it does not fit."""
-
-    @abstractmethod
-    def _columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
-        """What the table shows of these states: a word for it, the heads of the columns, and a line for each."""
 
     @property
     @reads
@@ -391,28 +391,3 @@ class HiddenMarkovEstimator(ChainStreams):
             return ChainChecks(emissions(rows), self.transmat_, rows)
 
         return Evidence(rows, "state", checks=checks, work=k * k * (size + 100.0 * k))
-
-    def _row_scorer(self) -> Callable[..., Array]:
-        follower = Follower(self)  # sequences go on from chunk to chunk
-        return lambda **chunk: follower.follow(**chunk)[0]
-
-    def _shares_of(self, folded: Folded) -> Array:
-        return np.asarray(folded.statistics.emissions.count)
-
-    def _summary(self) -> tuple[str, list[str], list[list[str]]]:
-        often = self.get_stationary_distribution()
-        order = np.argsort(-often, kind="stable")
-        word, columns, lines = self._columns(order[:8])
-        stays = np.diag(self.transmat_)
-        table = [
-            [str(k), f"{often[k]:.3f}", f"{stays[k]:.3f}", *line] for k, line in zip(order[:8], lines, strict=True)
-        ]  # fmt: skip
-        if len(order) > 8:
-            table.append(["...", f"{often[order[8:]].sum():.3f}", "", *[""] * len(columns)])
-        warming = " (warming up)" if self._runtime.warming_up else ""
-        rows = f"{self.n_samples_seen_:,} row{'s' if self.n_samples_seen_ != 1 else ''}"
-        return (
-            f"{rows} seen{warming}; states by how often they are, with their {word}:",
-            ["state", "often", "stays", *columns],
-            table,
-        )

@@ -15,14 +15,10 @@ from headwater.core.learner import Learner
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, check_rows, one_line
-from headwater.diagnostics.component_description import Limits, column_names, count_left_out, curve_of, heaviest_components
-from headwater.diagnostics.description import Component, Description, Value
-from headwater.diagnostics.health_evidence import Evidence
-from headwater.diagnostics.health_signals import SpectrumChecks
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, reads
+from headwater.estimators.describers.factors import SpectrumDescriber
 from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.factor_model import FactorEstimator
-from headwater.estimators.reading import Folded
 from headwater.models.spectra import SHAPES, Spectra
 
 Weights = Literal["mean", "map", "ml"]
@@ -145,6 +141,10 @@ class ItakuraSaitoNMF(FactorEstimator):
         "weight_scale": [StrOptions({"learn"}), Interval(numbers.Real, 0.0, None, closed="neither")],
         "component_prior": [Interval(numbers.Real, 0.0, None, closed="left")],
     }
+
+    @property
+    def _describer(self) -> SpectrumDescriber:
+        return SpectrumDescriber(self)
 
     def __init__(
         self,
@@ -417,57 +417,6 @@ class ItakuraSaitoNMF(FactorEstimator):
     def weight_shape_(self) -> float:
         """Shape of the inverse Gamma prior of the weights."""
         return float(self._read().parameters.shape[0])
-
-    def _describe(self, limits: Limits) -> Description:
-        names, shares, spectra = column_names(self, self.n_features_in_), self._shares(), self.components_
-        shown, bins = heaviest_components(shares, limits.components), np.arange(float(self.n_features_in_))
-        overall = shares @ spectra
-        components, curves = [], []
-        for k in shown:
-            top = np.argsort(-spectra[k], kind="stable")[: limits.values]
-            lift = np.log(np.maximum(spectra[k, top], 1e-300) / np.maximum(overall[top], 1e-300))
-            values = tuple(
-                Value(names[at], float(spectra[k, at]), standing=float(one)) for at, one in zip(top, lift, strict=True)
-            )
-            components.append(Component(int(k), float(shares[k]), values))
-            curves.append(curve_of(f"Spectrum of component {k}", bins, spectra[k], "bin", "power", int(k)))
-        return Description(width="bins",
-            weight="share of power", value="power", components=tuple(components), curves=tuple(curves),
-            facts=(Value("shape of the weights", self.weight_shape_),),
-            values_left_out=max(0, len(names) - limits.values), **count_left_out(shares, shown),
-        )  # fmt: skip
-
-    def _evidence(self) -> Evidence:
-        _, statistics, count = self._belief()
-        parameters = self._read().parameters
-        parts = parameters.powers * statistics.down / parameters.scales[:, None]  # of each bin, by component
-        rows = count * (parts / np.maximum(parts.sum(axis=0), 1e-300)).max(axis=1)
-        k, width = parameters.powers.shape
-
-        def checks() -> SpectrumChecks:
-            return SpectrumChecks(parameters.powers, column_names(self, width))
-
-        return Evidence(rows, unit="frames", shares=self._shares(), checks=checks, work=float(k * k * width))
-
-    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
-        frame, expected = np.asarray(row, dtype=float), self.transform_one(row) @ self.components_
-        decibels = 10.0 * np.log10(np.maximum(frame, 1e-300) / np.maximum(expected, 1e-300))
-        loud = np.argsort(-decibels, kind="stable")[:most]
-        names = column_names(self, self.n_features_in_)
-        return tuple(Value(names[at], float(frame[at]), standing=float(decibels[at] / 3.0)) for at in loud)
-
-    def _shares_of(self, folded: Folded) -> Array:
-        parameters = folded.parameters
-        return np.asarray((parameters.powers * folded.last_statistics.down).sum(axis=1) / parameters.scales)
-
-    def _shares(self) -> Array:
-        _, statistics, _ = self._belief()
-        parameters = self._read().parameters
-        shares = (parameters.powers * statistics.down).sum(axis=1) / parameters.scales
-        return np.asarray(shares / max(float(shares.sum()), 1e-300))
-
-    def _shown(self) -> tuple[str, Array]:
-        return "loudest bins", self.components_
 
 
 def _powers(rows: Array, name: str, owner: str) -> Array:

@@ -19,15 +19,11 @@ from headwater.core.learner import Learner
 from headwater.core.state import SparseRows, sparse_rows
 from headwater.core.statistics import Array
 from headwater.core.validation import check_width, numeric, one_line
-from headwater.diagnostics.component_description import Limits, column_names, count_oddities, word_components
-from headwater.diagnostics.description import Description, Value
-from headwater.diagnostics.health_counts import CountChecks
-from headwater.diagnostics.health_evidence import Evidence
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, learns, learns_at_once, reads
+from headwater.estimators.describers.factors import TopicDescriber
 from headwater.estimators.documents import DocumentReader
 from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.factor_model import FactorEstimator
-from headwater.estimators.reading import Folded
 from headwater.models.topics import Topics
 
 # What words mean for topics where they mean something else for mixtures.
@@ -148,6 +144,10 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         "topic_word_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "vocabulary": [StrOptions({"fixed", "open"})],
     }  # fmt: skip
+
+    @property
+    def _describer(self) -> TopicDescriber:
+        return TopicDescriber(self)
 
     def __init__(
         self,
@@ -490,38 +490,3 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         """Dirichlet parameter of the words of a topic."""
         model: Any = self._model
         return float(model.word_prior)
-
-    def _describe(self, limits: Limits) -> Description:
-        names = column_names(self, self.n_features_in_)
-        return Description(width="words",
-            component="topic", weight="share of words",
-            **word_components(names, self._shares(), self.topics_, limits, self.components_),
-        )  # fmt: skip
-
-    def _evidence(self) -> Evidence:
-        _, statistics, count = self._belief()
-        words = np.maximum(count * statistics.length, 0.0)
-        documents = np.full(words.shape[1], max(count, 0.0))
-
-        def checks() -> CountChecks:
-            names = column_names(self, self.n_features_in_)
-            return CountChecks(self.topics_, words, documents, names, word="topic")
-
-        return Evidence(words[0], "topic", "words", checks=checks, work=float(len(documents)) ** 2 * self.n_features_in_)
-
-    def _patterns(self) -> Array:
-        return self.topics_
-
-    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
-        names = column_names(self, self.n_features_in_)
-        return count_oddities(names, row, self.transform_one(row) @ self.topics_, most)
-
-    def _shares_of(self, folded: Folded) -> Array:
-        return np.asarray(folded.statistics.length[0])
-
-    def _shares(self) -> Array:
-        _, statistics, _ = self._belief()
-        return np.asarray(statistics.length[0] / max(float(statistics.length.sum()), 1e-300))
-
-    def _shown(self) -> tuple[str, Array]:
-        return "most probable words", self.topics_

@@ -15,18 +15,8 @@ from headwater.core.chunk import Chunk, values_of
 from headwater.core.learner import Learner
 from headwater.core.state import SparseRows
 from headwater.core.statistics import Array
-from headwater.diagnostics.component_description import (
-    MATRIX_LIMIT,
-    SYMBOL_LIMIT,
-    Limits,
-    heaviest_components,
-    matrix_of,
-    stationary_distribution,
-    step_components,
-    symbol_names,
-)
-from headwater.diagnostics.description import Description, Value
 from headwater.estimators.calls import reads
+from headwater.estimators.describers.counts import MarkovMixtureDescriber
 from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.sequence_mixture import SequenceMixture
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols, check_sequences, transition_counts
@@ -112,6 +102,10 @@ weight_concentration_prior, n_threads, parts, reservoir
         "startprob_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "transmat_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     }
+
+    @property
+    def _describer(self) -> MarkovMixtureDescriber:
+        return MarkovMixtureDescriber(self)
 
     def __init__(
         self,
@@ -268,43 +262,6 @@ weight_concentration_prior, n_threads, parts, reservoir
     def _check_merge(self, other: Any) -> None:
         super()._check_merge(other)
         check_merged_symbols(self, other)
-
-    def _seen(self) -> str:
-        return f"{self.n_samples_seen_:,} sequence{'s' if self.n_samples_seen_ != 1 else ''} of {self.n_symbols_} symbols"
-
-    def _describe(self, limits: Limits) -> Description:
-        names, weights, steps = symbol_names(self, self.n_symbols_), self.weights_, self.transmat_
-        found = step_components(
-            names, weights, self._probabilities, self._probability_concentration, limits, self._weight_intervals(limits)
-        )  # fmt: skip
-        matrices = []
-        for component in found["components"][:MATRIX_LIMIT]:
-            often = stationary_distribution(steps[component.index])
-            shown = np.sort(heaviest_components(often, SYMBOL_LIMIT))
-            title = f"Steps of component {component.index}"
-            matrices.append(matrix_of(title, names, steps[component.index], often, shown, component.index))
-        return Description(width="symbols", columns=self.n_symbols_, **found, matrices=tuple(matrices))
-
-    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
-        symbols = np.asarray(row, dtype=np.int64)
-        if not len(symbols):
-            return ()
-        names, k = symbol_names(self, self.n_symbols_), int(self.predict([symbols])[0])
-        chances = np.append(self.startprob_[k, symbols[0]], self.transmat_[k, symbols[:-1], symbols[1:]])
-        places = np.argsort(chances, kind="stable")[:most]
-        steps = [
-            f"{names[symbols[at - 1]]} → {names[symbols[at]]}" if at else f"starts with {names[symbols[0]]}" for at in places
-        ]
-        found = {step: Value(step, float(chances[at])) for step, at in zip(steps, places, strict=True)}
-        return tuple(found.values())
-
-    def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
-        start, steps = self.startprob_, self.transmat_
-        lines = []
-        for k in components:
-            first, stay = int(np.argmax(start[k])), np.diagonal(steps[k])
-            lines.append([f"{first} {start[k, first]:.2g}", f"{start[k] @ stay:.2g}"])
-        return "first symbols", ["likeliest first", "then stays"], lines
 
 
 def _symbols_of(width: int) -> int:

@@ -19,12 +19,11 @@ from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner
 from headwater.core.state import Batch
 from headwater.core.statistics import Array
-from headwater.diagnostics.component_description import Limits, dirichlet_interval
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import answers_by_chunk, answers_by_score, learns_at_once, learns_by_chunk, reads
+from headwater.estimators.describers.mixture import MixtureDescriber
 from headwater.estimators.estimator_core import RESULTS, rng_of
 from headwater.estimators.parameters import check_parameters
-from headwater.estimators.reading import Folded
 from headwater.models.mixture import Mixture
 from headwater.policies.choose import mixture_policies
 from headwater.policies.reservoir_policy import LEAST_ROWS_EACH, kept_rows
@@ -76,6 +75,11 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         given_start=("weights_init",),
         splits=True,
     )
+
+    @property
+    @abstractmethod
+    def _describer(self) -> MixtureDescriber:
+        """What says what was learned."""
 
     def _check_parameters(self) -> None:
         check_parameters(self)
@@ -511,33 +515,3 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return self._read().ends_passes or self._learner.algorithm.report == "mode"
 
     # How it looks
-
-    def _weight_intervals(self, limits: Limits) -> Array:
-        """Credible intervals (K, 2) of the weights."""
-        concentration = self.weight_concentration_
-        if len(concentration) == 1:
-            return np.ones((1, 2))
-        return dirichlet_interval(concentration, float(concentration.sum()), limits)
-
-    def _shares_of(self, folded: Folded) -> Array:
-        return np.asarray(folded.prior.concentration + folded.n_eff * folded.statistics.count)
-
-    @abstractmethod
-    def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
-        """What the table shows of these components: a word for it, the heads of the columns, and a line for each."""
-
-    def _seen(self) -> str:
-        """What was learned from, and how much of it."""
-        return f"{self.n_samples_seen_:,} row{'s' if self.n_samples_seen_ != 1 else ''} of {self.n_features_in_} columns"
-
-    def _summary(self) -> tuple[str, list[str], list[list[str]]]:
-        """One line and a table of the heaviest components."""
-        weights = self.weights_
-        order = np.argsort(-weights, kind="stable")
-        word, columns, lines = self._columns(order[:8])
-        table = [[str(k), f"{weights[k]:.3f}", *line] for k, line in zip(order[:8], lines, strict=True)]
-        if len(order) > 8:
-            table.append(["...", f"{weights[order[8:]].sum():.3f}", *[""] * len(columns)])
-        warming = " (warming up)" if self._runtime.warming_up else ""
-        line = f"{self._seen()} seen{warming}; components by weight, with their {word}:"
-        return line, ["component", "weight", *columns], table

@@ -14,10 +14,9 @@ from headwater.core.count_validation import check_count_items, check_count_row, 
 from headwater.core.learner import Learner
 from headwater.core.state import sparse_rows
 from headwater.core.statistics import Array
-from headwater.diagnostics.component_description import Limits, column_names, count_oddities, word_components
-from headwater.diagnostics.description import Description, Value
 from headwater.estimators.calls import reads
 from headwater.estimators.count_mixture import CountMixture
+from headwater.estimators.describers.counts import MultinomialMixtureDescriber
 from headwater.estimators.documents import DocumentReader
 from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.mixture import CONSTRAINTS
@@ -149,6 +148,10 @@ class MultinomialMixture(DocumentReader, CountMixture):
         "probability_concentration_prior": ["array-like", None, *CONSTRAINTS["weight_concentration_prior"][1:]],
     }
 
+    @property
+    def _describer(self) -> MultinomialMixtureDescriber:
+        return MultinomialMixtureDescriber(self)
+
     def __init__(
         self,
         n_components: int | Literal["auto"] = 1,
@@ -256,29 +259,6 @@ class MultinomialMixture(DocumentReader, CountMixture):
     def probability_concentration_(self) -> Array:
         """Dirichlet parameters of the belief about the probabilities."""
         return self._probability_concentration
-
-    def _describe(self, limits: Limits) -> Description:
-        names, weights = column_names(self, self.n_features_in_), self.weights_
-        return Description(
-            **word_components(
-                names, weights, self.probabilities_, limits, self.probability_concentration_, self._weight_intervals(limits)
-            )
-        )
-
-    def _patterns(self) -> Array:
-        return self.probabilities_
-
-    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
-        names, k = column_names(self, self.n_features_in_), int(self.predict_one(row))
-        return count_oddities(names, row, self.probabilities_[k], most)
-
-    def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
-        names = getattr(self, "feature_names_in_", None)
-        lines = []
-        for probabilities in self.probabilities_[components]:
-            top = np.argsort(-probabilities, kind="stable")[:4]
-            lines.append([f"{names[at] if names is not None else at} {probabilities[at]:.2g}" for at in top])
-        return "most probable columns", [f"top {place}" for place in range(1, min(4, self.n_features_in_) + 1)], lines
 
 
 def _thinned(rows: Any) -> Any:

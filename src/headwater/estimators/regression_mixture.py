@@ -13,21 +13,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithms import Algorithm
 from headwater.core.learner import Learner
-from headwater.core.state import Batch
 from headwater.core.statistics import Array
-from headwater.diagnostics.component_description import Limits, column_names, count_left_out, heaviest_components, interval_of
-from headwater.diagnostics.description import Component, Description, Value
-from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
-from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
-from headwater.diagnostics.health_regression import RegressionChecks
+from headwater.diagnostics.component_description import Limits
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, reads
+from headwater.estimators.describers.regression_mixture import RegressionMixtureDescriber
 from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.start_parameters import GivenCoefficients, given_weights, shaped
 from headwater.estimators.target_mixture import TargetMixture
 from headwater.families.gaussian import Gaussian
-from headwater.families.regression import Regression, input_totals
-from headwater.families.regression_belief import moments
+from headwater.families.regression import Regression
 from headwater.families.regression_records import RegressionBelief
 
 POSITIVE = Interval(numbers.Real, 0.0, None, closed="neither")
@@ -186,6 +181,10 @@ class RegressionMixture(TargetMixture):
         "degrees_of_freedom_prior": [None, POSITIVE],
         "noise_variance_prior": [None, POSITIVE],
     }
+
+    @property
+    def _describer(self) -> RegressionMixtureDescriber:
+        return RegressionMixtureDescriber(self)
 
     def __init__(
         self,
@@ -408,66 +407,6 @@ class RegressionMixture(TargetMixture):
         prior, statistics, count = self._proper_belief()
         return self._family.belief(prior.components, statistics.scaled(count))
 
-    def _describe(self, limits: Limits) -> Description:
-        weights, coef, noise = self.weights_, self.coef_, np.sqrt(self.noise_variance_)
-        names, inputs, target = column_names(self, self.n_features_in_), *self._input_spreads()
-        pull = coef * inputs / target
-        columns = np.sort(np.argsort(-(weights @ pull**2), kind="stable")[: limits.values])
-        intervals = self._coef_intervals(limits)
-        shown, weight_intervals = heaviest_components(weights, limits.components), self._weight_intervals(limits)
-        components = tuple(
-            Component(
-                int(k), float(weights[k]),
-                (
-                    *((Value("intercept", float(self.intercept_[k])),) if self._family.intercept else ()),
-                    *(
-                        Value(names[at], float(coef[k, at]), None, *interval_of(intervals[k], at), standing=float(pull[k, at]))
-                        for at in columns
-                    ),
-                    Value("noise", float(noise[k])),
-                ),
-                *interval_of(weight_intervals, k),
-            )
-            for k in shown
-        )  # fmt: skip
-        return Description(
-            value="coefficient",
-            components=components,
-            values_left_out=coef.shape[1] - len(columns),
-            **count_left_out(weights, shown),
-        )
-
-    def _evidence(self) -> Evidence:
-        prior, statistics, count = self._proper_belief()
-        rows, family, parameters = self._rows_behind(), self._family, self._read().parameters.components
-        k, width = len(rows), self._learner.width
-        each = family.n_parameters(width) / k
-
-        def checks() -> RegressionChecks:
-            total = moments(statistics.scaled(count), family.intercept).sum(axis=0)[:-1, :-1]
-            gate = None
-            if parameters.gate is not None and family.gate is not None:
-                floor = family.gate.reg_covar if self._modal else 0.0
-                names, matrix = column_names(self, width - 1), family.gate.kind.matrix
-                constant = constant_columns(input_totals(statistics), prior.components.gate, matrix)
-                gate = GaussianChecks(
-                    rows, parameters.gate.means, family.gate.covariances(parameters.gate), matrix, names, each, floor,
-                    constant=constant,
-                )  # fmt: skip
-            return RegressionChecks(
-                rows, parameters.coef, self.noise_variance_, total / max(float(rows.sum()), 1e-300),
-                self._input_spreads()[1] ** 2, prior.components.floor, each, gate,
-            )  # fmt: skip
-
-        return Evidence(rows, checks=checks, work=float(k * k * width * width), remedy=PRUNE_ADVICE)
-
-    def _oddities(self, row: Any, most: int) -> tuple[Value, ...]:
-        pair = np.ascontiguousarray(row, dtype=float)
-        inputs, y = pair[:-1], float(pair[-1])
-        k = int(np.argmax(self._model.posterior(self._read().parameters, Batch(pair[None]))[0]))
-        expected = float(inputs @ self.coef_[k] + self.intercept_[k])
-        return (Value("target", y, standing=(y - expected) / float(np.sqrt(self.noise_variance_[k]))),)
-
     def _input_spreads(self) -> tuple[Array, float]:
         """Standard deviations of the inputs and of the target, over all rows."""
         _, moments, _ = self._proper_belief()
@@ -484,13 +423,3 @@ class RegressionMixture(TargetMixture):
         spread = np.sqrt(np.maximum(variances, 0.0) * (known.scale / known.dof)[:, None])
         quantiles = np.stack([stdtrit(known.dof, tail) for tail in limits.tails], axis=-1)
         return np.asarray(known.means[:, inner, None] + spread[..., None] * quantiles[:, None])
-
-    def _columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
-        names = getattr(self, "feature_names_in_", [f"x{index}" for index in range(self.n_features_in_)])
-        more = ["..."] if len(names) > 4 else []
-        noise = np.sqrt(self.noise_variance_)
-        lines = [
-            [f"{self.intercept_[k]:.4g}", *(f"{value:.4g}" for value in self.coef_[k][:4]), *more, f"{noise[k]:.4g}"]
-            for k in components
-        ]
-        return "regressions", ["intercept", *map(str, names[:4]), *more, "noise"], lines

@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from headwater.core.chunk import Chunk, refuse_lost, values_of
+from headwater.core.chunk import Chunk, refuse_lost
 from headwater.core.count_validation import check_counts
 from headwater.core.learner import Learner
 from headwater.core.state import Batch, SparseRows
 from headwater.core.statistics import Array
-from headwater.diagnostics.component_description import row_totals
 from headwater.estimators.calls import answers_by_chunk, answers_by_score, learns_at_once, learns_by_chunk
 from headwater.estimators.count_mixture import CountMixture
-from headwater.estimators.sequences import check_sequences
+from headwater.estimators.describers.counts import SequenceDescriber
 
 
 class SequenceMixture(CountMixture):
@@ -31,9 +30,10 @@ class SequenceMixture(CountMixture):
         measure="symbols",
     )
 
-    def _sizes(self, X: Any, lengths: Any = None) -> Array:
-        rows = values_of(X)
-        return row_totals(rows) if isinstance(rows, SparseRows) else check_sequences(rows, lengths)[1].astype(float)
+    @property
+    @abstractmethod
+    def _describer(self) -> SequenceDescriber:
+        """What says what was learned."""
 
     @abstractmethod
     def _counted(self, X: Any, lengths: Any, y: Any = None, anew: bool = False) -> SparseRows:

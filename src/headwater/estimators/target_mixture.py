@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -24,6 +25,7 @@ from headwater.estimators.calls import (
     learns_by_chunk,
     reads,
 )
+from headwater.estimators.describers.mixture import TargetDescriber
 from headwater.estimators.mixture import MixtureEstimator
 
 
@@ -43,6 +45,11 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         target_columns=1,
     )
     score = answers_at_once(RegressorMixin.score)
+
+    @property
+    @abstractmethod
+    def _describer(self) -> TargetDescriber:
+        """What says what was learned."""
 
     def _chunk(self, X: Any, y: Any = None) -> Pair:
         return Pair(X, y)
@@ -357,6 +364,3 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
             The criterion.
         """
         return float(-2.0 * self.score_samples(X, y).sum() + 2.0 * self._n_parameters())
-
-    def _seen(self) -> str:
-        return f"{super()._seen()} and a target"

@@ -59,7 +59,7 @@ def images(
     (4, 9)
     """
     axes = axes_of(ax)
-    patterns, weights = model._patterns(), model._shares_now()
+    patterns, weights = model._describer.patterns(), model._describer.shares_now()
     if patterns is None:
         raise ValueError(f"the components of {type(model).__name__} are no images")
     height, width = image_shape(patterns.shape[1], shape)

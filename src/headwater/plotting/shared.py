@@ -90,7 +90,7 @@ def require_attributes(model: Drawable, what: str, *names: str) -> Drawable:
 
 def gaussians_of(model: Drawable, columns: tuple[int, int]) -> Drawable:
     """Return what has weights, means and covariances of Gaussians over the columns, of which two are drawn."""
-    found = model._gaussians() if hasattr(model, "_gaussians") else model
+    found = model._describer.gaussians() if hasattr(type(model), "_describer") else model
     if found is None:
         raise ValueError(f"{type(model).__name__} has no Gaussians over the columns to draw")
     width = np.shape(require_attributes(found, "Gaussians", "weights_", "means_", "covariances_", "covariance_type").means_)[1]

@@ -131,14 +131,14 @@ def _percent_range(low: float | None, high: float | None) -> str:
 
 def _pixels(model: StreamingEstimator, shape: tuple[int, int] | None) -> tuple[int, int] | None:
     """Height and width of components as images, where columns are pixels."""
-    patterns = model._patterns()
+    patterns = model._describer.patterns()
     if patterns is None or (shape is None and not _look_like_pixels(model, patterns.shape[1])):
         return None
     return shape_of(patterns.shape[1], shape)
 
 
 def _pictures(model: StreamingEstimator, found: Description, size: tuple[int, int]) -> dict[int, Markup]:
-    patterns = model._patterns()
+    patterns = model._describer.patterns()
     assert patterns is not None
     return {
         one.index: image(patterns[one.index], size, f"{found.component} {one.index} as an image") for one in found.components
@@ -184,7 +184,7 @@ def _pair(model: Any, reading: DataSummary | None) -> tuple[Markup, str] | None:
             plotting.regressions(model, sample[:, :-1], sample[:, -1], column, axes)
 
         return figure(lines, label, "pair", (5.0, 4.0)), label
-    gaussians = model._gaussians()
+    gaussians = model._describer.gaussians()
     if gaussians is None or gaussians.means_.shape[1] < 2:
         return None
     weights, means = np.asarray(gaussians.weights_), np.asarray(gaussians.means_)

@@ -58,11 +58,11 @@ def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSumm
     """Score all rows, and keep the oddest of them."""
     rows, total, scored, words = 0, 0.0, 0, 0.0
     worst: list[tuple[float, int, Array, float, float | None]] = []
-    sample, scorer = _Sample(), model._row_scorer()
+    sample, scorer = _Sample(), model._describer.row_scorer()
     for chunk in chunks_of(model, data):
         given = _select_arguments(model, model._as_rows(chunk, learning=False))
         scores = np.asarray(scorer(**given))
-        sizes = model._sizes(given["X"], given.get("lengths"))
+        sizes = model._describer.row_sizes(given["X"], given.get("lengths"))
         ranked = scores_per_size(scores, sizes)
         finite = np.isfinite(scores)
         total, scored = total + float(scores[finite].sum()), scored + int(finite.sum())
@@ -77,11 +77,11 @@ def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSumm
                 # Places differ, so rows are never compared.
                 found = (*entry, look(int(at)), float(scores[at]), None if sizes is None else float(sizes[at]))
                 (heapq.heappush if len(worst) < most else heapq.heapreplace)(worst, found)
-        if model._gaussians() is not None or model._traits.target_columns:
+        if model._describer.gaussians() is not None or model._traits.target_columns:
             sample.take(look, len(scores), rows)
         rows += len(scores)
     odd = sorted(
-        OddRow(-ranked, -place, model._oddities(row, ODD_VALUES), _format_row(model, row), row, score, size)
+        OddRow(-ranked, -place, model._describer.oddities(row, ODD_VALUES), _format_row(model, row), row, score, size)
         for ranked, place, row, score, size in worst
     )  # fmt: skip
     mean = total / scored if scored else np.nan

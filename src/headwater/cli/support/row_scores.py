@@ -58,7 +58,7 @@ def make_scorer(model: StreamingEstimator, shares: bool = True) -> Scorer:
         if chunk.y is not None or not type(model)._traits.target_columns:
             scores = np.asarray(model.score_samples(**_arguments_for(model.score_samples, chunk)), dtype=np.float64)
         name = "p" if hasattr(model, "predict_proba") else "weight"
-        sizes = model._sizes(chunk["X"], chunk.lengths)
+        sizes = model._describer.row_sizes(chunk["X"], chunk.lengths)
         return RowAnswers(scores, *_memberships(model, chunk, shares), _predictions(model, chunk), sizes, name)
 
     return answer

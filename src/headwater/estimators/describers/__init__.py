@@ -1,0 +1,1 @@
+"""What models say of themselves: descriptions, tables, the evidence of their health, odd rows."""

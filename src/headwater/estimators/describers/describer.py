@@ -1,0 +1,91 @@
+"""Describer: what a model says of itself. Each kind of model has its own, which reads the model and never changes it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headwater.core.chunk import values_of
+from headwater.core.statistics import Array
+from headwater.diagnostics.component_description import Limits, row_totals
+from headwater.diagnostics.description import Description, Value
+from headwater.diagnostics.health import Health
+from headwater.diagnostics.health_checks import judge_health
+from headwater.diagnostics.health_evidence import Evidence
+from headwater.diagnostics.notes import Results, notes_of
+from headwater.diagnostics.subject import Subject
+from headwater.estimators.reading import Folded, mean_shares
+
+
+class Describer(ABC):
+    """Reads a model and says what was learned: a description, a table, the evidence of its health, what is odd of a row."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def judge_health(self, brief: bool = False) -> Health:
+        """Return how well the model is doing; `brief` leaves out what takes long."""
+        return judge_health(self.subject(), self.evidence(), self.model._read(), brief)
+
+    def subject(self) -> Subject:
+        """The model as diagnostics see it."""
+        passes = 0
+        if getattr(self.model, "converged_", True) is False and not self.model._learner.algorithm.again:
+            passes = int(self.model.n_iter_)
+        return Subject(
+            type(self.model).__name__, self.model._traits.unit, self.model._runtime, self.model._learner,
+            getattr(self.model, "half_life", None),
+            getattr(self.model, "history_", None), passes,
+        )  # fmt: skip
+
+    def notes(self, component: str) -> tuple[str, ...]:
+        """Sentences about the state; `component` is what its components are called."""
+        known = {
+            name: getattr(self.model, f"{name}_", None) for name in ("race", "growth", "merge_report", "distributed_report")
+        }
+        passes = int(self.model.n_iter_) if getattr(self.model, "converged_", True) is False else None
+        findings = tuple(finding.sentence for finding in self.model.health_.findings)
+        return notes_of(self.subject(), Results(**known, passes=passes), findings, component)
+
+    @abstractmethod
+    def describe(self, limits: Limits) -> Description:
+        """Describe what only this model has: components, matrices, curves, facts."""
+
+    def patterns(self) -> Array | None:
+        """What components are in all columns (K, d), where that may be looked at as images."""
+        return None
+
+    def gaussians(self) -> Any:
+        """What has `weights_`, `means_`, `covariances_` and `covariance_type`, if components are Gaussians over the columns."""
+        return None
+
+    def row_scorer(self) -> Callable[..., Array]:
+        """Return what scores the rows of one chunk after the other, by what is known now."""
+        return self.model.score_samples
+
+    def row_sizes(self, X: Any, lengths: Any = None) -> Array | None:
+        """How long each row is, if rows have a `_measure`: then they are ranked by the score of one word or symbol."""
+        return row_totals(values_of(X)) if self.model._traits.measure else None
+
+    def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        """Say what makes a row odd: some of its values, how far each stands out, the farthest first."""
+        return ()
+
+    def shares_now(self) -> Array:
+        """Shares of the components by what was folded so far; empty in the warm-up."""
+        return mean_shares([self.shares_of(part) for part in self.model._fitted().folded()])
+
+    def shares_of(self, folded: Folded) -> Array:
+        """Shares of the components by what was folded; empty if the model has none."""
+        return np.empty(0)
+
+    def evidence(self) -> Evidence:
+        """What the health of the model is judged by."""
+        return Evidence(self.shares_now() * self.model._runtime.rows, unit=self.model._traits.unit)
+
+    @abstractmethod
+    def summary(self) -> tuple[str, list[str], list[list[str]]]:
+        """One line, and the head and the lines of a small table."""

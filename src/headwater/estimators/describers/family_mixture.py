@@ -1,0 +1,78 @@
+"""What a mixture of any family says of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.statistics import Array
+from headwater.diagnostics.component_description import Limits, column_names, gaussian_components
+from headwater.diagnostics.description import Description
+from headwater.diagnostics.health import Finding
+from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence, Support
+from headwater.estimators.describers.mixture import MixtureDescriber
+from headwater.families.divergence import sampled_divergences
+from headwater.families.family import Family
+
+MOMENT_ROWS = 4096  # drawn from a component to tell its mean: off by a sixtieth of a standard deviation
+DOUBT = 2.0  # standard deviations of a chi-squared variable that may be chance
+SHOWN = 4  # columns of the table of a model
+
+
+@dataclass(frozen=True)
+class FamilyChecks:
+    """Signs of the components of any family: rows for each parameter, and how far their densities are apart."""
+
+    family: Family[Any, Any, Any]
+    parameters: Any
+    rows: Array
+    each: float  # parameters of a component
+
+    def support(self) -> Support:
+        """Rows and parameters of each component."""
+        return Support(self.rows, "rows", np.full(len(self.rows), self.each))
+
+    def divergences(self) -> tuple[Array, Array]:
+        """Symmetric divergences (K, K) of the densities, in nats a row, and what of them is chance: chi-squared, by rows."""
+        behind = np.maximum(self.rows, 1.0)
+        chance = (self.each + DOUBT * np.sqrt(2.0 * self.each)) * (1.0 / behind[:, None] + 1.0 / behind)
+        return sampled_divergences(self.family, self.parameters, self.parameters), chance
+
+    def degenerate_findings(self, alive: NDArray[np.bool_]) -> list[Finding]:
+        """Nothing is known of components by themselves."""
+        return []
+
+
+class FamilyMixtureDescriber(MixtureDescriber):
+    """Means and variances of the components of any family."""
+
+    def describe(self, limits: Limits) -> Description:
+        """Describe components, matrices, curves and facts."""
+        names, intervals = column_names(self.model, self.model.n_features_in_), self.weight_intervals(limits)
+        means, variances = self.model._moments()
+        return Description(**gaussian_components(names, self.model.weights_, means, variances, limits, intervals))
+
+    def patterns(self) -> Array:
+        """Return what components are in all columns (K, d)."""
+        return self.model._moments()[0]
+
+    def evidence(self) -> Evidence:
+        """Return what the health of the model is judged by."""
+        family, rows = self.model._model.family, self.model._rows_behind()
+        each = family.n_parameters(self.model.n_features_in_) / len(rows)
+        work = float(len(rows)) ** 2 * each * MOMENT_ROWS
+
+        def checks() -> FamilyChecks:
+            return FamilyChecks(family, self.model._components, rows, each)
+
+        return Evidence(rows, checks=checks, work=work, remedy=PRUNE_ADVICE)
+
+    def columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
+        """Return what the table shows of these components: a word for it, heads of columns, and a line for each."""
+        names, means = column_names(self.model, self.model.n_features_in_), self.model._moments()[0]
+        more = ["..."] if len(names) > SHOWN else []
+        lines = [[*(f"{value:.4g}" for value in mean[:SHOWN]), *more] for mean in means[components]]
+        return "means", [*names[:SHOWN], *more], lines

@@ -1,0 +1,76 @@
+"""What a mixture of Gaussians says of itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.statistics import Array
+from headwater.diagnostics.component_description import Limits, column_names, gaussian_components, gaussian_oddities
+from headwater.diagnostics.description import Description, Value
+from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
+from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
+from headwater.diagnostics.intervals import mean_intervals
+from headwater.estimators.describers.mixture import MixtureDescriber
+
+
+class GaussianMixtureDescriber(MixtureDescriber):
+    """Means, spreads and shapes of Gaussians."""
+
+    def describe(self, limits: Limits) -> Description:
+        """Describe components, matrices, curves and facts."""
+        belief, names = self.model._component_belief(), column_names(self.model, self.model.n_features_in_)
+        return Description(
+            **gaussian_components(
+                names, self.model.weights_, self.model.means_, self.variances(), limits, self.weight_intervals(limits),
+                lambda columns: mean_intervals(self.model._family, belief, limits.level, columns),
+            )
+        )  # fmt: skip
+
+    def evidence(self) -> Evidence:
+        """Return what the health of the model is judged by."""
+        rows, family = self.model._rows_behind(), self.model._family
+        (k, width), each = self.model.means_.shape, family.n_parameters(self.model.n_features_in_) / self.model.n_components_
+        floor = family.reg_covar if self.model._modal and not self.model._runtime.made_with["scale_columns"] else 0.0
+
+        def checks() -> GaussianChecks:
+            names, (prior, statistics, _) = column_names(self.model, width), self.model._proper_belief()
+            constant = constant_columns(statistics, prior.components, family.kind.matrix)
+            return GaussianChecks(
+                rows, self.model.means_, self.model.covariances_, family.kind.matrix, names, each, floor, constant=constant
+            )
+
+        return Evidence(rows, checks=checks, work=k * each * (k + 10 * width), remedy=PRUNE_ADVICE)
+
+    def patterns(self) -> Array:
+        """Return what components are in all columns (K, d)."""
+        return self.model.means_
+
+    def gaussians(self) -> Any:
+        """Return what has weights, means and covariances of Gaussians over the columns."""
+        return self.model
+
+    def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+        """Return the values that make a row odd, the farthest off first."""
+        k = int(self.model.predict_one(row))
+        covariances = self.model.covariances_
+        covariance = covariances if self.model._family.covariance_type == "tied" else covariances[k]
+        return gaussian_oddities(
+            column_names(self.model, self.model.n_features_in_), row, self.model.means_[k], covariance, most
+        )
+
+    def variances(self) -> Array:
+        """Variance of each column in each component, whatever the kind (K, d)."""
+        covariances, shape = self.model.covariances_, self.model.means_.shape
+        if self.model._family.kind.matrix:
+            return np.broadcast_to(np.diagonal(covariances, axis1=-2, axis2=-1), shape)
+        return np.broadcast_to(covariances[:, None], shape) if covariances.ndim == 1 else covariances
+
+    def columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
+        """Return what the table shows of these components: a word for it, heads of columns, and a line for each."""
+        names = getattr(self.model, "feature_names_in_", [f"x{index}" for index in range(self.model.n_features_in_)])
+        more = ["..."] if len(names) > 4 else []
+        lines = [[*(f"{value:.4g}" for value in mean[:4]), *more] for mean in self.model.means_[components]]
+        return "means", [*map(str, names[:4]), *more], lines
