@@ -42,6 +42,7 @@ def machine_code(folder):
     return {file.name: objects(pickle.loads(file.read_bytes())) for file in folder.rglob("*.nbc")}
 
 
+@pytest.mark.slow
 def test_kernels_are_compiled_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "one"))
     first = json.loads(run(capsys, "markov", "--json"))

@@ -51,7 +51,9 @@ def wide_rows():
 
 
 # Of so many components "auto" keeps no rows to refine them with.
-@pytest.mark.parametrize(("algorithm", "many"), [("auto", 100), ("boem", 20), ("online-em", 20)])
+@pytest.mark.parametrize(
+    ("algorithm", "many"), [pytest.param("auto", 100, marks=pytest.mark.slow), ("boem", 20), ("online-em", 20)]
+)
 def test_a_batch_costs_its_words_and_not_the_vocabulary(algorithm, many, wide_rows):
     everything, chunks = wide_rows
     start = np.full((many, WIDE), 1.0 / WIDE)

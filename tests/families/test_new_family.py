@@ -69,7 +69,13 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("options", CASES, ids=str)
+# By default one setting of each way to learn; the others are slow.
+FEW = ({"algorithm": "em"}, {"algorithm": "boem"}, {"reservoir": 250}, {"n_components": "auto", "reservoir": 250})
+
+
+@pytest.mark.parametrize(
+    "options", [one if one in FEW else pytest.param(one, marks=pytest.mark.slow) for one in CASES], ids=str
+)
 def test_every_law_holds(page, options):
     check_laws(page.PredictiveMixture(**{"n_components": 2, "warm_up": 120, "random_state": 0, **options}), page.rows[:300])
 

@@ -84,7 +84,9 @@ def memory_is_flat(estimator: Any, rows: Array) -> None:
     for _ in range(5):
         estimator.partial_fit(*given)
     assert stream_bytes(estimator._state) == before
-    state = estimator._state
+    state, plan = estimator._state, estimator._learner.plan
+    if state.model.chained:
+        assert state.unfolded.rows < plan.block_rows(state) + state.model.lag, "rows wait for no reason"
     most = kept_rows(estimator._learner.plan, state.model)
     kept = len(state.records[RESERVOIR]) if RESERVOIR in state.records else 0
     assert kept == (min(most, state.rows) if REFINEMENT in state.records else 0)

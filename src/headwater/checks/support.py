@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from headwater.core.delta import Delta
 from headwater.core.merge import delta_of
 from headwater.core.plan import Plan
+from headwater.core.sequences import OpenRows
 from headwater.core.shards import Shards
 from headwater.core.state import NO_WEIGHTS, Batch, Stream, arrays_of
 from headwater.core.statistics import Array
@@ -69,9 +70,11 @@ def send_delta(estimator: Any) -> Delta:
 
 
 def stream_bytes(stream: Stream) -> int:
-    """Return the bytes of a stream without partial batches, whose size varies, and without its reservoir."""
+    """Return the bytes of a stream without rows that are not folded yet, whose number varies, and without its reservoir."""
     shards: tuple[Stream, ...] = getattr(stream.unfolded, "streams", ())
     own = replace(stream, unfolded=EMPTY) if isinstance(stream.unfolded, Partial | Shards) else stream
+    if isinstance(stream.unfolded, OpenRows):
+        own = replace(stream, unfolded=replace(stream.unfolded, waiting=(), now=None))
     held = sum(array.nbytes for array in arrays_of(own.without(RESERVOIR), dense=False))
     return held + sum(map(stream_bytes, shards))
 
