@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from headwater.core.batch import Batch, SparseRows
 from headwater.core.contracts import Inference
-from headwater.core.state import Batch, SparseRows
 from headwater.core.statistics import Array
 from headwater.kernels._jit import kernel
 from headwater.kernels.topics import gibbs_documents

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
+from headwater.core.batch import Batch, sparse_rows
 from headwater.core.contracts import Inference
-from headwater.core.state import Batch, sparse_rows
 from headwater.core.statistics import Array
 from headwater.models.topics import Topics
 from papers.latent_factors_results import Figures, Scale

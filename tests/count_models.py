@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
-from headwater.core.state import arrays_of
+from headwater.core.records import arrays_of
 
 V, K = 15, 3
 ONLINE = ("auto", "boem", "soem", "online-em", "online-vb", "quasi-bayes")

@@ -31,7 +31,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
 from headwater.core.contents import folded_progress
-from headwater.core.state import Progress, WarmUp, arrays_of
+from headwater.core.records import arrays_of
+from headwater.core.state import Progress, WarmUp
 
 TABLE = Path(__file__).parent / "data" / "fingerprints.json"
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn")

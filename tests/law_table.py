@@ -7,8 +7,8 @@ import numpy as np
 
 import headwater as hw
 from headwater.core.algorithms import ALGORITHMS
+from headwater.core.batch import SparseRows, sparse_rows
 from headwater.core.count_validation import check_counts
-from headwater.core.state import SparseRows, sparse_rows
 
 ALGORITHM_CASES = [
     *(word for word, kind in ALGORITHMS.items() if kind.ways != ("collapsed",)),  # which is for topics

@@ -9,7 +9,7 @@ import every_model
 import numpy as np
 
 import headwater as hw
-from headwater.core.state import fingerprint
+from headwater.core.records import fingerprint
 from headwater.diagnostics.distributed_report import DistributedReport, Round
 from headwater.estimators import model_file
 from headwater.io.files import container

@@ -10,7 +10,7 @@ from every_model import KINDS, learned, stream_of
 
 import headwater as hw
 from headwater.core.chunk import Chunk
-from headwater.core.state import arrays_of
+from headwater.core.records import arrays_of
 from headwater.diagnostics import history as histories
 from headwater.diagnostics import history_file, score_window
 from headwater.diagnostics.history import History

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 import headwater as hw
-from headwater.core.state import arrays_of
+from headwater.core.records import arrays_of
 
 V, K = 12, 3
 TOPICS = np.full((K, V), 0.02)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.batch import Batch
 from headwater.core.chunk import COMPANIONS, Chunk, Chunks
-from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import scores_per_size
 from headwater.diagnostics.history import History

@@ -8,7 +8,7 @@ import pytest
 from naive import gaussian as naive
 
 import headwater as hw
-from headwater.core.state import arrays_of
+from headwater.core.records import arrays_of
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior
 from headwater.models.mixture import Mixture

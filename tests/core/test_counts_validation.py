@@ -10,8 +10,9 @@ import pytest
 from scipy import sparse
 
 import headwater as hw
+from headwater.core.batch import SparseRows, sparse_rows
 from headwater.core.count_validation import check_count_items, check_count_row, check_counts
-from headwater.core.state import SparseRows, arrays_of, sparse_rows
+from headwater.core.records import arrays_of
 from headwater.core.statistics import LARGEST_COUNT
 
 V = 4

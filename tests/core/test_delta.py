@@ -12,7 +12,8 @@ import headwater as hw
 from headwater.core.delta import Delta
 from headwater.core.loop import finalize
 from headwater.core.merge import combine, delta_of, grow
-from headwater.core.state import Summary, arrays_of
+from headwater.core.records import arrays_of
+from headwater.core.state import Summary
 from headwater.families.table import Table
 from headwater.io.files import container
 from headwater.io.files.messages import from_bytes, to_bytes

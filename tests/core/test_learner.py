@@ -10,6 +10,7 @@ from scipy import integrate, stats
 
 from headwater.core import steps
 from headwater.core.algorithms import ALGORITHMS, BatchEM, BatchVB, BayesianOnlineEM, SatoEM
+from headwater.core.batch import Batch, Buffer
 from headwater.core.batch_fit import Passes, learn
 from headwater.core.contracts import StartSettings
 from headwater.core.fold import belief
@@ -17,7 +18,7 @@ from headwater.core.learner import Learner
 from headwater.core.loop import advance, branch, finalize, report
 from headwater.core.merge import merge
 from headwater.core.schedules import ForgettingFactor
-from headwater.core.state import Batch, Buffer, Stream, WarmUp
+from headwater.core.state import Stream, WarmUp
 from headwater.core.warm_up import UNKNOWN_ROWS
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior

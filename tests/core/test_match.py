@@ -26,7 +26,7 @@ from merge_models import (
 from naive import gaussian as naive
 
 import headwater as hw
-from headwater.core.state import arrays_of
+from headwater.core.records import arrays_of
 from headwater.families.gaussian import Gaussian
 
 # Different lineages

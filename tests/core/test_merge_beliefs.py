@@ -10,7 +10,7 @@ from naive import merging as twin
 from scipy import special
 
 import headwater as hw
-from headwater.core.state import arrays_of
+from headwater.core.records import arrays_of
 from headwater.estimators import model_file
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_belief import inverses, log_determinants

@@ -7,12 +7,14 @@ import pytest
 from scipy import sparse, special, stats
 
 import headwater as hw
+from headwater.core.batch import Batch, sparse_rows
 from headwater.core.contracts import EXACT, Inference, Sampler, Start
 from headwater.core.learner import Learner
 from headwater.core.lineage import root_stream
 from headwater.core.loop import advance, branch, finalize, report
 from headwater.core.merge import merge
-from headwater.core.state import Batch, WarmUp, arrays_of, sparse_rows
+from headwater.core.records import arrays_of
+from headwater.core.state import WarmUp
 from headwater.core.statistics import Statistics
 from headwater.families.multinomial import Multinomial
 from headwater.kernels.mixture import draw_components

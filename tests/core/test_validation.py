@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from headwater.core.state import NO_LABELS, NO_WEIGHTS
+from headwater.core.batch import NO_LABELS, NO_WEIGHTS
 from headwater.core.statistics import LARGEST
 from headwater.core.validation import check_labels, check_row, check_rows, check_weights, check_width, make_batch
 

@@ -11,7 +11,9 @@ from sklearn.exceptions import NotFittedError
 
 import headwater as hw
 from headwater.cli import main
-from headwater.core.state import Batch, WarmUp, fingerprint
+from headwater.core.batch import Batch
+from headwater.core.records import fingerprint
+from headwater.core.state import WarmUp
 from headwater.diagnostics.health import brief_lines
 from headwater.diagnostics.health_checks import BRIEF_OPERATIONS, component_findings
 from headwater.diagnostics.health_counts import ChainChecks, CountChecks

@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
-from headwater.core.state import arrays_of
+from headwater.core.records import arrays_of
 
 S, K = 4, 2
 ONLINE = ("auto", "boem", "soem", "online-em", "online-vb", "quasi-bayes")

@@ -10,7 +10,7 @@ from sklearn.utils import estimator_checks
 import headwater as hw
 from headwater import DirectionOfArrival
 from headwater.checks import the_state_is_finite
-from headwater.core.state import arrays_of
+from headwater.core.records import arrays_of
 from headwater.models.arrival import Arrival
 
 

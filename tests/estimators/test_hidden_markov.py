@@ -27,7 +27,7 @@ from sklearn.exceptions import NotFittedError
 
 import headwater as hw
 from headwater.checks import check_laws
-from headwater.core.state import arrays_of
+from headwater.core.records import arrays_of
 
 # Parameters that are set by hand
 

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 import headwater as hw
 from headwater.core.loop import finalize
-from headwater.core.state import arrays_of
+from headwater.core.records import arrays_of
 
 # Forgetting
 

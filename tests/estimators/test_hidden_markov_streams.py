@@ -15,8 +15,9 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 import headwater as hw
+from headwater.core.batch import joined
 from headwater.core.loop import finalize
-from headwater.core.state import arrays_of, joined
+from headwater.core.records import arrays_of
 
 ALGORITHMS = ("auto", "online-em", "soem", "boem", "online-vb", hw.OnlineEM(batch_size=300), hw.OnlineVB(batch_size=1))
 LENGTHS = [1, 2, 97, 300, 1, 499, 500]

@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 import headwater as hw
 from headwater.checks import check_estimator
+from headwater.core.batch import Batch
 from headwater.core.contracts import Inference
-from headwater.core.state import Batch
 from headwater.models.spectra import Spectra, SpectraParameters, SpectraStatistics
 
 SHAPE = 2.0

@@ -23,7 +23,7 @@ from topic_models import (
 
 import headwater as hw
 from headwater.checks import check_estimator
-from headwater.core.state import Batch, sparse_rows
+from headwater.core.batch import Batch, sparse_rows
 
 # Answers
 

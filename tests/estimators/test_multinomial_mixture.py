@@ -26,8 +26,8 @@ from scipy import sparse, special
 
 import headwater as hw
 from headwater.core import loop
+from headwater.core.batch import Batch
 from headwater.core.fold import fold
-from headwater.core.state import Batch
 
 # Paper 000
 

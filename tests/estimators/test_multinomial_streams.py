@@ -30,7 +30,7 @@ from sklearn.utils import estimator_checks
 import headwater as hw
 from headwater.checks import EXPECTED_FAILURES, SPARSE_FAILURES, check_estimator
 from headwater.core import steps
-from headwater.core.state import arrays_of
+from headwater.core.records import arrays_of
 from headwater.core.statistics import LARGEST_COUNT
 from headwater.estimators import model_file
 from headwater.families import multinomial as family_file

@@ -11,7 +11,7 @@ import pytest
 from topic_models import K, V, X, assert_close, assert_same, assert_sound, content, one_sentence, small
 
 import headwater as hw
-from headwater.core.state import arrays_of
+from headwater.core.records import arrays_of
 from headwater.estimators import runtime
 
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import headwater as hw
-from headwater.core.state import arrays_of
+from headwater.core.records import arrays_of
 from headwater.estimators.race import Race, Rival, Tally
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from headwater.core.state import Batch, arrays_of, sparse_rows
+from headwater.core.batch import Batch, sparse_rows
+from headwater.core.records import arrays_of
 from headwater.families.categorical import Categorical
 from headwater.families.family import Family
 from headwater.families.gaussian import Gaussian

@@ -7,7 +7,7 @@ import pytest
 from naive import gaussian as naive
 from scipy import integrate, stats
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics
 from headwater.models.mixture import Mixture, MixturePrior
@@ -371,9 +371,9 @@ def test_divergence_of_the_prior_from_itself_is_zero(kind):
 @pytest.mark.parametrize("kind", ["tied", "diag", "spherical"])
 @pytest.mark.parametrize("name", ["mode", "expect_log"])
 def test_climb_inside_a_kernel_is_the_loop(kind, name):
+    from headwater.core.batch import Batch
     from headwater.core.climb import climb
     from headwater.core.contracts import StartSettings
-    from headwater.core.state import Batch
     from headwater.models.mixture import Mixture
 
     rng = np.random.default_rng(5)

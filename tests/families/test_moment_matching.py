@@ -8,7 +8,7 @@ from naive.moments import Belief
 
 import headwater as hw
 from headwater.checks import the_state_is_finite
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.families import gaussian_records as records
 from headwater.families.gaussian import Gaussian
 from headwater.kernels import gaussian_rank_one as rank_one

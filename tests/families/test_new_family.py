@@ -15,8 +15,8 @@ import headwater as hw
 from headwater import registry
 from headwater.checks import check_estimator, check_laws
 from headwater.cli import main
+from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, Model, StartSettings
-from headwater.core.state import Batch
 from headwater.families.family import Family
 from headwater.models.hidden_markov import HiddenMarkov
 from headwater.models.mixture import Mixture, MixtureParameters

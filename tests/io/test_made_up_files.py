@@ -14,8 +14,8 @@ from scipy.sparse import csr_array
 import headwater as hw
 from headwater.checkpoints import Checkpoint, Position
 from headwater.core.algorithms import ALGORITHMS
+from headwater.core.batch import Batch, joined
 from headwater.core.schedules import Decay
-from headwater.core.state import Batch, joined
 from headwater.diagnostics.history import History
 from headwater.diagnostics.score_window import COMPRESSION_SCORES, compress_scores
 from headwater.estimators import model_file

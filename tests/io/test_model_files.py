@@ -14,7 +14,7 @@ from safetensors.numpy import load as load_arrays
 from scipy.sparse import csr_array
 
 import headwater as hw
-from headwater.core.state import fingerprint
+from headwater.core.records import fingerprint
 from headwater.estimators import model_file
 from headwater.io.files import container
 from headwater.io.files.records import Damaged

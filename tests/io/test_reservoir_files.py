@@ -7,7 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import headwater as hw
-from headwater.core.state import NO_LABELS, NO_WEIGHTS, Batch, SparseRows, fingerprint
+from headwater.core.batch import NO_LABELS, NO_WEIGHTS, Batch, SparseRows
+from headwater.core.records import fingerprint
 from headwater.estimators import model_file
 from headwater.io.files import container
 from headwater.io.files.messages import from_bytes, to_bytes

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from naive import multinomial as naive
 
-from headwater.core.state import SparseRows
+from headwater.core.batch import SparseRows
 from headwater.families.multinomial import Multinomial
 from headwater.families.multinomial_records import MultinomialStatistics
 from headwater.families.table import Table

@@ -5,7 +5,7 @@ import pytest
 from naive import arrival as naive
 from scipy.optimize import minimize
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.models.arrival import Arrival, ArrivalParameters, ArrivalStatistics
 from headwater.models.steering import GivenSensors, LinearSensors
 

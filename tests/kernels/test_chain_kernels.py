@@ -11,7 +11,8 @@ from naive import gaussian as naive
 from scipy.special import logsumexp
 
 import headwater.models.chain_smoothing as chain_smoothing
-from headwater.core.state import Batch, arrays_of
+from headwater.core.batch import Batch
+from headwater.core.records import arrays_of
 from headwater.families.categorical import Categorical
 from headwater.kernels.chains import best_path, condition, run_filter, smooth
 from headwater.kernels.mixture import TINY

@@ -8,9 +8,11 @@ from chain_cases import K, V, a_model, assert_statistics, kinds, some_parameters
 from naive import chains as naive_chains
 
 from headwater.core.algorithms import BayesianOnlineEM, OnlineEM, OnlineVB, SatoEM
+from headwater.core.batch import Batch
 from headwater.core.learner import Learner
 from headwater.core.loop import advance
-from headwater.core.state import Batch, WarmUp, arrays_of
+from headwater.core.records import arrays_of
+from headwater.core.state import WarmUp
 from headwater.families.categorical import Categorical
 from headwater.families.gaussian_records import GaussianPrior
 from headwater.models.chain_records import ChainPrior, ChainStatistics

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from naive import gaussian as naive
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianParameters, GaussianStatistics
 

@@ -7,11 +7,12 @@ import pytest
 from naive import gaussian as naive
 
 from headwater.core.algorithms import ALGORITHMS, BayesianOnlineEM, OnlineEM, SatoEM
+from headwater.core.batch import Batch
 from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner
 from headwater.core.loop import advance, finalize
 from headwater.core.schedules import ForgettingFactor, Harmonic
-from headwater.core.state import Batch, WarmUp
+from headwater.core.state import WarmUp
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics
 from headwater.models.mixture import Mixture, MixturePrior

@@ -18,7 +18,7 @@ from multinomial_cases import (
 )
 from naive import multinomial as naive
 
-from headwater.core.state import Batch, sparse_rows
+from headwater.core.batch import Batch, sparse_rows
 from headwater.families import multinomial as family_file
 from headwater.families.multinomial_rows import slab_edges
 

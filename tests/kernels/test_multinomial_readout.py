@@ -19,7 +19,7 @@ from multinomial_cases import (
 )
 from naive import multinomial as naive
 
-from headwater.core.state import Batch, sparse_rows
+from headwater.core.batch import Batch, sparse_rows
 from headwater.families.multinomial_records import MultinomialStatistics
 from headwater.families.table import Table
 from headwater.kernels.lanes import gather_rows, scatter_rows

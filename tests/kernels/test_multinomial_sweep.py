@@ -5,7 +5,7 @@ import pytest
 from multinomial_cases import SHAPES, V, assert_statistics, family_of, groups_of, held_sparse, in_groups, names, prior_of, sizes
 from naive import multinomial as naive
 
-from headwater.core.state import Batch, sparse_rows
+from headwater.core.batch import Batch, sparse_rows
 from headwater.families.multinomial_records import MultinomialStatistics
 from headwater.families.table import Table, averaged
 from headwater.models.mixture import Mixture, MixturePrior

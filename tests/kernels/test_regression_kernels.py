@@ -7,7 +7,7 @@ import pytest
 from naive import gaussian as naive
 from naive import regression as naive_regression
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics
 from headwater.families.regression import Regression

@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_info
 
 import headwater as hw
+from headwater.core.batch import Batch, sparse_rows
 from headwater.core.row_order import labelled_first
-from headwater.core.state import Batch, sparse_rows
 from headwater.families.multinomial_geometry import Geometry
 from headwater.kernels.parallel import one_blas_thread, run_tasks
 from headwater.models.seeding import named_assignments, seed_assignments

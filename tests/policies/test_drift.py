@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import headwater as hw
-from headwater.core.state import Progress, Summary, arrays_of
+from headwater.core.records import arrays_of
+from headwater.core.state import Progress, Summary
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.families.gaussian import Gaussian
 from headwater.models.mixture import Mixture

@@ -10,7 +10,8 @@ from sklearn.datasets import load_iris
 
 import headwater as hw
 from headwater.cli import main
-from headwater.core.state import Batch, arrays_of
+from headwater.core.batch import Batch
+from headwater.core.records import arrays_of
 from headwater.policies import growth_search
 from headwater.policies.growth import Growth, Step
 from headwater.policies.growth_stages import SearchRows, Stage

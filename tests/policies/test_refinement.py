@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import headwater as hw
+from headwater.core.batch import Batch
 from headwater.core.contracts import StartSettings
 from headwater.core.plan import MOST_BLOCKS
-from headwater.core.state import Batch
 from headwater.families.components import find_near, find_supported
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial

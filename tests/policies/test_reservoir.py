@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from headwater.core.batch import Batch, sparse_rows
+from headwater.core.records import arrays_of, fingerprint
 from headwater.core.row_keys import KEYS, least_key_beyond, log, proposes, ranks_of, row_key, row_keys
-from headwater.core.state import Batch, arrays_of, fingerprint, sparse_rows
 from headwater.kernels.random import begin_stream
 from headwater.policies.reservoir import Reservoir, add_rows, merge_reservoirs, rows_since, widen_rows
 

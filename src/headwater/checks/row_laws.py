@@ -21,8 +21,10 @@ from headwater.checks.support import (
     split_target,
     takes_labels,
 )
+from headwater.core.batch import NO_WEIGHTS
 from headwater.core.fold import fold
-from headwater.core.state import NO_WEIGHTS, Stream, Summary, arrays_of
+from headwater.core.records import arrays_of
+from headwater.core.state import Stream, Summary
 from headwater.core.statistics import Array
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.policies.names import RESERVOIR

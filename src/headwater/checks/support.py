@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from headwater.core.batch import NO_WEIGHTS, Batch
 from headwater.core.delta import Delta
 from headwater.core.merge import delta_of
 from headwater.core.plan import Plan
+from headwater.core.records import arrays_of
 from headwater.core.sequences import OpenRows
 from headwater.core.shards import Shards
-from headwater.core.state import NO_WEIGHTS, Batch, Stream, arrays_of
+from headwater.core.state import Stream
 from headwater.core.statistics import Array
 from headwater.core.steps import EMPTY, Partial
 from headwater.estimators.component_count import GIVEN

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from headwater.core.batch import Batch
 from headwater.core.contracts import Model
-from headwater.core.state import Batch, Summary
+from headwater.core.state import Summary
 from headwater.kernels.mixture import converged
 from headwater.kernels.parallel import slabs
 

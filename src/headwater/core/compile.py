@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headwater.core.average import Average
+from headwater.core.batch import Batch
 from headwater.core.contracts import Model, Start, StartSettings
 from headwater.core.fit_result import FitResult
 from headwater.core.learner import Learner
@@ -12,7 +13,6 @@ from headwater.core.plan import Plan, Step
 from headwater.core.policy import FindsStart, Restates
 from headwater.core.sequences import SequenceStep, SequenceSweepStep
 from headwater.core.shards import ShardStep
-from headwater.core.state import Batch
 from headwater.core.steps import BatchStep, SweepStep
 
 

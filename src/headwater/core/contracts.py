@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cas
 
 import numpy as np
 
-from headwater.core.state import Batch, Summary
+from headwater.core.batch import Batch
+from headwater.core.state import Summary
 from headwater.core.statistics import Array, Statistics
 
 NO_SCORES: Array = np.empty(0)

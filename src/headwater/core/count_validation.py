@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from headwater.core.batch import SparseRows
 from headwater.core.chunk import values_of
-from headwater.core.state import SparseRows
 from headwater.core.statistics import LARGEST_COUNT, LEAST_COUNT, Array
 from headwater.core.validation import check_finite, check_row, check_rows, numeric, refuse_unreadable
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from headwater.core.average import AVERAGE, average_count
+from headwater.core.batch import Batch
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.plan import Plan
 from headwater.core.policy import Folds
-from headwater.core.state import Batch, Stream, Summary
+from headwater.core.state import Stream, Summary
 from headwater.core.statistics import Array, Statistics
 
 

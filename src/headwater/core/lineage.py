@@ -11,7 +11,8 @@ from headwater.core.contracts import Start
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.fold import kept_form, refresh
 from headwater.core.plan import Plan
-from headwater.core.state import Base, Progress, Stream, fingerprint
+from headwater.core.records import fingerprint
+from headwater.core.state import Base, Progress, Stream
 from headwater.core.statistics import Statistics
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, cast
 
+from headwater.core.batch import Batch
 from headwater.core.contracts import NO_SCORES
 from headwater.core.fold import refresh, report_parameters
 from headwater.core.lineage import rebase, root_stream
 from headwater.core.plan import Plan
-from headwater.core.state import Batch, Info, State, Stream, WarmUp
+from headwater.core.state import Info, State, Stream, WarmUp
 from headwater.core.statistics import Array
 from headwater.core.warm_up import find_stream_start, wait
 

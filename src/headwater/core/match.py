@@ -24,7 +24,8 @@ from headwater.core.lineage import rebase
 from headwater.core.loop import advance
 from headwater.core.merge import combine
 from headwater.core.plan import Plan
-from headwater.core.state import Progress, State, Stream, WarmUp, fingerprint
+from headwater.core.records import fingerprint
+from headwater.core.state import Progress, State, Stream, WarmUp
 from headwater.core.statistics import Array
 
 IMPOSSIBLE = 1e300

@@ -10,11 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from headwater.core.algorithms import Algorithm
+from headwater.core.batch import Batch
 from headwater.core.contracts import Inference, Model, Start, StartSettings
 from headwater.core.learner import Learner
 from headwater.core.policy import Policy, Restates
 from headwater.core.schedules import Schedule, forgetting
-from headwater.core.state import Batch, Progress, Stream, Unfolded
+from headwater.core.state import Progress, Stream, Unfolded
 from headwater.core.statistics import Array
 
 WARM_UP_BYTES = 2**23  # of rows that wait, at most: what they are worth does not grow with their width

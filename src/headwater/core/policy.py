@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.batch import Batch
 from headwater.core.contracts import Model, Start, StartSettings
-from headwater.core.state import Batch, Stream, Summary
+from headwater.core.state import Stream, Summary
 from headwater.core.statistics import Array
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from headwater.core.batch import Batch, appended, joined
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.fold import fold
 from headwater.core.plan import Plan
-from headwater.core.state import Batch, Stream, appended, joined
+from headwater.core.state import Stream
 from headwater.core.statistics import Array
 from headwater.core.steps import SWEEP_ROWS, Sweep
 

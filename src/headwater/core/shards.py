@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from headwater.core.average import AVERAGE
+from headwater.core.batch import Batch
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.fold import refresh
 from headwater.core.lineage import rebase
 from headwater.core.loop import advance, finalize
 from headwater.core.merge import merge
 from headwater.core.plan import Plan, Step
-from headwater.core.state import Batch, Stream
+from headwater.core.state import Stream
 from headwater.core.statistics import Array
 from headwater.core.steps import EMPTY
 from headwater.kernels.parallel import one_blas_thread, run_tasks

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from headwater.core.average import AVERAGE, average_gains
+from headwater.core.batch import Batch
 from headwater.core.contracts import NO_SCORES
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.fold import fold, refresh, summarize
 from headwater.core.plan import Plan
-from headwater.core.state import Batch, Progress, Stream, Summary
+from headwater.core.state import Progress, Stream, Summary
 from headwater.core.statistics import Array
 
 SWEEP_ROWS = 16384  # of one call of a sweep: bounds the arrays of step sizes

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from headwater.core.batch import NO_LABELS, NO_WEIGHTS, Batch
 from headwater.core.chunk import values_of
-from headwater.core.state import NO_LABELS, NO_WEIGHTS, Batch
 from headwater.core.statistics import HEAVIEST, LARGEST, LIGHTEST, Array
 
 

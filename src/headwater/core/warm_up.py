@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from headwater.core.batch import Batch, Buffer
 from headwater.core.contracts import Start
 from headwater.core.fold import report_parameters
 from headwater.core.lineage import root_stream
 from headwater.core.plan import Plan
 from headwater.core.schedules import ForgettingFactor
-from headwater.core.state import Batch, Buffer, State, Stream, Summary, WarmUp
+from headwater.core.state import State, Stream, Summary, WarmUp
 from headwater.core.statistics import Array
 
 UNKNOWN_ROWS = 8  # scores of the first rows say nothing: the scale of the data is not known yet

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.diagnostics.health import Finding, Health
 from headwater.diagnostics.health_clusters import cluster_findings
 from headwater.diagnostics.health_evidence import (

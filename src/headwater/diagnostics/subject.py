@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from headwater.core.batch import Batch
 from headwater.core.learner import Learner
-from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.diagnostics.history import History
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headwater.core.batch import NO_LABELS
 from headwater.core.batch_fit import end_passes, pass_prior, pass_readout, sample_places
 from headwater.core.climb import Climb, ascend
 from headwater.core.contracts import Start
 from headwater.core.learner import Learner
-from headwater.core.state import NO_LABELS, Summary
+from headwater.core.state import Summary
 from headwater.diagnostics.distributed_report import Round
 from headwater.distributed import tasks
 from headwater.distributed.dask_engine import DaskEngine

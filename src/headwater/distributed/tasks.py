@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headwater.core.batch import NO_LABELS, Batch, joined
 from headwater.core.batch_fit import seeds_compete
 from headwater.core.chunk import Chunk
 from headwater.core.climb import climb
 from headwater.core.contracts import NO_SCORES, Start
 from headwater.core.shards import SHARD_KEYS
-from headwater.core.state import NO_LABELS, Batch, Summary, joined
+from headwater.core.state import Summary
 from headwater.core.warm_up import find_start
 from headwater.diagnostics.history import History
 from headwater.distributed.messages import Message, Refusal, Unread, blank_from_bytes, return_errors

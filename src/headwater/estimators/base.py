@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import one_line
 from headwater.diagnostics.component_description import Limits

@@ -11,9 +11,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from headwater.core.batch import NO_SEQUENCES, Batch
 from headwater.core.chunk import refuse_lost
 from headwater.core.learner import Learner
-from headwater.core.state import NO_SEQUENCES, Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import check_width
 from headwater.estimators.calls import answers_at_once, learns, learns_at_once, learns_by_chunk, reads

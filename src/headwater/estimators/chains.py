@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from headwater.core.batch import Batch
 from headwater.core.chunk import values_of
-from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import check_finite, numeric, one_line
 from headwater.estimators.pseudo_rows import gaussian_rows, symbol_rows

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from headwater.core.batch import Batch, SparseRows, sparse_rows
 from headwater.core.chunk import Chunk, Chunks
 from headwater.core.count_validation import check_counts
-from headwater.core.state import Batch, SparseRows, sparse_rows
 from headwater.core.statistics import Array
 from headwater.core.validation import numeric
 from headwater.estimators.documents import DocumentReader

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from headwater.core.batch import Batch
 from headwater.core.learner import Learner
-from headwater.core.state import Batch
 from headwater.estimators import race_stream
 from headwater.estimators.race import Race
 from headwater.estimators.runtime import Runtime

@@ -13,9 +13,9 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.algorithms import Algorithm, Auto, resolve
+from headwater.core.batch import Batch
 from headwater.core.learner import Learner
 from headwater.core.snapshot_validation import check_angles, check_snapshot, check_snapshots
-from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import check_finite, numeric
 from headwater.estimators.base import StreamingEstimator

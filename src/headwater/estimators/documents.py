@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from headwater.core.batch import SparseRows
 from headwater.core.chunk import Chunk
-from headwater.core.state import SparseRows
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import learns
 from headwater.io.schema_fields import read_integer

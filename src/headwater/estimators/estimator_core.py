@@ -19,12 +19,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
+from headwater.core.batch import Batch, SparseRows
 from headwater.core.batch_fit import Passes, learn
 from headwater.core.chunk import Chunk, refuse_lost
 from headwater.core.climb import Climb
 from headwater.core.contracts import NO_SCORES
 from headwater.core.learner import Learner
-from headwater.core.state import Batch, SparseRows, State
+from headwater.core.state import State
 from headwater.core.statistics import Array
 from headwater.core.validation import (
     check_labels,

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import learns_at_once, reads

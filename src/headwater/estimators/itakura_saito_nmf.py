@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithms import Algorithm, SimulatedEM, SurrogateEM, resolve
+from headwater.core.batch import Batch
 from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner
-from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, check_rows, one_line
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, reads

@@ -13,10 +13,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
+from headwater.core.batch import SparseRows, sparse_rows
 from headwater.core.contracts import StartSettings
 from headwater.core.count_validation import check_count_items, check_count_row, check_counts
 from headwater.core.learner import Learner
-from headwater.core.state import SparseRows, sparse_rows
 from headwater.core.statistics import Array
 from headwater.core.validation import check_width, numeric, one_line
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, learns, learns_at_once, reads

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from headwater.core.algorithms import Algorithm
+from headwater.core.batch import SparseRows
 from headwater.core.chunk import Chunk, values_of
 from headwater.core.learner import Learner
-from headwater.core.state import SparseRows
 from headwater.core.statistics import Array
 from headwater.estimators.calls import reads
 from headwater.estimators.describers.counts import MarkovMixtureDescriber

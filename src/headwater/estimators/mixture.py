@@ -15,9 +15,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.algorithms import Algorithm, Auto, resolve
+from headwater.core.batch import Batch
 from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner
-from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import answers_by_chunk, answers_by_score, learns_at_once, learns_by_chunk, reads

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.algorithms import Algorithm
+from headwater.core.batch import sparse_rows
 from headwater.core.count_validation import check_count_items, check_count_row, check_counts
 from headwater.core.learner import Learner
-from headwater.core.state import sparse_rows
 from headwater.core.statistics import Array
 from headwater.estimators.calls import reads
 from headwater.estimators.count_mixture import CountMixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.core.state import NO_SEQUENCES, Batch
+from headwater.core.batch import NO_SEQUENCES, Batch
 from headwater.core.statistics import Array
 from headwater.estimators.chain_streams import ChainStreams
 from headwater.estimators.chains import Chunk, check_keys, check_lengths

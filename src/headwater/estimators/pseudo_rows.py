@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial_geometry import row_lengths

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headwater.core.average import AVERAGE
+from headwater.core.batch import Batch, joined
 from headwater.core.batch_fit import resume_start
 from headwater.core.contracts import NO_SCORES, Start
 from headwater.core.delta import Delta
@@ -23,7 +24,7 @@ from headwater.core.merge import delta_of, grow
 from headwater.core.plan import Plan
 from headwater.core.sequences import OpenRows, end_sequence
 from headwater.core.shards import Shards
-from headwater.core.state import Batch, State, Stream, Summary, WarmUp, joined
+from headwater.core.state import State, Stream, Summary, WarmUp
 from headwater.core.statistics import Array
 from headwater.core.steps import EMPTY, Partial
 from headwater.core.warm_up import milestone_parameters, plant, rows_to_wait

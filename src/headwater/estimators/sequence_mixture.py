@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from headwater.core.batch import Batch, SparseRows
 from headwater.core.chunk import Chunk, refuse_lost
 from headwater.core.count_validation import check_counts
 from headwater.core.learner import Learner
-from headwater.core.state import Batch, SparseRows
 from headwater.core.statistics import Array
 from headwater.estimators.calls import answers_by_chunk, answers_by_score, learns_at_once, learns_by_chunk
 from headwater.estimators.count_mixture import CountMixture

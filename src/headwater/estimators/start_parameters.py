@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import refuse_unreadable
 from headwater.estimators.pseudo_rows import count_rows, gaussian_rows, labelled, nearest, regression_rows

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from headwater.core.batch import Batch
 from headwater.core.chunk import refuse_lost
 from headwater.core.learner import Learner
-from headwater.core.state import Batch
 from headwater.core.statistics import LARGEST, Array
 from headwater.core.validation import check_row, check_rows, check_target, check_width
 from headwater.estimators.calls import (

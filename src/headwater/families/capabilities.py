@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 
 

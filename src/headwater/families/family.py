@@ -16,7 +16,8 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.state import Batch, arrays_of
+from headwater.core.batch import Batch
+from headwater.core.records import arrays_of
 from headwater.core.statistics import Array, Statistics
 from headwater.families.components import (
     ComponentStatistics,

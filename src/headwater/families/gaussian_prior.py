@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.families.gaussian_belief import inverses
 from headwater.families.gaussian_records import GaussianParameters, GaussianPrior, GaussianStatistics

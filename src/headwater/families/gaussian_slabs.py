@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.families.gaussian_records import GaussianStatistics
 from headwater.kernels.parallel import run_slabs, slabs

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.state import Batch, SparseRows, sparse_rows
+from headwater.core.batch import Batch, SparseRows, sparse_rows
 from headwater.core.statistics import Array
 from headwater.families import multinomial_soundness as soundness
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.families.multinomial_records import MultinomialParameters
 from headwater.kernels.multinomial import softmax_rows

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.state import Batch, SparseRows
+from headwater.core.batch import Batch, SparseRows
 from headwater.core.statistics import Array
 from headwater.kernels.multinomial import columns_times, rows_times
 

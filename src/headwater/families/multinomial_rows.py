@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.state import Batch, SparseRows
+from headwater.core.batch import Batch, SparseRows
 from headwater.core.statistics import Array
 from headwater.families.table import Blend, Table, outgrown
 from headwater.kernels.parallel import MOST_SLABS

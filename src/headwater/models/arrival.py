@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from headwater.core.batch import Batch
 from headwater.core.climb import climb
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Start, StartSettings
-from headwater.core.state import Batch, Summary
+from headwater.core.state import Summary
 from headwater.core.statistics import LARGEST, Array, Statistics
 from headwater.families.soundness import (
     INDEFINITE,

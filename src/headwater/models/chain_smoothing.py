@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.batch import Batch
 from headwater.core.contracts import NO_SCORES, Model
-from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.families.family import Family
 from headwater.kernels.chains import run_filter, smooth

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headwater.core.batch import Batch, joined
 from headwater.core.climb import Climb, climb
 from headwater.core.contracts import Given, Start, StartSettings
-from headwater.core.state import Batch, Summary, joined
+from headwater.core.state import Summary
 from headwater.core.statistics import Array
 from headwater.models.chain_records import ChainParameters, ChainPrior
 from headwater.models.seeding import seed_assignments

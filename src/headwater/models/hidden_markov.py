@@ -9,8 +9,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Start, StartSettings
-from headwater.core.state import Batch, Summary
+from headwater.core.state import Summary
 from headwater.core.statistics import HEAVIEST, Array
 from headwater.families.capabilities import SweepsChains
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, are_no_shares, exceeds, find_count_problem, has_negative

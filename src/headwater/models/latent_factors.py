@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Start, StartSettings
-from headwater.core.state import Batch, Summary
+from headwater.core.state import Summary
 from headwater.core.statistics import Array
 
 

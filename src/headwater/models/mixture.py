@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
+from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Sampler, Start, StartSettings
-from headwater.core.state import Batch, Summary
+from headwater.core.state import Summary
 from headwater.core.statistics import HEAVIEST, Array
 from headwater.families.capabilities import MatchesMoments, SweepsRows
 from headwater.families.components import replace_components

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, zeta
 
+from headwater.core.batch import Batch
 from headwater.core.contracts import Inference, Sampler, StartSettings
-from headwater.core.state import Batch
 from headwater.core.statistics import HEAVIEST, Array, Statistics
 from headwater.families.soundness import MOST_SHARE, NEGATIVE, NO_PARAMETERS, NO_PRIOR, TOO_MANY, exceeds, has_negative
 from headwater.kernels.parallel import MOST_SLABS, run_tasks

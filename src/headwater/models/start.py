@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headwater.core.batch import NO_LABELS, Batch, joined
 from headwater.core.climb import Climb, climb
 from headwater.core.contracts import Given, Start, StartSettings
 from headwater.core.row_order import labelled_first
-from headwater.core.state import NO_LABELS, Batch, Summary, joined
+from headwater.core.state import Summary
 from headwater.core.statistics import Array
 from headwater.models.seeding import TURNS, named_assignments, seed_assignments
 

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.batch import Batch, SparseRows, sparse_rows
 from headwater.core.contracts import Inference, Sampler, StartSettings
-from headwater.core.state import Batch, SparseRows, sparse_rows
 from headwater.core.statistics import HEAVIEST, Array
 from headwater.families.multinomial import ONE_GROUP, Multinomial
 from headwater.families.multinomial_belief import contrast, separation

@@ -8,12 +8,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from headwater.core.batch import Batch
 from headwater.core.contracts import Start
 from headwater.core.fold import finish_fold, fold_batch, pending_summary
 from headwater.core.learner import Learner
 from headwater.core.plan import Plan
 from headwater.core.policy import Folds, Policy
-from headwater.core.state import Batch, Stream, Summary
+from headwater.core.state import Stream, Summary
 from headwater.core.statistics import Array
 from headwater.policies.drift import TINY, Drift, fold_forgetting, judge_batch, note_scores, set_expectations
 from headwater.policies.names import DRIFT, REFINEMENT, RESERVOIR

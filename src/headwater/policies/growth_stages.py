@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from headwater.core.batch import Batch
 from headwater.core.contracts import Start
-from headwater.core.state import Batch
 from headwater.core.statistics import Array
 from headwater.models.mixture import Mixture
 from headwater.policies.control_variate import ClimbEnd, ControlVariate, climb_rows

@@ -7,12 +7,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from headwater.core.batch import Batch
 from headwater.core.climb import climb
 from headwater.core.contracts import Model, Start, StartSettings
 from headwater.core.plan import Plan
 from headwater.core.policy import FindsStart, Policy
 from headwater.core.row_keys import proposes, row_keys
-from headwater.core.state import Batch, Stream
+from headwater.core.state import Stream
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.mixture import Mixture
 from headwater.policies.control_variate import ControlVariate, climb_rows

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.policies.control_variate import ClimbEnd, ControlVariate, climb_rows
 from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir_climb import climb_reservoir

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.batch import Batch, SparseRows, joined, sparse_rows
 from headwater.core.row_keys import KEYS, Keys, least_key_beyond, mix_bits, proposes, ranks_of, row_key, row_keys
-from headwater.core.state import Batch, SparseRows, joined, sparse_rows
 from headwater.core.statistics import Array
 
 ROW_BYTES = 5 * 8  # rank, place, key, weight and label
@@ -179,7 +179,7 @@ def add_rows(reservoir: Reservoir, batch: Batch, places: int | NDArray[np.int64]
     --------
     >>> import numpy as np
     >>> from headwater.policies.reservoir import Reservoir, add_rows
-    >>> from headwater.core.state import Batch
+    >>> from headwater.core.batch import Batch
     >>> rows = np.arange(1000.0)[:, None]
     >>> once = add_rows(Reservoir(key=0, capacity_rows=5, capacity_bytes=2**20), Batch(rows), 0)
     >>> once.batch.X[:, 0]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.policies.control_variate import ClimbEnd, climb_rows
 from headwater.policies.search_context import LEAST_GAIN, LEAST_ROWS, Budget, SearchContext, compare_scores

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from headwater.core.batch import Batch
 from headwater.core.contracts import Start
 from headwater.core.plan import Plan
 from headwater.core.policy import Policy
-from headwater.core.state import Batch, Stream
+from headwater.core.state import Stream
 from headwater.models.mixture import Mixture
 from headwater.policies.names import DRIFT, RESERVOIR
 from headwater.policies.reservoir import Reservoir, add_rows

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from headwater.core.batch import Batch
 from headwater.core.plan import Plan
-from headwater.core.state import Base, Batch, Stream
+from headwater.core.state import Base, Stream
 from headwater.core.statistics import Array
 from headwater.models.mixture import Mixture
 from headwater.policies.control_variate import correct

@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.batch import Batch
 from headwater.core.contracts import Start
 from headwater.core.fold import refresh
 from headwater.core.loop import finalize
 from headwater.core.match import refuse_numbers
 from headwater.core.plan import Plan
 from headwater.core.policy import Policy, Restates
-from headwater.core.state import Batch, Stream, Summary, fingerprint
+from headwater.core.records import fingerprint
+from headwater.core.state import Stream, Summary
 from headwater.kernels.parallel import one_blas_thread
 from headwater.policies.drift_monitor import recent_rows, worth_searching
 from headwater.policies.growth_states import regrow

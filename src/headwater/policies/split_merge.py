@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.models.mixture import Mixture, MixtureParameters
 from headwater.models.seeding import TURNS, seed_assignments

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.batch import SparseRows
 from headwater.core.chunk import values_of
-from headwater.core.state import SparseRows
 from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import (
     MATRIX_LIMIT,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.state import Batch
+from headwater.core.batch import Batch
 from headwater.diagnostics.component_description import Limits, column_names, count_left_out, heaviest_components, interval_of
 from headwater.diagnostics.description import Component, Description, Value
 from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence

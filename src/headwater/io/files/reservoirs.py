@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from headwater.core.batch import Batch
 from headwater.core.row_keys import KEYS, ranks_of
-from headwater.core.state import Batch
 from headwater.io.files.records import LARGEST, Damaged, Reader
 from headwater.policies.reservoir import Reservoir, Sample
 

@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.state import (
-    NO_LABELS,
-    NO_SEQUENCES,
-    NO_WEIGHTS,
-    Batch,
-    SparseRows,
-)
+from headwater.core.batch import NO_LABELS, NO_SEQUENCES, NO_WEIGHTS, Batch, SparseRows
 from headwater.core.statistics import HEAVIEST as HEAVIEST_ROW
 from headwater.core.statistics import LIGHTEST as LIGHTEST_ROW
 from headwater.io.files.records import LARGEST, Damaged, Reader

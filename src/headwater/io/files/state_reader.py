@@ -9,23 +9,15 @@ from typing import Any, cast
 import numpy as np
 
 from headwater.core.average import AVERAGE, average_count
+from headwater.core.batch import Batch, Buffer
 from headwater.core.contracts import Chained
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.fold import refresh
 from headwater.core.learner import Learner
+from headwater.core.records import arrays_of
 from headwater.core.sequences import OpenRows
 from headwater.core.shards import Shards
-from headwater.core.state import (
-    Base,
-    Batch,
-    Buffer,
-    Progress,
-    State,
-    Stream,
-    Summary,
-    WarmUp,
-    arrays_of,
-)
+from headwater.core.state import Base, Progress, State, Stream, Summary, WarmUp
 from headwater.core.statistics import Statistics
 from headwater.core.steps import Partial
 from headwater.io.files.records import LARGEST, Damaged, Reader

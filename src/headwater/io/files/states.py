@@ -7,20 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from headwater.core.average import AVERAGE
+from headwater.core.batch import Batch, SparseRows
 from headwater.core.contents import folded_progress
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.fold import refresh
 from headwater.core.learner import Learner
 from headwater.core.loop import read
-from headwater.core.state import (
-    Batch,
-    Progress,
-    SparseRows,
-    State,
-    Stream,
-    WarmUp,
-    fingerprint,
-)
+from headwater.core.records import fingerprint
+from headwater.core.state import Progress, State, Stream, WarmUp
 from headwater.io.files.records import Writer
 from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR
 from headwater.policies.search_policy import stop_search

@@ -1,0 +1,47 @@
+"""Records: every array and number in a value, in order, and a name for what they are."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.batch import Batch, Buffer, joined
+
+
+def arrays_of(value: Any, dense: bool = True) -> Iterator[NDArray[Any]]:
+    """Yield every array and number in a state, or in any part of one, in order; a table as a matrix, or as what it holds."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif hasattr(value, "held"):  # a table
+        yield from (np.asarray(value),) if dense else value.held()
+    elif isinstance(value, Buffer):
+        yield from arrays_of(value.batch() if value.rows else None, dense)
+    elif is_dataclass(value):
+        value = getattr(value, "settled", value)  # a reservoir, however it came about
+        for part in fields(value):
+            if part.compare:  # what is not is a cache
+                yield from arrays_of(getattr(value, part.name), dense)
+    elif isinstance(value, dict):
+        for name in sorted(value):
+            if not isinstance(name, str):  # the number of an open sequence
+                yield np.asarray(name)
+            yield from arrays_of(value[name], dense)
+    elif isinstance(value, tuple):
+        for part in (joined(value),) if value and isinstance(value[0], Batch) else value:  # however they were cut
+            yield from arrays_of(part, dense)
+    elif isinstance(value, int | float):
+        yield np.asarray(value)
+
+
+def fingerprint(*parts: Any, size: int) -> str:
+    """Return a name for what these are, made of every array and number in them."""
+    digest = hashlib.blake2b(digest_size=size)
+    for part in parts:
+        for array in arrays_of(part, dense=False):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
