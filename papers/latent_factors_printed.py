@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from headwater.core.batch import Batch, sparse_rows
+from headwater.core.batch import Batch, drop_zeros
 from headwater.core.contracts import Inference
 from headwater.core.statistics import Array
 from headwater.models.topics import Topics
@@ -86,7 +86,7 @@ def metropolis(
 def library(sampler: str, counts: Array, topics: Array, alpha: float, draws: int, chains: int) -> tuple[Array, float | None]:
     """The same by a sampler of the library: a chain for each copy of the document."""
     model: Any = Topics(len(topics), 1.0, alpha)
-    rows = sparse_rows(np.tile(counts, (chains, 1)))
+    rows = drop_zeros(np.tile(counts, (chains, 1)))
     inference = Inference("simulated", sampler, draws // 4, draws - draws // 4, KAPPA)
     summary = model.summarize(model.given(topics), Batch(rows), inference=inference)
     accepted = float(summary.statistics.accepted[0]) / chains

@@ -7,7 +7,7 @@ import numpy as np
 
 import headwater as hw
 from headwater.core.algorithms import ALGORITHMS
-from headwater.core.batch import SparseRows, sparse_rows
+from headwater.core.batch import SparseRows, drop_zeros
 from headwater.core.count_validation import check_counts
 
 ALGORITHM_CASES = [
@@ -57,7 +57,7 @@ class SparseFed(hw.MultinomialMixture):
 
     def _checked(self, X):
         rows = check_counts(X)
-        return rows if isinstance(rows, SparseRows) else sparse_rows(rows)
+        return rows if isinstance(rows, SparseRows) else drop_zeros(rows)
 
 
 COUNT_MODELS = [

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import headwater as hw
-from headwater.core.batch import SparseRows, sparse_rows
+from headwater.core.batch import SparseRows, drop_zeros
 from headwater.core.count_validation import check_count_items, check_count_row, check_counts
 from headwater.core.records import arrays_of
 from headwater.core.statistics import LARGEST_COUNT
@@ -399,7 +399,7 @@ def test_sparse_rows_are_sliced_and_taken_as_arrays_are():
     rng = np.random.default_rng(1)
     X = rng.poisson(0.5, (30, 7)).astype(float)
     X[3:6] = 0.0
-    rows = sparse_rows(X)
+    rows = drop_zeros(X)
     mask = rng.uniform(size=30) < 0.5
     for place in (slice(None), slice(4, 20), slice(20, 4), slice(-5, None), slice(1, None, 3), slice(None, None, -1), mask,
                   np.array([5, 5, 0, 29, 3]), np.array([], dtype=int), slice(30, 40)):  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse, special, stats
 
 import headwater as hw
-from headwater.core.batch import Batch, sparse_rows
+from headwater.core.batch import Batch, drop_zeros
 from headwater.core.contracts import EXACT, Inference, Sampler, Start
 from headwater.core.learner import Learner
 from headwater.core.lineage import root_stream
@@ -183,7 +183,7 @@ def test_topics_are_counts_plus_prior_over_all_documents_seen():
         topics = (seen * table + eta) / (seen * table.sum(axis=0) + v * eta)
         np.testing.assert_allclose(model.topics_.T, topics, rtol=1e-9)
         inference = Inference("simulated", "gibbs", 3, 2, 1.0, True, key=4, first=begin)
-        batch = Batch(sparse_rows(X[begin : begin + size]))
+        batch = Batch(drop_zeros(X[begin : begin + size]))
         totals = inner.summarize(inner.given(topics.T), batch, inference=inference).statistics.table
         folds += 1
         step = (folds + 2.0) ** -0.6

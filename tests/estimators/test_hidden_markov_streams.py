@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 import headwater as hw
-from headwater.core.batch import joined
+from headwater.core.batch import join_batches
 from headwater.core.loop import finalize
 from headwater.core.records import arrays_of
 
@@ -38,7 +38,7 @@ every = in_turn(QUICK[1:])
 def together(state):
     """The state with the rows that wait in one piece, whatever the chunks they came in."""
     waiting = getattr(state, "waiting", None)
-    return replace(state, waiting=(joined(waiting),)) if waiting else state
+    return replace(state, waiting=(join_batches(waiting),)) if waiting else state
 
 
 def assert_same(one, other, exact=True):

@@ -23,7 +23,7 @@ from topic_models import (
 
 import headwater as hw
 from headwater.checks import check_estimator
-from headwater.core.batch import Batch, sparse_rows
+from headwater.core.batch import Batch, drop_zeros
 
 # Answers
 
@@ -53,7 +53,7 @@ def test_proportions_are_those_of_enumeration():
     rows = np.array([naive.counts_of(one, V) for one in words])
     topics, alpha = model.topics_.T, model.doc_topic_prior_
     wanted = np.array([naive.expected(one, naive.posterior(one, topics, alpha)[0], topics, alpha)[1] for one in words])
-    batch, parameters = Batch(sparse_rows(rows)), model._read().parameters
+    batch, parameters = Batch(drop_zeros(rows)), model._read().parameters
     found = np.mean([model._model.posterior(parameters, batch, key=key) for key in range(200)], axis=0)
     np.testing.assert_allclose(found, wanted, atol=0.01)
     exact = [naive.posterior(one, topics, alpha)[1] for one in words]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headwater.core.batch import Batch, sparse_rows
+from headwater.core.batch import Batch, drop_zeros
 from headwater.core.records import arrays_of
 from headwater.families.categorical import Categorical
 from headwater.families.family import Family
@@ -19,7 +19,7 @@ COUNTS = RNG.poisson(2.0, size=(60, 4)).astype(float)
 SYMBOLS = RNG.integers(5, size=(60, 1)).astype(float)
 CASES = [
     *((Gaussian(K, kind), NUMBERS) for kind in ("full", "tied", "diag", "spherical")),
-    (ScaledGaussian(K), NUMBERS), (Multinomial(K), COUNTS), (Multinomial(K), sparse_rows(COUNTS)),
+    (ScaledGaussian(K), NUMBERS), (Multinomial(K), COUNTS), (Multinomial(K), drop_zeros(COUNTS)),
     (Categorical(K, n_symbols=5), SYMBOLS), (Regression(K), NUMBERS), (Regression(K, gate=Gaussian(K)), NUMBERS),
 ]  # fmt: skip
 cases = pytest.mark.parametrize(("family", "X"), CASES, ids=lambda value: type(value).__name__)

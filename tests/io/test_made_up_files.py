@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 import headwater as hw
 from headwater.checkpoints import Checkpoint, Position
 from headwater.core.algorithms import ALGORITHMS
-from headwater.core.batch import Batch, joined
+from headwater.core.batch import Batch, join_batches
 from headwater.core.schedules import Decay
 from headwater.diagnostics.history import History
 from headwater.diagnostics.score_window import COMPRESSION_SCORES, compress_scores
@@ -67,7 +67,7 @@ def test_histories_have_numbers_only():
 
 def test_rows_with_and_without_weights_are_joined():
     one, other = Batch(np.zeros((2, 1)), np.array([2.0, 3.0])), Batch(np.ones((3, 1)), labels=np.array([0, 1, 0]))
-    both = joined([one, other])
+    both = join_batches([one, other])
     assert both.weights.tolist() == [2.0, 3.0, 1.0, 1.0, 1.0]
     assert both.labels.tolist() == [-1, -1, 0, 1, 0]
 

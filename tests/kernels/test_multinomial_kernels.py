@@ -18,7 +18,7 @@ from multinomial_cases import (
 )
 from naive import multinomial as naive
 
-from headwater.core.batch import Batch, sparse_rows
+from headwater.core.batch import Batch, drop_zeros
 from headwater.families import multinomial as family_file
 from headwater.families.multinomial_rows import slab_edges
 
@@ -77,7 +77,7 @@ def test_dense_rows_are_sparse_rows(k, grouped, extras, n):
     totals, _ = random_totals(rng, k, grouped)
     parameters = family.readout("mean", family.make_prior(V), totals)
     results = []
-    for rows in (X, sparse_rows(X), held_sparse(X, rng)):
+    for rows in (X, drop_zeros(X), held_sparse(X, rng)):
         scores, resp = np.empty(n), np.empty((n, k))
         score, found = family.estep(parameters, np.zeros(k), Batch(rows, weights, labels), family.zeros(V), scores, resp)
         results.append([np.array(score), scores, resp, *map(np.asarray, found.to_arrays().values())])
@@ -124,7 +124,7 @@ def test_an_estep_adds_to_what_was_there_and_leaves_it_alone():
     parameters = family.readout("mean", family.make_prior(V), random_totals(rng, 5)[0])
     before, dense = random_totals(rng, 5)
     kept = [np.asarray(array).copy() for array in before.to_arrays().values()]
-    for rows in (X, sparse_rows(X)):
+    for rows in (X, drop_zeros(X)):
         alone = family.estep(parameters, np.zeros(5), Batch(rows), family.zeros(V))[1]
         both = family.estep(parameters, np.zeros(5), Batch(rows), before)[1]
         np.testing.assert_allclose(np.asarray(both.table), dense + np.asarray(alone.table), rtol=1e-12)
@@ -141,7 +141,7 @@ def test_rows_that_say_nothing(name, grouped, layout):
     weights = np.log([0.25, 0.75])
     scores, resp = np.empty(3), np.empty((3, 2))
     parameters = family.readout(name, family.make_prior(V), family.zeros(V))
-    batch = Batch(X if layout == "dense" else sparse_rows(X))
+    batch = Batch(X if layout == "dense" else drop_zeros(X))
     found = family.estep(parameters, weights, batch, family.zeros(V), scores, resp)[1]
     np.testing.assert_allclose(scores, 0.0, atol=1e-15)
     np.testing.assert_allclose(resp, [[0.25, 0.75]] * 3, rtol=1e-14)
@@ -199,7 +199,7 @@ def test_threads_do_not_change_a_bit(name, monkeypatch):
     X, k = rng.poisson(1.0, (400, V)).astype(float), 20
     family = family_of(k, True)
     parameters = family.readout(name, family.make_prior(V), random_totals(rng, k, True)[0])
-    batch = Batch(sparse_rows(X), rng.uniform(size=400), rng.integers(-1, k, 400))
+    batch = Batch(drop_zeros(X), rng.uniform(size=400), rng.integers(-1, k, 400))
     results = []
     for n_threads in (1, 2, 3, None):
         scores, resp = np.empty(400), np.empty((400, k))
@@ -218,7 +218,7 @@ def test_slabs_of_dense_rows_are_those_of_sparse_ones_on_any_threads(extras):
     parameters = family.readout("mean", family.make_prior(V), random_totals(rng, k)[0])
     weights, labels = extras_of(extras, k, n, rng)
     results = []
-    for rows, n_threads in ((sparse_rows(X), 1), (X, 1), (X, 2), (X, None)):
+    for rows, n_threads in ((drop_zeros(X), 1), (X, 1), (X, 2), (X, None)):
         scores, resp = np.empty(n), np.empty((n, k))
         batch = Batch(rows, weights, labels)
         score, found = family.estep(parameters, np.zeros(k), batch, family.zeros(V), scores, resp, n_threads=n_threads)
@@ -232,7 +232,7 @@ def test_slabs_of_dense_rows_are_those_of_sparse_ones_on_any_threads(extras):
 @pytest.mark.parametrize("name", ["mean", "predictive"])
 def test_the_place_in_memory_does_not_change_a_bit(name):
     rng = np.random.default_rng(5)
-    X = sparse_rows(rng.poisson(1.0, (40, V)).astype(float))
+    X = drop_zeros(rng.poisson(1.0, (40, V)).astype(float))
     family = family_of(5)
     parameters = family.readout(name, family.make_prior(V), random_totals(rng, 5)[0])
     results = set()
@@ -247,7 +247,7 @@ def test_the_place_in_memory_does_not_change_a_bit(name):
 def test_edges_cover_every_row_once():
     rng = np.random.default_rng(6)
     for n, width in ((1, 3), (9000, 30), (20_000, 4)):
-        X = sparse_rows((rng.uniform(size=(n, width)) < 0.5).astype(float))
+        X = drop_zeros((rng.uniform(size=(n, width)) < 0.5).astype(float))
         for rows in (X, X[n // 3 :]):
             edges = slab_edges(rows, width, 100)
             assert edges[0] == 0 and edges[-1] == len(rows) and (np.diff(edges) >= 0).all()

@@ -19,7 +19,7 @@ from multinomial_cases import (
 )
 from naive import multinomial as naive
 
-from headwater.core.batch import Batch, sparse_rows
+from headwater.core.batch import Batch, drop_zeros
 from headwater.families.multinomial_records import MultinomialStatistics
 from headwater.families.table import Table
 from headwater.kernels.lanes import gather_rows, scatter_rows
@@ -247,7 +247,7 @@ def test_chosen_and_permuted_components_keep_their_numbers():
 def test_products_of_sparse_rows(width):
     rng = np.random.default_rng(width)
     X = rng.poisson(0.3, size=(60, 40)).astype(float)
-    rows = sparse_rows(X)
+    rows = drop_zeros(X)
     right, left = rng.normal(size=(40, width)), rng.normal(size=(60, width))
     found, transposed = np.zeros((60, width)), np.zeros((40, width))
     rows_times(rows.indptr, rows.indices, rows.data, right, found)

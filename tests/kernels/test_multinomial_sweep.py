@@ -5,7 +5,7 @@ import pytest
 from multinomial_cases import SHAPES, V, assert_statistics, family_of, groups_of, held_sparse, in_groups, names, prior_of, sizes
 from naive import multinomial as naive
 
-from headwater.core.batch import Batch, sparse_rows
+from headwater.core.batch import Batch, drop_zeros
 from headwater.families.multinomial_records import MultinomialStatistics
 from headwater.families.table import Table, averaged
 from headwater.models.mixture import Mixture, MixturePrior
@@ -141,7 +141,7 @@ def test_one_sweep_is_many():
     rng = np.random.default_rng(8)
     X, family = rows_to_sweep(), family_of(5)
     held, moving, _, _ = start_of(5, False, rng, "blend")
-    prior, batch = MixturePrior(np.ones(5), family.make_prior(V)), Batch(sparse_rows(X))
+    prior, batch = MixturePrior(np.ones(5), family.make_prior(V)), Batch(drop_zeros(X))
     steps, gains = STEPS["decaying"], GAINS["random"]
     wanted, wanted_average, wanted_n_eff = Mixture(5, family).sweep(
         "mean", prior, held, moving, 30.0, batch, steps, gains, np.empty(ROWS)

@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_info
 
 import headwater as hw
-from headwater.core.batch import Batch, sparse_rows
-from headwater.core.row_order import labelled_first
+from headwater.core.batch import Batch, drop_zeros
+from headwater.core.row_order import order_labelled_first
 from headwater.families.multinomial_geometry import Geometry
 from headwater.kernels.parallel import one_blas_thread, run_tasks
 from headwater.models.seeding import named_assignments, seed_assignments
@@ -32,22 +32,22 @@ def documents(n, n_components, rng, width=60, length=30):
 
 def test_without_labels_the_order_stays():
     order = np.array([3, 0, 2, 1])
-    assert labelled_first(Batch(np.zeros((4, 1))).labels, order, 2) is order
+    assert order_labelled_first(Batch(np.zeros((4, 1))).labels, order, 2) is order
 
 
 def test_labels_come_first_but_are_not_more_than_half_if_there_are_others():
     batch = labelled(0, -1, 1, -1, 2, -1, 0, -1)
     order = np.arange(8)
-    assert labelled_first(batch.labels, order, 4).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
-    assert sorted(labelled_first(batch.labels, np.array([1, 3, 5, 7, 0, 2, 4, 6]), 4)[:4].tolist()) == [0, 1, 2, 3]
-    assert labelled_first(batch.labels, order, 8).tolist() == list(range(8))
+    assert order_labelled_first(batch.labels, order, 4).tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert sorted(order_labelled_first(batch.labels, np.array([1, 3, 5, 7, 0, 2, 4, 6]), 4)[:4].tolist()) == [0, 1, 2, 3]
+    assert order_labelled_first(batch.labels, order, 8).tolist() == list(range(8))
 
 
 def test_few_labels_are_all_among_the_first():
     labels = np.full(1000, -1)
     labels[[700, 800, 990]] = [0, 1, 2]
     batch = Batch(np.zeros((1000, 1)), labels=labels)
-    first = labelled_first(batch.labels, np.random.default_rng(0).permutation(1000), 100)
+    first = order_labelled_first(batch.labels, np.random.default_rng(0).permutation(1000), 100)
     assert {700, 800, 990} <= set(first[:100].tolist())
     assert sorted(first.tolist()) == list(range(1000))
 
@@ -55,9 +55,9 @@ def test_few_labels_are_all_among_the_first():
 def test_rows_without_a_label_are_not_missing_when_most_have_one():
     labels = np.zeros(1000, dtype=int)
     labels[-300:] = -1
-    first = labelled_first(labels, np.arange(1000), 200)
+    first = order_labelled_first(labels, np.arange(1000), 200)
     assert np.count_nonzero(labels[first[:200]] < 0) == 100
-    assert np.count_nonzero(labels[labelled_first(labels, np.arange(1000), 900)[:900]] < 0) == 300
+    assert np.count_nonzero(labels[order_labelled_first(labels, np.arange(1000), 900)[:900]] < 0) == 300
 
 
 def test_named_components_speak_for_themselves_if_all_are_named():
@@ -135,7 +135,7 @@ def test_views_are_unit_vectors_at_hellinger_distance(sparse):
     rng = np.random.default_rng(1)
     rows, _ = documents(50, 3, rng, width=20)
     rows[7] = 0.0
-    batch = Batch(sparse_rows(rows) if sparse else rows)
+    batch = Batch(drop_zeros(rows) if sparse else rows)
     plain, toned = Geometry.of(batch, 3).views(np.arange(50))
     lengths = np.maximum(rows.sum(axis=1, keepdims=True), 1.0)
     roots = np.sqrt(rows / lengths)
@@ -148,7 +148,7 @@ def test_views_are_unit_vectors_at_hellinger_distance(sparse):
 def test_few_directions_keep_the_distances_between_sources():
     rng = np.random.default_rng(2)
     rows, sources = documents(600, 3, rng, width=500, length=200)
-    view = Geometry.of(Batch(sparse_rows(rows)), 3).views(np.arange(600))[0]
+    view = Geometry.of(Batch(drop_zeros(rows)), 3).views(np.arange(600))[0]
     assert view.shape[1] < 60
     centres = np.stack([view[sources == source].mean(axis=0) for source in range(3)])
     nearest = np.argmin(((view[:, None] - centres) ** 2).sum(axis=2), axis=1)

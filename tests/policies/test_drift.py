@@ -240,7 +240,7 @@ def test_branches_that_forgot_are_merged(changing):
 
 
 def expected(scores, shares=None, began=0):
-    drift = replace(Drift.begun(np.full(2, 500.0)), began=np.full(2, began))
+    drift = replace(Drift.begin(np.full(2, 500.0)), began=np.full(2, began))
     n = len(scores)
     shares = np.tile([1.0, 0.0], (n, 1)) if shares is None else shares
     return set_expectations(drift, shares, scores, np.ones(n), np.arange(n), 3.0, n)
@@ -293,7 +293,7 @@ def test_a_fold_moves_moments_and_leaves_weights():
     batch = model.zeros(2)
     batch.count[...] = 50.0
     batch.first[...] = [[500.0, 0.0], [300.0, 300.0]]
-    drift = replace(Drift.begun(np.array([50.0, 5000.0])), clock=1.0)
+    drift = replace(Drift.begin(np.array([50.0, 5000.0])), clock=1.0)
     after, progress, known = fold_forgetting(
         model, drift, start, Progress(10_000, 1e4, 10.0, 1e4, 1e4), Summary(batch, 100, 100.0), 1e4, 1.0, 5.0
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headwater.core.batch import Batch, sparse_rows
+from headwater.core.batch import Batch, drop_zeros
 from headwater.core.records import arrays_of, fingerprint
 from headwater.core.row_keys import KEYS, least_key_beyond, log, proposes, ranks_of, row_key, row_keys
 from headwater.kernels.random import begin_stream
@@ -33,7 +33,7 @@ def dense(rng, rows, columns=3):
 
 def sparse(rng, rows, columns=12):
     X = rng.poisson(rng.gamma(0.2, 2.0, (rows, 1)), (rows, columns)).astype(float)  # of very different sizes
-    return Batch(sparse_rows(X), rng.uniform(0.5, 2.0, rows), rng.integers(-1, 3, rows))
+    return Batch(drop_zeros(X), rng.uniform(0.5, 2.0, rows), rng.integers(-1, 3, rows))
 
 
 def streamed(reservoir, batch, cuts, first=0, clock=None):
@@ -226,7 +226,7 @@ def test_merges_of_merges_with_twins(capacity, room):
     rng = np.random.default_rng(5)
 
     def few(rows):
-        return Batch(sparse_rows(rng.integers(0, 2, (rows, 9)) * (rng.random((rows, 1)) < 0.3) * 1.0))
+        return Batch(drop_zeros(rng.integers(0, 2, (rows, 9)) * (rng.random((rows, 1)) < 0.3) * 1.0))
 
     base = add_rows(Reservoir(1, capacity, room), few(30), 0)
     first = merge_reservoirs([add_rows(base, few(60), 30) for _ in range(4)], 30)
@@ -266,12 +266,12 @@ def test_dense_and_sparse_rows_become_sparse():
     rng = np.random.default_rng(4)
     first, second = rng.poisson(0.5, (100, 6)).astype(float), rng.poisson(0.5, (100, 8)).astype(float)
     wide = np.hstack([first, np.zeros((100, 2))])
-    expected = streamed(Reservoir(3, 40, ROOM), Batch(sparse_rows(np.vstack([wide, second]))), [100])
+    expected = streamed(Reservoir(3, 40, ROOM), Batch(drop_zeros(np.vstack([wide, second]))), [100])
     for cuts in ([], [10], range(1, 100, 9)):
         reservoir = streamed(Reservoir(3, 40, ROOM), Batch(first), cuts)
-        reservoir = streamed(reservoir, Batch(sparse_rows(second)), cuts, first=100)
+        reservoir = streamed(reservoir, Batch(drop_zeros(second)), cuts, first=100)
         same(reservoir, expected)
-    dense_after = add_rows(add_rows(Reservoir(3, 40, ROOM), Batch(sparse_rows(wide)), 0), Batch(second), 100)
+    dense_after = add_rows(add_rows(Reservoir(3, 40, ROOM), Batch(drop_zeros(wide)), 0), Batch(second), 100)
     same(dense_after, expected)
 
 
@@ -292,13 +292,13 @@ def test_a_small_row_does_not_take_the_room_of_a_large_one_before_it():
     order = np.argsort(row_keys(0, places))
     X = np.zeros((50, 30))
     X[order[2]] = 1.0  # the third in rank is large, all others are empty
-    batch = Batch(sparse_rows(X))
+    batch = Batch(drop_zeros(X))
     room = 48 * 10
     for cuts in ([], [int(order[2]) + 1], range(1, 50)):
         kept = streamed(Reservoir(0, 50, 48 * 10), batch, cuts)
         assert kept.places.tolist() == sorted(order[:2], key=order.tolist().index)
         assert kept.limit == ranks_of(row_keys(0, order[2:3]))[0]
-    assert len(add_rows(Reservoir(0, 50, room), Batch(sparse_rows(0.0 * X)), 0)) == 10
+    assert len(add_rows(Reservoir(0, 50, room), Batch(drop_zeros(0.0 * X)), 0)) == 10
 
 
 def test_nothing_and_no_room():

@@ -66,11 +66,11 @@ class SparseRows:
         return SparseRows(self.data[held].copy(), self.indices[held].copy(), self.indptr - self.indptr[0], self.width)
 
 
-def _joined(rows: list[Any]) -> Any:
+def _join_rows(rows: list[Any]) -> Any:
     """Rows of several chunks as one; if some chunks are dense and some are not, all become sparse."""
     if not any(isinstance(one, SparseRows) for one in rows):
         return np.concatenate(rows)
-    parts = [one.copy() if isinstance(one, SparseRows) else sparse_rows(one) for one in rows]
+    parts = [one.copy() if isinstance(one, SparseRows) else drop_zeros(one) for one in rows]
     ends = np.cumsum([0] + [part.nnz for part in parts])
     indptr = [np.zeros(1, dtype=np.int64)] + [part.indptr[1:] + end for part, end in zip(parts, ends, strict=False)]
     return SparseRows(
@@ -81,7 +81,7 @@ def _joined(rows: list[Any]) -> Any:
     )
 
 
-def sparse_rows(X: Array) -> SparseRows:
+def drop_zeros(X: Array) -> SparseRows:
     """Return dense rows without their zeros."""
     held = X != 0.0
     indptr = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int64)
@@ -136,26 +136,26 @@ class Batch:
         return self.labels if self.labels.size else np.full(len(self.X), -1)
 
 
-def joined(batches: Sequence[Batch]) -> Batch:
+def join_batches(batches: Sequence[Batch]) -> Batch:
     """Return the rows of several batches, which have the same columns, as one.
 
     Where some have weights or labels and others not, rows without weigh 1, or have the label -1.
     """
     weighted, labelled = any(one.weights.size for one in batches), any(one.labels.size for one in batches)
     return Batch(
-        _joined([one.X for one in batches]),
+        _join_rows([one.X for one in batches]),
         np.concatenate([one.row_weights for one in batches]) if weighted else NO_WEIGHTS,
         np.concatenate([one.row_labels for one in batches]) if labelled else NO_LABELS,
         np.concatenate([one.sequences for one in batches]),
     )
 
 
-def appended(batches: tuple[Batch, ...], batch: Batch) -> tuple[Batch, ...]:
+def append_batch(batches: tuple[Batch, ...], batch: Batch) -> tuple[Batch, ...]:
     """Return the batches with a copy of another one. Small ones are joined, so that rows that come one by one cost little."""
     parts = [*batches, replace(batch, X=batch.X.copy(), sequences=batch.sequences.copy())]
     while len(parts) > 1 and len(parts[-2]) <= 2 * len(parts[-1]):
         last = parts.pop()
-        parts[-1] = joined([parts[-1], last])
+        parts[-1] = join_batches([parts[-1], last])
     return tuple(parts)
 
 
@@ -171,7 +171,7 @@ class Buffer:
         self._chunks: list[Batch] = []
         self._width = 0  # of sparse rows, if it is more than that of those that wait
 
-    def forked(self) -> Buffer:
+    def fork(self) -> Buffer:
         """Return a buffer of the same rows, to which others may be added while somebody reads this one."""
         other = Buffer()
         other.__dict__.update(self.__dict__)
@@ -184,7 +184,7 @@ class Buffer:
         chunks = [*self._chunks, Batch(batch.X.copy(), batch.row_weights.copy(), labels, batch.sequences.copy())]
         while len(chunks) > 1 and len(chunks[-2]) <= len(chunks[-1]):
             last = chunks.pop()
-            chunks[-1] = joined([chunks[-1], last])
+            chunks[-1] = join_batches([chunks[-1], last])
         self._chunks = chunks
         self.rows += len(batch)
         if batch.labels.size:
@@ -196,7 +196,7 @@ class Buffer:
         wide.rows, wide.named, wide._chunks, wide._width = self.rows, self.named, self._chunks.copy(), width
         return wide
 
-    def changed(self, change: Callable[[Batch], Batch]) -> Buffer:
+    def map(self, change: Callable[[Batch], Batch]) -> Buffer:
         """Return the same rows with something about them changed."""
         other = Buffer()
         other.rows, other.named, other._width = self.rows, self.named, self._width
@@ -208,7 +208,7 @@ class Buffer:
         if not self._chunks:
             raise ValueError("the buffer is empty")
         if len(self._chunks) > 1:
-            self._chunks = [joined(self._chunks)]
+            self._chunks = [join_batches(self._chunks)]
         batch = self._chunks[0]
         if self._width > batch.X.shape[1]:
             batch = self._chunks[0] = replace(batch, X=batch.X.widened(self._width))

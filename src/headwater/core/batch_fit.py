@@ -17,7 +17,7 @@ from headwater.core.fold import belief, report_parameters
 from headwater.core.lineage import root_stream
 from headwater.core.loop import advance, finalize, read, report
 from headwater.core.plan import Plan
-from headwater.core.row_order import labelled_first
+from headwater.core.row_order import order_labelled_first
 from headwater.core.state import State, Stream, Summary, WarmUp
 from headwater.core.warm_up import find_start, start_policies
 
@@ -99,7 +99,7 @@ def sample_places(plan: Plan, n: int, labels: Any, begins: Any, key: int) -> tup
         return np.arange(n), None
     rng = np.random.default_rng(np.random.SeedSequence((key, n)))
     order = rng.permutation(n) if n <= MOST_PERMUTED else rng.choice(n, min(n, 4 * rows), replace=False)
-    return np.sort(labelled_first(labels, order, rows)[:rows]), None
+    return np.sort(order_labelled_first(labels, order, rows)[:rows]), None
 
 
 def seeds_compete(plan: Plan) -> bool:

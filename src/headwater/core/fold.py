@@ -49,7 +49,7 @@ def fold_batch(plan: Plan, stream: Stream, summary: Summary) -> Stream:
     """Return the stream moved towards a summary by the schedule's step, with fresh parameters. It leaves `unfolded` alone."""
     sizes, rows = np.array([summary.size]), plan.batch_rows(stream.model)
     step = float(plan.schedule(stream.model)(stream.progress, sizes, rows)[0])
-    statistics = stream.statistics.toward(kept_form(plan, stream.model, summary.statistics), step, 1.0 / summary.size)
+    statistics = stream.statistics.toward(to_kept_form(plan, stream.model, summary.statistics), step, 1.0 / summary.size)
     progress = stream.progress.after(summary.rows, summary.size, step, summary.size / rows)
     return finish_fold(plan, stream, replace(stream, statistics=statistics, progress=progress), summary)
 
@@ -67,7 +67,7 @@ def refresh(plan: Plan, stream: Stream) -> Stream:
     return replace(stream, parameters=stream.model.readout(plan.algorithm.readout, stream.base.prior, stream.statistics, count))
 
 
-def kept_form(plan: Plan, model: Any, statistics: Statistics) -> Any:
+def to_kept_form(plan: Plan, model: Any, statistics: Statistics) -> Any:
     """Return statistics in the form that the algorithm keeps: moment matching has one of its own."""
     return model.statistics_for(plan.algorithm.readout, statistics)
 

@@ -9,7 +9,7 @@ from typing import Any
 from headwater.core.average import AVERAGE
 from headwater.core.contracts import Start
 from headwater.core.fit_result import FIT_RESULT
-from headwater.core.fold import kept_form, refresh
+from headwater.core.fold import refresh, to_kept_form
 from headwater.core.plan import Plan
 from headwater.core.records import fingerprint
 from headwater.core.state import Base, Progress, Stream
@@ -19,7 +19,7 @@ from headwater.core.statistics import Statistics
 def root_stream(plan: Plan, key: int, start: Start) -> Stream:
     """Return a stream whose base is one summary, and which has learned nothing since."""
     model = plan.model_for(plan, start.summary.statistics)
-    statistics = kept_form(plan, model, start.summary.mean).copy()  # in the very form that the base holds
+    statistics = to_kept_form(plan, model, start.summary.mean).copy()  # in the very form that the base holds
     statistics.from_base[...] = 1.0
     size = start.summary.size
     seen = size - start.held  # what the user gave has weight, but takes no time

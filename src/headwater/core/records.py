@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.batch import Batch, Buffer, joined
+from headwater.core.batch import Batch, Buffer, join_batches
 
 
 def arrays_of(value: Any, dense: bool = True) -> Iterator[NDArray[Any]]:
@@ -32,7 +32,7 @@ def arrays_of(value: Any, dense: bool = True) -> Iterator[NDArray[Any]]:
                 yield np.asarray(name)
             yield from arrays_of(value[name], dense)
     elif isinstance(value, tuple):
-        for part in (joined(value),) if value and isinstance(value[0], Batch) else value:  # however they were cut
+        for part in (join_batches(value),) if value and isinstance(value[0], Batch) else value:  # however they were cut
             yield from arrays_of(part, dense)
     elif isinstance(value, int | float):
         yield np.asarray(value)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def labelled_first(labels: NDArray[np.int64], order: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
+def order_labelled_first(labels: NDArray[np.int64], order: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
     """Return row numbers in an order whose first `rows` have labels where there are any, but half of them if there are others.
 
     A few labels are worth more than many rows; and rows of what has no label must not be missing.

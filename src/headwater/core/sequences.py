@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.core.batch import Batch, appended, joined
+from headwater.core.batch import Batch, append_batch, join_batches
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.fold import fold
 from headwater.core.plan import Plan
@@ -35,7 +35,7 @@ class OpenRows:
     def finish(self, plan: Plan, stream: Stream) -> Stream:
         """Return the stream with all rows folded and all sequences closed."""
         if self.waiting:
-            rows = joined(self.waiting)
+            rows = join_batches(self.waiting)
             summary, _ = stream.model.summarize_open(stream.parameters, rows, self.carry, len(rows), plan.n_threads)
             return replace(fold(plan, stream, summary), unfolded=NO_ROWS)
         return replace(stream, unfolded=NO_ROWS) if self.carry is not None else stream
@@ -48,7 +48,7 @@ class OpenRows:
         """What is known of open sequences after the rows that wait, by the parameters of the next E-step."""
         if self.now is not None or not self.waiting:
             return self.now or self.carry
-        return stream.model.follow(stream.parameters, joined(self.waiting), self.carry)
+        return stream.model.follow(stream.parameters, join_batches(self.waiting), self.carry)
 
     def close(self, number: int) -> OpenRows:
         """Return the same after the end of an open sequence: what comes next is another one."""
@@ -88,13 +88,13 @@ class SequenceStep:
             now = stream.model.follow(stream.parameters, batch, known.carry_now(stream), scores)
         stream = stream.without(FIT_RESULT)
         if not full:
-            return replace(stream, unfolded=OpenRows(known.carry, appended(known.waiting, batch), now)), 0.0
-        rows, size = joined([*known.waiting, batch]) if known.waiting else batch, plan.block_rows(stream)
+            return replace(stream, unfolded=OpenRows(known.carry, append_batch(known.waiting, batch), now)), 0.0
+        rows, size = join_batches([*known.waiting, batch]) if known.waiting else batch, plan.block_rows(stream)
         summary, carry = stream.model.summarize_open(stream.parameters, rows, known.carry, size, plan.n_threads)
         stream, rest = fold(plan, stream, summary), rows[size:]
         if scores.size:
             now = stream.model.follow(stream.parameters, rest, carry)
-        return replace(stream, unfolded=OpenRows(carry, appended((), rest) if len(rest) else (), now)), summary.score
+        return replace(stream, unfolded=OpenRows(carry, append_batch((), rest) if len(rest) else (), now)), summary.score
 
 
 @dataclass(frozen=True)

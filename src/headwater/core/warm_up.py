@@ -25,7 +25,7 @@ def wait(plan: Plan, state: WarmUp, batch: Batch, scores: Array) -> tuple[State,
 
     Rows are scored by a start on those up to the last power of two, if there is room for `scores`.
     """
-    buffer = state.buffer.forked()
+    buffer = state.buffer.fork()
     state = replace(state, buffer=buffer)
     at = 0
     end, over = rows_to_wait(plan, buffer, batch)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.core.batch import NO_LABELS, Batch, joined
+from headwater.core.batch import NO_LABELS, Batch, join_batches
 from headwater.core.batch_fit import seeds_compete
 from headwater.core.chunk import Chunk
 from headwater.core.climb import climb
@@ -213,7 +213,7 @@ def pick_rows(blank: bytes, functions: Functions, part: Part, block: Any, read_p
                 at += len(batch)
                 if at > places[-1]:
                     break
-        return joined(found), first_rows(model, head)
+        return join_batches(found), first_rows(model, head)
 
     return _try_to_read(part, read)
 
@@ -225,7 +225,7 @@ def start_passes(blank: bytes, functions: Functions, picks: Sequence[Any], numbe
     unread = [one for one in picks if isinstance(one, Unread)]
     if unread:
         return unread
-    batch, head = joined([one for one, _ in picks]), picks[0][1]
+    batch, head = join_batches([one for one, _ in picks]), picks[0][1]
     if numbers is not None:
         batch = replace(batch, sequences=numbers)
     learner = model._make_learner(width)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from headwater.core.batch import Batch, SparseRows, sparse_rows
+from headwater.core.batch import Batch, SparseRows, drop_zeros
 from headwater.core.chunk import Chunk, Chunks
 from headwater.core.count_validation import check_counts
 from headwater.core.statistics import Array
@@ -100,7 +100,7 @@ def _counts_of(topics: Any, X: Any) -> SparseRows:
     if not isinstance(X, Chunk) and documents_of(X) is not None:
         raise ValueError("X must hold counts of words, since topics has no vocabulary, got documents")
     checked = check_counts(X, owner="completion_perplexity")
-    return checked if isinstance(checked, SparseRows) else sparse_rows(checked)
+    return checked if isinstance(checked, SparseRows) else drop_zeros(checked)
 
 
 def _topics_of(topics: Any, doc_topic_prior: Any, width: int) -> tuple[Array, Array]:

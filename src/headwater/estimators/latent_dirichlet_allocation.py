@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
-from headwater.core.batch import SparseRows, sparse_rows
+from headwater.core.batch import SparseRows, drop_zeros
 from headwater.core.contracts import StartSettings
 from headwater.core.count_validation import check_count_items, check_count_row, check_counts
 from headwater.core.learner import Learner
@@ -226,7 +226,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
 
     def _checked(self, X: Any) -> Any:
         rows = check_counts(X, owner=type(self).__name__)
-        return rows.without_zeros() if isinstance(rows, SparseRows) else sparse_rows(rows)
+        return rows.without_zeros() if isinstance(rows, SparseRows) else drop_zeros(rows)
 
     def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
         if isinstance(x, str):
@@ -244,7 +244,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
             found = check_count_items(x, ChainMap(new, places), type(self).__name__, len(places) + len(new))
             return found.without_zeros()
         row = check_count_row(x, names, None if self.vocabulary == "open" else width, type(self).__name__)
-        rows = row.without_zeros() if isinstance(row, SparseRows) else sparse_rows(row)
+        rows = row.without_zeros() if isinstance(row, SparseRows) else drop_zeros(row)
         return rows if width is None else self._aligned(rows)
 
     def _aligned(self, rows: SparseRows) -> SparseRows:

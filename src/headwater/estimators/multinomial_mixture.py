@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.algorithms import Algorithm
-from headwater.core.batch import sparse_rows
+from headwater.core.batch import drop_zeros
 from headwater.core.count_validation import check_count_items, check_count_row, check_counts
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
@@ -263,4 +263,4 @@ class MultinomialMixture(DocumentReader, CountMixture):
 
 def _thinned(rows: Any) -> Any:
     """Rows without their zeros, if there is little else: they may have to wait."""
-    return sparse_rows(rows) if isinstance(rows, np.ndarray) and worth_thinning(rows) else rows
+    return drop_zeros(rows) if isinstance(rows, np.ndarray) and worth_thinning(rows) else rows

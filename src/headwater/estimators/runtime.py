@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headwater.core.average import AVERAGE
-from headwater.core.batch import Batch, joined
+from headwater.core.batch import Batch, join_batches
 from headwater.core.batch_fit import resume_start
 from headwater.core.contracts import NO_SCORES, Start
 from headwater.core.delta import Delta
@@ -260,7 +260,7 @@ class Runtime:
         _, followed, carry = known
         if followed < number:
             chain: Any = self.learner.model
-            carry = chain.follow(parameters, joined(rows)[followed:], carry)
+            carry = chain.follow(parameters, join_batches(rows)[followed:], carry)
             cache.carry = (parameters, number, carry)
         return parameters, carry
 
@@ -387,6 +387,6 @@ def _folded_part(state: State) -> Any:
 def _close(state: State, sequence: int) -> State:
     """Return the state after the end of an open sequence: what comes next is another one."""
     if isinstance(state, WarmUp):
-        return replace(state, buffer=state.buffer.changed(lambda batch: end_sequence(batch, sequence)))
+        return replace(state, buffer=state.buffer.map(lambda batch: end_sequence(batch, sequence)))
     opened: Any = state.unfolded
     return replace(state, unfolded=opened.close(sequence))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.batch import Batch, SparseRows, sparse_rows
+from headwater.core.batch import Batch, SparseRows, drop_zeros
 from headwater.core.statistics import Array
 from headwater.families import multinomial_soundness as soundness
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
@@ -247,7 +247,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
                     return score, None
                 words = np.arange(X.shape[1], dtype=np.int32)
                 return score, self._added(totals, count, words, rows, words + np.int32(1))
-            X = sparse_rows(X)
+            X = drop_zeros(X)
         k, held = self.n_components, slice(int(X.indptr[0]), int(X.indptr[-1]))
         data, indices, indptr = X.data[held], X.indices[held], X.indptr - X.indptr[0]
         if X.nnz >= 4 * X.width:
@@ -344,7 +344,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         self, name: str, prior: MultinomialPrior, concentration: Array, batch: Batch, steps: Array, gains: Array,
         n_eff: float, statistics: Any, average: Any, scores: Array,
     ) -> tuple[Any, Any, float]:  # fmt: skip
-        X = (batch.X if isinstance(batch.X, SparseRows) else sparse_rows(batch.X)).copy()
+        X = (batch.X if isinstance(batch.X, SparseRows) else drop_zeros(batch.X)).copy()
         (_, width), k, code = X.shape, self.n_components, READOUTS[name]
         slots, words, local = np.zeros(width, dtype=np.int32), np.empty(X.nnz, dtype=np.int32), np.empty(X.nnz, dtype=np.int32)
         words = words[: gather_words(X.indices, slots, words, local)].copy()

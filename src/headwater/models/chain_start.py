@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.core.batch import Batch, joined
+from headwater.core.batch import Batch, join_batches
 from headwater.core.climb import Climb, climb
 from headwater.core.contracts import Given, Start, StartSettings
 from headwater.core.state import Summary
@@ -125,7 +125,7 @@ def _given_chain(
     weights = _stationary(parameters.transitions)
     pseudo, shares = held_rows(given, parameters, seen, weights, settings.held)
     shares, pseudo = shares * pseudo.weights[:, None], Batch(pseudo.X)  # chains know no weights of rows
-    geometry, prior, parameters = found(joined([pseudo, observed]), np.vstack([shares, own]))
+    geometry, prior, parameters = found(join_batches([pseudo, observed]), np.vstack([shares, own]))
     prior = replace(prior, emissions=model.family.refine_prior(prior.emissions, parameters.emissions, weights, geometry))
     prior = _held(model, prior.confined(parameters), parameters)
     summary = model.summarize(parameters, batch, n_threads=n_threads)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.core.batch import NO_LABELS, Batch, joined
+from headwater.core.batch import NO_LABELS, Batch, join_batches
 from headwater.core.climb import Climb, climb
 from headwater.core.contracts import Given, Start, StartSettings
-from headwater.core.row_order import labelled_first
+from headwater.core.row_order import order_labelled_first
 from headwater.core.state import Summary
 from headwater.core.statistics import Array
 from headwater.models.seeding import TURNS, named_assignments, seed_assignments
@@ -37,7 +37,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     learn_rows = judge_rows = final_rows = np.arange(n)
     if n_starts > 1 and n >= 20 * model.n_components:
         enough = min(n // 2, max(2000, model.family.rows_to_seed(width)))
-        final_rows = labelled_first(batch.labels, rng.permutation(n), enough)[: 3 * enough]
+        final_rows = order_labelled_first(batch.labels, rng.permutation(n), enough)[: 3 * enough]
         learn_rows, judge_rows = final_rows[:enough], final_rows[enough : 2 * enough]
     learn, judge, final = batch[learn_rows], batch[judge_rows], batch[final_rows]
 
@@ -115,7 +115,7 @@ def start_at_given(model: Mixture, batch: Batch, given: Given, settings: StartSe
         return Start(prior, parameters, model.summarize(parameters, batch, n_threads=n_threads))
     pseudo, shares = held_rows(given, parameters, seen, np.exp(parameters.log_weights), settings.held)
     beside = replace(batch, weights=batch.row_weights, labels=NO_LABELS)
-    geometry, prior, parameters = found(joined([pseudo, beside]), np.vstack([shares, own]))
+    geometry, prior, parameters = found(join_batches([pseudo, beside]), np.vstack([shares, own]))
     prior = model.refine_prior(prior, parameters, geometry)
     summary = model.summarize(parameters, batch, n_threads=n_threads)
     held = Summary(model.collect(geometry, pseudo, shares).statistics, 0, pseudo.size)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.batch import Batch, SparseRows, sparse_rows
+from headwater.core.batch import Batch, SparseRows, drop_zeros
 from headwater.core.contracts import Inference, Sampler, StartSettings
 from headwater.core.statistics import HEAVIEST, Array
 from headwater.families.multinomial import ONE_GROUP, Multinomial
@@ -164,7 +164,7 @@ class Topics(LatentFactors):
         Clusters are found by k-means under the Hellinger distance: rows that share their largest topic lie together. Words are
         a tenth more or less in each topic, so that no two are alike.
         """
-        X = batch.X if isinstance(batch.X, SparseRows) else sparse_rows(batch.X)
+        X = batch.X if isinstance(batch.X, SparseRows) else drop_zeros(batch.X)
         k, rows = self.n_topics, Batch(X, batch.weights)
         with one_blas_thread():
             view = Geometry.of(rows, k).views(np.arange(len(rows)))[0]
@@ -184,7 +184,7 @@ class Topics(LatentFactors):
 
         But where words are rare they lose what was seeded, so that variational Bayes begins with draws, too.
         """
-        X = batch.X if isinstance(batch.X, SparseRows) else sparse_rows(batch.X)
+        X = batch.X if isinstance(batch.X, SparseRows) else drop_zeros(batch.X)
         smooth = replace(settings, inference=Inference("mean-field"), readout="expect_log")
         drawn = replace(settings, inference=DRAWN, readout="mode")
         own = drawn if settings.inference.way == "mean-field" else settings
@@ -319,7 +319,7 @@ class Topics(LatentFactors):
 
         With many topics there are fewer, since each reads the topics of its words, and slabs have words in common.
         """
-        X = batch.X if isinstance(batch.X, SparseRows) else sparse_rows(batch.X)
+        X = batch.X if isinstance(batch.X, SparseRows) else drop_zeros(batch.X)
         sweeps = inference.burn_in + inference.n_samples
         most = min(MOST_SLABS, max(4, SLAB_CELLS // max(1, min(X.nnz, X.width) * self.n_topics)))
         number = min(X.nnz * sweeps // SLAB_WORK, most)

@@ -1,13 +1,13 @@
 """EM on rows that are kept of a longer stream, beside what is known of all of it.
 
 The statistics of a stream are sums over all its rows at parameters that were held fixed, the reference. What they would be at
-others is not known, but kept rows tell by how much they would differ:
+others is not known, but reservoir rows tell by how much they would differ:
 
-    T(new) = T(reference) + n * (mean over kept rows of s(row; new) - s(row; reference))
+    T(new) = T(reference) + n * (mean over reservoir rows of s(row; new) - s(row; reference))
 
-That is T(reference) with a control variate: exact where all rows are kept, and off by no more than the kept rows are unlike the
-others in the *difference*, which is small where the two parameters are near one another. So EM goes on as if all rows were at
-hand, in slow directions, too, which no step size of an online algorithm corrects. `beside` is the constant of it: what all rows
+That is T(reference) with a control variate: exact where all rows are in the reservoir, and off by no more than those are unlike
+the others in the *difference*, which is small where the two parameters are near one another. So EM goes on as if all rows were
+at hand, in slow directions, too, which no step size of an online algorithm corrects. `beside` is the constant: what all rows
 say, less what the kept ones do.
 """
 
@@ -67,13 +67,13 @@ class ClimbEnd:
 
 
 def correct(model: Mixture, prior: Any, count: float, kept: Any, beside: Any, rows: float) -> Any:
-    """Return what kept rows, so many, say and what all others do beside them, where the sum is something that rows can say."""
+    """Return the statistics of reservoir rows plus the constant of all others, mended where no rows could have such a sum."""
     totals, sound = (kept + beside).scaled(count), kept.scaled(count)
     return model.mend(prior, totals, sound, min(rows / count, 1.0)).scaled(1.0 / count)
 
 
 def climb_rows(kept: ControlVariate, statistics: Any, passes: int, tol: float = 0.0) -> ClimbEnd:
-    """Make passes of EM over kept rows, extrapolated (SQUAREM, Varadhan and Roland 2008) where that does no harm.
+    """Make passes of EM over reservoir rows, extrapolated (SQUAREM, Varadhan and Roland 2008) where that does no harm.
 
     Ends after so many passes, or when two that follow one another gain less than tol.
     """

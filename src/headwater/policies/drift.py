@@ -1,7 +1,7 @@
-"""Forgetting that tunes itself: rows are watched, and a component that scores worse than kept rows promise forgets.
+"""Forgetting that tunes itself: rows are watched, and a component that scores worse than reservoir rows promise forgets.
 
-Every component has an expectation, by the kept rows it is responsible for: how rows to come should score at the parameters of
-the E-step, and how much that varies. Each batch adds what its rows score less than that, in standard deviations and less a
+Every component has an expectation, by the reservoir rows it is responsible for: how rows to come should score at the parameters
+of the E-step, and how much that varies. Each batch adds what its rows score less than that, in standard deviations and less a
 slack, to a sum per component that never falls below zero (CUSUM); another sum is of what they score more, for a component that
 has become narrower has changed, too. When a sum is more than chance, all that the component knew is left as a prior of the rows
 to come: p parameters that lose q nats a row are worth p / 2q rows, for p / 2n is what n rows leave to be learned. Its weight,
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from headwater.core.state import Progress, Summary
 from headwater.core.statistics import Array
 
-LEAST_ROWS = 50.0  # kept rows of a component, to know what to expect of it
+LEAST_ROWS = 50.0  # reservoir rows of a component, to know what to expect of it
 MOST_DEVIATIONS = 3.0  # standard deviations that a row counts at most, so that no single one is a change
 SMALLEST_EFFECT = 0.05  # standard deviations that are too little to forget for
 OPTIMISM_NATS = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
@@ -131,7 +131,7 @@ def set_expectations(
         + NOISE_Z / np.sqrt(np.maximum(kept, 1.0))
     )
     level = (weights * z).sum(axis=0) / total
-    if drift.following:  # kept rows of a component that still moves promise less and less; the best they did holds
+    if drift.following:  # reservoir rows of a component that still moves promise less and less; the best they did holds
         stays = ~known | (drift.expected - (drift.level + drift.slack) * drift.deviation > mean - (level + slack) * deviation)
         stays &= drift.deviation > 0.0
         known = known | stays

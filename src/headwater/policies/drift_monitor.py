@@ -104,7 +104,7 @@ class DriftPolicy(Policy, Folds):
                 others[:] = True  # all know as much
             memory = np.where(others, n * after.count, drift.memory)
             began = np.where(others, drift.began.max(), drift.began)
-            known = Drift.begun(memory)
+            known = Drift.begin(memory)
             drift = replace(drift, memory=memory, began=began, sums=known.sums, since=known.since, shares=known.shares)
         return watch(plan, stream.with_record(DRIFT, drift))
 
@@ -132,7 +132,7 @@ def watch(plan: Plan, stream: Stream) -> Stream:
     model, drift, statistics = stream.model, stream.records.get(DRIFT), cast(Any, stream.statistics)
     if drift is None:
         n = stream.progress.n_eff
-        drift = replace(Drift.begun(n * statistics.count), found=stream.rows, present=n)
+        drift = replace(Drift.begin(n * statistics.count), found=stream.rows, present=n)
     reservoir = stream.records.get(RESERVOIR)
     if reservoir is not None and len(reservoir):
         rows = _present_rows(stream.with_record(DRIFT, drift)).rows[: FOLLOWING_ROWS if drift.following else HELD_ROWS]
@@ -208,7 +208,7 @@ def _join(merged: Stream, streams: Sequence[Stream], shared: bool) -> Drift | No
     if not shared:
         left, began = np.full_like(left, left.min()), np.full_like(began, began.max())
     memory = left * merged.progress.n_eff * cast(Any, merged.statistics).count
-    return replace(Drift.begun(memory), began=began, **latest)
+    return replace(Drift.begin(memory), began=began, **latest)
 
 
 def half_lives(stream: Stream, warm_up: int) -> tuple[Array, bool]:

@@ -119,7 +119,7 @@ def regrow(plan: Plan, stream: Stream, on_the_way: bool) -> Stream:
     statistics.from_base[...] = stream.statistics.from_base
     scores = after.log_likelihood(parameters, some.judges, n_threads)
     known = replace(stream.records[REFINEMENT], content=False)  # of other components
-    record = known.begun(stream.rows, scores, some.judges.row_weights, after.rows_to_learn(some.width))
+    record = known.begin_at(stream.rows, scores, some.judges.row_weights, after.rows_to_learn(some.width))
     rows = np.flatnonzero(reservoir.places < base.progress.rows_seen)
     base = replace(transfer.restate_base(base, batch, rows), prior=prior).with_record(GROWTH, growth)
     stream = replace(stream, model=after, base=base, parameters=parameters, statistics=statistics)

@@ -29,31 +29,31 @@ START_PASSES = 100  # that a new start costs
 
 
 def refine(search: SearchContext, allowed: float = np.inf) -> tuple[Any, Any, Refinement]:
-    """Return parameters, statistics at them, and what is known of healing, after moves, a contest and a climb.
+    """Return parameters, statistics at them, and what is known of the search, after moves, comparisons and a climb.
 
-    Without an end to what is `allowed`, in rows looked at, all kept rows are climbed on.
+    Without an end to what is `allowed`, in rows looked at, all reservoir rows are climbed on.
     """
     budget = Budget(allowed)
-    healing = replace(search.healing, contested=search.rows, gain=0.0, z=0.0, chosen="stream")
-    landed, healing = _search_moves(search, healing, budget)
+    record = replace(search.record, contested=search.rows, gain=0.0, z=0.0, chosen="stream")
+    landed, record = _search_moves(search, record, budget)
     parameters, statistics, slow = climb_reservoir(search, landed, budget)
-    healing = replace(healing, doubt=healing.doubt or slow)
+    record = replace(record, doubt=record.doubt or slow)
     judges = search.judging[: max(LEAST_ROWS, JUDGING_TIMES * search.enough)]
     scores = search.model.log_likelihood(parameters, judges, search.n_threads)
     budget.pay(0.5 * len(judges))
     weights = judges.row_weights
-    spent = healing.spent + budget.spent
-    return parameters, statistics, replace(healing.begun(search.rows, scores, weights, search.enough), spent=spent)
+    spent = record.spent + budget.spent
+    return parameters, statistics, replace(record.begin_at(search.rows, scores, weights, search.enough), spent=spent)
 
 
-def _search_moves(search: SearchContext, healing: Refinement, budget: Budget) -> tuple[ClimbEnd | None, Refinement]:
+def _search_moves(search: SearchContext, record: Refinement, budget: Budget) -> tuple[ClimbEnd | None, Refinement]:
     """Propose, climb and judge until nothing is better; return where that led, or None if the stream is as good."""
-    before = search.healing
-    surprised = healing.doubt or before.surprise > 0.0
+    before = search.record
+    surprised = record.doubt or before.surprise > 0.0
     full = bool(np.isfinite(search.reservoir.limit))
-    hopeless = healing.content or (before.contested > 0 and before.z == 0.0 and not full and not search.thorough)
+    hopeless = record.content or (before.contested > 0 and before.z == 0.0 and not full and not search.thorough)
     if hopeless and not surprised:
-        return None, healing
+        return None, record
     needed = 1.5 * START_PASSES if surprised else 6.0
     thorough = search.thorough or (
         full and budget.affords(needed * THOROUGH_TIMES * max(LEAST_ROWS, PROPOSING_TIMES * search.enough))
@@ -63,10 +63,10 @@ def _search_moves(search: SearchContext, healing: Refinement, budget: Budget) ->
     judge = search.judging[: times * max(LEAST_ROWS, JUDGING_TIMES * search.enough)]
     k = search.model.n_components
     if len(propose) < 10 * k or len(judge) < 10 * k or search.model.n_components < 2:
-        return None, healing
+        return None, record
     kept, weights = search.on(propose), judge.row_weights
     rng = np.random.default_rng(np.random.SeedSequence((search.key, search.rows)))
-    healing = replace(healing, doubt=surprised)
+    record = replace(record, doubt=surprised)
     standing = climb_rows(kept, kept.look(search.parameters)[0], 1)  # by this readout
     budget.pay(2.0 * len(propose))
     landed: ClimbEnd | None = None
@@ -78,7 +78,7 @@ def _search_moves(search: SearchContext, healing: Refinement, budget: Budget) ->
         verdict = compare_scores(judges.scores(standing.parameters), judges.scores(now), weights)
         budget.pay(2.0 * PASSES_EACH * len(propose) + len(judge))
         if verdict.z > LIKELY_Z:
-            landed, healing = standing, replace(healing, gain=verdict.gain, z=verdict.z, chosen="climb")
+            landed, record = standing, replace(record, gain=verdict.gain, z=verdict.z, chosen="climb")
     worthwhile = strange or (surprised and thorough)  # few rows of the same kind find no better start than the warm-up did
     if worthwhile and search.restart is not None and not search.named and budget.affords(START_PASSES * len(propose)):
         standing = standing if strange else climb_rows(kept, standing.statistics, 2 * PASSES_EACH)
@@ -87,24 +87,24 @@ def _search_moves(search: SearchContext, healing: Refinement, budget: Budget) ->
         anew = climb_rows(kept, fresh, PASSES_EACH)
         budget.pay(START_PASSES * len(propose))
         verdict = compare_scores(judges.scores(anew.parameters), judges.scores(standing.parameters), weights)
-        healing = replace(healing, doubt=not thorough)
+        record = replace(record, doubt=not thorough)
         if landed is None:
-            healing = replace(healing, gain=verdict.gain, z=verdict.z)
+            record = replace(record, gain=verdict.gain, z=verdict.z)
         if verdict.z > (LIKELY_Z if strange else ACCEPT_Z):
             standing = landed = anew
-            healing = replace(healing, gain=verdict.gain, z=verdict.z, chosen="restart", moves=healing.moves + 1)
+            record = replace(record, gain=verdict.gain, z=verdict.z, chosen="restart", moves=record.moves + 1)
     for _ in range(2 * k if surprised else MOST_ROUNDS):
         if not budget.affords(4.0 * len(propose)):
             break
         found, after = _try_moves(search, kept, judge, standing, rng, budget)
-        if after is not None and after.z > healing.z:
-            healing = replace(healing, gain=after.gain, z=after.z)
+        if after is not None and after.z > record.z:
+            record = replace(record, gain=after.gain, z=after.z)
         if found is None:
             break
         standing = landed = found
-        healing = replace(healing, chosen="restart" if healing.chosen == "restart" else "move", moves=healing.moves + 1)
+        record = replace(record, chosen="restart" if record.chosen == "restart" else "move", moves=record.moves + 1)
     content = thorough and full and landed is None and not surprised and not search.forgets
-    return landed, replace(healing, content=content)
+    return landed, replace(record, content=content)
 
 
 def _try_moves(
@@ -126,7 +126,7 @@ def _try_moves(
     more = len(search.judging) > 1.5 * len(judge)
     if (
         0.0 < verdict.z <= ACCEPT_Z and more and budget.affords(2.0 * PASSES_EACH * len(search.proposing))
-    ):  # a race on all kept rows
+    ):  # a race on all reservoir rows
         everyone = search.on(search.proposing)
         found, incumbent = (climb_rows(everyone, one.statistics, PASSES_EACH) for one in (found, incumbent))
         judges, weights = search.on(search.judging), search.judging.row_weights

@@ -21,7 +21,7 @@ class Refinement:
     Attributes
     ----------
     rows : int
-        Rows seen when the reference was found, by the warm-up or by a healing.
+        Rows seen when the reference was found, by the warm-up or by a search.
     next : int
         Rows at which it is to heal next.
     expected, deviation : float
@@ -35,9 +35,9 @@ class Refinement:
     doubt : bool
         Whether rows came as a surprise, or a climb had no end, and no new start was tried since.
     content : bool
-        Whether a contest on as many rows as are ever kept found nothing better: another one would not, either.
+        Whether a search on as many rows as are ever kept found nothing better: another one would not, either.
     contested : int
-        Rows seen at the last contest; 0 if there was none.
+        Rows seen at the last search; 0 if there was none.
     gain, z : float
         What its best contender gained on rows that judge, in nats a row, and that in standard errors.
     chosen : str
@@ -67,8 +67,8 @@ class Refinement:
         drop = self.expected - self.score / self.weight
         return drop if drop > max(SURPRISE_NATS, SURPRISE_Z * self.deviation / self.weight**0.5) else 0.0
 
-    def begun(self, rows: int, scores: Array, weights: Array, parameters: int) -> Refinement:
-        """Return the same at a new reference, at which kept rows score so much. It was fitted to them, so others score less."""
+    def begin_at(self, rows: int, scores: Array, weights: Array, parameters: int) -> Refinement:
+        """Return the record at a new reference, which was fitted to these reservoir rows: others should score less."""
         mean = float(weights @ scores / weights.sum())
         deviation = float(weights @ (scores - mean) ** 2 / weights.sum()) ** 0.5
         expected = mean - OPTIMISM_NATS * parameters / max(rows, 1) - 3.0 * deviation / len(scores) ** 0.5
@@ -79,7 +79,7 @@ class Refinement:
         return replace(self, score=self.score + score, weight=self.weight + weight)
 
     def allowance(self, rows: int, warm_up: int) -> float:
-        """Rows that may be looked at again now, so that healing never costs more than a part of the stream.
+        """Rows that may be looked at again now, so that searches never cost more than a part of the stream.
 
         Where rows come as a surprise, it may cost as much as the warm-up did: what is known does not hold any more.
         """

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.batch import Batch, SparseRows, joined, sparse_rows
+from headwater.core.batch import Batch, SparseRows, drop_zeros, join_batches
 from headwater.core.row_keys import KEYS, Keys, least_key_beyond, mix_bits, proposes, ranks_of, row_key, row_keys
 from headwater.core.statistics import Array
 
@@ -315,14 +315,14 @@ def _pile(reservoir: Reservoir, keys: Keys, places: NDArray[np.int64], clock: Ar
 
 
 def _sparse(X: Any) -> SparseRows:
-    return X if isinstance(X, SparseRows) else sparse_rows(X)
+    return X if isinstance(X, SparseRows) else drop_zeros(X)
 
 
 def _join(samples: Sequence[Sample]) -> Sample:
     if len(samples) == 1:
         return samples[0]
     ranks, places, keys = (np.concatenate([getattr(one, name) for one in samples]) for name in ("ranks", "places", "keys"))
-    return Sample(ranks, places, keys, joined([one.batch for one in samples]))
+    return Sample(ranks, places, keys, join_batches([one.batch for one in samples]))
 
 
 def _fit_to_room(reservoir: Reservoir, sample: Sample) -> Reservoir:

@@ -26,7 +26,7 @@ RESTATE_NATS = 2.5e-4  # a row, that may be lost by restating from some reservoi
 
 
 def climb_reservoir(search: SearchContext, landed: ClimbEnd | None, budget: Budget) -> tuple[Any, Any, bool]:
-    """Climb on kept rows beside what all rows say; return parameters, what all rows say at them, and whether it had no end."""
+    """Climb beside what all rows say; return parameters, the statistics at them, and whether the climb had no end."""
     if landed is None and search.forgets:  # parameters follow the statistics at every batch
         return search.parameters, search.statistics, False
     if landed is not None:
@@ -60,7 +60,7 @@ def _climb_all_rows(search: SearchContext, budget: Budget) -> ClimbEnd:
 
 
 def _climb_watched(search: SearchContext, budget: Budget) -> ClimbEnd:
-    """Climb on rows that propose beside what all rows say, watched by others; then on all kept rows, as far as these agreed.
+    """Climb on rows that propose beside what all rows say, watched by rows that judge; then on all, as far as these agreed.
 
     What all rows say was summed at the reference. In directions in which rows say little, a climb beside that may go
     astray: it ends where rows that judge score best. Where the second pass gains nothing, the first was enough.
@@ -101,12 +101,12 @@ def _climb_watched(search: SearchContext, budget: Budget) -> ClimbEnd:
 
 
 def _rows_to_restate(search: SearchContext) -> int:
-    """Kept rows that it takes to tell what changes from the reference to where a climb ends.
+    """Reservoir rows that it takes to tell what changes from the reference to where a climb ends.
 
-    What the reference lost by the noise of the rows it was found on, p / rows, times p / kept rows, is what is lost.
+    What the reference lost by the noise of the rows it was found on, p / rows, times p / reservoir rows, is what is lost.
     """
     p = search.enough
-    return int(min(p * (p / max(search.healing.rows, 1)) / RESTATE_NATS, len(search.reservoir.batch)))
+    return int(min(p * (p / max(search.record.rows, 1)) / RESTATE_NATS, len(search.reservoir.batch)))
 
 
 def _find_heirs(search: SearchContext, parameters: Any, batch: Batch) -> Array:

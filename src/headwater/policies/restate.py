@@ -98,7 +98,7 @@ class Transfer:
         """Return a base as it would be at the new parameters, by those of its rows that are kept."""
         if len(rows):
             statistics = self.restate(base.statistics, batch[rows], base.progress.n_eff).writable()
-        else:  # what it says of a component goes where the kept rows of that go
+        else:  # what it says of a component goes where the reservoir rows of that go
             old, new = self.responsibilities(batch)
             statistics = self.after.recombine(base.statistics, (new.T @ old) / (old.sum(axis=0) + 1e-12)).writable()
         statistics.from_base[...] = 1.0

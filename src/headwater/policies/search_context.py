@@ -34,15 +34,15 @@ class SearchContext:
     parameters: Any
     count: float
     reservoir: Reservoir
-    healing: Refinement
+    record: Refinement
     rows: int
     key: int
     method: str = "kmeans"
-    contest_readout: str = "mode"
+    start_readout: str = "mode"
     restart: Callable[[Batch, int], Start] | None = None
     forgets: bool = False
     thorough: bool = False  # nothing waits for it but who reads
-    forgot: bool = False  # some of what came, so that kept rows are not all there is
+    forgot: bool = False  # some of what came, so that reservoir rows are not all there is
     n_threads: int | None = None
 
     @cached_property
@@ -77,7 +77,7 @@ class SearchContext:
         return LEAST_GAIN if self.thorough else max(LEAST_GAIN, LEAST_GAIN_SHARE * self.enough / max(self.rows, 1))
 
     def beside(self, batch: Batch) -> ControlVariate:
-        """Climbs on some kept rows, beside what all rows say, if these are not all."""
+        """Climbs on some reservoir rows, beside what all rows say, if these are not all."""
         alone = ControlVariate(self.model, self.readout, self.prior, batch, self.count, None, self.n_threads)
         if self.whole and len(batch) == len(self.reservoir.batch):
             return alone
@@ -85,7 +85,7 @@ class SearchContext:
 
     def on(self, batch: Batch) -> ControlVariate:
         """Contests on some rows alone, by the readout that starts climb by."""
-        return ControlVariate(self.model, self.contest_readout, self.prior, batch, batch.size, None, self.n_threads)
+        return ControlVariate(self.model, self.start_readout, self.prior, batch, batch.size, None, self.n_threads)
 
 
 @dataclass

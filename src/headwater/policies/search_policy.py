@@ -52,13 +52,14 @@ class SearchPolicy(Policy, Restates):
         if RESERVOIR not in stream.records:
             return stream
         scores = stream.model.log_likelihood(start.parameters, batch, plan.n_threads)
-        record = Refinement().begun(len(batch), scores, batch.row_weights, stream.model.rows_to_learn(plan.width))
+        record = Refinement().begin_at(len(batch), scores, batch.row_weights, stream.model.rows_to_learn(plan.width))
         record = replace(record, rows=stream.progress.rows_seen)
         return schedule_search(plan, replace(stream, parameters=start.parameters).with_record(REFINEMENT, record))
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:
         """End the searches of a stream whose plan keeps no rows."""
-        return stream if kept_rows(plan, stream.model) else stop_search(plan, stream)
+        searched = REFINEMENT in stream.records
+        return stop_search(plan, stream) if searched and not kept_rows(plan, stream.model) else stream
 
     def holds_reference(self, plan: Plan, stream: Stream) -> bool:
         follows = DRIFT in stream.records and stream.records[DRIFT].following

@@ -1,6 +1,6 @@
 """Moves of a mixture that EM cannot make by itself: a component is split, two are merged, one is given up.
 
-A move is rated on kept rows by what it would gain if all other components stayed as they are. Whoever makes it climbs from
+A move is rated on reservoir rows by what it would gain if all other components stayed as they are. Whoever makes it climbs from
 there and judges it on rows that were not used to propose it. Nothing here knows of a family: it is asked for seeds of two
 groups, for statistics of rows with known responsibilities, and for sums over components.
 """
@@ -28,7 +28,7 @@ SEEDS = ("kmeans", "planes")
 
 @dataclass(frozen=True)
 class View:
-    """Kept rows as a mixture sees them: who is responsible for each, and how it scores."""
+    """Reservoir rows as a mixture sees them: who is responsible for each, and how it scores."""
 
     model: Mixture
     readout: str

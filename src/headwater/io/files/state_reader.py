@@ -211,7 +211,7 @@ class StateReader:
 
     def _drift(self, tree: Any, stream: Stream, path: str) -> Drift:
         """What a stream that is searched knows of drift."""
-        found: Drift = self.reader.read(tree, Drift.begun(np.zeros(self.model.n_components)), path)
+        found: Drift = self.reader.read(tree, Drift.begin(np.zeros(self.model.n_components)), path)
         if REFINEMENT not in stream.records or not adapts(self.learner):
             raise Damaged(f"{path} is that of a stream that tunes its forgetting, which this one does not")
         rows = [found.last, found.found, *found.began.tolist()]
