@@ -83,7 +83,7 @@ class Drift:
     found: int = 0
 
     @classmethod
-    def begun(cls, memory: Array) -> Drift:
+    def begin(cls, memory: Array) -> Drift:
         """Return what is known when nothing was watched yet."""
         k = len(memory)
         one, two = np.zeros(k), np.zeros((2, k))
