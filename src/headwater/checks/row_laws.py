@@ -119,7 +119,7 @@ def bad_input_is_refused(estimator: Any, rows: Array) -> None:
         bad += [(good, {"labels": labels}) for labels in wrong]
     if not estimator._traits.takes_sequences:
         bad += [(good[0], {}), (good[:, :0], {})]
-        if is_online(estimator) and not estimator._grows:
+        if is_online(estimator) and not estimator._vocabulary_is_open:
             bad.append((np.hstack([good, good]), {}))
     if not tags.allow_nan:
         bad.append((nan, {}))

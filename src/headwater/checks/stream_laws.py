@@ -96,7 +96,7 @@ def memory_is_flat(estimator: Any, rows: Array) -> None:
 def merging_is_adding(estimator: Any, rows: Array) -> None:
     """Models of one lineage merge in any order and tree, the base alone is the identity, and no row is lost.
 
-    What they learned adds up to the same, when it is sent as bytes. Streams that healed apart are brought to one reference by
+    What they learned adds up to the same, when it is sent as bytes. Streams that were refined apart come to one reference by
     the rows they keep: where these are all rows, that is exact, and otherwise in any tree these are the same, and the counts.
     """
     base = clone(estimator).partial_fit(*split_target(estimator, rows))
@@ -104,7 +104,7 @@ def merging_is_adding(estimator: Any, rows: Array) -> None:
     one, two, three, four = parts
     whole = merge(parts)
     plan = whole._learner.plan
-    heals, reservoir = plan.holds(whole._state), whole._state.records.get(RESERVOIR)
+    refines, reservoir = plan.holds(whole._state), whole._state.records.get(RESERVOIR)
     assert whole.n_samples_seen_ == 2 * len(rows)
     if reservoir is not None and reservoir.limit == np.inf:
         assert len(reservoir) == 2 * len(rows)
@@ -116,13 +116,13 @@ def merging_is_adding(estimator: Any, rows: Array) -> None:
         merge([merge([one, two]), merge([three, four])]),
         merge([one, merge([two, merge([three, four])])]),
     ):
-        if heals and reservoir.limit < np.inf:
+        if refines and reservoir.limit < np.inf:
             assert_same(tree._state.records[RESERVOIR], reservoir)
             assert_close(tree._state.progress, whole._state.progress, 1e-7)
             np.testing.assert_allclose(tree.weight_concentration_.sum(), whole.weight_concentration_.sum())
         else:
             assert_close(tree._state, whole._state, 1e-7)
-    if not heals and estimator._choice == GIVEN:  # otherwise each number of components, or reference, has deltas of its own
+    if not refines and estimator._choice == GIVEN:  # otherwise each number of components, or reference, has deltas of its own
         a, b, c, d = (send_delta(model) for model in parts)
         for total in ((a + b) + (c + d), d + (b + (a + c))):
             sent, _ = grow(one._learner.plan, finalize(one._learner.plan, one._state), total)
@@ -130,7 +130,7 @@ def merging_is_adding(estimator: Any, rows: Array) -> None:
             assert_close(sent, known, 1e-7)
     same: Any = merge([one, base.branch()])._state
     alone: Any = finalize(one._learner.plan, one._state)
-    if heals:
+    if refines:
         alone = replace(alone, statistics=restate_at(one._learner.plan, alone, same.parameters))
     # How much of it is called base may differ, if steps were smaller than those of equal weights.
     assert_close(replace(same.statistics, from_base=alone.statistics.from_base), alone.statistics, 1e-7)

@@ -22,8 +22,8 @@ class Algorithm:
     its own size with the steps of its schedule; a batch algorithm, whose online `twin` is named, replaces the statistics
     once per pass. `finish` says that `fit` goes on with passes of EM after the stream, `likelihood` that passes maximise
     the likelihood unless a prior was given, `average` that the statistics are averaged on the way. A `projection` takes the
-    place of the fold. `again` says that `fit` streams the rows again and again; `grows` that batches of rows that hang
-    together become larger with the stream; `heals` that a mixture keeps some rows, by which it leaves a bad start;
+    place of the fold. `again` says that `fit` streams the rows again and again; `blocks_grow` that batches of rows that hang
+    together become larger with the stream; `refines` that a mixture keeps a reservoir, by which it leaves a bad start;
     `counts_rows` that the prior stands beside the number of rows seen (paper 001), not beside what statistics that were
     folded with such steps are worth. `ways` are those of an E-step, of which a model takes the first it has.
     """
@@ -37,8 +37,8 @@ class Algorithm:
     twin: ClassVar[str] = ""
     ways: ClassVar[tuple[str, ...]] = ("exact",)
     again: ClassVar[bool] = False
-    grows: ClassVar[bool] = False
-    heals: ClassVar[bool] = False
+    blocks_grow: ClassVar[bool] = False
+    refines: ClassVar[bool] = False
 
     average: ClassVar[bool] = False
 
@@ -421,7 +421,7 @@ class Auto(Algorithm):
     word = "auto"
     finish = True
     likelihood = True
-    heals = True
+    refines = True
 
     @property
     def readout(self) -> str:  # type: ignore[override]
@@ -444,7 +444,7 @@ class AutoOnlineEM(OnlineEM):
     likelihood = True
 
     @property
-    def grows(self) -> bool:  # type: ignore[override]
+    def blocks_grow(self) -> bool:  # type: ignore[override]
         return self.batch_size == "auto"
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:

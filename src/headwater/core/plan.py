@@ -158,7 +158,7 @@ class Plan:
     def block_rows(self, stream: Stream) -> int:
         """Rows of the next batch of sequences: they may grow with the stream, by which they cost less."""
         rows = self.batch_rows(stream.model)
-        if not self.algorithm.grows:
+        if not self.algorithm.blocks_grow:
             return rows
         most = MOST_BLOCKS * rows
         if self.half_life is not None:  # a batch is forgotten as one

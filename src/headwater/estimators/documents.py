@@ -41,7 +41,7 @@ class DocumentReader(StreamingEstimator):
             columns = WordColumns(Tokenizer.of_schema(known), buckets=read_integer(known, "buckets", 1, 2**31))
             return Chunk(count_words(documents, columns), schema=known)
         names = self.feature_names_in_.tolist()
-        grows = learning and self._grows
+        grows = learning and self._vocabulary_is_open
         if grows and len(names) < self.n_features_in_:
             unnamed = self.n_features_in_ - len(names)
             raise ValueError(f"X must hold counts, since {unnamed} columns of this model have no name, got documents")
@@ -54,7 +54,7 @@ class DocumentReader(StreamingEstimator):
         counts = count_words(documents, columns)
         if not columns.known:
             raise ValueError(f"X must have words, since this model knows none, got {len(documents)} documents without any")
-        vocabulary = {"open": True} if self._grows else {"vocabulary": list(columns.known)}
+        vocabulary = {"open": True} if self._vocabulary_is_open else {"vocabulary": list(columns.known)}
         return Chunk(counts, tuple(columns.known), schema={**columns.tokens.schema(), **vocabulary})
 
     def _one_document(self, text: str) -> Any:

@@ -185,7 +185,7 @@ class EstimatorCore(BaseEstimator, ABC):
         return self.max_iter, self.tol
 
     @property
-    def _grows(self) -> bool:
+    def _vocabulary_is_open(self) -> bool:
         """Whether chunks may become wider."""
         return False
 
@@ -268,7 +268,7 @@ class EstimatorCore(BaseEstimator, ABC):
         rows = self._checked(X)
         if going_on is None:
             going_on = not reset or (self.warm_start and self._has_state())
-        if not reset or (going_on and self._grows):
+        if not reset or (going_on and self._vocabulary_is_open):
             rows = self._aligned(rows)
         learner = self._learner_for(rows.shape[1], going_on)
         weights = check_weights(sample_weight, len(rows))
@@ -294,7 +294,7 @@ class EstimatorCore(BaseEstimator, ABC):
         state, end = learn(learner.plan, batch, key, Passes(*self._patience(len(batch)), self.n_init), resume, watch)
         if watch is not None:
             watch.end(end)
-        self._note_columns(X, reset=resume is None or not self._grows)
+        self._note_columns(X, reset=resume is None or not self._vocabulary_is_open)
         self.n_features_in_ = learner.width - self._traits.target_columns
         self._runtime = with_choice(Runtime(learner, state, self._given_parameters()), race)
         self._note_new_columns(X)

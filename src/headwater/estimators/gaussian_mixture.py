@@ -93,7 +93,7 @@ class GaussianMixture(MixtureEstimator):
         these units. All that is reported is in the units of the columns; of a sphere `covariances_` then has shape
         (n_components, n_features).
     reservoir : int or 'auto', default='auto'
-        Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' heals itself (see `health_`). They
+        Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' refines itself (see `health_`). They
         are part of the model, and of its files: with 0, or fewer than 25 a component, none are kept. 'auto' keeps
         20,000, or 80 for every parameter, but no more than 64 MB. `fit` keeps none.
 

@@ -266,7 +266,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
     def _note_new_columns(self, X: Any) -> None:
         self.n_features_in_ = self._runtime.learner.width
         names = getattr(X, "columns", None)
-        if self._grows and names is not None and len(names) > len(getattr(self, "feature_names_in_", names)):
+        if self._vocabulary_is_open and names is not None and len(names) > len(getattr(self, "feature_names_in_", names)):
             self.feature_names_in_ = np.asarray(names, dtype=object)
 
     @learns
@@ -313,7 +313,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         return super()._resumed(learner)
 
     @property
-    def _grows(self) -> bool:
+    def _vocabulary_is_open(self) -> bool:
         return self.vocabulary == "open"
 
     def _widened(self, width: int) -> Self:

@@ -88,14 +88,14 @@ def merge(models: Iterable[Estimator]) -> Estimator:
         check_is_fitted(model)
     given = [copy(model) for model in given]  # as they are now, whatever others learn meanwhile
     width = max(model.n_features_in_ for model in given)
-    if all(model._grows for model in given):
+    if all(model._vocabulary_is_open for model in given):
         given = [model if model.n_features_in_ == width else model._widened(width) for model in given]
     for model in given:
         _check_alike(given[0], model)
     named = [model for model in given if hasattr(model, "feature_names_in_")]
     for model in named:
         names = named[0].feature_names_in_, model.feature_names_in_
-        common = slice(min(map(len, names)) if first._grows else None)
+        common = slice(min(map(len, names)) if first._vocabulary_is_open else None)
         if not np.array_equal(names[0][common], names[1][common]):
             place = next((at for at, (one, two) in enumerate(zip(*names, strict=False)) if one != two), min(map(len, names)))
             one, two = (repr(found[place]) if place < len(found) else "none" for found in names)

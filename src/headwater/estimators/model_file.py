@@ -173,7 +173,7 @@ def _check_columns(model: StreamingEstimator, width: int) -> None:
     known, names = model.__dict__.get("n_features_in_"), model.__dict__.get("feature_names_in_")
     if known != width - model._traits.target_columns:
         raise Damaged(f"n_features_in_ is {known}, and should be {width - model._traits.target_columns}")
-    if names is not None and (len(names) > known if model._grows else len(names) != known):
+    if names is not None and (len(names) > known if model._vocabulary_is_open else len(names) != known):
         raise Damaged(f"it has {len(names)} names for {known} columns")
 
 

@@ -77,7 +77,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
         Parts that the stream is dealt out to, each learned on a thread of its own and merged when the model is read. Unlike
         the number of threads, it changes the answer.
     reservoir : int or 'auto', default='auto'
-        Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' heals itself (see `health_`). They
+        Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' refines itself (see `health_`). They
         are part of the model, and of its files: with 0, or fewer than 25 a component, none are kept. 'auto' keeps
         20,000, or 80 for every parameter, but no more than 64 MB. `fit` keeps none.
 

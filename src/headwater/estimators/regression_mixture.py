@@ -94,7 +94,7 @@ class RegressionMixture(TargetMixture):
     parts : int, default=1
         Learn the stream in so many parts after a common warm-up, and merge them when the model is read.
     reservoir : int or 'auto', default='auto'
-        Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' heals itself (see `health_`). They
+        Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' refines itself (see `health_`). They
         are part of the model, and of its files: with 0, or fewer than 25 a component, none are kept. 'auto' keeps
         20,000, or 80 for every parameter, but no more than 64 MB. `fit` keeps none.
 

@@ -16,14 +16,14 @@ ALARM_LOOKS = 200.0  # times that rows of a warm-up may be looked at again where
 
 @dataclass(frozen=True)
 class Refinement:
-    """What a stream that heals itself knows of that.
+    """What a stream that refines itself knows of its searches.
 
     Attributes
     ----------
     rows : int
         Rows seen when the reference was found, by the warm-up or by a search.
     next : int
-        Rows at which it is to heal next.
+        Rows at which the next search is due.
     expected, deviation : float
         What rows to come should score at the reference at least, by those that are kept, and the standard deviation of these.
     score, weight : float

@@ -36,7 +36,7 @@ class ReservoirPolicy(Policy):
 
     def capacity(self, plan: Plan, model: Any) -> int:
         """Rows of a stream that are kept for a model; 0 if none are."""
-        if not plan.algorithm.heals or not isinstance(model, Mixture):
+        if not plan.algorithm.refines or not isinstance(model, Mixture):
             return 0
         sizing: Any = plan.sizing_model
         if sizing.n_components == 1 and not self.always:

@@ -149,7 +149,7 @@ class StateReader:
         ]
         self._check_counts(stream.statistics, 1.0, f"{path}/statistics")
         # The base of a stream that is searched, or was, is restated by the rows of its reservoir: an estimate.
-        estimated = learner.algorithm.heals and isinstance(self.model, Mixture)
+        estimated = learner.algorithm.refines and isinstance(self.model, Mixture)
         slack, at_base = stream.statistics.scaled(ESTIMATED if estimated else SLACK), base.records.get(AVERAGE)
         self._sound(base.statistics + slack, f"{path}/base/statistics")
         if at_base is not None:
@@ -182,7 +182,7 @@ class StateReader:
         if record["reservoir"] is not None:
             stream = stream.with_record(RESERVOIR, self.reservoir(record["reservoir"], f"{path}/reservoir", stream.rows))
             if record["healing"] is None:
-                raise Damaged(f"{path} keeps rows, as streams that heal themselves do, but does not say how it heals")
+                raise Damaged(f"{path} keeps rows, as streams that refine themselves do, but does not say how")
         if record["healing"] is not None:
             pending = getattr(stream.unfolded, "summary", None)
             if pending is not None and not abs(pending.score) <= FARTHEST:
@@ -204,7 +204,7 @@ class StateReader:
         """What a stream knows of searches: one was made, and the next is due at some rows to come."""
         found: Refinement = self.reader.read(tree, Refinement(), path)
         if not kept_rows(self.learner.plan, self.model):
-            raise Damaged(f"{path} is that of a stream that heals itself, which this one does not")
+            raise Damaged(f"{path} is that of a stream that refines itself, which this one does not")
         if not 0 <= found.rows <= stream.rows < found.next or min(found.deviation, found.spent, found.moves) < 0:
             raise Damaged(f"{path} is of rows that have not come, or less than nothing")
         return found
@@ -245,7 +245,7 @@ class StateReader:
         if record["buffer"] is None:
             raise Damaged(f"{path} has seen no row")
         if record["healing"] is not None:
-            raise Damaged(f"{path}/healing is that of a stream that heals itself, which this one does not")
+            raise Damaged(f"{path}/healing is that of a stream that refines itself, which this one does not")
         if record["drift"] is not None:
             raise Damaged(f"{path}/drift is that of a stream that tunes its forgetting, which this one does not")
         buffer = Buffer()
