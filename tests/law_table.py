@@ -103,7 +103,7 @@ REGRESSION_MODELS = [
 ]  # fmt: skip
 
 
-# Streams that refine themselves, by all rows so far or by some of them. How they do it, they have in common: one of each family,
+# Streams that refine themselves, by all rows so far or by some of them. How they do it is the same: one of each family,
 # and one of each way to learn, tell of it.
 OFTEN_HEALING = [
     hw.GaussianMixture(3, warm_up=120, random_state=0),

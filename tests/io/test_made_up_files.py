@@ -250,7 +250,7 @@ def test_rows_that_are_kept_for_nothing_are_refused():
     header, arrays = made_up_files.file_of("gaussian")
     assert header["state"]["reservoir"] is not None
     header = {**header, "state": {**header["state"], "healing": None}}
-    with pytest.raises(Damaged, match="does not say how it heals"):
+    with pytest.raises(Damaged, match="does not say how"):
         model_file.from_bytes(container.to_bytes(header, arrays))
 
 
