@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, Protocol
@@ -55,24 +55,24 @@ class Plan:
 
     # What the user chose
 
-    @property
+    @cached_property
     def model(self) -> Model:
         """The model that a stream begins with; a stream carries its own."""
         return self.learner.model
 
-    @property
+    @cached_property
     def algorithm(self) -> Algorithm:
         return self.learner.algorithm
 
-    @property
+    @cached_property
     def width(self) -> int:
         return self.learner.width
 
-    @property
+    @cached_property
     def n_threads(self) -> int | None:
         return self.learner.n_threads
 
-    @property
+    @cached_property
     def half_life(self) -> float | None:
         return self.learner.half_life
 
@@ -108,6 +108,11 @@ class Plan:
         return alone and self.model.sweeps(self.inference)
 
     @cached_property
+    def capacities(self) -> dict[int, int]:
+        """Rows that are kept for each number of components, found once (`policies/reservoir_policy.py`)."""
+        return {}
+
+    @cached_property
     def _sizes(self) -> dict[int, tuple[int, Schedule]]:
         return {}
 
@@ -140,9 +145,16 @@ class Plan:
 
     # Of one stream
 
-    def active(self, stream: Stream) -> Iterator[Policy]:
-        """Yield the policies that the stream has records of, in the order of the plan."""
-        return (policy for policy in self.policies if policy.name in stream.records)
+    def active(self, stream: Stream) -> tuple[Policy, ...]:
+        """Return the policies that the stream has records of, in the order of the plan."""
+        names = tuple(stream.records)
+        if names not in self._active:
+            self._active[names] = tuple(policy for policy in self.policies if policy.name in names)
+        return self._active[names]
+
+    @cached_property
+    def _active(self) -> dict[tuple[str, ...], tuple[Policy, ...]]:
+        return {}
 
     def holds(self, stream: Stream) -> bool:
         """Whether the parameters of the E-step stand still until a policy moves them."""

@@ -64,9 +64,10 @@ class BatchStep:
 
     def take(self, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> tuple[Stream, float]:
         """Add rows to the partial summary, and fold it when it is full."""
-        before = stream.unfolded.summary.score if stream.unfolded.rows else 0.0  # type: ignore[attr-defined]
-        full = len(batch) == self.room(plan, stream)
+        waiting: Any = stream.unfolded
+        before = waiting.summary.score if waiting.summary else 0.0
         summary, stream = summarize(plan, stream, batch, scores)
+        full = summary.rows == plan.fold_rows(stream)
         stream = replace(fold(plan, stream, summary), unfolded=EMPTY) if full else replace(stream, unfolded=Partial(summary))
         return stream, summary.score - before
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
     def readouts(self) -> frozenset[str]:
         return frozenset(READOUTS) - (frozenset() if self.kind.match else {"match_moments"})
 
-    @property
+    @cached_property
     def kind(self) -> Covariance:
         return COVARIANCES[self.covariance_type]
 

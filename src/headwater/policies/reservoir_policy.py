@@ -72,7 +72,10 @@ class ReservoirPolicy(Policy):
 
 def kept_rows(plan: Plan, model: Any) -> int:
     """Rows that streams of a plan keep for a model."""
-    return next((one.capacity(plan, model) for one in plan.policies if isinstance(one, ReservoirPolicy)), 0)
+    known, k = plan.capacities, model.n_components
+    if k not in known:
+        known[k] = next((one.capacity(plan, model) for one in plan.policies if isinstance(one, ReservoirPolicy)), 0)
+    return known[k]
 
 
 def sample_rows(plan: Plan) -> int:
