@@ -218,6 +218,7 @@ def test_ctrl_c_writes_the_checkpoint_and_the_same_command_goes_on(new, tmp_path
             signal.raise_signal(signal.SIGINT)
         return learn(self, chunk)
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have it ignored
     with monkeypatch.context() as patch:
         patch.setattr(Monitor, "learn", interrupted)
         said = fit_days(tmp_path, capsys, code=130)

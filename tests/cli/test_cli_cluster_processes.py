@@ -36,6 +36,7 @@ def started(days, *options):
         env={**os.environ, "PYTHONPATH": source},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever started the tests may have it ignored
         text=True,
         start_new_session=True,
     )

@@ -20,7 +20,7 @@ from headwater.cli.support.kernel_fits import FITS, run_fits
 from headwater.kernels.compile_counts import unused_kernels
 for word in FITS:
     run_fits(word)
-sys.exit(", ".join(unused_kernels()))
+sys.exit(", ".join(unused_kernels()) or 0)
 """
 
 

@@ -12,7 +12,7 @@ from headwater.cli.support import model_arguments, progress
 from headwater.cli.support.model_arguments import ModelSettings, make_model
 from headwater.cli.support.options import MessageOptions
 from headwater.core.chunk import Chunk
-from headwater.estimators import describe
+from headwater.estimators.describers import describer
 from headwater.io import row_collection
 from headwater.io.readers import delimited_head
 from headwater.io.recipes.table_sequences import whole_sequences
@@ -285,7 +285,7 @@ def test_data_is_looked_at_once_and_health_is_computed_once(shuffle, tmp_path, m
     counts = {}
     count_calls(monkeypatch, delimited_head, "_guess_delimiter", counts)
     count_calls(monkeypatch, model_arguments, "make_provisional_learner", counts)
-    count_calls(monkeypatch, describe, "judge_health", counts)
+    count_calls(monkeypatch, describer, "judge_health", counts)
     asked = ["fit", "gaussian", "-k", "2", str(tmp_path / "a.csv"), "-o", str(tmp_path / "m.hw"), *shuffle]
     assert main([*asked, "--report", str(tmp_path / "r.html")]) == 0
     assert counts == {"_guess_delimiter": 1, "make_provisional_learner": 1, "judge_health": 1}

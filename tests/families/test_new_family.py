@@ -81,6 +81,7 @@ def test_every_law_holds(page, options):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_it_is_an_estimator_of_scikit_learn(page):
     for kind in (page.ExponentialMixture, page.PredictiveMixture):
         check_estimator(kind(2, random_state=0, warm_up=100), page.rows[:300])

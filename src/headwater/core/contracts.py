@@ -196,7 +196,7 @@ class Model(ABC, Generic[Prior, Stats, Params]):
 
     @property
     def has_prior(self) -> bool:
-        """Whether EM is to find the mode under the prior. If not, it is given the `flattened` one."""
+        """Whether EM is to find the mode under the prior. If not, it is given that of `flatten_prior`."""
         return True
 
     def flatten_prior(self, prior: Prior) -> Prior:
@@ -278,16 +278,6 @@ class Model(ABC, Generic[Prior, Stats, Params]):
     def contrast(self, prior: Prior, totals: Stats, others: Stats) -> Array:
         """Return the symmetric divergence (K,) of the densities of each component here and there, in nats a row."""
         return np.zeros(self.n_components)
-
-
-class SelectsComponents(Protocol):
-    """Capability: a model of some of the components of another, as `prune` makes it."""
-
-    def select_prior(self, prior: Any, order: Any) -> Any:
-        """Return the prior of some of the components."""
-
-    def select_parameters(self, parameters: Any, order: Any) -> Any:
-        """Return the parameters of some of the components."""
 
 
 class Chained(Protocol):

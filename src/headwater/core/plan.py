@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, Protocol
 
-import numpy as np
-
 from headwater.core.algorithms import Algorithm
 from headwater.core.batch import Batch
 from headwater.core.contracts import Inference, Model, Start, StartSettings
@@ -165,7 +163,7 @@ class Plan:
         rows = self.batch_rows(stream.model)
         if not self.holds(stream) or any(policy.watches_batches for policy in self.active(stream)):
             return rows
-        return rows * int(np.clip(stream.progress.rows_seen // (ROWS_PER_BLOCK * rows), 1, MOST_BLOCKS))
+        return rows * min(max(stream.progress.rows_seen // (ROWS_PER_BLOCK * rows), 1), MOST_BLOCKS)
 
     def block_rows(self, stream: Stream) -> int:
         """Rows of the next batch of sequences: they may grow with the stream, by which they cost less."""
@@ -175,7 +173,7 @@ class Plan:
         most = MOST_BLOCKS * rows
         if self.half_life is not None:  # a batch is forgotten as one
             most = max(16, min(most, int(self.half_life / 8)))
-        return int(np.clip(stream.progress.rows_seen // 64, min(rows, most), most))
+        return min(max(stream.progress.rows_seen // 64, min(rows, most)), most)
 
     @cached_property
     def of_shard(self) -> Plan:

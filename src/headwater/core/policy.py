@@ -22,7 +22,7 @@ NEVER = 2**62  # rows to an event that is not going to come
 class Policy:
     """Base of all policies. Every hook has a default that does nothing.
 
-    What a policy knows is a record of its own in `stream.records[name]`, which the core carries, stores and passes on unread.
+    What a policy knows is a record of its own in `stream.records[name]`, which the loop carries and passes on unread.
     Hooks are pure: a stream in, a stream out. They are called in the order of the plan, and only for streams that have a
     record of the policy; `at_base`, `start`, `adopt`, `align` and `merge` are called for all.
     """

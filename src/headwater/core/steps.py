@@ -100,7 +100,7 @@ class SweepStep:
 class Sweep:
     """What a sweep over some rows is given, and what becomes of the stream after it.
 
-    The running average is moved inside the kernel, so this is the one place where a step reads the record of a policy.
+    The running average is moved inside the kernel, so the step reads and writes the record of that policy.
     """
 
     batch: Batch

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,7 +62,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
     def readouts(self) -> frozenset[str]:
         return frozenset(READOUTS) - (frozenset() if self.kind.match else {"match_moments"})
 
-    @cached_property
+    @property
     def kind(self) -> Covariance:
         return COVARIANCES[self.covariance_type]
 

@@ -250,7 +250,8 @@ def merge_reservoirs(reservoirs: Sequence[Reservoir], shared: int = 0) -> Reserv
 def rows_since(reservoir: Reservoir, shared: int) -> Reservoir:
     """Return what a stream kept of the rows from place `shared` on: all that a merge needs beside the reservoir there was.
 
-    For streams that went on from `base` at n, `merged([base, since(one, n), since(two, n)], n)` is `merged([one, two], n)`.
+    For streams that went on from `base` at n, `merge_reservoirs([base, rows_since(one, n), rows_since(two, n)], n)` is
+    `merge_reservoirs([one, two], n)`.
     """
     settled = reservoir.settled
     if settled.sample is None:

@@ -210,6 +210,8 @@ def refine_stream(plan: Plan, stream: Stream, allowed: float, thorough: bool = F
     with one_blas_thread():
         parameters, statistics, record = refine(context, allowed)
         base = restate_base(plan, stream, parameters)
+    if stream.model.find_problem(statistics, plan.width):  # an estimate that no rows could have made
+        return stream.with_record(REFINEMENT, replace(stream.records[REFINEMENT], spent=record.spent))
     after = replace(stream, base=base, parameters=parameters, statistics=statistics).with_record(REFINEMENT, record)
     after = after if plan.holds(after) else refresh(plan, after)
     for policy in plan.active(after):

@@ -86,7 +86,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class Move:
-    """A split that is paid for by a merger or by giving up a component, and what both together promise; or a split alone."""
+    """A split that is paid for by a merger or by giving up a component, and what both together promise."""
 
     split: Split
     fall: Removal
