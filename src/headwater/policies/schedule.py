@@ -13,7 +13,7 @@ MUCH_LATER = 7.0  # and where there is nothing more to be found
 
 
 def schedule_search(plan: Plan, stream: Stream) -> Stream:
-    """Return the stream with the rows at which it is searched next: thrice those seen, or a half-life later; at a batch's end."""
+    """Return the stream with the rows of its next search: thrice those seen, or a half-life later; at a batch's end."""
     record, drift = stream.records[REFINEMENT], stream.records.get(DRIFT)
     seen, first = stream.rows, stream.base.progress.rows_seen
     if drift is not None and drift.last:  # what was forgotten was another stream
