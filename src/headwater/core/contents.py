@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from headwater.core.state import State, Stream, WarmUp
+from headwater.core.state import Progress, State, Stream, WarmUp
 
 # Records of policies that files know, by the names that files have for them.
 FILE_NAMES = {
@@ -16,7 +16,7 @@ FILE_NAMES = {
 def contents(state: State) -> dict[str, Any]:
     """Return everything that a state holds; what it does not hold is None, or empty."""
     if isinstance(state, WarmUp):
-        return {"key": state.key, "buffer": state.buffer if state.rows else None}
+        return {"key": state.key, "buffer": state.buffer if state.rows else None, "progress": Progress()}
     records = {name: state.records.get(record) for name, record in FILE_NAMES.items()}
     unfolded, base = state.unfolded, state.base
     return {

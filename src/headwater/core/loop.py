@@ -38,7 +38,10 @@ def advance(plan: Plan, state: State, batch: Batch, scores: Array = NO_SCORES, s
 
 
 def adopt(plan: Plan, stream: Stream) -> Stream:
-    """Return the stream as this plan goes on with it: another one may have begun it."""
+    """Return the stream as this plan goes on with it: another one may have begun it, with other settings of the model."""
+    model = plan.model_for(plan, stream.statistics)
+    if model.n_components == stream.model.n_components:
+        stream = replace(stream, model=model)
     stream = plan.step.adopt(plan, stream)
     for policy in plan.policies:
         stream = policy.adopt(plan, stream)

@@ -12,7 +12,7 @@ from headwater.core.batch import Batch
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.fold import refresh
 from headwater.core.lineage import rebase
-from headwater.core.loop import advance, finalize
+from headwater.core.loop import adopt, advance, finalize
 from headwater.core.merge import merge
 from headwater.core.plan import Plan, Step
 from headwater.core.state import Stream
@@ -73,7 +73,8 @@ class ShardStep:
     def adopt(self, plan: Plan, stream: Stream) -> Stream:
         """Deal a stream that has another number of shards, or none."""
         if isinstance(stream.unfolded, Shards) and len(stream.unfolded.streams) == self.shards:
-            return stream
+            shards = tuple(adopt(plan.of_shard, shard) for shard in stream.unfolded.streams)
+            return replace(stream, unfolded=Shards(shards))
         return self._deal(plan, finalize(plan, stream))
 
     def room(self, plan: Plan, stream: Stream) -> int:

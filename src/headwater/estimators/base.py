@@ -52,7 +52,8 @@ class StreamingEstimator(EstimatorCore):
     @reads
     def holds_rows_(self) -> bool:
         """Whether rows are kept as they came: in a warm-up, or because they wait for those after them."""
-        return self._fitted().holds_rows
+        check_is_fitted(self)
+        return self._runtime.holds_rows
 
     # Learning
 
@@ -236,7 +237,8 @@ class StreamingEstimator(EstimatorCore):
     @reads
     def n_samples_seen_(self) -> int:
         """Rows learned from so far, counted once however many passes were made."""
-        return self._fitted().rows
+        check_is_fitted(self)
+        return self._runtime.rows
 
     @property
     @reads

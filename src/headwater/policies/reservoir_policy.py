@@ -62,6 +62,13 @@ class ReservoirPolicy(Policy):
         reservoir = add_rows(before.records[RESERVOIR], part, place, clock(plan, before, place, len(part)))
         return stream.with_record(RESERVOIR, reservoir)
 
+    def in_shard(self) -> Policy:
+        """The whole stream keeps rows; a shard knows only how many."""
+        return self
+
+    def begin_shard(self, whole: Stream, shard: Stream) -> Stream:
+        return shard.without(RESERVOIR)
+
     def merge(self, plan: Plan, merged: Stream, streams: Sequence[Stream], shared: bool) -> Stream:
         reservoirs = [stream.records[RESERVOIR] for stream in streams if RESERVOIR in stream.records]
         if len(reservoirs) < len(streams) or (not shared and not all(len(one) for one in reservoirs)):

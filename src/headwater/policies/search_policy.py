@@ -148,6 +148,9 @@ class ShardReference(Policy):
 
     name = REFINEMENT
 
+    def adopt(self, plan: Plan, stream: Stream) -> Stream:
+        return SearchPolicy().adopt(plan, stream)
+
     def begin_shard(self, whole: Stream, shard: Stream) -> Stream:
         record = replace(shard.records[REFINEMENT], score=0.0, weight=0.0)
         return replace(shard, parameters=whole.parameters).with_record(REFINEMENT, record)
