@@ -143,3 +143,6 @@ class GrowthPolicy(Policy, FindsStart):
 
     def model_for(self, plan: Plan, statistics: Any) -> Model:
         return cast(Mixture, plan.sizing_model).resize(len(statistics.count))
+
+    def in_shard(self) -> Policy:
+        return self
