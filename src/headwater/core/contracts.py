@@ -1,7 +1,7 @@
 """What the core asks of a model, and what a model may offer beside that.
 
-A model that has the eight functions of `Model` learns by every algorithm that folds batches and whose readout it has, merges and
-saves. The protocols after it are capabilities: each is asked for by one step or policy alone.
+A model that has the eight functions of `Model` learns by every algorithm that folds batches and whose readout it has, merges
+and saves. The protocols after it are capabilities: each is asked for by one step or policy alone.
 """
 
 from __future__ import annotations
