@@ -51,7 +51,7 @@ def fold_batch(plan: Plan, stream: Stream, summary: Summary) -> Stream:
     step = float(plan.schedule(stream.model)(stream.progress, sizes, rows)[0])
     statistics = stream.statistics.toward(to_kept_form(plan, stream.model, summary.statistics), step, 1.0 / summary.size)
     progress = stream.progress.after(summary.rows, summary.size, step, summary.size / rows)
-    return finish_fold(plan, stream, replace(stream, statistics=statistics, progress=progress), summary)
+    return finish_fold(plan, stream, stream.replace(statistics=statistics, progress=progress), summary)
 
 
 def finish_fold(plan: Plan, before: Stream, stream: Stream, summary: Summary) -> Stream:
@@ -64,7 +64,7 @@ def finish_fold(plan: Plan, before: Stream, stream: Stream, summary: Summary) ->
 def refresh(plan: Plan, stream: Stream) -> Stream:
     """Return the stream with the parameters of its next E-step read out of its statistics."""
     count = plan.count(stream.progress)
-    return replace(stream, parameters=stream.model.readout(plan.algorithm.readout, stream.base.prior, stream.statistics, count))
+    return stream.replace(parameters=stream.model.readout(plan.algorithm.readout, stream.base.prior, stream.statistics, count))
 
 
 def to_kept_form(plan: Plan, model: Any, statistics: Statistics) -> Any:

@@ -120,15 +120,21 @@ class Stream:
         """Rows taken: those folded and those that the step has begun."""
         return self.progress.rows_seen + self.unfolded.rows
 
+    def replace(self, **changes: Any) -> Stream:
+        """Return the stream with some fields changed. `dataclasses.replace` takes four times as long, and a batch has five."""
+        stream = object.__new__(Stream)
+        stream.__dict__.update(self.__dict__, **changes)
+        return stream
+
     def with_record(self, name: str, record: Any) -> Stream:
         """Return the stream with what a policy knows; None removes it."""
-        return replace(self, records=_put(self.records, name, record))
+        return self.replace(records=_put(self.records, name, record))
 
     def without(self, *names: str) -> Stream:
         """Return the stream without the records of some policies."""
         if not any(name in self.records for name in names):
             return self
-        return replace(self, records={name: one for name, one in self.records.items() if name not in names})
+        return self.replace(records={name: one for name, one in self.records.items() if name not in names})
 
 
 State: TypeAlias = WarmUp | Stream

@@ -32,7 +32,7 @@ class Partial:
 
     def finish(self, plan: Plan, stream: Stream) -> Stream:
         """Return the stream with the partial batch folded."""
-        return stream if self.summary is None else replace(fold(plan, stream, self.summary), unfolded=EMPTY)
+        return stream if self.summary is None else fold(plan, stream, self.summary).replace(unfolded=EMPTY)
 
     def widen(self, plan: Plan) -> Partial:
         """Return the summary for more columns."""
@@ -68,7 +68,7 @@ class BatchStep:
         before = waiting.summary.score if waiting.summary else 0.0
         summary, stream = summarize(plan, stream, batch, scores)
         full = summary.rows == plan.fold_rows(stream)
-        stream = replace(fold(plan, stream, summary), unfolded=EMPTY) if full else replace(stream, unfolded=Partial(summary))
+        stream = fold(plan, stream, summary).replace(unfolded=EMPTY) if full else stream.replace(unfolded=Partial(summary))
         return stream, summary.score - before
 
 
@@ -136,5 +136,5 @@ class Sweep:
             mass=float(sizes[-1] / self.steps[-1]),
             n_eff=n_eff,
         )
-        after = replace(stream, statistics=statistics, progress=progress).without(FIT_RESULT)
+        after = stream.replace(statistics=statistics, progress=progress).without(FIT_RESULT)
         return refresh(plan, after if average is None else after.with_record(AVERAGE, average))
