@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+DOCS_STAMP := $(VENV)/.installed-docs
 # Each worker keeps to one half of the tests until it has none left, so that hardly a kernel is compiled by both.
 PYTEST := $(PY) -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all lint bench papers examples guide pictures clean clean-kernels
+.PHONY: help venv demo test test-all lint bench papers examples docs docs-quick guide pictures clean clean-kernels
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,7 +55,18 @@ examples: $(STAMP)  ## real data, with tables and pictures (about 20 minutes; da
 	$(PY) -m examples.chorales
 	$(PY) -m examples.drift
 
-guide: $(STAMP)  ## the walk of docs/guide.md, its commands run again
+$(DOCS_STAMP): $(STAMP)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
+# The site needs no network. Warnings are errors; all of them are listed before the build fails.
+docs: $(DOCS_STAMP)  ## the documentation site, into build/docs/index.html (the gallery runs: some minutes)
+	$(PY) -m sphinx -W --keep-going --quiet -b html docs build/docs
+
+docs-quick: $(DOCS_STAMP)  ## the site without running the gallery
+	$(PY) -m sphinx -W --keep-going --quiet -b html -D plot_gallery=0 docs build/docs
+
+guide: $(STAMP)  ## the walk of docs/guide/command-line.md, its commands run again
 	$(PY) -m examples.guide
 
 pictures: $(STAMP)  ## the picture of the README, made by the demo

@@ -86,7 +86,7 @@ def write(out: Path, page: Page, figures: dict[str, Any]) -> None:
     content = json.dumps(without_nan(figures), indent=1, allow_nan=False)
     (out / f"{page.name}.json").write_text(content + "\n", encoding="utf-8")
     (out / f"{page.name}.md").write_text(text(page, figures), encoding="utf-8")
-    for other in sorted(out.parent.glob("*.md")) if out == OUT else []:
+    for other in sorted(out.parent.rglob("*.md")) if out == OUT else []:
         before = other.read_text(encoding="utf-8")
         after = filled(before, page.sections(figures))
         if after != before:

@@ -1,4 +1,4 @@
-"""The walk of docs/guide.md: every command on the page is run, and what it says is written beneath it.
+"""The walk of docs/guide/command-line.md: every command on the page is run, and what it says is written beneath it.
 
     python -m examples.guide            # run the commands and write the page anew
     python -m examples.guide --check    # run them, and fail if one does
@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "guide.md"
+PAGE = ROOT / "docs" / "guide" / "command-line.md"
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 LONGEST = 160
 
@@ -72,7 +72,7 @@ def shell(folder: str) -> Run:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the commands of the page, and write it."""
-    parser = argparse.ArgumentParser(prog="python -m examples.guide", description="Run the commands of docs/guide.md.")
+    parser = argparse.ArgumentParser(prog="python -m examples.guide", description="Run the commands of its page.")
     parser.add_argument("--check", action="store_true", help="write nothing")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:

@@ -119,7 +119,7 @@ def test_without_raw_rows(name, tmp_path):
 
 
 def test_a_file_can_be_read_without_headwater(tmp_path):
-    """As docs/format.md says."""
+    """As docs/guide/model-files.md says."""
     model = MODELS["gaussian"]()
     model.save(tmp_path / "a.hw")
     data = (tmp_path / "a.hw").read_bytes()

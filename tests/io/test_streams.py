@@ -228,7 +228,7 @@ def test_a_process_ends_in_the_middle_of_a_pass():
 
 
 def test_the_formats_are_documented():
-    page = Path(__file__).parents[2] / "docs" / "streams.md"
+    page = Path(__file__).parents[2] / "docs" / "guide" / "streams.md"
     if not page.exists():
         pytest.skip("run from the root of the repository")
     text = page.read_text()

@@ -115,12 +115,12 @@ def test_the_block_about_streams_runs(folder):
     for day in (0, 1):
         trades(300, day).assign(id=range(300)).to_parquet(f"days/{day}.parquet")
     (folder / "days").rename("trades")
-    assert run(block_with("docs/streams.md", "hw.stream"))["model"].n_samples_seen_ == 600
+    assert run(block_with("docs/guide/streams.md", "hw.stream"))["model"].n_samples_seen_ == 600
 
 
 def test_the_block_about_model_files_runs(folder):
     hw.GaussianMixture(2, random_state=0, warm_up=100).partial_fit(trades(300)).save("trades.hw")
-    assert run(block_with("docs/format.md", "safe_open"))["means"].shape == (2, 3)
+    assert run(block_with("docs/guide/model-files.md", "safe_open"))["means"].shape == (2, 3)
 
 
 @pytest.mark.slow
@@ -129,13 +129,17 @@ def test_the_block_of_the_guide_runs(folder, capsys):
     for chunk in hw.stream(datasets.path("digits")):
         model.partial_fit(chunk)
     model.save("digits.hw")
-    run(block_with("docs/guide.md", "digits.hw"))
+    run(block_with("docs/guide/command-line.md", "digits.hw"))
     assert (folder / "digits.html").exists() and capsys.readouterr().out
 
 
 def test_no_block_is_forgotten():
-    known = {"README.md": [*README, "distributed.fit"], "docs/streams.md": ["hw.stream"], "docs/format.md": ["safe_open"]}
-    known |= {"docs/guide.md": ["digits.hw"], "docs/scale.md": ["distributed.fit"]}
+    known = {
+        "README.md": [*README, "distributed.fit"],
+        "docs/guide/streams.md": ["hw.stream"],
+        "docs/guide/model-files.md": ["safe_open"],
+    }
+    known |= {"docs/guide/command-line.md": ["digits.hw"], "docs/guide/clusters.md": ["distributed.fit"]}
     for page, words in known.items():
         assert len(blocks_of(page)) == len(words)
 
@@ -149,7 +153,7 @@ def test_the_blocks_about_clusters_run(folder, capsys):
     options = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}, "silence_logs": 50}
     with LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster, Client(cluster) as client:
         run(block_with("README.md", "distributed.fit"), client=client)
-        block = block_with("docs/scale.md", "distributed.fit")
+        block = block_with("docs/guide/clusters.md", "distributed.fit")
         # The scheduler and the bucket of the page are nobody's: here is another of each.
         block = block.replace("tcp://boss:8786", cluster.scheduler_address).replace("s3://days", str(folder / "days"))
         rows = array.from_array(trades(3000).to_numpy(), chunks=(1000, 3))

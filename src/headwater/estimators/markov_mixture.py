@@ -62,7 +62,7 @@ weight_concentration_prior, n_threads, parts, reservoir
     n_symbols_ : int
         Number of symbols.
     n_features_in_ : int
-        Number of different counts of a sequence, n_symbols_ * (1 + n_symbols_).
+        Number of different counts of a sequence, `n_symbols_ * (1 + n_symbols_)`.
     startprob_concentration_, transmat_concentration_ : ndarray
         The belief about them: Dirichlet parameters, of the same shapes.
     weight_concentration_ : ndarray of shape (n_components,)

@@ -44,7 +44,26 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         MixtureEstimator._traits,
         target_columns=1,
     )
-    score = answers_at_once(RegressorMixin.score)
+
+    @answers_at_once
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # type: ignore[override]
+        """Return the coefficient of determination R^2 of `predict(X)`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs.
+        y : array-like of shape (n_samples,)
+            The target.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weight of each row.
+
+        Returns
+        -------
+        r2 : float
+            1 at best, 0 for a model that always answers with the mean of the target.
+        """
+        return RegressorMixin.score(self, X, y, sample_weight)
 
     @property
     @abstractmethod

@@ -1,6 +1,6 @@
 """Model files: a JSON header and named arrays in one safetensors file, with a digest of both, written atomically.
 
-docs/format.md describes them for readers without headwater.
+docs/guide/model-files.md describes them for readers without headwater.
 """
 
 from __future__ import annotations
