@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from headwater.core.batch import Batch
 from headwater.core.chunk import COMPANIONS, Chunk, Chunks
 from headwater.core.statistics import Array
+from headwater.core.values import Rows
 from headwater.diagnostics.component_description import scores_per_size
 from headwater.diagnostics.history import History
 from headwater.estimators.calls import lock_of
@@ -64,7 +65,7 @@ class Monitor:
         found = getattr(model, "history_", None) if history is None else history
         self.history: History = History() if found is None else found
 
-    def learn(self, X: Any, **companions: Any) -> Any:
+    def learn(self, X: Rows, **companions: Any) -> Any:
         """Learn a chunk. If it is refused, model and history stay as they were.
 
         Parameters
@@ -83,7 +84,7 @@ class Monitor:
         with lock_of(self.model):  # another thread that learns waits
             return self._learn_stream(X, companions) if isinstance(X, Chunks) else self._learn(X, companions)
 
-    def _learn(self, X: Any, companions: dict[str, Any]) -> Any:
+    def _learn(self, X: Rows, companions: dict[str, Any]) -> Any:
         began, model, history = time.perf_counter(), self.model, self.history
         given = _arguments_for(model, X, companions)
         before = model._runtime.rows if model._has_state() else 0
@@ -111,7 +112,7 @@ class Monitor:
         return self.model
 
 
-def _arguments_for(model: Any, X: Any, companions: dict[str, Any]) -> dict[str, Any]:
+def _arguments_for(model: Any, X: Rows, companions: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments for `partial_fit`: a target only if the model learns one."""
     unknown = [name for name in companions if name not in COMPANIONS]
     if unknown:

@@ -21,6 +21,7 @@ from headwater.core.shards import Shards
 from headwater.core.state import Stream
 from headwater.core.statistics import Array
 from headwater.core.steps import EMPTY, Partial
+from headwater.core.values import Values
 from headwater.estimators.component_count import GIVEN
 from headwater.io.files import messages
 from headwater.policies.names import RESERVOIR
@@ -44,7 +45,7 @@ def is_online(estimator: Any) -> bool:
     return bool(unset._make_learner(2).algorithm.online)
 
 
-def fit(estimator: Any, rows: Array, weights: Any = None, labels: Any = None) -> Any:
+def fit(estimator: Any, rows: Array, weights: Any = None, labels: Values = None) -> Any:
     """Fit an estimator to rows, as one chunk of a stream if its algorithm learns streams."""
     learn = estimator.partial_fit if is_online(estimator) else estimator.fit
     with warnings.catch_warnings():

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
+from headwater.core.values import Matrix, Places
 
 NO_WEIGHTS: Array = np.empty(0)
 NO_LABELS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
@@ -37,7 +38,7 @@ class SparseRows:
         """Number of values that are held."""
         return int(self.indptr[-1] - self.indptr[0])
 
-    def __getitem__(self, rows: Any) -> SparseRows:
+    def __getitem__(self, rows: Places) -> SparseRows:
         if isinstance(rows, slice) and rows.step in (None, 1):
             start, stop, _ = rows.indices(len(self))
             return SparseRows(self.data, self.indices, self.indptr[start : max(start, stop) + 1], self.width)
@@ -96,7 +97,7 @@ class Batch:
     negative numbers are complete, the others may go on later.
     """
 
-    X: Any  # a matrix, or SparseRows for models that take them
+    X: Matrix  # a matrix, or SparseRows for models that take them
     weights: Array = field(default_factory=lambda: NO_WEIGHTS)
     labels: NDArray[np.int64] = field(default_factory=lambda: NO_LABELS)
     sequences: NDArray[np.int64] = field(default_factory=lambda: NO_SEQUENCES)
@@ -104,11 +105,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self.X)
 
-    def __getitem__(self, rows: Any) -> Batch:
+    def __getitem__(self, rows: Places) -> Batch:
         # Kernels are compiled for contiguous arrays; a run of rows is one already, and is not copied. Listed rows are taken,
         # which is faster than an index.
         if isinstance(self.X, SparseRows):
-            X: Any = self.X[rows]
+            X: Matrix = self.X[rows]
         elif isinstance(rows, np.ndarray) and rows.dtype.kind == "i":
             X = np.take(self.X, rows, axis=0)
         else:

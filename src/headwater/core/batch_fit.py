@@ -84,7 +84,7 @@ def end_passes(plan: Plan, key: int, start: Start, end: Climb) -> Stream:
     return stream.with_record(FIT_RESULT, None if differs else end.parameters)
 
 
-def sample_places(plan: Plan, n: int, labels: Any, begins: Any, key: int) -> tuple[NDArray[np.int64], Any]:
+def sample_places(plan: Plan, n: int, labels: NDArray[np.int64], begins: Any, key: int) -> tuple[NDArray[np.int64], Any]:
     """Return the rows that passes over all of n begin with, the number of a warm-up: some of all, labelled ones first.
 
     Where rows hang together, these are stretches of sequences, each of which has a number, and `begins` are the first rows

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from headwater.core.values import AnyArray, Matrix, Rows
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -40,11 +42,11 @@ class Chunk:
         Place of each row in the data, if some between them were left out.
     """
 
-    X: Any  # a matrix, dense or sparse
+    X: Matrix  # a matrix, dense or sparse
     columns: Sequence[str] | None = None
-    y: NDArray[Any] | Sequence[float] | None = None
-    sample_weight: NDArray[Any] | Sequence[float] | None = None
-    labels: NDArray[Any] | Sequence[int] | None = None
+    y: AnyArray | Sequence[float] | None = None
+    sample_weight: AnyArray | Sequence[float] | None = None
+    labels: AnyArray | Sequence[int] | None = None
     lengths: Any = None
     key: Any = None
     start: int = 0
@@ -67,7 +69,7 @@ class Chunk:
         """Shape of the rows."""
         return tuple(self.X.shape)
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
         array = self.X.toarray() if hasattr(self.X, "toarray") else self.X
         return np.array(array, dtype=dtype, copy=copy)
 
@@ -111,7 +113,7 @@ def by_sequence(chunk: Chunk) -> Chunk:
     return replace(chunk, X=chunk.X[order], key=None, lengths=lengths)
 
 
-def values_of(X: Any) -> Any:
+def values_of(X: Rows) -> Matrix:
     """Return the rows of a chunk, and anything else as it is. An answer needs no weights and labels, but whole sequences."""
     if not isinstance(X, Chunk):
         return X

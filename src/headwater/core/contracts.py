@@ -16,6 +16,7 @@ import numpy as np
 from headwater.core.batch import Batch
 from headwater.core.state import Summary
 from headwater.core.statistics import Array, Statistics
+from headwater.core.values import Index
 
 NO_SCORES: Array = np.empty(0)
 
@@ -264,7 +265,7 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         """Return statistics that were gathered under the prior `own` as they would be under another: about its origin."""
         return statistics
 
-    def select_statistics(self, statistics: Stats, order: Any) -> Stats:
+    def select_statistics(self, statistics: Stats, order: Index) -> Stats:
         """Return statistics with the components in another order; by default the one they have (see `separation`)."""
         return statistics
 

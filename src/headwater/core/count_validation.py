@@ -13,23 +13,24 @@ from headwater.core.batch import SparseRows
 from headwater.core.chunk import values_of
 from headwater.core.statistics import LARGEST_COUNT, LEAST_COUNT, Array
 from headwater.core.validation import check_finite, check_row, check_rows, numeric, refuse_unreadable
+from headwater.core.values import Matrix, Row, Rows
 
 COLUMN_LIMIT = 2**31  # columns of sparse rows, whose places are 32-bit integers
 
 
-def check_counts(X: Any, name: str = "X", owner: str = "this model") -> Array | SparseRows:
+def check_counts(X: Rows, name: str = "X", owner: str = "this model") -> Array | SparseRows:
     """Return rows of counts, or of other weights that are not negative: a matrix, or SparseRows if they are sparse."""
-    X = values_of(X)
-    if isinstance(X, SparseRows):
-        return X
-    refuse_unreadable(X, name)
-    if hasattr(X, "sparse") and all(str(kind).startswith("Sparse") for kind in getattr(X, "dtypes", ("",))):
-        X = X.sparse.to_coo()  # a pandas frame of sparse columns
-    if not issparse(X):
-        rows = check_rows(X, name, owner)
-        _check_count_values(rows, name, owner)
-        return rows
-    shape: tuple[int, ...] = X.shape
+    matrix = values_of(X)
+    if isinstance(matrix, SparseRows):
+        return matrix
+    refuse_unreadable(matrix, name)
+    if hasattr(matrix, "sparse") and all(str(kind).startswith("Sparse") for kind in getattr(matrix, "dtypes", ("",))):
+        matrix = matrix.sparse.to_coo()  # a pandas frame of sparse columns
+    if not issparse(matrix):
+        dense = check_rows(matrix, name, owner)
+        _check_count_values(dense, name, owner)
+        return dense
+    shape: tuple[int, ...] = matrix.shape
     if len(shape) != 2:
         raise ValueError(f"{name} must have two dimensions (rows, columns), got {len(shape)}")
     if 0 in shape:
@@ -37,12 +38,14 @@ def check_counts(X: Any, name: str = "X", owner: str = "this model") -> Array | 
         raise ValueError(f"{name} has 0 {what} (shape={shape}) while a minimum of 1 is required.")
     if shape[1] >= COLUMN_LIMIT:
         raise ValueError(f"{name} must have fewer than 2**31 columns, got {shape[1]}")
-    if X.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} must hold real numbers, got {X.dtype}")
-    if X.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must hold numbers, got {X.dtype}")
-    _check_sparse(X, name)
-    rows = X if X.format == "csr" else X.astype(np.float64).tocsr()  # as small integers, duplicates might overflow
+    if matrix.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers, got {matrix.dtype}")
+    if matrix.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold numbers, got {matrix.dtype}")
+    _check_sparse(matrix, name)
+    rows = (
+        matrix if matrix.format == "csr" else matrix.astype(np.float64).tocsr()
+    )  # as small integers, duplicates might overflow
     data, indices, indptr = rows.data, rows.indices, rows.indptr
     data, indices = data[: indptr[-1]], indices[: indptr[-1]]
     if not rows.has_canonical_format:
@@ -87,7 +90,7 @@ def _check_count_values(rows: Array, name: str, owner: str, row: int | None = No
     )
 
 
-def _check_sparse(X: Any, name: str) -> None:
+def _check_sparse(X: Matrix, name: str) -> None:
     """Refuse a sparse matrix whose parts do not fit together: converting it could read anywhere."""
     shape, kind = X.shape, X.format
     if kind == "coo":
@@ -114,7 +117,7 @@ def _check_sparse(X: Any, name: str) -> None:
             raise ValueError(f"{name} is a damaged sparse matrix: it names rows or columns that it does not have")
 
 
-def check_count_row(x: Any, names: Sequence[str] | None, width: int | None, owner: str) -> Array | SparseRows:
+def check_count_row(x: Row, names: Sequence[str] | None, width: int | None, owner: str) -> Array | SparseRows:
     """Return one row of counts: an array, a sparse row, or a mapping from column names to counts."""
     if issparse(x):
         rows = check_counts(x, "the row", owner)

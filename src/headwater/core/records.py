@@ -8,12 +8,12 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headwater.core.batch import Batch, Buffer, join_batches
+from headwater.core.values import AnyArray
 
 
-def arrays_of(value: Any, dense: bool = True) -> Iterator[NDArray[Any]]:
+def arrays_of(value: Any, dense: bool = True) -> Iterator[AnyArray]:
     """Yield every array and number in a state, or in any part of one, in order; a table as a matrix, or as what it holds."""
     if isinstance(value, np.ndarray):
         yield value

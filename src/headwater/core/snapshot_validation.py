@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from headwater.core.chunk import values_of
 from headwater.core.statistics import LARGEST, Array
 from headwater.core.validation import check_finite, check_row_shape, check_shape, numeric, refuse_unreadable, row_values
+from headwater.core.values import AnyArray, Row, Rows, Values
 
 
-def check_snapshots(X: Any, name: str = "X", owner: str = "this model") -> NDArray[np.complex128]:
+def check_snapshots(X: Rows, name: str = "X", owner: str = "this model") -> NDArray[np.complex128]:
     """Return X as a C-ordered matrix of complex snapshots, with NaN in either part where a sensor is missing."""
     X = values_of(X)
     if issparse(X):
@@ -26,7 +27,7 @@ def check_snapshots(X: Any, name: str = "X", owner: str = "this model") -> NDArr
     return _check_snapshot_values(array, name)
 
 
-def check_snapshot(x: Any, names: Sequence[str] | None, width: int | None) -> NDArray[np.complex128]:
+def check_snapshot(x: Row, names: Sequence[str] | None, width: int | None) -> NDArray[np.complex128]:
     """Return one snapshot, an array or a mapping from names of sensors to values, as a matrix with one row."""
     row = to_complex(row_values(x, names, width), "the row")
     check_row_shape(row, width)
@@ -35,7 +36,7 @@ def check_snapshot(x: Any, names: Sequence[str] | None, width: int | None) -> ND
     return _check_snapshot_values(row.reshape(1, -1), "the row")
 
 
-def _check_snapshot_values(array: NDArray[Any], name: str) -> NDArray[np.complex128]:
+def _check_snapshot_values(array: AnyArray, name: str) -> NDArray[np.complex128]:
     """Return the snapshots, or refuse infinity and values that are too large."""
     rows = np.ascontiguousarray(array, dtype=np.complex128)
     parts = rows.view(np.float64)
@@ -45,7 +46,7 @@ def _check_snapshot_values(array: NDArray[Any], name: str) -> NDArray[np.complex
     return rows
 
 
-def to_complex(values: Any, name: str) -> NDArray[Any]:
+def to_complex(values: Any, name: str) -> AnyArray:
     """Return an array of complex numbers; real ones are refused, since they are no snapshots of a narrow band."""
     refuse_unreadable(values, name)
     try:
@@ -66,7 +67,7 @@ def to_complex(values: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def check_angles(angles: ArrayLike | None) -> Array:
+def check_angles(angles: Values) -> Array:
     """Return the angles to search: the first and the last, or a grid."""
     if angles is None:
         return np.array([-np.pi, np.pi])

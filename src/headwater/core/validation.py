@@ -13,9 +13,10 @@ from scipy.sparse import issparse
 from headwater.core.batch import NO_LABELS, NO_WEIGHTS, Batch
 from headwater.core.chunk import values_of
 from headwater.core.statistics import HEAVIEST, LARGEST, LIGHTEST, Array
+from headwater.core.values import AnyArray, Matrix, Row, Rows, Values
 
 
-def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
+def check_rows(X: Rows, name: str = "X", owner: str = "this model") -> Array:
     """Return X as a C-ordered float64 matrix of finite rows; the array itself if it already is one."""
     X = values_of(X)
     if issparse(X):
@@ -27,7 +28,7 @@ def check_rows(X: Any, name: str = "X", owner: str = "this model") -> Array:
     return rows
 
 
-def check_shape(array: NDArray[Any], name: str) -> None:
+def check_shape(array: AnyArray, name: str) -> None:
     """Refuse what is not a matrix of at least one row and one column."""
     if array.ndim == 1 or array.ndim == 0:
         raise ValueError(
@@ -42,7 +43,7 @@ def check_shape(array: NDArray[Any], name: str) -> None:
         raise ValueError(f"{name} has 0 sample(s) (shape={array.shape}) while a minimum of 1 is required.")
 
 
-def check_target(y: Any, rows: int, owner: str) -> Array:
+def check_target(y: Values, rows: int, owner: str) -> Array:
     """Return one finite number per row."""
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None")
@@ -58,7 +59,7 @@ def check_target(y: Any, rows: int, owner: str) -> Array:
     return target
 
 
-def check_width(rows: Any, width: int, owner: str) -> None:
+def check_width(rows: Matrix, width: int, owner: str) -> None:
     """Refuse rows of another width."""
     if rows.shape[1] != width:
         raise ValueError(f"X has {rows.shape[1]} features, but {owner} is expecting {width} features as input")
@@ -80,7 +81,7 @@ def check_names(columns: Sequence[str], known: Sequence[str] | None, owner: str)
     raise ValueError(f"the columns must be those that {owner} learned from, got {found}")
 
 
-def check_weights(sample_weight: Any, rows: int) -> Array:
+def check_weights(sample_weight: Values, rows: int) -> Array:
     """Return one non-negative weight per row, or no weights."""
     if sample_weight is None:
         return NO_WEIGHTS
@@ -107,7 +108,7 @@ def check_weights(sample_weight: Any, rows: int) -> Array:
     return weights
 
 
-def check_labels(labels: Any, rows: int, n_components: int) -> NDArray[np.int64]:
+def check_labels(labels: Values, rows: int, n_components: int) -> NDArray[np.int64]:
     """Return one component index per row, -1 where it is unknown, or no labels."""
     if labels is None:
         return NO_LABELS
@@ -124,25 +125,25 @@ def check_labels(labels: Any, rows: int, n_components: int) -> NDArray[np.int64]
     return np.ascontiguousarray(whole, dtype=np.int64)
 
 
-def make_batch(rows: Any, weights: Array, labels: NDArray[np.int64]) -> Batch:
+def make_batch(rows: Matrix, weights: Array, labels: NDArray[np.int64]) -> Batch:
     """Return a batch without the rows of weight 0."""
     if weights.size and np.any(weights == 0.0):
         return Batch(rows, weights, labels)[weights > 0.0]
     return Batch(rows, weights, labels)
 
 
-def check_row(x: Any, names: Sequence[str] | None, width: int | None) -> Array:
+def check_row(x: Row, names: Sequence[str] | None, width: int | None) -> Array:
     """Return one row, an array or a mapping from column names to values, as a matrix with one row."""
-    x = row_values(x, names, width)
-    plain = type(x) is np.ndarray and x.dtype == np.float64
-    row = x if plain else np.asarray(numeric(x, "the row"), dtype=np.float64)
+    values = row_values(x, names, width)
+    plain = type(values) is np.ndarray and values.dtype == np.float64
+    row = values if plain else np.asarray(numeric(values, "the row"), dtype=np.float64)
     check_row_shape(row, width)
     row = np.ascontiguousarray(row).reshape(1, -1)
     check_finite(row, "the row")
     return row
 
 
-def row_values(x: Any, names: Sequence[str] | None, width: int | None) -> Any:
+def row_values(x: Row, names: Sequence[str] | None, width: int | None) -> Matrix:
     """Return the values of a row in the order of the columns, if it is a mapping."""
     if isinstance(x, Mapping):
         if names is None and (width is not None or not all(isinstance(name, str) for name in x)):
@@ -150,16 +151,22 @@ def row_values(x: Any, names: Sequence[str] | None, width: int | None) -> Any:
         order = list(x) if names is None else list(names)
         if len(x) != len(order) or any(name not in x for name in order):
             raise ValueError(f"the row must have exactly the columns {order}, got {list(x)}")
-        x = [x[name] for name in order]
+        return [x[name] for name in order]
     return x
 
 
-def check_row_shape(row: NDArray[Any], width: int | None) -> None:
+def check_row_shape(row: AnyArray, width: int | None) -> None:
     """Refuse what is not one row of this width."""
     if row.ndim != 1 or row.size == 0:
         raise ValueError(f"the row must have one dimension and at least one value, got shape {row.shape}")
     if width is not None and row.size != width:
         raise ValueError(f"the row has {row.size} features, but this model is expecting {width} features as input")
+
+
+def n_dimensions(values: Values) -> int:
+    """Return the number of dimensions of numbers that are not checked yet."""
+    given: Matrix = values
+    return int(np.ndim(given))
 
 
 def refuse_unreadable(values: Any, name: str) -> None:
@@ -183,7 +190,7 @@ def refuse_unreadable(values: Any, name: str) -> None:
             )
 
 
-def numeric(values: Any, name: str) -> NDArray[Any]:
+def numeric(values: Any, name: str) -> AnyArray:
     """Return an array of real numbers, converting objects that are numbers and refusing text."""
     refuse_unreadable(values, name)
     try:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from headwater.core.statistics import Array
+from headwater.core.values import AnyArray, Rows
 from headwater.diagnostics.description import Component, Curve, Matrix, Value
 
 SYMBOL_LIMIT = 24  # states of a matrix that a person can still read
@@ -209,7 +210,7 @@ class GaussianComponents:
     weights_: Array
     means_: Array
     covariances_: Array
-    feature_names_in_: Sequence[str] | NDArray[Any]
+    feature_names_in_: Sequence[str] | AnyArray
     covariance_type: str = "full"
 
 
@@ -236,12 +237,13 @@ def count_oddities(names: Sequence[str], row: Array, probabilities: Array, most:
     return tuple(Value(names[at], float(counts[at]), standing=float(lift[at])) for at in words if counts[at] > 0.0)
 
 
-def row_totals(X: Any) -> Array:
+def row_totals(X: Rows) -> Array:
     """Return the sum of the counts of each row, dense or sparse."""
-    X = X.tocsr() if hasattr(X, "tocsr") else X
-    if hasattr(X, "indptr"):
-        return np.diff(np.concatenate([[0.0], np.cumsum(X.data, dtype=float)])[np.asarray(X.indptr)])
-    return np.asarray(X, dtype=float).sum(axis=1)
+    rows = X.tocsr() if hasattr(X, "tocsr") else X
+    if hasattr(rows, "indptr") and hasattr(rows, "data"):
+        data = np.asarray(rows.data, dtype=np.float64)
+        return np.diff(np.concatenate([[0.0], np.cumsum(data)])[np.asarray(rows.indptr)])
+    return np.asarray(rows, dtype=float).sum(axis=1)
 
 
 def scores_per_size(scores: Array, sizes: Array | None) -> Array:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.core.validation import one_line
+from headwater.core.values import Values
 from headwater.distributed import tasks
 from headwater.distributed.clusters import WORKER_WAIT, ClusterError, ask_workers, explain_lost_connection, open_client
 from headwater.distributed.dask_engine import DaskEngine
@@ -37,8 +38,8 @@ def fit(
     data: Any,
     *,
     client: Any = None,
-    y: Any = None,
-    sample_weight: Any = None,
+    y: Values = None,
+    sample_weight: Values = None,
     rounds: int | str = "auto",
     passes: int | str | None = None,
     go_on: bool = False,

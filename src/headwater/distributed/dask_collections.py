@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headwater.core.validation import one_line
+from headwater.core.values import Values
 from headwater.distributed.dask_engine import DaskEngine
 from headwater.distributed.messages import return_errors
 from headwater.distributed.parts import DataToRead, Part, Plan, ReadPlan, read_plan_like, stream_source
@@ -71,7 +72,7 @@ def _collection_kind(data: Any) -> str:
     raise TypeError(f"data must be an array of rows, a dataframe or a bag of Dask, got {type(data).__name__}")
 
 
-def _array_blocks(data: Any, y: Any, sample_weight: Any) -> tuple[list[Any], list[int | None]]:
+def _array_blocks(data: Any, y: Values, sample_weight: Values) -> tuple[list[Any], list[int | None]]:
     """Return the partitions of an array by rows, each with its companions, and their numbers of rows, as far as known."""
     from dask.delayed import delayed
 

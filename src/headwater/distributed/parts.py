@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.chunk import Chunk
+from headwater.core.values import Values
 from headwater.io import row_collection
 from headwater.io.recipes.table_sequences import whole_sequences
 from headwater.io.shuffle import select_items
@@ -65,8 +66,8 @@ class DataToRead:
     """
 
     source: Any
-    y: Any = None
-    sample_weight: Any = None
+    y: Values = None
+    sample_weight: Values = None
     part_rows: int | None = None
     like: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from headwater.core.climb import climb
 from headwater.core.contracts import NO_SCORES, Start
 from headwater.core.shards import SHARD_KEYS
 from headwater.core.state import Summary
+from headwater.core.values import Values
 from headwater.core.warm_up import find_start
 from headwater.diagnostics.history import History
 from headwater.distributed.messages import Message, Refusal, Unread, blank_from_bytes, return_errors
@@ -53,7 +54,7 @@ class Outline:
     rows: int
     width: int
     named: Any
-    lengths: Any
+    lengths: Values
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import one_line
+from headwater.core.values import Row, Rows, Values
 from headwater.diagnostics.component_description import Limits
 from headwater.diagnostics.description import Description
 from headwater.diagnostics.display import html_table, text_table
@@ -58,7 +59,7 @@ class StreamingEstimator(EstimatorCore):
     # Learning
 
     @learns_at_once
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Values = None, sample_weight: Values = None) -> Self:
         """Learn from all rows at hand, forgetting what was learned before (unless `warm_start`).
 
         Parameters
@@ -78,7 +79,7 @@ class StreamingEstimator(EstimatorCore):
         return self._fit(X, sample_weight)
 
     @learns_by_chunk
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Rows, y: Values = None, sample_weight: Values = None) -> Self:
         """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
 
         Parameters
@@ -99,7 +100,7 @@ class StreamingEstimator(EstimatorCore):
         return self
 
     @learns_by_chunk
-    def update(self, X: Any, sample_weight: Any = None) -> Array:
+    def update(self, X: Rows, sample_weight: Values = None) -> Array:
         """Score each row as the model was before learning it, and learn it; in one E-step, if it is exact.
 
         Within a batch, and between the powers of two of the warm-up, parameters stand still, so this is the honest
@@ -121,7 +122,7 @@ class StreamingEstimator(EstimatorCore):
         return self._update(X, sample_weight)
 
     @learns_at_once
-    def warm_start_from(self, X: Any, sample_weight: Any = None, *, weight: float = 1.0) -> Self:
+    def warm_start_from(self, X: Rows, sample_weight: Values = None, *, weight: float = 1.0) -> Self:
         """Find a start on a sample, whatever its size, and forget what was learned before; the warm-up is over then.
 
         Workers that share the start, as branches of this model or copies made at once, can be merged without any matching.
@@ -182,7 +183,7 @@ class StreamingEstimator(EstimatorCore):
     # One row
 
     @learns
-    def learn_one(self, x: Any) -> Self:
+    def learn_one(self, x: Row) -> Self:
         """Learn one row, given as an array or as a mapping from column names to values.
 
         Parameters
@@ -198,7 +199,7 @@ class StreamingEstimator(EstimatorCore):
         return self._learn_one(x)
 
     @reads
-    def score_one(self, x: Any) -> float:
+    def score_one(self, x: Row) -> float:
         """Return the log-density of one row under the parameters of the last refresh.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, cast
 
@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from headwater.core.algorithms import Algorithm
 from headwater.core.statistics import Array
+from headwater.core.values import Key, Matrix, RandomState, Row, Rows, Values
 from headwater.estimators.calls import answers_at_once, learns, reads
 from headwater.estimators.chains import check_numbers, check_probabilities, check_symbols
 from headwater.estimators.component_count import GIVEN
@@ -20,6 +21,7 @@ from headwater.estimators.describers.chains import CategoricalChainDescriber
 from headwater.estimators.estimator_core import note_schema
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols
+from headwater.estimators.traits import Taken
 from headwater.families.categorical import Categorical
 
 
@@ -115,12 +117,12 @@ class CategoricalHMM(HiddenMarkovEstimator):
         self,
         n_components: int | Literal["auto"] = 1,
         *,
-        startprob_prior: Any = None,
-        transmat_prior: Any = None,
-        emissionprob_prior: Any = None,
+        startprob_prior: Values = None,
+        transmat_prior: Values = None,
+        emissionprob_prior: Values = None,
         n_features: int | None = None,
         decoder: str = "viterbi",
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_iter: int = 10,
         tol: float = 1e-2,
         verbose: int = 0,
@@ -196,7 +198,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         """
         return {**super().get_params(deep), "n_features": self._given_parameters()["n_features"]}
 
-    def _checked(self, X: Any, anew: bool = False) -> Array:
+    def _checked(self, X: Taken, anew: bool = False) -> Array:
         if not anew:
             check_same_symbols(X, self)
         return check_symbols(X, self._n_symbols(anew), type(self).__name__)
@@ -205,10 +207,9 @@ class CategoricalHMM(HiddenMarkovEstimator):
         super()._check_merge(other)
         check_merged_symbols(self, other)
 
-    def _checked_one(self, x: Any, names: Any, width: int | None) -> Array:
-        if isinstance(x, Mapping):
-            x = list(x.values())
-        symbols = check_symbols(np.atleast_1d(x), self._n_symbols(False), type(self).__name__, "the row")
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Array:
+        values: Matrix = list(x.values()) if isinstance(x, Mapping) else x
+        symbols = check_symbols(np.atleast_1d(values), self._n_symbols(False), type(self).__name__, "the row")
         if len(symbols) != 1:
             raise ValueError(f"the row must be one symbol, got {len(symbols)}")
         return symbols
@@ -219,16 +220,17 @@ class CategoricalHMM(HiddenMarkovEstimator):
             raise ValueError("every row is missing (NaN), so the number of symbols is unknown: give n_features")
         return int(present.max()) + 1 if known is None else known
 
-    def _is_row(self, X: Any) -> bool:
-        return np.ndim(X) < 2 and np.size(X) == 1
+    def _is_row(self, X: Rows) -> bool:
+        given: Matrix = X
+        return np.ndim(given) < 2 and np.size(given) == 1
 
-    def _aligned(self, rows: Any) -> Any:
+    def _aligned(self, rows: Matrix) -> Matrix:
         return rows  # symbols beyond those that are known were refused before
 
-    def _check_stored(self, X: Any, width: int) -> None:
+    def _check_stored(self, X: Matrix, width: int) -> None:
         check_symbols(X, width, type(self).__name__)
 
-    def _note_columns(self, X: Any, reset: bool) -> None:
+    def _note_columns(self, X: Taken, reset: bool) -> None:
         note_schema(self, getattr(X, "given", X), reset)
         if reset:
             self.n_features_in_ = self._width_of(X.rows)
@@ -255,7 +257,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         self._give("emissionprob_", check_probabilities(value, (self._given_number(), -1), "emissionprob_"))
 
     @answers_at_once
-    def next_distribution(self, key: Any = None, X: Any = None) -> Array:
+    def next_distribution(self, key: Key = None, X: Rows = None) -> Array:
         """Return the probability of each symbol at the next row of a sequence.
 
         Parameters
@@ -277,7 +279,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     @reads
     def sample(
-        self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
+        self, n_samples: int = 1, random_state: RandomState = None, currstate: int | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Draw a sequence.
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
+from headwater.core.values import AnyArray, RandomState, Rows, Values
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, reads
 from headwater.estimators.chains import one_of
@@ -32,7 +33,7 @@ class ChainAnswers(StreamingEstimator):
     def _model(self) -> HiddenMarkov: ...
 
     @abstractmethod
-    def _sequences_of(self, X: Any, lengths: Any) -> Batch:
+    def _sequences_of(self, X: Rows, lengths: Values) -> Batch:
         """Rows of complete sequences, checked."""
 
     @abstractmethod
@@ -51,7 +52,7 @@ class ChainAnswers(StreamingEstimator):
     # Answers
 
     @answers_by_score
-    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+    def score(self, X: Rows, y: Values = None, lengths: Values = None) -> float:
         """Return the log-likelihood of all rows together.
 
         Parameters
@@ -71,7 +72,7 @@ class ChainAnswers(StreamingEstimator):
         return float(self.score_steps(X, one_of(y, lengths)).sum())
 
     @answers_at_once
-    def score_steps(self, X: Any, lengths: Any = None) -> Array:
+    def score_steps(self, X: Rows, lengths: Values = None) -> Array:
         """Return the log-density of each row given the rows before it in its sequence.
 
         Parameters
@@ -90,7 +91,7 @@ class ChainAnswers(StreamingEstimator):
         return self._model.log_likelihood(self._parameters_seen(), batch, self.n_threads)
 
     @answers_by_chunk
-    def score_samples(self, X: Any, lengths: Any = None) -> tuple[float, Array]:
+    def score_samples(self, X: Rows, lengths: Values = None) -> tuple[float, Array]:
         """Return the log-likelihood of all rows together, and the probability of each state at each of them.
 
         Parameters
@@ -113,7 +114,7 @@ class ChainAnswers(StreamingEstimator):
         return float(scores.sum()), posteriors
 
     @answers_by_chunk
-    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
+    def predict_proba(self, X: Rows, lengths: Values = None) -> Array:
         """Return the probability of each state at each row, given all rows of its sequence.
 
         Parameters
@@ -132,7 +133,7 @@ class ChainAnswers(StreamingEstimator):
         return self._model.posterior(self._parameters_seen(), batch, self.n_threads)
 
     @answers_at_once
-    def decode(self, X: Any, lengths: Any = None, algorithm: str | None = None) -> tuple[float, NDArray[np.int64]]:
+    def decode(self, X: Rows, lengths: Values = None, algorithm: str | None = None) -> tuple[float, NDArray[np.int64]]:
         """Return the most probable states.
 
         Parameters
@@ -160,7 +161,7 @@ class ChainAnswers(StreamingEstimator):
         return self._model.best(self._parameters_seen(), self._sequences_of(X, lengths), self.n_threads)
 
     @answers_by_chunk
-    def predict(self, X: Any, lengths: Any = None) -> NDArray[np.int64]:
+    def predict(self, X: Rows, lengths: Values = None) -> NDArray[np.int64]:
         """Return the most probable states (see `decode`).
 
         Parameters
@@ -179,8 +180,8 @@ class ChainAnswers(StreamingEstimator):
 
     @reads
     def sample(
-        self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
-    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        self, n_samples: int = 1, random_state: RandomState = None, currstate: int | None = None
+    ) -> tuple[AnyArray, NDArray[np.int64]]:
         """Draw a sequence.
 
         Parameters
@@ -208,7 +209,7 @@ class ChainAnswers(StreamingEstimator):
         return self._model.sample(parameters, int(n_samples), rng, None if currstate is None else int(currstate))
 
     @answers_by_score
-    def aic(self, X: Any, lengths: Any = None) -> float:
+    def aic(self, X: Rows, lengths: Values = None) -> float:
         """Return Akaike's information criterion on the rows; lower is better.
 
         Parameters
@@ -226,7 +227,7 @@ class ChainAnswers(StreamingEstimator):
         return -2.0 * self.score(X, lengths) + 2.0 * self._n_parameters()
 
     @answers_by_score
-    def bic(self, X: Any, lengths: Any = None) -> float:
+    def bic(self, X: Rows, lengths: Values = None) -> float:
         """Return the Bayesian information criterion on the rows; lower is better.
 
         Parameters
@@ -259,7 +260,7 @@ class ChainAnswers(StreamingEstimator):
         return np.maximum(found, 0.0) / np.maximum(found, 0.0).sum()
 
 
-def _seed(random_state: Any) -> Any:
+def _seed(random_state: RandomState) -> Any:
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     return random_state

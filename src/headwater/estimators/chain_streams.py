@@ -15,11 +15,13 @@ from headwater.core.batch import NO_SEQUENCES, Batch
 from headwater.core.chunk import refuse_lost
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
-from headwater.core.validation import check_width
+from headwater.core.validation import check_width, n_dimensions
+from headwater.core.values import Key, Matrix, Row, Rows, Values
 from headwater.estimators.calls import answers_at_once, learns, learns_at_once, learns_by_chunk, reads
 from headwater.estimators.chain_answers import ChainAnswers
 from headwater.estimators.chains import Chunk, check_key, check_keys, check_lengths, one_of
 from headwater.estimators.component_count import start_branch
+from headwater.estimators.traits import Taken
 from headwater.models.chain_records import ChainParameters
 
 NOBODY = -(2**62)  # the number of a sequence that is not there
@@ -39,16 +41,16 @@ class ChainStreams(ChainAnswers):
     # What a subclass says
 
     @abstractmethod
-    def _checked(self, X: Any, anew: bool = False) -> Any:
+    def _checked(self, X: Taken, anew: bool = False) -> Matrix:
         """Return the rows of a chunk, or refuse them in one sentence; `anew`, of a model that forgets what it learned."""
 
     def _width_of(self, rows: Array) -> int:
         """Width of a model that begins with these rows."""
         return int(rows.shape[1])
 
-    def _is_row(self, X: Any) -> bool:
+    def _is_row(self, X: Rows) -> bool:
         """Whether this is one row, not some."""
-        return np.ndim(X) == 1
+        return n_dimensions(X) == 1
 
     @abstractmethod
     def _given_width(self) -> int:
@@ -73,7 +75,7 @@ class ChainStreams(ChainAnswers):
     # Learning
 
     @learns_at_once
-    def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
+    def fit(self, X: Rows, y: Values = None, lengths: Values = None) -> Self:
         """Learn from all sequences at hand, forgetting what was learned before, but for what `init_params` leaves out.
 
         Parameters
@@ -107,7 +109,7 @@ class ChainStreams(ChainAnswers):
         return self
 
     @learns_by_chunk
-    def partial_fit(self, X: Any, lengths: Any = None, *, key: Any = None) -> Self:  # type: ignore[override]
+    def partial_fit(self, X: Rows, lengths: Values = None, *, key: Key = None) -> Self:  # type: ignore[override]
         """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
 
         Without `lengths` the rows go on where the last call ended. A sequence ends when it is closed (`close`), or when the
@@ -131,7 +133,7 @@ class ChainStreams(ChainAnswers):
         return self
 
     @learns_by_chunk
-    def update(self, X: Any, lengths: Any = None, *, key: Any = None) -> Array:
+    def update(self, X: Rows, lengths: Values = None, *, key: Key = None) -> Array:
         """Score each row given those before it, as the model was before learning it, and learn it.
 
         The honest (prequential) score of a stream: what is far below the usual was not expected, whatever was learned. The
@@ -153,7 +155,7 @@ class ChainStreams(ChainAnswers):
         """
         return self._learn_rows(X, lengths, key, True)
 
-    def _learn_rows(self, X: Any, lengths: Any, key: Any, scored: bool) -> Array:
+    def _learn_rows(self, X: Rows, lengths: Values, key: Key, scored: bool) -> Array:
         first = not self._has_state()
         refuse_lost(X)
         chunk = self._numbered(X, lengths, reset=first, key=key, streaming=True)
@@ -163,7 +165,7 @@ class ChainStreams(ChainAnswers):
         return scores
 
     @learns_at_once
-    def warm_start_from(self, X: Any, lengths: Any = None, *, weight: float = 1.0) -> Self:
+    def warm_start_from(self, X: Rows, lengths: Values = None, *, weight: float = 1.0) -> Self:
         """Find a start on a sample of sequences, and forget what was learned before; the warm-up is over then.
 
         Parameters
@@ -203,7 +205,7 @@ class ChainStreams(ChainAnswers):
         return branched
 
     @learns
-    def close(self, key: Any = None) -> Self:
+    def close(self, key: Key = None) -> Self:
         """End an open sequence: rows that come next under this key begin another.
 
         Parameters
@@ -233,7 +235,7 @@ class ChainStreams(ChainAnswers):
         return list(self.__dict__.get("_open", {}))
 
     @learns
-    def learn_one(self, x: Any, key: Any = None) -> Self:
+    def learn_one(self, x: Row, key: Key = None) -> Self:
         """Learn one row, which follows those before it.
 
         Parameters
@@ -258,7 +260,7 @@ class ChainStreams(ChainAnswers):
         return self
 
     @reads
-    def score_one(self, x: Any, key: Any = None) -> float:
+    def score_one(self, x: Row, key: Key = None) -> float:
         """Return the log-density of one row if it came next, under the parameters of the last refresh.
 
         Parameters
@@ -278,7 +280,7 @@ class ChainStreams(ChainAnswers):
         return float(scores[0])
 
     @answers_at_once
-    def filter(self, X: Any, *, key: Any = None) -> Array:
+    def filter(self, X: Rows, *, key: Key = None) -> Array:
         """Return the probability of each state at each row, given the rows up to it, if they came next.
 
         The rows follow those that were learned; nothing is learned from them, and the sequence does not go on.
@@ -306,7 +308,7 @@ class ChainStreams(ChainAnswers):
         return states[0] if single else states
 
     @answers_at_once
-    def next_state_proba(self, key: Any = None, X: Any = None) -> Array:
+    def next_state_proba(self, key: Key = None, X: Rows = None) -> Array:
         """Return the probability of each state at the next row of a sequence.
 
         Parameters
@@ -324,7 +326,7 @@ class ChainStreams(ChainAnswers):
         """
         return self._next_states(key, X)[1]
 
-    def _next_states(self, key: Any, X: Any) -> tuple[ChainParameters, Array]:
+    def _next_states(self, key: Key, X: Rows) -> tuple[ChainParameters, Array]:
         """Parameters, and where the chain may be at the next row of a sequence."""
         key = check_key(key)
         if X is not None:
@@ -340,7 +342,7 @@ class ChainStreams(ChainAnswers):
         known = carry.filters.get(opened[key]) if key in opened else None
         return parameters, parameters.start.copy() if known is None else known @ parameters.transitions
 
-    def _went_on(self, rows: Array, key: Any, scores: Array, states: Array) -> None:
+    def _went_on(self, rows: Array, key: Key, scores: Array, states: Array) -> None:
         """Filter rows that follow those of an open sequence."""
         parameters, carry = self._position()
         number = self.__dict__.get("_open", {}).get(check_key(key), NOBODY)
@@ -355,14 +357,14 @@ class ChainStreams(ChainAnswers):
 
     # The machinery
 
-    def _chunk(self, X: Any, y: Any = None) -> Any:
+    def _chunk(self, X: Rows, y: Values = None) -> Taken:
         return self._numbered(X, None, reset=True)
 
-    def _taken(self, reset: bool, X: Any, lengths: Any = None) -> tuple[Batch, Learner]:  # type: ignore[override]
+    def _taken(self, reset: bool, X: Rows, lengths: Values = None) -> tuple[Batch, Learner]:  # type: ignore[override]
         refuse_lost(X)
         return self._take(self._numbered(X, lengths, reset=reset), None, None, reset=reset)
 
-    def _numbered(self, X: Any, lengths: Any, reset: bool, key: Any = None, streaming: bool = False) -> Chunk:
+    def _numbered(self, X: Rows, lengths: Values, reset: bool, key: Key = None, streaming: bool = False) -> Chunk:
         """Check rows and say which sequence each belongs to: numbers come from the place of the first row in the stream."""
         rows = self._checked(X, reset)
         if not reset:
@@ -383,7 +385,7 @@ class ChainStreams(ChainAnswers):
         return Chunk(rows, numbers[places], X, opened)
 
     def _take(
-        self, X: Any, sample_weight: Any, labels: Any, reset: bool, going_on: bool | None = None
+        self, X: Taken, sample_weight: Values, labels: Values, reset: bool, going_on: bool | None = None
     ) -> tuple[Batch, Learner]:
         width = self._width_of(X.rows) if reset else self.n_features_in_
         if reset and self._has_state():  # what was learned may be where it starts
@@ -392,17 +394,17 @@ class ChainStreams(ChainAnswers):
             learner = self._learner_for(width, not reset if going_on is None else going_on)
         return Batch(X.rows, sequences=X.sequences), learner
 
-    def _note_columns(self, X: Any, reset: bool) -> None:
+    def _note_columns(self, X: Taken, reset: bool) -> None:
         if not isinstance(X, Chunk) or X.given is not None:
             super()._note_columns(X.given if isinstance(X, Chunk) else X, reset)
         elif reset:  # one row, whose columns were checked by their names
             self.n_features_in_ = X.rows.shape[1]
 
-    def _aligned(self, rows: Any) -> Any:
+    def _aligned(self, rows: Matrix) -> Matrix:
         check_width(rows, self.n_features_in_ if self._has_state() else self._given_width(), type(self).__name__)
         return rows
 
-    def _sequences_of(self, X: Any, lengths: Any) -> Batch:
+    def _sequences_of(self, X: Rows, lengths: Values) -> Batch:
         self._parameters_seen()
         chunk = self._numbered(X, lengths, reset=False)
         if self._has_state():

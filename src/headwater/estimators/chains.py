@@ -14,7 +14,8 @@ from scipy.sparse import issparse
 from headwater.core.batch import Batch
 from headwater.core.chunk import values_of
 from headwater.core.statistics import Array
-from headwater.core.validation import check_finite, numeric, one_line
+from headwater.core.validation import check_finite, n_dimensions, numeric, one_line
+from headwater.core.values import Matrix, Rows, Values
 from headwater.estimators.pseudo_rows import gaussian_rows, symbol_rows
 from headwater.estimators.start_parameters import seed_at_means
 from headwater.families.categorical import Categorical
@@ -42,7 +43,7 @@ class Chunk:
         return len(self.rows)
 
 
-def check_chain_rows(X: Any, owner: str, name: str = "X") -> Array:
+def check_chain_rows(X: Rows, owner: str, name: str = "X") -> Array:
     """Return rows of finite numbers, of which some may be missing: NaN in every column."""
     X = values_of(X)
     if issparse(X):
@@ -73,7 +74,7 @@ def check_chain_rows(X: Any, owner: str, name: str = "X") -> Array:
     return rows
 
 
-def check_symbols(X: Any, n_symbols: int | None, owner: str, name: str = "X") -> Array:
+def check_symbols(X: Rows, n_symbols: int | None, owner: str, name: str = "X") -> Array:
     """Return symbols as a column of whole numbers from 0 to n_symbols - 1, NaN where they are missing."""
     X = values_of(X)
     if issparse(X):
@@ -97,7 +98,7 @@ def check_symbols(X: Any, n_symbols: int | None, owner: str, name: str = "X") ->
     return symbols
 
 
-def check_lengths(lengths: Any, rows: int) -> NDArray[np.int64]:
+def check_lengths(lengths: Values, rows: int) -> NDArray[np.int64]:
     """Return the lengths of sequences, which add up to the rows."""
     array = np.asarray(numeric(lengths, "lengths"))
     if array.ndim != 1 or not array.size:
@@ -111,14 +112,14 @@ def check_lengths(lengths: Any, rows: int) -> NDArray[np.int64]:
     return whole.astype(np.int64)
 
 
-def one_of(y: Any, lengths: Any) -> Any:
+def one_of(y: Values, lengths: Values) -> Any:
     """Return the lengths of sequences, which may stand where scikit-learn has y and hmmlearn has lengths."""
     if y is not None and lengths is not None:
         raise ValueError("lengths must be given once, got them twice: by their name and in the second place")
     return lengths if y is None else y
 
 
-def check_key(key: Any, name: str = "key") -> Any:
+def check_key(key: Values, name: str = "key") -> str | int | None:
     """Return the name of a sequence: a string or a whole number, or None for the one without a name."""
     if key is None or isinstance(key, str):
         return key if key is None else str(key)
@@ -127,22 +128,23 @@ def check_key(key: Any, name: str = "key") -> Any:
     raise ValueError(f"{name} must be a string or a whole number that names a sequence, got {one_line(key, 80)}")
 
 
-def check_keys(key: Any, rows: int) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int64]]:
+def check_keys(key: Values, rows: int) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int64]]:
     """Return the names of sequences that rows have, where each comes first, and the place among them of each row."""
     if isinstance(key, Mapping):
         raise ValueError("key must name a sequence, or one for each row, got a mapping")
     try:
-        array = np.asarray(key.to_numpy() if hasattr(key, "to_numpy") else list(key))
+        given: Matrix = key
+        array = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else list(given))
     except TypeError as error:
         raise ValueError(f"key must name a sequence, or one for each row, got {one_line(key, 80)}") from error
     if array.shape != (rows,):
         raise ValueError(f"key must name one sequence for each of the {rows} rows of X, got shape {array.shape}")
     mixed = isinstance(key, list | tuple) and len(set(map(type, key))) > 1  # NumPy would make strings of numbers
     if mixed or array.dtype.kind not in "iuU":
-        array = np.array([repr(check_key(name)) for name in key])
+        array = np.array([repr(check_key(name)) for name in given])
     _, first, places = np.unique(array, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    names = list(key)
+    names = list(given)
     return [check_key(names[at]) for at in first[order]], first[order], np.argsort(order)[places]
 
 
@@ -193,7 +195,7 @@ class GivenChain:
     def in_prior(self) -> bool:
         """Whether the prior of symbols has a row for each state."""
         prior: Any = getattr(self.family, "concentration_prior", None)
-        return np.ndim(prior) == 2
+        return n_dimensions(prior) == 2
 
     def seed(self, batch: Batch) -> tuple[Batch, Array]:
         """Return rows to find the rest from, and shares of the states in them: the nearest mean, or by the given symbols."""

@@ -13,6 +13,7 @@ from headwater.core.chunk import Chunk, Chunks
 from headwater.core.count_validation import check_counts
 from headwater.core.statistics import Array
 from headwater.core.validation import numeric
+from headwater.core.values import RandomState, Rows, Values
 from headwater.estimators.documents import DocumentReader
 from headwater.io.vocabulary import documents_of
 from headwater.kernels.topics import completed_score
@@ -22,7 +23,7 @@ SMALLEST = 1e-12  # probability of a word, so that one that a topic model exclud
 
 
 def completion_perplexity(
-    topics: Any, X: Any, doc_topic_prior: Any = None, *, random_state: Any = 0, n_threads: int | None = None
+    topics: Any, X: Rows, doc_topic_prior: Values = None, *, random_state: RandomState = 0, n_threads: int | None = None
 ) -> float:
     """Return the perplexity of one half of each document's words, foretold from the other half.
 
@@ -90,7 +91,7 @@ def completion_perplexity(
     return float(np.exp(-score / second.sum()))
 
 
-def _counts_of(topics: Any, X: Any) -> SparseRows:
+def _counts_of(topics: Any, X: Rows) -> SparseRows:
     """Counts of the documents; a model of ours says which words it knows, and whether these are its columns."""
     if isinstance(X, Chunks):
         X = X.at_once()["X"]
@@ -103,7 +104,7 @@ def _counts_of(topics: Any, X: Any) -> SparseRows:
     return checked if isinstance(checked, SparseRows) else drop_zeros(checked)
 
 
-def _topics_of(topics: Any, doc_topic_prior: Any, width: int) -> tuple[Array, Array]:
+def _topics_of(topics: Any, doc_topic_prior: Values, width: int) -> tuple[Array, Array]:
     """Normalised topics (K, V), and the prior of the proportions (K,); an open vocabulary is as wide as it is asked for."""
     table = topics
     if hasattr(topics, "fit"):

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
+from headwater.core.values import Rows, Values
 from headwater.estimators.calls import answers_by_score
 from headwater.estimators.describers.counts import CountDescriber
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
@@ -45,7 +46,7 @@ class CountMixture(MixtureEstimator):
         return learner
 
     @answers_by_score
-    def log_posterior(self, X: Any) -> float:
+    def log_posterior(self, X: Rows) -> float:
         """Return the log-density of the current parameters and the rows: what MAP-EM maximises.
 
         The sum of `score_samples`, and the log-density of the prior at the parameters. A prior below 1, which has no mode,
@@ -95,7 +96,7 @@ class CountMixture(MixtureEstimator):
         _, statistics, _ = self._proper_belief()
         return float(statistics.length.sum() / statistics.count.sum())
 
-    def _checked_lengths(self, n_samples: int, length: Any) -> NDArray[np.int64]:
+    def _checked_lengths(self, n_samples: int, length: Values) -> NDArray[np.int64]:
         """Lengths of rows to draw, one for each."""
         lengths = np.asarray(max(1, round(self._mean_length())) if length is None else length)
         if lengths.dtype.kind not in "iu" or lengths.shape not in ((), (n_samples,)) or lengths.min() < 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -18,12 +18,14 @@ from headwater.core.learner import Learner
 from headwater.core.snapshot_validation import check_angles, check_snapshot, check_snapshots
 from headwater.core.statistics import Array
 from headwater.core.validation import check_finite, numeric
+from headwater.core.values import Matrix, RandomState, Row, Rows, Values
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import answers_by_chunk, answers_by_score, reads
 from headwater.estimators.describers.arrival import ArrivalDescriber
 from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.parameters import check_parameters
+from headwater.estimators.traits import Taken
 from headwater.models.arrival import Arrival, ArrivalParameters, ArrivalStatistics
 from headwater.models.steering import Complex, GivenSensors, LinearSensors, Sensors, powers
 
@@ -158,10 +160,10 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         *,
         steering: Callable[[Array], Any] | None = None,
         spacing: float = 0.5,
-        angles: Any = None,
+        angles: Values = None,
         tol: float = 1e-6,
         max_iter: int = 100,
-        random_state: Any = None,
+        random_state: RandomState = None,
         warm_start: bool = False,
         verbose: int = 0,
         verbose_interval: int = 1,
@@ -215,15 +217,15 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         learner.model.sensors.check()  # type: ignore[attr-defined]
         return batch, learner
 
-    def _fit(self, X: Any, sample_weight: Any, labels: Any = None) -> Self:
+    def _fit(self, X: Rows, sample_weight: Values, labels: Values = None) -> Self:
         if np.isnan(self._checked(X)).all():
             raise ValueError("every sensor of every snapshot in X is missing (NaN): there is nothing to learn from")
         return super()._fit(X, sample_weight, labels)
 
-    def _checked(self, X: Any) -> Any:
+    def _checked(self, X: Taken) -> Matrix:
         return check_snapshots(X, owner=type(self).__name__)
 
-    def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Matrix:
         return check_snapshot(x, names, width)
 
     @property
@@ -247,7 +249,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
     # Answers
 
     @answers_by_chunk
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: Rows) -> Array:
         """Return the log-density of the observed sensors of each snapshot.
 
         Parameters
@@ -264,7 +266,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         return self._model.log_likelihood(self._read().parameters, batch, self.n_threads)
 
     @answers_by_score
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Rows, y: Values = None) -> float:
         """Return the mean log-density of the snapshots.
 
         Parameters
@@ -282,7 +284,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         return float(self.score_samples(X).mean())
 
     @answers_by_chunk
-    def source(self, X: Any) -> Complex:
+    def source(self, X: Rows) -> Complex:
         """Return what is expected of the signal of the source in each snapshot: a beamformer that knows the noise.
 
         Parameters
@@ -299,7 +301,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         return np.asarray(self._model.posterior(self._read().parameters, batch, self.n_threads))
 
     @answers_by_chunk
-    def impute(self, X: Any) -> Complex:
+    def impute(self, X: Rows) -> Complex:
         """Return the snapshots with what is expected of the missing sensors given the others.
 
         Parameters
@@ -327,7 +329,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         return np.where(np.isnan(rows), completed, rows)
 
     @reads
-    def spectrum(self, angles: Any) -> Array:
+    def spectrum(self, angles: Values) -> Array:
         """Return the power that arrives from each angle, by a beam that points there: the Bartlett spectrum.
 
         Parameters

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 from headwater.core.batch import SparseRows
 from headwater.core.chunk import Chunk
+from headwater.core.values import Matrix, Row, Rows
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import learns
 from headwater.io.schema_fields import read_integer
@@ -20,7 +22,7 @@ class DocumentReader(StreamingEstimator):
     unless an open vocabulary learns them.
     """
 
-    def _as_rows(self, X: Any, learning: bool, anew: bool = False) -> Any:
+    def _as_rows(self, X: Rows, learning: bool, anew: bool = False) -> Rows:
         if isinstance(X, Chunk | SparseRows):
             return X
         documents = documents_of(X)
@@ -57,13 +59,13 @@ class DocumentReader(StreamingEstimator):
         vocabulary = {"open": True} if self._vocabulary_is_open else {"vocabulary": list(columns.known)}
         return Chunk(counts, tuple(columns.known), schema={**columns.tokens.schema(), **vocabulary})
 
-    def _one_document(self, text: str) -> Any:
+    def _one_document(self, text: str) -> Matrix:
         """The counts of one document, in the width of the model."""
         chunk = self._as_rows([text], learning=False)
         return self._aligned(self._checked(chunk))
 
     @learns
-    def learn_one(self, x: Any) -> Self:
+    def learn_one(self, x: Row) -> Self:
         """Learn one document, given as a text, an array of counts or a mapping from words to counts.
 
         Parameters
@@ -78,10 +80,10 @@ class DocumentReader(StreamingEstimator):
         """
         return self._learn_one(x)
 
-    def _learn_one(self, x: Any) -> Self:
+    def _learn_one(self, x: Row) -> Self:
         return self.partial_fit([x]) if isinstance(x, str) else super()._learn_one(x)
 
-    def _places(self, names: Any) -> dict[Any, int]:
+    def _places(self, names: Sequence[str] | None) -> dict[Any, int]:
         """The column of each name; made once."""
         cache = self._runtime.cache if self._has_state() else None
         known = None if cache is None else cache.places
@@ -92,6 +94,6 @@ class DocumentReader(StreamingEstimator):
         return known[1]
 
 
-def _called(X: Any) -> str:
+def _called(X: Rows) -> str:
     name = type(X).__name__
     return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

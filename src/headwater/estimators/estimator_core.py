@@ -10,7 +10,7 @@ import operator
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -37,12 +37,13 @@ from headwater.core.validation import (
     make_batch,
     one_line,
 )
+from headwater.core.values import Matrix, RandomState, Row, Rows, Values
 from headwater.estimators import race_stream
 from headwater.estimators.calls import learns
 from headwater.estimators.component_count import GIVEN, RACE, choose, with_choice
 from headwater.estimators.reading import Reading
 from headwater.estimators.runtime import Runtime
-from headwater.estimators.traits import Traits
+from headwater.estimators.traits import Taken, Traits
 from headwater.estimators.verbose import watch_of
 from headwater.policies.names import GROWTH
 
@@ -63,7 +64,7 @@ class EstimatorCore(BaseEstimator, ABC):
 
     n_components: Any  # a number, or "auto"; not all models have it
     n_features_in_: int
-    random_state: Any
+    random_state: RandomState
 
     _runtime: Runtime
     _scores_start: bool
@@ -129,28 +130,28 @@ class EstimatorCore(BaseEstimator, ABC):
 
     # What a subclass says of its rows
 
-    def _chunk(self, X: Any, y: Any = None) -> Any:
+    def _chunk(self, X: Rows, y: Values = None) -> Taken:
         """Return what is learned from: the rows, with their target if the model has one."""
         return X
 
-    def _as_rows(self, X: Any, learning: bool, anew: bool = False) -> Any:
+    def _as_rows(self, X: Rows, learning: bool, anew: bool = False) -> Rows:
         """Return what is given as rows: counts of words, if X holds documents; `anew`, of a model that forgets all it knows."""
         return X
 
-    def _checked(self, X: Any) -> Any:
+    def _checked(self, X: Taken) -> Matrix:
         """Return the rows of a chunk, or refuse them in one sentence."""
         return check_rows(X, owner=type(self).__name__)
 
-    def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Matrix:
         """Return one row as a chunk, or refuse it."""
         return check_row(x, names, width)
 
-    def _aligned(self, rows: Any) -> Any:
+    def _aligned(self, rows: Matrix) -> Matrix:
         """Return the rows in the width of the model, or refuse them."""
         check_width(rows, self.n_features_in_, type(self).__name__)
         return rows
 
-    def _note_columns(self, X: Any, reset: bool) -> None:
+    def _note_columns(self, X: Taken, reset: bool) -> None:
         """Take note of the number and names of the columns, or refuse others than those known."""
         note_schema(self, X, reset)
         if not isinstance(X, Chunk) or X.columns is None:
@@ -161,7 +162,7 @@ class EstimatorCore(BaseEstimator, ABC):
         else:
             check_names(X.columns, getattr(self, "feature_names_in_", None), type(self).__name__)
 
-    def _note_new_columns(self, X: Any) -> None:
+    def _note_new_columns(self, X: Taken) -> None:
         """Take note of the names of columns that were learned and not known before."""
 
     @property
@@ -175,7 +176,7 @@ class EstimatorCore(BaseEstimator, ABC):
     def _keep_start(self) -> None:
         """Keep beside the parameters what learning anew begins with, where that is something that was learned."""
 
-    def _check_stored(self, X: Any, width: int) -> None:
+    def _check_stored(self, X: Matrix, width: int) -> None:
         """Refuse rows of a model file that this model could not have been given."""
         sparse = isinstance(X, SparseRows)
         self._checked(csr_array((X.data, X.indices, X.indptr), shape=X.shape) if sparse else X)
@@ -243,12 +244,12 @@ class EstimatorCore(BaseEstimator, ABC):
 
     # Rows
 
-    def _one(self, x: Any, learning: bool = False) -> Any:
+    def _one(self, x: Row, learning: bool = False) -> Matrix:
         if not learning:
             check_is_fitted(self)
         return self._checked_one(x, getattr(self, "feature_names_in_", None), getattr(self, "n_features_in_", None))
 
-    def _rows(self, X: Any) -> Batch:
+    def _rows(self, X: Rows) -> Batch:
         check_is_fitted(self)
         X = self._as_rows(X, learning=False)
         rows = self._checked(X)
@@ -256,13 +257,13 @@ class EstimatorCore(BaseEstimator, ABC):
         return Batch(self._aligned(rows))
 
     def _taken(
-        self, reset: bool, X: Any, y: Any = None, sample_weight: Any = None, labels: Any = None
+        self, reset: bool, X: Rows, y: Values = None, sample_weight: Values = None, labels: Values = None
     ) -> tuple[Batch, Learner]:
         """Return the rows of a chunk as `fit` would learn them, and the learner; `reset`, of a model that knows no columns."""
         return self._take(self._chunk(X, y), sample_weight, labels, reset=reset)
 
     def _take(
-        self, X: Any, sample_weight: Any, labels: Any, reset: bool, going_on: bool | None = None
+        self, X: Taken, sample_weight: Values, labels: Values, reset: bool, going_on: bool | None = None
     ) -> tuple[Batch, Learner]:
         refuse_lost(X)
         rows = self._checked(X)
@@ -278,7 +279,7 @@ class EstimatorCore(BaseEstimator, ABC):
 
     # Learning
 
-    def _fit(self, X: Any, sample_weight: Any, labels: Any = None) -> Self:
+    def _fit(self, X: Rows, sample_weight: Values, labels: Values = None) -> Self:
         X = self._as_rows(X, learning=True, anew=not self.warm_start)
         batch, learner = self._take(X, sample_weight, labels, reset=True)
         if batch.X.shape[0] < self._n_labels:
@@ -316,7 +317,7 @@ class EstimatorCore(BaseEstimator, ABC):
                 stacklevel=stacklevel or _outside(),
             )
 
-    def _update(self, X: Any, sample_weight: Any, labels: Any = None) -> Array:
+    def _update(self, X: Rows, sample_weight: Values, labels: Values = None) -> Array:
         X = self._as_rows(X, learning=True)
         if sample_weight is None:
             return self._learn_chunk(X, None, labels, scored=True)
@@ -340,7 +341,7 @@ class EstimatorCore(BaseEstimator, ABC):
         finally:
             del self._scores_start
 
-    def _learn_chunk(self, X: Any, sample_weight: Any = None, labels: Any = None, scored: bool = False) -> Array:
+    def _learn_chunk(self, X: Rows, sample_weight: Values = None, labels: Values = None, scored: bool = False) -> Array:
         """Learn a chunk; return the scores of its rows before they were learned, if they are to be `scored`."""
         first = not self._has_state()
         X = self._as_rows(X, learning=True)
@@ -363,7 +364,7 @@ class EstimatorCore(BaseEstimator, ABC):
             return False
         return not (self._has_state() and self._runtime.race is not None and self._runtime.race.over)
 
-    def _plant(self, X: Any, sample_weight: Any, weight: float, labels: Any = None) -> Self:
+    def _plant(self, X: Rows, sample_weight: Values, weight: float, labels: Values = None) -> Self:
         if isinstance(weight, bool) or not isinstance(weight, numbers.Real) or not 0.0 < weight <= 1.0:
             raise ValueError(f"weight must be a number greater than 0 and at most 1, got {one_line(weight)}")
         X = self._as_rows(X, learning=True, anew=True)
@@ -379,10 +380,10 @@ class EstimatorCore(BaseEstimator, ABC):
         forget(self, RESULTS)
         return self
 
-    def _learn_one(self, x: Any) -> Self:
+    def _learn_one(self, x: Row) -> Self:
         return self._learn_row(self._one(x, learning=True), x)
 
-    def _learn_row(self, row: Any, x: Any) -> Self:
+    def _learn_row(self, row: Matrix, x: Row) -> Self:
         learner = self._learner_for(row.shape[1], self._has_state())
         refuse_batch_algorithm(learner)
         if not self._has_state():
@@ -424,7 +425,7 @@ def rng_of(model: Any) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence((new_key(model), 2)))
 
 
-def note_schema(model: Any, X: Any, reset: bool) -> None:
+def note_schema(model: Any, X: Rows, reset: bool) -> None:
     """Take note of how the rows were made of what was read, if they came from a stream."""
     if reset:
         model.__dict__.pop("schema_", None)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
+from headwater.core.values import Row, Rows, Values
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import learns_at_once, reads
 from headwater.estimators.describers.factors import FactorDescriber
@@ -68,7 +69,7 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
         return self._read().belief
 
     @learns_at_once
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_transform(self, X: Rows, y: Values = None, sample_weight: Values = None) -> Any:
         """Learn from the rows and return the weights of the factors in each.
 
         Parameters
@@ -88,11 +89,11 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
         return self.fit(X, y, sample_weight).transform(X)
 
     @abstractmethod
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Rows) -> Any:
         """Return the weights of the factors in each row."""
 
     @reads
-    def transform_one(self, x: Any) -> Array:
+    def transform_one(self, x: Row) -> Array:
         """Return the weights of the factors in one row, under the parameters of the last refresh.
 
         Parameters

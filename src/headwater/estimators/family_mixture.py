@@ -7,6 +7,7 @@ learning, answers, tables, descriptions, health and model files come from here.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -18,8 +19,10 @@ from headwater.core.algorithms import Algorithm
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, check_rows
+from headwater.core.values import RandomState, Row
 from headwater.estimators.describers.family_mixture import MOMENT_ROWS, FamilyMixtureDescriber
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
+from headwater.estimators.traits import Taken
 from headwater.families.family import Family
 from headwater.models.seeding import INIT_PARAMS
 
@@ -53,7 +56,7 @@ class FamilyMixture(MixtureEstimator):
         max_iter: int = 100,
         n_init: int = 1,
         init_params: str = "kmeans",
-        random_state: Any = None,
+        random_state: RandomState = None,
         warm_start: bool = False,
         verbose: int = 0,
         verbose_interval: int = 10,
@@ -85,7 +88,7 @@ class FamilyMixture(MixtureEstimator):
     # What a subclass says
 
     @abstractmethod
-    def _family_of(self, width: int) -> Family[Any, Any, Any]:
+    def _family_of(self, width: int) -> Family:
         """Return the family of `self.n_components` components, for rows of this width."""
 
     def _moments(self) -> tuple[Array, Array]:
@@ -113,10 +116,10 @@ class FamilyMixture(MixtureEstimator):
         tags.input_tags.positive_only = self._positive_only
         return tags
 
-    def _checked(self, X: Any) -> Array:
+    def _checked(self, X: Taken) -> Array:
         return self._refuse_negative(check_rows(X, owner=type(self).__name__))
 
-    def _checked_one(self, x: Any, names: Any, width: int | None) -> Array:
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Array:
         return self._refuse_negative(check_row(x, names, width))
 
     def _refuse_negative(self, rows: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, cast
 
@@ -12,11 +12,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithms import Algorithm
 from headwater.core.statistics import Array
-from headwater.core.validation import check_row, numeric
+from headwater.core.validation import check_row, n_dimensions, numeric
+from headwater.core.values import Key, Matrix, RandomState, Row, Rows, Values
 from headwater.estimators.calls import answers_at_once, learns, reads
 from headwater.estimators.chains import check_chain_rows, check_numbers, precision_factor
 from headwater.estimators.describers.chains import GaussianChainDescriber
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
+from headwater.estimators.traits import Taken
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_scaled import ScaledGaussian
 
@@ -140,14 +142,14 @@ class GaussianHMM(HiddenMarkovEstimator):
         covariance_type: str = "diag",
         *,
         min_covar: float = 1e-6,
-        startprob_prior: Any = None,
-        transmat_prior: Any = None,
-        mean_prior: Any = None,
+        startprob_prior: Values = None,
+        transmat_prior: Values = None,
+        mean_prior: Values = None,
         mean_precision_prior: float | None = None,
         degrees_of_freedom_prior: float | None = None,
-        covariance_prior: Any = None,
+        covariance_prior: Values = None,
         decoder: str = "viterbi",
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_iter: int = 10,
         tol: float = 1e-2,
         verbose: int = 0,
@@ -186,7 +188,11 @@ class GaussianHMM(HiddenMarkovEstimator):
         self.implementation = implementation
 
     def _family(self, width: int) -> Gaussian:
-        mean = None if self.mean_prior is None else check_numbers(np.atleast_1d(self.mean_prior), (width,), "mean_prior")
+        mean = (
+            None
+            if self.mean_prior is None
+            else check_numbers(np.atleast_1d(np.asarray(self.mean_prior)), (width,), "mean_prior")
+        )
         kind = ScaledGaussian if self.scale_columns else Gaussian
         if self.scale_columns and set(self.params) < set(self._letters):
             raise ValueError(f"params must name all of {self._letters!r} with scale_columns=True, got {self.params!r}")
@@ -228,17 +234,17 @@ class GaussianHMM(HiddenMarkovEstimator):
             raise ValueError(f"X must have {wanted} columns, as n_features says, got {width}")
         return width
 
-    def _note_columns(self, X: Any, reset: bool) -> None:
+    def _note_columns(self, X: Taken, reset: bool) -> None:
         super()._note_columns(X, reset)
         if reset:
             self.__dict__.pop("_n_features", None)  # which is known by now
 
-    def _checked(self, X: Any, anew: bool = False) -> Array:
+    def _checked(self, X: Taken, anew: bool = False) -> Array:
         return check_chain_rows(X, type(self).__name__)
 
-    def _checked_one(self, x: Any, names: Any, width: int | None) -> Array:
-        values = list(x.values()) if isinstance(x, Mapping) else x
-        if np.ndim(values) == 1 and np.size(values) and _all_missing(values):
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Array:
+        values: Matrix = list(x.values()) if isinstance(x, Mapping) else x
+        if n_dimensions(values) == 1 and np.size(values) and _all_missing(values):
             row = check_row(dict.fromkeys(x, 0.0) if isinstance(x, Mapping) else np.zeros(len(values)), names, width)
             return np.full_like(row, np.nan)
         return check_row(x, names, width)
@@ -290,7 +296,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         return (covariance[:, None, None] if covariance.ndim == 1 else covariance[:, :, None]) * np.eye(width)
 
     @answers_at_once
-    def next_distribution(self, key: Any = None, X: Any = None) -> tuple[Array, Array]:
+    def next_distribution(self, key: Key = None, X: Rows = None) -> tuple[Array, Array]:
         """Return mean and covariance of the next row of a sequence.
 
         Parameters
@@ -359,7 +365,7 @@ class GaussianHMM(HiddenMarkovEstimator):
     # How it looks
 
 
-def _all_missing(x: Any) -> bool:
+def _all_missing(x: Row) -> bool:
     try:
         return bool(np.isnan(np.asarray(x, dtype=float)).all())
     except (TypeError, ValueError):

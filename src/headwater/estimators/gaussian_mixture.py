@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from headwater.core.algorithms import Algorithm
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
+from headwater.core.values import RandomState, Values
 from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals
 from headwater.estimators.calls import reads
 from headwater.estimators.describers.gaussian_mixture import GaussianMixtureDescriber
@@ -197,10 +198,10 @@ class GaussianMixture(MixtureEstimator):
         max_iter: int = 100,
         n_init: int = 1,
         init_params: str = "kmeans",
-        weights_init: Any = None,
-        means_init: Any = None,
-        precisions_init: Any = None,
-        random_state: Any = None,
+        weights_init: Values = None,
+        means_init: Values = None,
+        precisions_init: Values = None,
+        random_state: RandomState = None,
         warm_start: bool = False,
         verbose: int = 0,
         verbose_interval: int = 10,
@@ -208,10 +209,10 @@ class GaussianMixture(MixtureEstimator):
         half_life: float | Literal["auto"] | None = None,
         warm_up: int | Literal["auto"] = "auto",
         weight_concentration_prior: float | None = None,
-        mean_prior: Any = None,
+        mean_prior: Values = None,
         mean_precision_prior: float | None = None,
         degrees_of_freedom_prior: float | None = None,
-        covariance_prior: Any = None,
+        covariance_prior: Values = None,
         n_threads: int | None = None,
         parts: int = 1,
         scale_columns: bool = False,

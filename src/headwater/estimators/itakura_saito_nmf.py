@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -15,10 +16,12 @@ from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, check_rows, one_line
+from headwater.core.values import Matrix, RandomState, Row, Rows, Values
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, reads
 from headwater.estimators.describers.factors import SpectrumDescriber
 from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.factor_model import FactorEstimator
+from headwater.estimators.traits import Taken
 from headwater.models.spectra import SHAPES, Spectra
 
 Weights = Literal["mean", "map", "ml"]
@@ -155,7 +158,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         component_prior: float = 0.0,
         tol: float = 1e-4,
         max_iter: int = 20,
-        random_state: Any = None,
+        random_state: RandomState = None,
         warm_start: bool = False,
         verbose: int = 0,
         verbose_interval: int = 1,
@@ -202,16 +205,16 @@ class ItakuraSaitoNMF(FactorEstimator):
             shards=int(self.parts),
         )
 
-    def _checked(self, X: Any) -> Any:
+    def _checked(self, X: Taken) -> Matrix:
         return _powers(check_rows(X, owner=type(self).__name__), "X", type(self).__name__)
 
-    def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Matrix:
         return _powers(check_row(x, names, width), "the row", type(self).__name__)
 
     # Answers
 
     @answers_by_chunk
-    def transform(self, X: Any, inference: Weights = "mean") -> Array:
+    def transform(self, X: Rows, inference: Weights = "mean") -> Array:
         """Return the weights of the components in each frame.
 
         Parameters
@@ -232,7 +235,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         return self._weights(batch, inference) * self._units(self._read().parameters)
 
     @reads
-    def transform_one(self, x: Any) -> Array:
+    def transform_one(self, x: Row) -> Array:
         """Return the weights of the components in one frame, under the parameters of the last refresh.
 
         Parameters
@@ -249,7 +252,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         return weights * self._units(self._quick_parameters(self.n_features_in_))
 
     @reads
-    def inverse_transform(self, X: Any) -> Array:
+    def inverse_transform(self, X: Rows) -> Array:
         """Return the mean powers of frames with these weights.
 
         Parameters
@@ -269,7 +272,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         return weights @ components
 
     @answers_by_chunk
-    def separate(self, X: Any, inference: Weights = "mean") -> Array:
+    def separate(self, X: Rows, inference: Weights = "mean") -> Array:
         """Return the power that each component has in each bin of each frame, by Wiener's filter.
 
         Parameters
@@ -303,7 +306,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         return parts
 
     @answers_by_chunk
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: Rows) -> Array:
         """Return the log-density of each frame, its weights integrated out.
 
         Parameters
@@ -322,7 +325,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         return self._model.log_likelihood(self._read().parameters, batch, self.n_threads)
 
     @answers_by_score
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Rows, y: Values = None) -> float:
         """Return the mean log-density of the frames.
 
         Parameters
@@ -340,7 +343,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         return float(self.score_samples(X).mean())
 
     @answers_at_once
-    def divergence(self, X: Any) -> float:
+    def divergence(self, X: Rows) -> float:
         """Return the mean Itakura-Saito divergence of a bin from what the components make of it, at the likeliest weights.
 
         Parameters

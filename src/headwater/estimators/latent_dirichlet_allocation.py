@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
@@ -19,11 +19,13 @@ from headwater.core.count_validation import check_count_items, check_count_row, 
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_width, numeric, one_line
+from headwater.core.values import Matrix, RandomState, Row, Rows, Values
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, learns, learns_at_once, reads
 from headwater.estimators.describers.factors import TopicDescriber
 from headwater.estimators.documents import DocumentReader
 from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.factor_model import FactorEstimator
+from headwater.estimators.traits import Taken
 from headwater.models.topics import Topics
 
 # What words mean for topics where they mean something else for mixtures.
@@ -153,12 +155,12 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         self,
         n_components: int | Literal["auto"] = 10,
         *,
-        doc_topic_prior: Any = None,
+        doc_topic_prior: Values = None,
         topic_word_prior: float | None = None,
         vocabulary: Literal["fixed", "open"] = "fixed",
         tol: float = 1e-3,
         max_iter: int = 10,
-        random_state: Any = None,
+        random_state: RandomState = None,
         warm_start: bool = False,
         verbose: int = 0,
         verbose_interval: int = 1,
@@ -224,11 +226,11 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
 
     # Columns
 
-    def _checked(self, X: Any) -> Any:
+    def _checked(self, X: Taken) -> Matrix:
         rows = check_counts(X, owner=type(self).__name__)
         return rows.without_zeros() if isinstance(rows, SparseRows) else drop_zeros(rows)
 
-    def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Matrix:
         if isinstance(x, str):
             return self._one_document(x)
         if isinstance(x, Mapping) and (names is not None or self.vocabulary == "open"):
@@ -253,7 +255,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         check_width(rows, self.n_features_in_, type(self).__name__)
         return rows
 
-    def _note_columns(self, X: Any, reset: bool) -> None:
+    def _note_columns(self, X: Taken, reset: bool) -> None:
         if reset or self.vocabulary == "fixed":
             super()._note_columns(X, reset)
             return
@@ -263,14 +265,14 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
             if list(names)[:common] != list(known)[:common]:
                 raise ValueError("the columns of an open vocabulary must begin with those known, in their order; got others")
 
-    def _note_new_columns(self, X: Any) -> None:
+    def _note_new_columns(self, X: Taken) -> None:
         self.n_features_in_ = self._runtime.learner.width
         names = getattr(X, "columns", None)
         if self._vocabulary_is_open and names is not None and len(names) > len(getattr(self, "feature_names_in_", names)):
             self.feature_names_in_ = np.asarray(names, dtype=object)
 
     @learns
-    def learn_one(self, x: Any) -> Self:
+    def learn_one(self, x: Row) -> Self:
         """Learn one document, given as a text, an array of counts or a mapping from words to counts.
 
         Parameters
@@ -285,7 +287,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         """
         return self._learn_one(x)
 
-    def _learn_one(self, x: Any) -> Self:
+    def _learn_one(self, x: Row) -> Self:
         known = getattr(self, "feature_names_in_", None)
         super()._learn_one(x)
         self.n_features_in_ = self._runtime.learner.width
@@ -326,7 +328,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
     # Answers
 
     @answers_by_chunk
-    def transform(self, X: Any, *, normalize: bool = True) -> Array:
+    def transform(self, X: Rows, *, normalize: bool = True) -> Array:
         """Return the proportions of the topics in each document.
 
         Parameters
@@ -352,7 +354,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         return proportions * (lengths + parameters.proportions.sum())[:, None]
 
     @learns_at_once
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None, *, normalize: bool = True) -> Any:
+    def fit_transform(self, X: Rows, y: Values = None, sample_weight: Values = None, *, normalize: bool = True) -> Any:
         """Learn from the documents and return the proportions of the topics in each.
 
         Parameters
@@ -374,7 +376,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         return self.fit(X, y, sample_weight).transform(X, normalize=normalize)
 
     @answers_by_chunk
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: Rows) -> Array:
         """Return a lower bound of the log-probability of each document (mean-field, at the topics as they are).
 
         Parameters
@@ -391,7 +393,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         return self._model.log_likelihood(self._seen_by(batch.X.width), batch, self.n_threads)
 
     @answers_by_score
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Rows, y: Values = None) -> float:
         """Return the sum of the bounds of all documents, as scikit-learn does.
 
         Parameters
@@ -409,7 +411,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         return float(self.score_samples(X).sum())
 
     @answers_at_once
-    def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
+    def perplexity(self, X: Rows, sub_sampling: bool = False) -> float:
         """Return exp(-score / number of words): a bound, and one that only models of one kind can be compared by.
 
         To compare topics that were learned in different ways use `headwater.completion_perplexity`.
@@ -436,7 +438,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
             return float(np.exp(-score / words)) if words else 1.0
 
     @reads
-    def sample(self, n_samples: int = 1, length: Any = None) -> tuple[Array, Array]:
+    def sample(self, n_samples: int = 1, length: Values = None) -> tuple[Array, Array]:
         """Draw documents from the model.
 
         Parameters

@@ -15,6 +15,7 @@ from headwater.core.batch import SparseRows
 from headwater.core.chunk import Chunk, values_of
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
+from headwater.core.values import RandomState, Rows, Values
 from headwater.estimators.calls import reads
 from headwater.estimators.describers.counts import MarkovMixtureDescriber
 from headwater.estimators.estimator_core import rng_of
@@ -116,7 +117,7 @@ weight_concentration_prior, n_threads, parts, reservoir
         max_iter: int = 100,
         n_init: int = 1,
         init_params: str = "auto",
-        random_state: Any = None,
+        random_state: RandomState = None,
         warm_start: bool = False,
         verbose: int = 0,
         verbose_interval: int = 10,
@@ -151,7 +152,7 @@ weight_concentration_prior, n_threads, parts, reservoir
         self.reservoir = reservoir
 
     @reads
-    def sample(self, n_samples: int = 1, length: Any = None) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+    def sample(self, n_samples: int = 1, length: Values = None) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
         """Draw sequences from the mixture.
 
         Parameters
@@ -229,12 +230,12 @@ weight_concentration_prior, n_threads, parts, reservoir
         family = Multinomial(self.n_components, prior, groups)
         return self._counts_learner(family, width, None, True, "startprob_prior and transmat_prior")
 
-    def _counted(self, X: Any, lengths: Any, y: Any = None, anew: bool = False) -> SparseRows:
+    def _counted(self, X: Rows, lengths: Values, y: Values = None, anew: bool = False) -> SparseRows:
         """Return the counts of sequences, unless they are counts already."""
         if not anew:
             check_same_symbols(X, self)
         if isinstance(X, Chunk) and X.lengths is not None and lengths is None:
-            X, lengths = X.X, X.lengths
+            lengths, X = X.lengths, X.X
         X = values_of(X)
         if isinstance(X, SparseRows):
             return X

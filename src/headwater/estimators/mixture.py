@@ -19,6 +19,7 @@ from headwater.core.batch import Batch
 from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
+from headwater.core.values import Row, Rows, Values
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import answers_by_chunk, answers_by_score, learns_at_once, learns_by_chunk, reads
 from headwater.estimators.describers.mixture import MixtureDescriber
@@ -119,7 +120,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     # Learning
 
     @learns_at_once
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
+    def fit(self, X: Rows, y: Values = None, sample_weight: Values = None, *, labels: Values = None) -> Self:
         """Learn from all rows at hand, forgetting what was learned before (unless `warm_start`).
 
         Parameters
@@ -141,7 +142,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return self._fit(X, sample_weight, labels)
 
     @learns_by_chunk
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
+    def partial_fit(self, X: Rows, y: Values = None, sample_weight: Values = None, *, labels: Values = None) -> Self:
         """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
 
         Parameters
@@ -164,7 +165,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return self
 
     @learns_by_chunk
-    def update(self, X: Any, sample_weight: Any = None, *, labels: Any = None) -> Array:
+    def update(self, X: Rows, sample_weight: Values = None, *, labels: Values = None) -> Array:
         """Score each row as the model was before learning it, and learn it, in one E-step.
 
         Within a batch, and between the powers of two of the warm-up, parameters stand still, so this is the honest
@@ -188,7 +189,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return self._update(X, sample_weight, labels)
 
     @learns_at_once
-    def warm_start_from(self, X: Any, sample_weight: Any = None, *, labels: Any = None, weight: float = 1.0) -> Self:
+    def warm_start_from(self, X: Rows, sample_weight: Values = None, *, labels: Values = None, weight: float = 1.0) -> Self:
         """Find a start on a sample, whatever its size, and forget what was learned before; the warm-up is over then.
 
         Workers that share the start, as branches of this model or copies made at once, can be merged without any matching.
@@ -225,7 +226,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     # Answers
 
     @answers_by_chunk
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: Rows) -> Array:
         """Return the log-density of each row.
 
         Parameters
@@ -242,7 +243,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return self._model.log_likelihood(self._read().parameters, batch, self.n_threads)
 
     @answers_by_score
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Rows, y: Values = None) -> float:
         """Return the mean log-density of the rows.
 
         Parameters
@@ -260,7 +261,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return self.score_samples(X).mean()
 
     @answers_by_chunk
-    def predictive_score_samples(self, X: Any) -> Array:
+    def predictive_score_samples(self, X: Rows) -> Array:
         """Return the log-density of each row with the uncertainty of the parameters integrated out.
 
         Of Gaussians that makes Student's t, of counts Pólya's urns.
@@ -280,7 +281,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return self._model.log_likelihood(parameters, batch, self.n_threads)
 
     @answers_by_chunk
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Rows) -> Array:
         """Return the probability of each component for each row.
 
         Parameters
@@ -297,7 +298,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return self._model.posterior(self._read().parameters, batch, self.n_threads)
 
     @answers_by_chunk
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    def predict(self, X: Rows) -> NDArray[np.int64]:
         """Return the most probable component of each row.
 
         Parameters
@@ -313,7 +314,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return self.predict_proba(X).argmax(axis=1)
 
     @reads
-    def predict_one(self, x: Any) -> int:
+    def predict_one(self, x: Row) -> int:
         """Return the most probable component of one row under the parameters of the last refresh.
 
         Parameters
@@ -330,7 +331,9 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return int(np.argmax(self._learner.model.posterior(self._quick_parameters(row.shape[1]), Batch(row), 1)[0]))
 
     @learns_at_once
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> NDArray[np.int64]:
+    def fit_predict(
+        self, X: Rows, y: Values = None, sample_weight: Values = None, *, labels: Values = None
+    ) -> NDArray[np.int64]:
         """Learn from the rows and return the most probable component of each.
 
         Parameters
@@ -408,7 +411,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return pruned
 
     @answers_by_score
-    def bic(self, X: Any) -> float:
+    def bic(self, X: Rows) -> float:
         """Return the Bayesian information criterion on the rows; lower is better.
 
         Parameters
@@ -425,7 +428,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         return float(-2.0 * scores.sum() + self._n_parameters() * np.log(len(scores)))
 
     @answers_by_score
-    def aic(self, X: Any) -> float:
+    def aic(self, X: Rows) -> float:
         """Return Akaike's information criterion on the rows; lower is better.
 
         Parameters

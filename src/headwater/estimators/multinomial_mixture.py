@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -14,6 +14,8 @@ from headwater.core.batch import drop_zeros
 from headwater.core.count_validation import check_count_items, check_count_row, check_counts
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
+from headwater.core.validation import n_dimensions
+from headwater.core.values import Matrix, RandomState, Row, Values
 from headwater.estimators.calls import reads
 from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.describers.counts import MultinomialMixtureDescriber
@@ -21,6 +23,7 @@ from headwater.estimators.documents import DocumentReader
 from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.start_parameters import given_probabilities, shaped
+from headwater.estimators.traits import Taken
 from headwater.families.multinomial import Multinomial
 from headwater.families.multinomial_rows import worth_thinning
 
@@ -160,9 +163,9 @@ class MultinomialMixture(DocumentReader, CountMixture):
         max_iter: int = 100,
         n_init: int = 1,
         init_params: str = "auto",
-        weights_init: Any = None,
-        probabilities_init: Any = None,
-        random_state: Any = None,
+        weights_init: Values = None,
+        probabilities_init: Values = None,
+        random_state: RandomState = None,
         warm_start: bool = False,
         verbose: int = 0,
         verbose_interval: int = 10,
@@ -170,7 +173,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
         half_life: float | Literal["auto"] | None = None,
         warm_up: int | Literal["auto"] = "auto",
         weight_concentration_prior: float | None = None,
-        probability_concentration_prior: Any = None,
+        probability_concentration_prior: Values = None,
         n_threads: int | None = None,
         parts: int = 1,
         reservoir: int | Literal["auto"] = "auto",
@@ -201,10 +204,10 @@ class MultinomialMixture(DocumentReader, CountMixture):
         tags.input_tags.positive_only = True
         return tags
 
-    def _checked(self, X: Any) -> Any:
+    def _checked(self, X: Taken) -> Matrix:
         return _thinned(check_counts(X, owner=type(self).__name__))
 
-    def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Matrix:
         if isinstance(x, str):
             return self._one_document(x)
         if isinstance(x, Mapping) and names is not None:
@@ -216,7 +219,9 @@ class MultinomialMixture(DocumentReader, CountMixture):
         prior = self.probability_concentration_prior
         if prior is not None:
             shapes = {0: (), 1: (width,)}
-            prior = shaped(prior, shapes.get(np.ndim(prior), (self.n_components, width)), "probability_concentration_prior")
+            prior = shaped(
+                prior, shapes.get(n_dimensions(prior), (self.n_components, width)), "probability_concentration_prior"
+            )
         family = Multinomial(self.n_components, prior)
         given = given_probabilities(family, width, self.weights_init, self.probabilities_init)
         polish = self.probabilities_init is None
@@ -224,10 +229,10 @@ class MultinomialMixture(DocumentReader, CountMixture):
 
     def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
         prior = self.probability_concentration_prior
-        return {"probability_concentration_prior": np.asarray(prior)[kept]} if np.ndim(prior) == 2 else {}
+        return {"probability_concentration_prior": np.asarray(prior)[kept]} if n_dimensions(prior) == 2 else {}
 
     @reads
-    def sample(self, n_samples: int = 1, length: Any = None) -> tuple[Array, NDArray[np.int64]]:
+    def sample(self, n_samples: int = 1, length: Values = None) -> tuple[Array, NDArray[np.int64]]:
         """Draw rows of counts from the mixture.
 
         Parameters
@@ -261,6 +266,6 @@ class MultinomialMixture(DocumentReader, CountMixture):
         return self._probability_concentration
 
 
-def _thinned(rows: Any) -> Any:
+def _thinned(rows: Matrix) -> Any:
     """Rows without their zeros, if there is little else: they may have to wait."""
     return drop_zeros(rows) if isinstance(rows, np.ndarray) and worth_thinning(rows) else rows

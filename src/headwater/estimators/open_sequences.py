@@ -8,6 +8,7 @@ import numpy as np
 
 from headwater.core.batch import NO_SEQUENCES, Batch
 from headwater.core.statistics import Array
+from headwater.core.values import Key, Rows, Values
 from headwater.estimators.chain_streams import ChainStreams
 from headwater.estimators.chains import Chunk, check_keys, check_lengths
 
@@ -40,7 +41,7 @@ class Follower:
         self._complete = 0
         self._carry: Any = None
 
-    def follow(self, X: Any, lengths: Any = None, key: Any = None) -> tuple[Array, Array]:
+    def follow(self, X: Rows, lengths: Values = None, key: Key = None) -> tuple[Array, Array]:
         """Score rows that come next, and say which states they are in.
 
         Parameters
@@ -69,7 +70,7 @@ class Follower:
             self._carry = chain._model.follow(self._parameters, batch, self._carry, scores, states, chain.n_threads)
         return scores, states
 
-    def _sequences(self, rows: int, lengths: Any, key: Any) -> Any:
+    def _sequences(self, rows: int, lengths: Values, key: Key) -> Any:
         if lengths is not None:
             sizes = check_lengths(lengths, rows)
             numbered = -1 - self._complete - np.arange(len(sizes))  # negative: complete, and not carried on

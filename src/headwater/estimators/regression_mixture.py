@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from headwater.core.algorithms import Algorithm
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
+from headwater.core.values import RandomState, Row, Rows, Values
 from headwater.diagnostics.component_description import Limits
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, reads
 from headwater.estimators.describers.regression_mixture import RegressionMixtureDescriber
@@ -198,10 +199,10 @@ class RegressionMixture(TargetMixture):
         max_iter: int = 100,
         n_init: int = 1,
         init_params: str = "planes",
-        weights_init: Any = None,
-        coef_init: Any = None,
-        intercept_init: Any = None,
-        random_state: Any = None,
+        weights_init: Values = None,
+        coef_init: Values = None,
+        intercept_init: Values = None,
+        random_state: RandomState = None,
         warm_start: bool = False,
         verbose: int = 0,
         verbose_interval: int = 10,
@@ -209,7 +210,7 @@ class RegressionMixture(TargetMixture):
         half_life: float | Literal["auto"] | None = None,
         warm_up: int | Literal["auto"] = "auto",
         weight_concentration_prior: float | None = None,
-        coef_prior: Any = None,
+        coef_prior: Values = None,
         coef_precision_prior: float | None = None,
         degrees_of_freedom_prior: float | None = None,
         noise_variance_prior: float | None = None,
@@ -267,7 +268,7 @@ class RegressionMixture(TargetMixture):
     # Answers
 
     @answers_by_chunk
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Rows, return_std: bool = False) -> Any:
         """Return the expected target of each row.
 
         Parameters
@@ -292,7 +293,7 @@ class RegressionMixture(TargetMixture):
         return mean, np.sqrt(within + (shares * (means - mean[:, None]) ** 2).sum(axis=1))
 
     @answers_by_chunk
-    def predict_component_means(self, X: Any) -> Array:
+    def predict_component_means(self, X: Rows) -> Array:
         """Return the target that each component expects of each row.
 
         Parameters
@@ -308,7 +309,7 @@ class RegressionMixture(TargetMixture):
         return self._family.predictions(self._read().parameters.components, self._inputs(X))
 
     @reads
-    def predict_one(self, x: Any) -> float:  # type: ignore[override]
+    def predict_one(self, x: Row) -> float:  # type: ignore[override]
         """Return the expected target of one row under the parameters of the last refresh.
 
         Parameters
@@ -327,7 +328,7 @@ class RegressionMixture(TargetMixture):
         return float((shares * family.predictions(parameters.components, row)).sum())
 
     @answers_at_once
-    def sample(self, X: Any) -> tuple[Array, NDArray[np.int64]]:  # type: ignore[override]
+    def sample(self, X: Rows) -> tuple[Array, NDArray[np.int64]]:  # type: ignore[override]
         """Draw targets for inputs that are given.
 
         Parameters

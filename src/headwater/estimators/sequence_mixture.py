@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -15,9 +16,11 @@ from headwater.core.chunk import Chunk, refuse_lost
 from headwater.core.count_validation import check_counts
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
+from headwater.core.values import Matrix, Row, Rows, Values
 from headwater.estimators.calls import answers_by_chunk, answers_by_score, learns_at_once, learns_by_chunk
 from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.describers.counts import SequenceDescriber
+from headwater.estimators.traits import Taken
 
 
 class SequenceMixture(CountMixture):
@@ -36,33 +39,41 @@ class SequenceMixture(CountMixture):
         """What says what was learned."""
 
     @abstractmethod
-    def _counted(self, X: Any, lengths: Any, y: Any = None, anew: bool = False) -> SparseRows:
+    def _counted(self, X: Rows, lengths: Values, y: Values = None, anew: bool = False) -> SparseRows:
         """Return the counts of sequences, unless they are counts already; `anew`, of a model that knows nothing yet."""
 
-    def _counts(self, X: Any, lengths: Any, y: Any = None, anew: bool = False) -> Any:
+    def _counts(self, X: Rows, lengths: Values, y: Values = None, anew: bool = False) -> Any:
         """Return the counts of sequences, with what is known of how they were read."""
         refuse_lost(X)
         counted = self._counted(X, lengths, y, anew)
         return Chunk(counted, schema=X.schema) if isinstance(X, Chunk) else counted
 
-    def _checked(self, X: Any) -> Any:
+    def _checked(self, X: Taken) -> Matrix:
         return self._counted(X, None)
 
-    def _check_stored(self, X: Any, width: int) -> None:
+    def _check_stored(self, X: Matrix, width: int) -> None:
         if not isinstance(X, SparseRows):
             raise ValueError("rows of counts must be sparse")
         check_counts(csr_array((X.data, X.indices, X.indptr), shape=X.shape), owner=type(self).__name__)
 
-    def _checked_one(self, x: Any, names: Any, width: int | None) -> Any:
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Matrix:
         return self._counted([x], None)
 
     def _taken(
-        self, reset: bool, X: Any, y: Any = None, sample_weight: Any = None, labels: Any = None, lengths: Any = None
+        self,
+        reset: bool,
+        X: Rows,
+        y: Values = None,
+        sample_weight: Values = None,
+        labels: Values = None,
+        lengths: Values = None,
     ) -> tuple[Batch, Learner]:
         return super()._taken(reset, self._counts(X, lengths, y, anew=reset), None, sample_weight, labels)
 
     @learns_at_once
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Self:
+    def fit(
+        self, X: Rows, y: Values = None, sample_weight: Values = None, *, lengths: Values = None, labels: Values = None
+    ) -> Self:
         """Learn from all sequences at hand, forgetting what was learned before (unless `warm_start`).
 
         Parameters
@@ -86,7 +97,9 @@ class SequenceMixture(CountMixture):
         return super().fit(self._counts(X, lengths, y, anew=not self.warm_start), None, sample_weight, labels=labels)
 
     @learns_by_chunk
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Self:
+    def partial_fit(
+        self, X: Rows, y: Values = None, sample_weight: Values = None, *, lengths: Values = None, labels: Values = None
+    ) -> Self:
         """Learn some sequences of a stream; the answer does not depend on how the stream was cut.
 
         Parameters
@@ -110,7 +123,7 @@ class SequenceMixture(CountMixture):
         return super().partial_fit(self._counts(X, lengths, y), None, sample_weight, labels=labels)
 
     @learns_by_chunk
-    def update(self, X: Any, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None) -> Array:
+    def update(self, X: Rows, sample_weight: Values = None, *, lengths: Values = None, labels: Values = None) -> Array:
         """Score each sequence as the model was before learning it, and learn it, in one E-step.
 
         Parameters
@@ -133,7 +146,7 @@ class SequenceMixture(CountMixture):
 
     @learns_at_once
     def warm_start_from(
-        self, X: Any, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None, weight: float = 1.0
+        self, X: Rows, sample_weight: Values = None, *, lengths: Values = None, labels: Values = None, weight: float = 1.0
     ) -> Self:
         """Find a start on a sample of sequences, and forget what was learned before; the warm-up is over then.
 
@@ -158,7 +171,7 @@ class SequenceMixture(CountMixture):
         return super().warm_start_from(self._counts(X, lengths, anew=True), sample_weight, labels=labels, weight=weight)
 
     @answers_by_chunk
-    def score_samples(self, X: Any, lengths: Any = None) -> Array:
+    def score_samples(self, X: Rows, lengths: Values = None) -> Array:
         """Return the log-probability of each sequence.
 
         Parameters
@@ -176,7 +189,7 @@ class SequenceMixture(CountMixture):
         return super().score_samples(self._counted(X, lengths))
 
     @answers_by_score
-    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+    def score(self, X: Rows, y: Values = None, lengths: Values = None) -> float:
         """Return the mean log-probability of the sequences.
 
         Parameters
@@ -196,7 +209,7 @@ class SequenceMixture(CountMixture):
         return float(self.score_samples(self._counted(X, lengths, y)).mean())
 
     @answers_by_chunk
-    def predictive_score_samples(self, X: Any, lengths: Any = None) -> Array:
+    def predictive_score_samples(self, X: Rows, lengths: Values = None) -> Array:
         """Return the log-probability of each sequence with the uncertainty of the parameters integrated out.
 
         Parameters
@@ -214,7 +227,7 @@ class SequenceMixture(CountMixture):
         return super().predictive_score_samples(self._counted(X, lengths))
 
     @answers_by_chunk
-    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
+    def predict_proba(self, X: Rows, lengths: Values = None) -> Array:
         """Return the probability of each component for each sequence.
 
         Parameters
@@ -232,7 +245,7 @@ class SequenceMixture(CountMixture):
         return super().predict_proba(self._counted(X, lengths))
 
     @answers_by_chunk
-    def predict(self, X: Any, lengths: Any = None) -> NDArray[np.int64]:
+    def predict(self, X: Rows, lengths: Values = None) -> NDArray[np.int64]:
         """Return the most probable component of each sequence.
 
         Parameters
@@ -251,7 +264,7 @@ class SequenceMixture(CountMixture):
 
     @learns_at_once
     def fit_predict(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, labels: Any = None
+        self, X: Rows, y: Values = None, sample_weight: Values = None, *, lengths: Values = None, labels: Values = None
     ) -> NDArray[np.int64]:
         """Learn from the sequences and return the most probable component of each.
 
@@ -276,7 +289,7 @@ class SequenceMixture(CountMixture):
         return self.fit(X, y, sample_weight, lengths=lengths, labels=labels).predict(X, lengths)
 
     @answers_by_score
-    def log_posterior(self, X: Any, lengths: Any = None) -> float:
+    def log_posterior(self, X: Rows, lengths: Values = None) -> float:
         """Return the log-density of the current parameters and the sequences: what MAP-EM maximises.
 
         Parameters
@@ -294,7 +307,7 @@ class SequenceMixture(CountMixture):
         return super().log_posterior(self._counted(X, lengths))
 
     @answers_by_score
-    def bic(self, X: Any, lengths: Any = None) -> float:
+    def bic(self, X: Rows, lengths: Values = None) -> float:
         """Return the Bayesian information criterion on the sequences; lower is better.
 
         Parameters
@@ -312,7 +325,7 @@ class SequenceMixture(CountMixture):
         return super().bic(self._counted(X, lengths))
 
     @answers_by_score
-    def aic(self, X: Any, lengths: Any = None) -> float:
+    def aic(self, X: Rows, lengths: Values = None) -> float:
         """Return Akaike's information criterion on the sequences; lower is better.
 
         Parameters

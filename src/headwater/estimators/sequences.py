@@ -12,9 +12,10 @@ from scipy.sparse import csr_array, issparse
 from headwater.core.batch import SparseRows
 from headwater.core.chunk import Chunk, values_of
 from headwater.core.validation import check_finite, numeric
+from headwater.core.values import Rows, Values
 
 
-def check_same_symbols(X: Any, model: Any) -> None:
+def check_same_symbols(X: Rows, model: Any) -> None:
     """Refuse a chunk of a stream that numbers its symbols in another way than the one that was learned."""
     if not isinstance(X, Chunk) or not model._has_state():
         return
@@ -41,7 +42,7 @@ def _other_symbol(found: Any, known: Any) -> tuple[str, str] | None:
     return next(((one, other) for one, other in zip(*symbols, strict=False) if one != other), None)
 
 
-def check_sequences(X: Any, lengths: Any, name: str = "X") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def check_sequences(X: Rows, lengths: Values, name: str = "X") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the symbols of all sequences, one after the other, and the length of each.
 
     `X` is a list of sequences (or a series, or anything else that yields them), a matrix with one in each row, or, with
@@ -74,7 +75,7 @@ def check_sequences(X: Any, lengths: Any, name: str = "X") -> tuple[NDArray[np.i
     return symbols, sizes
 
 
-def _listed(X: Any) -> Any:
+def _listed(X: Rows) -> Any:
     """A list of sequences, if that is what this is; symbols and matrices stay as they are."""
     if isinstance(X, Iterator):
         return list(X)

@@ -10,6 +10,7 @@ import numpy as np
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import refuse_unreadable
+from headwater.core.values import Values
 from headwater.estimators.pseudo_rows import count_rows, gaussian_rows, labelled, nearest, regression_rows
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
@@ -52,7 +53,7 @@ class GivenParameters:
 
 
 def given_parameters(
-    family: Gaussian, width: int, weights_init: Any, means_init: Any, precisions_init: Any
+    family: Gaussian, width: int, weights_init: Values, means_init: Values, precisions_init: Values
 ) -> GivenParameters | None:
     """Check what was given, in the words scikit-learn uses; None if nothing was."""
     if weights_init is None and means_init is None and precisions_init is None:
@@ -74,7 +75,7 @@ def seed_at_means(means: Array, batch: Batch) -> tuple[Batch, Array]:
     return rows, np.vstack([np.eye(k), shares])
 
 
-def given_weights(weights_init: Any, n_components: int) -> Array | None:
+def given_weights(weights_init: Values, n_components: int) -> Array | None:
     """Check weights that were given; None if none were."""
     if weights_init is None:
         return None
@@ -90,7 +91,7 @@ def given_weights(weights_init: Any, n_components: int) -> Array | None:
     return weights
 
 
-def _precision_factor(family: Gaussian, width: int, precisions_init: Any) -> Array:
+def _precision_factor(family: Gaussian, width: int, precisions_init: Values) -> Array:
     """Lower triangular factors with precision = factor' factor, or square roots."""
     k = family.n_components
     shape = {"full": (k, width, width), "tied": (width, width), "diag": (k, width), "spherical": (k,)}
@@ -162,7 +163,7 @@ class GivenProbabilities:
 
 
 def given_probabilities(
-    family: Multinomial, width: int, weights_init: Any, probabilities_init: Any
+    family: Multinomial, width: int, weights_init: Values, probabilities_init: Values
 ) -> GivenProbabilities | None:
     """Check what was given; None if nothing was."""
     if weights_init is None and probabilities_init is None:

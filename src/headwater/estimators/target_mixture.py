@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -15,7 +16,8 @@ from headwater.core.batch import Batch
 from headwater.core.chunk import refuse_lost
 from headwater.core.learner import Learner
 from headwater.core.statistics import LARGEST, Array
-from headwater.core.validation import check_row, check_rows, check_target, check_width
+from headwater.core.validation import check_row, check_rows, check_target, check_width, n_dimensions
+from headwater.core.values import Matrix, Row, Rows, Values
 from headwater.estimators.calls import (
     answers_at_once,
     answers_by_chunk,
@@ -27,14 +29,15 @@ from headwater.estimators.calls import (
 )
 from headwater.estimators.describers.mixture import TargetDescriber
 from headwater.estimators.mixture import MixtureEstimator
+from headwater.estimators.traits import Taken
 
 
 @dataclass(frozen=True)
 class Pair:
     """Inputs and their target, not looked at yet."""
 
-    X: Any
-    y: Any
+    X: Rows
+    y: Values
 
 
 class TargetMixture(RegressorMixin, MixtureEstimator):
@@ -70,29 +73,29 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
     def _describer(self) -> TargetDescriber:
         """What says what was learned."""
 
-    def _chunk(self, X: Any, y: Any = None) -> Pair:
+    def _chunk(self, X: Rows, y: Values = None) -> Pair:
         return Pair(X, y)
 
-    def _take(self, X: Any, *arguments: Any, **options: Any) -> tuple[Batch, Learner]:
+    def _take(self, X: Taken, *arguments: Any, **options: Any) -> tuple[Batch, Learner]:
         refuse_lost(X.X)
         return super()._take(X, *arguments, **options)
 
-    def _checked(self, chunk: Pair) -> Array:
+    def _checked(self, chunk: Taken) -> Array:
         owner = type(self).__name__
         inputs = check_rows(chunk.X, owner=owner)
-        y = chunk.y
+        y: Matrix = chunk.y
         if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         return np.column_stack([inputs, check_target(y, len(inputs), owner)])
 
-    def _checked_one(self, x: Any, names: Any, width: int | None) -> Array:
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Array:
         if not isinstance(x, Pair):
             return check_row(x, names, width)
         inputs, y = check_row(x.X, names, width), x.y
         row = np.empty((1, inputs.shape[1] + 1))
         row[:, :-1] = inputs
         if not isinstance(y, float) or not -LARGEST <= y <= LARGEST:
-            y = check_target(y if y is None or np.ndim(y) else [y], 1, type(self).__name__)[0]
+            y = check_target(y if y is None or n_dimensions(y) else [y], 1, type(self).__name__)[0]
         row[0, -1] = y
         return row
 
@@ -100,13 +103,13 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         check_width(rows[:, :-1], self.n_features_in_, type(self).__name__)
         return rows
 
-    def _check_stored(self, X: Any, width: int) -> None:
+    def _check_stored(self, X: Matrix, width: int) -> None:
         self._checked(Pair(X[:, :-1], X[:, -1]))
 
-    def _note_columns(self, chunk: Any, reset: bool) -> None:
+    def _note_columns(self, chunk: Taken, reset: bool) -> None:
         super()._note_columns(chunk.X if isinstance(chunk, Pair) else chunk, reset)
 
-    def _inputs(self, X: Any) -> Array:
+    def _inputs(self, X: Rows) -> Array:
         """Return rows of inputs alone."""
         check_is_fitted(self)
         inputs = check_rows(X, owner=type(self).__name__)
@@ -117,7 +120,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
     # Learning
 
     @learns_at_once
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
+    def fit(self, X: Rows, y: Values = None, sample_weight: Values = None, *, labels: Values = None) -> Self:
         """Learn from all rows at hand, forgetting what was learned before (unless `warm_start`).
 
         Parameters
@@ -139,7 +142,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         return self._fit(Pair(X, y), sample_weight, labels)
 
     @learns_by_chunk
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> Self:
+    def partial_fit(self, X: Rows, y: Values = None, sample_weight: Values = None, *, labels: Values = None) -> Self:
         """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
 
         Parameters
@@ -163,7 +166,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
 
     @learns_by_chunk
     def update(  # type: ignore[override]
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None
+        self, X: Rows, y: Values = None, sample_weight: Values = None, *, labels: Values = None
     ) -> Array:
         """Score the target of each row as the model was before learning it, and learn it, in one E-step.
 
@@ -187,7 +190,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
 
     @learns_at_once
     def warm_start_from(  # type: ignore[override]
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None, weight: float = 1.0
+        self, X: Rows, y: Values = None, sample_weight: Values = None, *, labels: Values = None, weight: float = 1.0
     ) -> Self:
         """Find a start on a sample, whatever its size, and forget what was learned before; the warm-up is over then.
 
@@ -212,7 +215,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         return self._plant(Pair(X, y), sample_weight, weight, labels)
 
     @learns
-    def learn_one(self, x: Any, y: Any = None) -> Self:
+    def learn_one(self, x: Row, y: Values = None) -> Self:
         """Learn one row.
 
         Parameters
@@ -232,7 +235,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
     # Answers
 
     @answers_by_chunk
-    def score_samples(self, X: Any, y: Any = None) -> Array:
+    def score_samples(self, X: Rows, y: Values = None) -> Array:
         """Return the log-density of each target, given its inputs.
 
         Parameters
@@ -250,7 +253,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         return super().score_samples(Pair(X, y))
 
     @answers_by_chunk
-    def predictive_score_samples(self, X: Any, y: Any = None) -> Array:
+    def predictive_score_samples(self, X: Rows, y: Values = None) -> Array:
         """Return the log-density of each target with the uncertainty of the parameters integrated out.
 
         Parameters
@@ -268,7 +271,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         return super().predictive_score_samples(Pair(X, y))
 
     @reads
-    def score_one(self, x: Any, y: Any = None) -> float:
+    def score_one(self, x: Row, y: Values = None) -> float:
         """Return the log-density of one target, given its inputs, under the parameters of the last refresh.
 
         Parameters
@@ -286,7 +289,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         return super().score_one(Pair(x, y))
 
     @answers_by_chunk
-    def predict_components(self, X: Any, y: Any = None) -> NDArray[np.int64]:
+    def predict_components(self, X: Rows, y: Values = None) -> NDArray[np.int64]:
         """Return the most probable component of each row.
 
         Parameters
@@ -304,7 +307,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         return self.predict_proba(X, y).argmax(axis=1)
 
     @answers_by_chunk
-    def predict_proba(self, X: Any, y: Any = None) -> Array:
+    def predict_proba(self, X: Rows, y: Values = None) -> Array:
         """Return the probability of each component for each row.
 
         Parameters
@@ -326,7 +329,9 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         return family.shares(parameters.components, parameters.log_weights, self._inputs(X), self.n_threads)
 
     @learns_at_once
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, labels: Any = None) -> NDArray[np.int64]:
+    def fit_predict(
+        self, X: Rows, y: Values = None, sample_weight: Values = None, *, labels: Values = None
+    ) -> NDArray[np.int64]:
         """Learn from the rows and return the most probable component of each.
 
         Parameters
@@ -348,7 +353,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         return self.fit(X, y, sample_weight, labels=labels).predict_components(X, y)
 
     @answers_by_score
-    def bic(self, X: Any, y: Any = None) -> float:
+    def bic(self, X: Rows, y: Values = None) -> float:
         """Return the Bayesian information criterion on the rows; lower is better.
 
         Parameters
@@ -367,7 +372,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         return float(-2.0 * scores.sum() + self._n_parameters() * np.log(len(scores)))
 
     @answers_by_score
-    def aic(self, X: Any, y: Any = None) -> float:
+    def aic(self, X: Rows, y: Values = None) -> float:
         """Return Akaike's information criterion on the rows; lower is better.
 
         Parameters

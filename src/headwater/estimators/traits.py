@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+# What an estimator takes, with the target or the sequences that belong to the rows, where it has any: `_chunk` makes it.
+Taken: TypeAlias = Any
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
+from headwater.core.values import Index, Matrix
 from headwater.families.components import ComponentStatistics
 from headwater.families.family import EMPTY, EMPTY_TABLE
 from headwater.families.multinomial import ONE_GROUP, Multinomial
@@ -90,7 +91,7 @@ class Categorical(Multinomial):
         k = self.n_components
         return CategoricalStatistics.of(np.zeros(k), np.zeros((1, k)), np.zeros((self.n_symbols, k)))
 
-    def select_statistics(self, statistics: Any, order: Any) -> Any:
+    def select_statistics(self, statistics: Any, order: Index) -> Any:
         """Return statistics with the components in another order."""
         parts = (statistics.count, statistics.length, statistics.table)
         return CategoricalStatistics(statistics.from_base.copy(), *(np.ascontiguousarray(part[..., order]) for part in parts))
@@ -127,7 +128,7 @@ class Categorical(Multinomial):
         word_table(code, words + np.int32(1), totals.table, 1.0, words, prior.beta, prior.shift, norm, ONE_GROUP, logs)
         return CategoricalParameters(logs)
 
-    def select_parameters(self, parameters: Any, order: Any) -> Any:
+    def select_parameters(self, parameters: Any, order: Index) -> Any:
         """Return the parameters of some of the components."""
         return CategoricalParameters(np.ascontiguousarray(parameters.logs[:, order]))
 
@@ -180,7 +181,7 @@ class Categorical(Multinomial):
             totals.length[...] += counts.sum(axis=0)
         return score, totals
 
-    def collect(self, parameters: Any, X: Any, responsibilities: Array) -> Any:
+    def collect(self, parameters: Any, X: Matrix, responsibilities: Array) -> Any:
         """Statistics of rows whose responsibilities are known."""
         return self.estep(parameters, EMPTY, Batch(X), self.zeros(1), responsibilities=responsibilities, given=True)[1]
 
@@ -200,7 +201,7 @@ class Categorical(Multinomial):
 
     # Chains
 
-    def log_densities(self, parameters: Any, X: Any) -> Array:
+    def log_densities(self, parameters: Any, X: Matrix) -> Array:
         """Return the log-density of each row under each component, however small."""
         return np.take(parameters.logs, X[:, 0].astype(np.int64), axis=0)
 

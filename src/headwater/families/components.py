@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array, Statistics
+from headwater.core.values import Index
 
 MOST_RATIO = 3.0  # of a variance, in any direction, to the one that kept rows say alone, beside chance
 MOST_ASPECT = 0.7  # root of columns by rows; with fewer rows, they say nothing more about directions
@@ -36,7 +37,7 @@ class ComponentStatistics(Statistics):
         return cls(np.zeros(1), *arrays)
 
 
-def select_components(record: Record, order: Any, shared: Collection[str] = ()) -> Record:
+def select_components(record: Record, order: Index, shared: Collection[str] = ()) -> Record:
     """Return a record of some of the components, in this order; `shared` names the arrays that are those of all of them."""
     if isinstance(record, np.ndarray):
         return cast(Record, record[order])

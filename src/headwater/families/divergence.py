@@ -15,7 +15,7 @@ DIVERGENCE_ROWS = 256  # drawn from each component: a standard error of a tenth 
 MOST_NATS = 1e6  # a row: what is impossible under a component is so far from it
 
 
-def sampled_divergences(family: Family[Any, Any, Any], ones: Any, others: Any) -> Array:
+def sampled_divergences(family: Family, ones: Any, others: Any) -> Array:
     """Return KL(p_k || q_j) + KL(q_j || p_k), in nats a row (K, K), of the components of two sets of parameters.
 
     Draws are the same for the same parameters. Of two densities that are equal the result is exactly 0.
@@ -23,7 +23,7 @@ def sampled_divergences(family: Family[Any, Any, Any], ones: Any, others: Any) -
     return np.asarray(np.maximum(_excess(family, ones, others) + _excess(family, others, ones).T, 0.0))
 
 
-def _excess(family: Family[Any, Any, Any], own: Any, others: Any) -> Array:
+def _excess(family: Family, own: Any, others: Any) -> Array:
     """KL(p_k || q_j) (K, K) by rows that are drawn from each p_k."""
     k = family.n_components
     components = np.repeat(np.arange(k), DIVERGENCE_ROWS)

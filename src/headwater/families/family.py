@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from headwater.core.batch import Batch
 from headwater.core.records import arrays_of
 from headwater.core.statistics import Array, Statistics
+from headwater.core.values import Index, Matrix
 from headwater.families.components import (
     ComponentStatistics,
     find_supported,
@@ -60,11 +61,11 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         """
 
     @abstractmethod
-    def log_densities(self, parameters: Params, X: Any) -> Array:
+    def log_densities(self, parameters: Params, X: Matrix) -> Array:
         """Return the log-density (n, K) of every row under every component."""
 
     @abstractmethod
-    def collect(self, parameters: Params, X: Any, responsibilities: Array) -> Stats:
+    def collect(self, parameters: Params, X: Matrix, responsibilities: Array) -> Stats:
         """Return total statistics of rows; responsibilities (n, K) are times the weights of the rows."""
 
     @abstractmethod
@@ -143,7 +144,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
 
     # Seeds
 
-    def seed_view(self, X: Any) -> Array:
+    def seed_view(self, X: Matrix) -> Array:
         """Return rows (n, q) in which groups are round, for k-means; by default as they are. They are standardised after it."""
         return np.asarray(X)
 
@@ -213,15 +214,15 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         """Return the family with another number of components."""
         return replace(self, n_components=n_components)  # type: ignore[type-var]
 
-    def select_statistics(self, statistics: Stats, order: Any) -> Stats:
+    def select_statistics(self, statistics: Stats, order: Index) -> Stats:
         """Return the statistics of some of the components, in this order."""
         return select_components(statistics, order)
 
-    def select_prior(self, prior: Prior, order: Any) -> Prior:
+    def select_prior(self, prior: Prior, order: Index) -> Prior:
         """Return the prior of some of the components."""
         return select_components(prior, order)
 
-    def select_parameters(self, parameters: Params, order: Any) -> Params:
+    def select_parameters(self, parameters: Params, order: Index) -> Params:
         """Return the parameters of some of the components."""
         return select_components(parameters, order)
 
@@ -299,7 +300,7 @@ def collect_by_estep(family: Family[Any, Stats, Params], parameters: Params, bat
     return found
 
 
-def log_densities_by_estep(family: Family[Any, Any, Params], parameters: Params, X: Any) -> Array:
+def log_densities_by_estep(family: Family[Any, Any, Params], parameters: Params, X: Matrix) -> Array:
     """Return log-densities (n, K), however small, by the E-step of a family that has one in a kernel."""
     k, batch = family.n_components, Batch(X)
     shares, scores = np.empty((len(batch), k)), np.empty(len(batch))

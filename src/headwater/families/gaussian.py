@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
+from headwater.core.values import Index
 from headwater.families import gaussian_soundness as soundness
 from headwater.families.components import find_near, find_supported, recombine_components, replace_components, select_components
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
@@ -97,11 +98,11 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         """Return statistics about an origin that lies at -shift of theirs, so that a row x is x + shift now."""
         return rebase_moments(self.covariance_type, statistics, shift)
 
-    def select_statistics(self, statistics: GaussianStatistics, order: Any) -> GaussianStatistics:
+    def select_statistics(self, statistics: GaussianStatistics, order: Index) -> GaussianStatistics:
         """Return statistics with the components in another order."""
         return select_components(statistics, order, self._shared)
 
-    def select_prior(self, prior: GaussianPrior, order: Any) -> GaussianPrior:
+    def select_prior(self, prior: GaussianPrior, order: Index) -> GaussianPrior:
         """Return the prior of some of the components: all share one."""
         return prior
 
@@ -201,7 +202,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         shift = float(self.kind.mode_shift(self.n_components, len(prior.mean)))
         return (prior.mean, prior.mean_precision, prior.dof, prior.scale, prior.floor, shift, self.spherical)
 
-    def select_parameters(self, parameters: GaussianParameters, order: Any) -> GaussianParameters:
+    def select_parameters(self, parameters: GaussianParameters, order: Index) -> GaussianParameters:
         """Return the parameters of some of the components."""
         return select_components(parameters, order, self._shared)
 

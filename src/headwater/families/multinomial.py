@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headwater.core.batch import Batch, SparseRows, drop_zeros
 from headwater.core.statistics import Array
+from headwater.core.values import Index, Matrix
 from headwater.families import multinomial_soundness as soundness
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
 from headwater.families.multinomial_belief import contrast, divergence, separation
@@ -87,7 +88,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
 
     # Merging
 
-    def select_statistics(self, statistics: MultinomialStatistics, order: Any) -> MultinomialStatistics:
+    def select_statistics(self, statistics: MultinomialStatistics, order: Index) -> MultinomialStatistics:
         """Return statistics with the components in another order."""
         table = statistics.table.plain().permuted(order)
         return MultinomialStatistics(
@@ -97,7 +98,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
             table,
         )
 
-    def select_prior(self, prior: MultinomialPrior, order: Any) -> MultinomialPrior:
+    def select_prior(self, prior: MultinomialPrior, order: Index) -> MultinomialPrior:
         """Return the prior of some of the components."""
         own = prior.beta.shape[1] > 1
         return MultinomialPrior(
@@ -195,7 +196,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         """Return parameters of the named kind for totals (not means per row)."""
         return MultinomialParameters.of(name, prior, totals, self.groups)
 
-    def select_parameters(self, parameters: MultinomialParameters, order: Any) -> MultinomialParameters:
+    def select_parameters(self, parameters: MultinomialParameters, order: Index) -> MultinomialParameters:
         """Return the parameters of some of the components."""
         prior, norm = self.select_prior(parameters.prior, order), np.ascontiguousarray(parameters.norm[:, order])
         return MultinomialParameters(parameters.code, prior, parameters.table.permuted(order), norm, parameters.groups)
@@ -292,11 +293,11 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         table = totals.table + Table.of_words(len(slots), words, rows, slots)
         return replace(totals, count=totals.count + count, length=totals.length + length, table=table)
 
-    def log_densities(self, parameters: Any, X: Any) -> Array:
+    def log_densities(self, parameters: Any, X: Matrix) -> Array:
         """Return the log-probability of each row under each component."""
         return log_densities_by_estep(self, parameters, X)
 
-    def collect(self, parameters: Any, X: Any, responsibilities: Array) -> Any:
+    def collect(self, parameters: Any, X: Matrix, responsibilities: Array) -> Any:
         """Statistics of rows whose responsibilities are known."""
         return collect_by_estep(self, parameters, Batch(X), responsibilities)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headwater.core.batch import Batch, SparseRows
 from headwater.core.statistics import Array
+from headwater.core.values import Matrix
 from headwater.kernels.multinomial import columns_times, rows_times
 
 FEW_COLUMNS = 64
@@ -17,7 +18,7 @@ DIRECTION_ROWS = 4000
 ROUNDS = 5  # three were measurably worse on text
 
 
-def row_lengths(X: Any) -> Array:
+def row_lengths(X: Matrix) -> Array:
     """Return the sum of the counts of each row, dense or sparse."""
     if not isinstance(X, SparseRows):
         return X.sum(axis=1)
@@ -44,7 +45,7 @@ class Geometry:
         Others help to find the directions in which rows differ.
         """
         others = np.setdiff1d(np.arange(len(self.batch)), rows)[: max(0, DIRECTION_ROWS - len(rows))]
-        X: Any = self.batch[np.concatenate([rows, others])].X
+        X: Matrix = self.batch[np.concatenate([rows, others])].X
         if isinstance(X, SparseRows):
             words, local = np.unique(X.indices, return_inverse=True)  # columns that have no count are no matter
             X = replace(X, indices=local.astype(np.int32), width=max(len(words), 1))

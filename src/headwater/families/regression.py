@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
+from headwater.core.values import Index
 from headwater.families import gaussian_soundness
 from headwater.families import regression_soundness as soundness
 from headwater.families.components import find_near, find_supported, replace_components, select_components
@@ -82,7 +83,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         """Return statistics that were gathered under the prior `own` about the origin of another."""
         return self.moments.shift_origin(statistics, own.origin - prior.origin)
 
-    def select_prior(self, prior: RegressionPrior, order: Any) -> RegressionPrior:
+    def select_prior(self, prior: RegressionPrior, order: Index) -> RegressionPrior:
         """Return the prior of some of the components: all share one."""
         return prior
 
@@ -201,7 +202,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
     def _prior_tuple(self, prior: RegressionPrior) -> tuple[Any, ...]:
         return prior.information, prior.dof, prior.floor, 2.0 - len(prior.mean)
 
-    def select_parameters(self, parameters: RegressionParameters, order: Any) -> RegressionParameters:
+    def select_parameters(self, parameters: RegressionParameters, order: Index) -> RegressionParameters:
         """Return the parameters of some of the components."""
         gate = self.gate.select_parameters(parameters.gate, order) if self.gate and parameters.gate else None
         return replace(select_components(parameters, order, ("origin", "gate")), gate=gate)

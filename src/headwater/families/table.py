@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
+from headwater.core.values import Index
 from headwater.kernels.tables import add_rows, place_words, read_rows, save_rows
 
 Words = NDArray[np.int32]
@@ -282,7 +283,7 @@ class Table:
 
     __rmul__ = __mul__
 
-    def permuted(self, order: Any) -> Table:
+    def permuted(self, order: Index) -> Table:
         """Return the table with the components in another order, or with some of them."""
         words = self.words()
         return Table.of_words(self.shape[0], words, np.ascontiguousarray(self.at(words)[:, order]))

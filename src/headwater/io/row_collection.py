@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.chunk import COMPANIONS, Chunk, by_sequence
+from headwater.core.values import AnyArray
 from headwater.io.memory_limit import available_memory
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    Rows: TypeAlias = NDArray[Any] | csr_array
+    Rows: TypeAlias = AnyArray | csr_array
 
 __all__ = [
     "available_memory",

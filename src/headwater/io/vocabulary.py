@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from headwater.core.values import Matrix, Rows
 from headwater.io.schema_fields import Schema, read_flag, read_integer, read_texts
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def documents_of(X: object, name: str = "X") -> list[str] | None:
     return items
 
 
-def _list_items(X: Any) -> list[Any] | None:
+def _list_items(X: Rows) -> list[Any] | None:
     """The items of what has one dimension, unless they are numbers."""
     if isinstance(X, list | tuple):
         return list(X)
@@ -154,5 +155,6 @@ def _list_items(X: Any) -> list[Any] | None:
     if type(X).__name__ in ("Series", "Index", "Array", "ChunkedArray", "StringArray", "LargeStringArray", "DictionaryArray"):
         kind = str(getattr(X, "dtype", getattr(X, "type", ""))).lower()
         if any(word in kind for word in ("object", "str", "categor", "dictionary", "utf8", "enum")):
-            return list(X.to_pylist() if hasattr(X, "to_pylist") else X.to_list())
+            series: Matrix = X
+            return list(series.to_pylist() if hasattr(series, "to_pylist") else series.to_list())
     return None

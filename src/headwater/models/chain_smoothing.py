@@ -35,7 +35,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
     """A chain of K states, each with a component of a family. Rows of NaN are missing: they pass time, and say nothing."""
 
     n_components: int
-    family: Family[Any, Any, Any]
+    family: Family
 
     def zeros(self, width: int) -> ChainStatistics:
         k = self.n_components

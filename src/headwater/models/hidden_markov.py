@@ -13,6 +13,7 @@ from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Start, StartSettings
 from headwater.core.state import Summary
 from headwater.core.statistics import HEAVIEST, Array
+from headwater.core.values import Index
 from headwater.families.capabilities import SweepsChains
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, are_no_shares, exceeds, find_count_problem, has_negative
 from headwater.kernels.chains import best_path, draw_path, smooth
@@ -146,24 +147,24 @@ class HiddenMarkov(Smoother):
         """Return statistics that were gathered under the prior `own` about the origin of another."""
         return replace(statistics, emissions=self.family.move_to_prior(prior.emissions, own.emissions, statistics.emissions))
 
-    def select_statistics(self, statistics: ChainStatistics, order: Any) -> ChainStatistics:
+    def select_statistics(self, statistics: ChainStatistics, order: Index) -> ChainStatistics:
         """Return statistics with the states in another order."""
         emissions = self.family.select_statistics(statistics.emissions, order)
-        steps = np.ascontiguousarray(statistics.steps[np.ix_(order, order)])
+        steps = np.ascontiguousarray(statistics.steps[np.ix_(np.asarray(order), np.asarray(order))])
         return ChainStatistics(statistics.from_base.copy(), statistics.start[order], steps, emissions)
 
-    def select_prior(self, prior: ChainPrior, order: Any) -> ChainPrior:
+    def select_prior(self, prior: ChainPrior, order: Index) -> ChainPrior:
         """Return the prior of some of the states."""
-        pairs = np.ix_(order, order)
+        pairs = np.ix_(np.asarray(order), np.asarray(order))
         return ChainPrior(
             prior.start[order], prior.steps[pairs], prior.start_shift[order], prior.steps_shift[pairs],
             self.family.select_prior(prior.emissions, order),
             None if prior.fixed is None else self.select_parameters(prior.fixed, order),
         )  # fmt: skip
 
-    def select_parameters(self, parameters: ChainParameters, order: Any) -> ChainParameters:
+    def select_parameters(self, parameters: ChainParameters, order: Index) -> ChainParameters:
         """Return the parameters of some of the states, whose probabilities sum to one again."""
-        start, transitions = parameters.start[order], parameters.transitions[np.ix_(order, order)]
+        start, transitions = parameters.start[order], parameters.transitions[np.ix_(np.asarray(order), np.asarray(order))]
         transitions = transitions / transitions.sum(axis=1, keepdims=True)
         return ChainParameters(start / start.sum(), transitions, self.family.select_parameters(parameters.emissions, order))
 

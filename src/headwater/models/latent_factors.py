@@ -19,6 +19,7 @@ from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Start, StartSettings
 from headwater.core.state import Summary
 from headwater.core.statistics import Array
+from headwater.core.values import AnyArray, Index
 
 
 class LatentFactors(Model[Any, Any, Any]):
@@ -37,7 +38,7 @@ class LatentFactors(Model[Any, Any, Any]):
         """Return a score of the rows, and the totals with what is expected of them added."""
 
     @abstractmethod
-    def select_statistics(self, statistics: Any, order: Any) -> Any:
+    def select_statistics(self, statistics: Any, order: Index) -> Any:
         """Return statistics with the factors in another order."""
 
     @abstractmethod
@@ -126,7 +127,7 @@ class LatentFactors(Model[Any, Any, Any]):
         return Summary(totals, pending.rows + len(batch), pending.size + batch.size, pending.score + score)
 
 
-def content_streams(values: Array, columns: NDArray[Any], indptr: NDArray[np.int64]) -> NDArray[np.int64]:
+def content_streams(values: Array, columns: AnyArray, indptr: NDArray[np.int64]) -> NDArray[np.int64]:
     """A number for each row that depends on its values and their columns alone, in any order: where its draws begin."""
     with np.errstate(over="ignore"):
         places = (columns.astype(np.uint64) + np.uint64(1)) * np.uint64(0xD1B54A32D192ED03)

@@ -14,6 +14,7 @@ from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Sampler, Start, StartSettings
 from headwater.core.state import Summary
 from headwater.core.statistics import HEAVIEST, Array
+from headwater.core.values import Index
 from headwater.families.capabilities import MatchesMoments, SweepsRows
 from headwater.families.components import replace_components
 from headwater.families.family import Family, Params, Prior, Stats
@@ -184,15 +185,15 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         """Return statistics that were gathered under the prior `own` about the origin of another."""
         return self.family.move_to_prior(prior.components, own.components, statistics)
 
-    def select_statistics(self, statistics: Stats, order: Any) -> Stats:
+    def select_statistics(self, statistics: Stats, order: Index) -> Stats:
         """Return statistics with the components in another order."""
         return self.family.select_statistics(statistics, order)
 
-    def select_prior(self, prior: MixturePrior[Prior], order: Any) -> MixturePrior[Prior]:
+    def select_prior(self, prior: MixturePrior[Prior], order: Index) -> MixturePrior[Prior]:
         """Return the prior of some of the components."""
         return MixturePrior(prior.concentration[order], self.family.select_prior(prior.components, order))
 
-    def select_parameters(self, parameters: MixtureParameters[Params], order: Any) -> MixtureParameters[Params]:
+    def select_parameters(self, parameters: MixtureParameters[Params], order: Index) -> MixtureParameters[Params]:
         """Return the parameters of some of the components, whose weights sum to one again."""
         log_weights = parameters.log_weights[order]
         total = np.logaddexp.reduce(log_weights) if len(log_weights) < self.n_components else 0.0

@@ -21,6 +21,7 @@ from scipy.special import digamma, zeta
 from headwater.core.batch import Batch
 from headwater.core.contracts import Inference, Sampler, StartSettings
 from headwater.core.statistics import HEAVIEST, Array, Statistics
+from headwater.core.values import Index
 from headwater.families.soundness import MOST_SHARE, NEGATIVE, NO_PARAMETERS, NO_PRIOR, TOO_MANY, exceeds, has_negative
 from headwater.kernels.parallel import MOST_SLABS, run_tasks
 from headwater.kernels.spectra import (
@@ -206,7 +207,7 @@ class Spectra(LatentFactors):
     def _parameters(self, prior: SpectraPrior, theta: Array, scales: Array, shape: float) -> SpectraParameters:
         return SpectraParameters(theta * scales[:, None], scales, np.array([shape]), prior.level)
 
-    def select_statistics(self, statistics: SpectraStatistics, order: Any) -> SpectraStatistics:
+    def select_statistics(self, statistics: SpectraStatistics, order: Index) -> SpectraStatistics:
         return SpectraStatistics(
             statistics.from_base.copy(),
             statistics.parts[order],

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from headwater.core.batch import Batch, SparseRows, drop_zeros
 from headwater.core.contracts import Inference, Sampler, StartSettings
 from headwater.core.statistics import HEAVIEST, Array
+from headwater.core.values import Index
 from headwater.families.multinomial import ONE_GROUP, Multinomial
 from headwater.families.multinomial_belief import contrast, separation
 from headwater.families.multinomial_geometry import Geometry
@@ -218,7 +219,7 @@ class Topics(LatentFactors):
             return replace(value, words=self.prior(width).words)
         return replace(value, table=value.table.widened(width))
 
-    def select_statistics(self, statistics: TopicStatistics, order: Any) -> TopicStatistics:
+    def select_statistics(self, statistics: TopicStatistics, order: Index) -> TopicStatistics:
         plain = self.family.select_statistics(statistics, order)
         tables = np.append(statistics.tables[:-1][order], statistics.tables[-1])
         return TopicStatistics(plain.from_base, plain.count, plain.length, plain.table, tables, statistics.accepted.copy())

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from headwater.core.batch import Batch, SparseRows, drop_zeros, join_batches
 from headwater.core.row_keys import KEYS, Keys, least_key_beyond, mix_bits, proposes, ranks_of, row_key, row_keys
 from headwater.core.statistics import Array
+from headwater.core.values import Matrix
 
 ROW_BYTES = 5 * 8  # rank, place, key, weight and label
 VALUE_BYTES = 12  # of a sparse row: a number and its column
@@ -40,7 +41,7 @@ class Sample:
     def __len__(self) -> int:
         return len(self.ranks)
 
-    def __getitem__(self, rows: Any) -> Sample:
+    def __getitem__(self, rows: Matrix) -> Sample:
         return Sample(self.ranks[rows], self.places[rows], self.keys[rows], self.batch[rows])
 
     @property
@@ -275,7 +276,7 @@ def relabel(reservoir: Reservoir, names: NDArray[np.int64]) -> Reservoir:
     return replace(reservoir.settled, sample=replace(sample, batch=replace(sample.batch, labels=labels)))
 
 
-def _match_form(reservoir: Reservoir, X: Any) -> Reservoir:
+def _match_form(reservoir: Reservoir, X: Matrix) -> Reservoir:
     """The reservoir with rows that are sparse, and as wide, if those to come are: whether or not any of them is kept."""
     if reservoir.sample is None:
         nothing = np.empty(0, dtype=np.int64)
@@ -315,7 +316,7 @@ def _pile(reservoir: Reservoir, keys: Keys, places: NDArray[np.int64], clock: Ar
     return after.settled if full else after
 
 
-def _sparse(X: Any) -> SparseRows:
+def _sparse(X: Matrix) -> SparseRows:
     return X if isinstance(X, SparseRows) else drop_zeros(X)
 
 

@@ -16,6 +16,7 @@ from headwater.core.batch import Batch
 from headwater.core.plan import Plan
 from headwater.core.state import Base, Stream
 from headwater.core.statistics import Array
+from headwater.core.values import Matrix
 from headwater.models.mixture import Mixture
 from headwater.policies.control_variate import correct
 from headwater.policies.names import RESERVOIR
@@ -94,7 +95,7 @@ class Transfer:
         beside = self.after.recombine(rest, find_heirs(*self.responsibilities(batch)))
         return correct(self.after, self.prior, count, found, beside, batch.size)
 
-    def restate_base(self, base: Base, batch: Batch, rows: Any) -> Base:
+    def restate_base(self, base: Base, batch: Batch, rows: Matrix) -> Base:
         """Return a base as it would be at the new parameters, by those of its rows that are kept."""
         if len(rows):
             statistics = self.restate(base.statistics, batch[rows], base.progress.n_eff).writable()

@@ -16,6 +16,7 @@ import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
+from headwater.core.values import Matrix
 from headwater.models.mixture import Mixture, MixtureParameters
 from headwater.models.seeding import TURNS, seed_assignments
 
@@ -62,7 +63,7 @@ class View:
         """How much of the rows each component is responsible for."""
         return np.asarray(self.batch.row_weights @ self.responsibilities / self.batch.size)
 
-    def mean(self, values: Array, rows: Any = slice(None)) -> float:
+    def mean(self, values: Array, rows: Matrix = slice(None)) -> float:
         """Mean over all rows of values that some of them have."""
         return float(self.batch.row_weights[rows] @ values) / self.batch.size
 
@@ -187,7 +188,7 @@ def _halves(pair: Mixture, batch: Batch, method: str, rng: np.random.Generator, 
 
 
 def _refit(
-    view: View, pair: Mixture, prior: Any, twice: Any, batch: Batch, shares: Array, background: Array, rows: Any
+    view: View, pair: Mixture, prior: Any, twice: Any, batch: Batch, shares: Array, background: Array, rows: Matrix
 ) -> tuple[float, Any] | None:
     """A few steps of EM for two components in the place of one, before the background of all others, which stay."""
     width, size = batch.X.shape[1], view.batch.size

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from headwater.core.batch import SparseRows
 from headwater.core.chunk import values_of
 from headwater.core.statistics import Array
+from headwater.core.values import Rows, Values
 from headwater.diagnostics.component_description import (
     MATRIX_LIMIT,
     SYMBOL_LIMIT,
@@ -55,7 +56,7 @@ class CountDescriber(MixtureDescriber):
 class SequenceDescriber(CountDescriber):
     """What a mixture of sequences says of itself."""
 
-    def row_sizes(self, X: Any, lengths: Any = None) -> Array:
+    def row_sizes(self, X: Rows, lengths: Values = None) -> Array:
         """Return how long each row is."""
         rows = values_of(X)
         return row_totals(rows) if isinstance(rows, SparseRows) else check_sequences(rows, lengths)[1].astype(float)

@@ -10,6 +10,7 @@ import numpy as np
 
 from headwater.core.chunk import values_of
 from headwater.core.statistics import Array
+from headwater.core.values import Rows, Values
 from headwater.diagnostics.component_description import Limits, row_totals
 from headwater.diagnostics.description import Description, Value
 from headwater.diagnostics.health import Health
@@ -66,7 +67,7 @@ class Describer(ABC):
         """Return what scores the rows of one chunk after the other, by what is known now."""
         return self.model.score_samples
 
-    def row_sizes(self, X: Any, lengths: Any = None) -> Array | None:
+    def row_sizes(self, X: Rows, lengths: Values = None) -> Array | None:
         """How long each row is, if rows have a `_measure`: then they are ranked by the score of one word or symbol."""
         return row_totals(values_of(X)) if self.model._traits.measure else None
 

@@ -26,7 +26,7 @@ SHOWN = 4  # columns of the table of a model
 class FamilyChecks:
     """Signs of the components of any family: rows for each parameter, and how far their densities are apart."""
 
-    family: Family[Any, Any, Any]
+    family: Family
     parameters: Any
     rows: Array
     each: float  # parameters of a component

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.values import AnyArray
 from headwater.io.files.atomic import atomic_write
 from headwater.io.files.records import Damaged
 
@@ -21,11 +22,11 @@ FORMAT_NUMBER = 1  # of model files; it rises when older versions cannot read wh
 HEADER_KEY = "headwater"  # the key of the header in the metadata of the file
 DIGEST_KEY = "digest"  # the name of the array that holds the digest
 
-Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, AnyArray]
 Header = dict[str, Any]  # values that JSON can hold
 
 
-def pack(header: Mapping[str, object], arrays: Arrays) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+def pack(header: Mapping[str, object], arrays: Arrays) -> tuple[dict[str, AnyArray], dict[str, str]]:
     """Return what safetensors is to write: the arrays, with the digest of all, and the metadata."""
     text = json.dumps({"format": FORMAT_NUMBER, **header}, allow_nan=False, ensure_ascii=False)
     plain = {name: np.array(array, order="C") for name, array in arrays.items()}
@@ -53,7 +54,7 @@ def write(path: Path, header: Mapping[str, object], arrays: Arrays) -> None:
         raise OSError(f"{path} cannot be written: {_first_line(error)}") from error
 
 
-def read(path: Path) -> tuple[Header, dict[str, NDArray[Any]]]:
+def read(path: Path) -> tuple[Header, dict[str, AnyArray]]:
     """Return header and arrays of a model file, or say what is wrong with it."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a directory, and should be a model file")
@@ -64,12 +65,12 @@ def read(path: Path) -> tuple[Header, dict[str, NDArray[Any]]]:
     return _unpack(path, str(path))
 
 
-def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, dict[str, NDArray[Any]]]:
+def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, dict[str, AnyArray]]:
     """Return header and arrays of the bytes of a model file, or say what is wrong with them."""
     return _unpack(data, name)
 
 
-def _unpack(source: Path | bytes, name: str) -> tuple[Header, dict[str, NDArray[Any]]]:
+def _unpack(source: Path | bytes, name: str) -> tuple[Header, dict[str, AnyArray]]:
     try:
         text, arrays = _load(source)
     except (OSError, Damaged) as error:
@@ -95,7 +96,7 @@ def _unpack(source: Path | bytes, name: str) -> tuple[Header, dict[str, NDArray[
     return header, arrays
 
 
-def _load(source: Path | bytes) -> tuple[str | None, dict[str, NDArray[Any]]]:
+def _load(source: Path | bytes) -> tuple[str | None, dict[str, AnyArray]]:
     from safetensors import safe_open
     from safetensors.numpy import load
 

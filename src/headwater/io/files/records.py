@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from headwater.core.values import AnyArray
 from headwater.families.table import Blend, Table, restored
 
 LARGEST = 2**62  # of a whole number in a file
@@ -41,7 +42,7 @@ class Damaged(ValueError):
 class Writer:
     """Collects the arrays of what is written. An array that occurs twice, and tables that share rows, are stored once."""
 
-    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    arrays: dict[str, AnyArray] = field(default_factory=dict)
     tables: dict[str, Any] = field(default_factory=dict)
     known: dict[int, tuple[Any, str]] = field(default_factory=dict)
 
@@ -78,7 +79,7 @@ class Writer:
             return [self.write(one, f"{path}/{index}") for index, one in enumerate(value)]
         raise TypeError(f"{path} is {type(value).__name__}, which no model file can hold")
 
-    def _array(self, value: NDArray[Any], path: str) -> dict[str, Any]:
+    def _array(self, value: AnyArray, path: str) -> dict[str, Any]:
         def keep() -> None:
             plain = np.array(value, order="C")
             self.arrays[path] = plain.view(np.float64).reshape(*plain.shape, 2) if plain.dtype == np.complex128 else plain
@@ -103,7 +104,7 @@ class Writer:
 class Reader:
     """Makes values of trees, of the kinds and shapes of a template."""
 
-    arrays: Mapping[str, NDArray[Any]]
+    arrays: Mapping[str, AnyArray]
     tables: Mapping[str, Any] = field(default_factory=dict)
     versions: dict[str, Any] = field(default_factory=dict)
 
@@ -190,7 +191,7 @@ class Reader:
         zero_logs: bool = False,
         missing: bool = False,
         infinite: bool = False,
-    ) -> NDArray[Any]:
+    ) -> AnyArray:
         """Return an array of this type and shape, in which None is any number.
 
         Some of it may be -inf if there are logarithms of zero, NaN if some is missing, and anything if it may be infinite.

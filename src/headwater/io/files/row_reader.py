@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headwater.core.batch import NO_LABELS, NO_SEQUENCES, NO_WEIGHTS, Batch, SparseRows
 from headwater.core.statistics import HEAVIEST as HEAVIEST_ROW
 from headwater.core.statistics import LIGHTEST as LIGHTEST_ROW
+from headwater.core.values import AnyArray, Rows
 from headwater.io.files.records import LARGEST, Damaged, Reader
 
 
@@ -30,7 +30,7 @@ class RowReader:
     def rows(self, tree: Any, path: str, least: int = 1) -> Batch:
         reader = self.reader
         parts = reader.parts(tree, "Batch", {"X", "weights", "labels", "sequences"}, path)
-        X: Any
+        X: Rows
         if isinstance(parts["X"], dict) and parts["X"].get("kind") == "SparseRows":
             X = self._sparse(parts["X"], f"{path}/X")
         else:
@@ -38,7 +38,7 @@ class RowReader:
             X = reader.array(parts["X"], f"{path}/X", kind, (None, self._columns), missing=True)
         rows = len(X)
 
-        def companions(name: str, dtype: Any, none: NDArray[Any]) -> NDArray[Any]:
+        def companions(name: str, dtype: Any, none: AnyArray) -> AnyArray:
             found = reader.array(parts[name], f"{path}/{name}", dtype, (None,))
             if len(found) not in (0, rows):
                 raise Damaged(f"{path}/{name} has {len(found)} entries for {rows} rows")

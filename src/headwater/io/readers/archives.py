@@ -6,12 +6,12 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from headwater.core.values import AnyArray
 from headwater.io.first_bytes import read_first_bytes
 from headwater.io.options import Options
 from headwater.io.read_errors import StreamError, explain_read_errors, one_line_message, quote_names
@@ -36,7 +36,7 @@ class Member:
     layout: Layout
     name: str
 
-    def take(self, rows: int) -> NDArray[Any]:
+    def take(self, rows: int) -> AnyArray:
         """Return the next rows."""
         size = rows * self.layout.width * self.layout.dtype.itemsize
         found = self.file.read(size)
@@ -64,7 +64,7 @@ def head(source: File | Pipe, options: Options) -> TableHead | SparseHead:
 
 def blocks(
     source: File | Pipe, options: Options, recipe: ColumnRecipe, skip: int, meter: Meter
-) -> Iterator[NDArray[Any] | SparseRows]:
+) -> Iterator[AnyArray | SparseRows]:
     """Yield matrices of some rows."""
     with explain_read_errors(source.name), ExitStack() as stack:
         archive = stack.enter_context(zipfile.ZipFile(source.local()))

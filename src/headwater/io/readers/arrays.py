@@ -10,8 +10,8 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
+from headwater.core.values import AnyArray
 from headwater.io.options import Options
 from headwater.io.read_errors import NoRows, StreamError, explain_read_errors, one_line_message
 from headwater.io.recipes.recipe import ColumnRecipe
@@ -47,7 +47,7 @@ def head(source: File | Pipe, options: Options) -> TableHead:
     return matrix_head(layout.rows, layout.width, layout.dtype, source.name)
 
 
-def blocks(source: File | Pipe, options: Options, recipe: ColumnRecipe, skip: int, meter: Meter) -> Iterator[NDArray[Any]]:
+def blocks(source: File | Pipe, options: Options, recipe: ColumnRecipe, skip: int, meter: Meter) -> Iterator[AnyArray]:
     """Yield matrices of some rows, after the rows to skip."""
     with explain_read_errors(source.name):
         path = source.local()
@@ -108,7 +108,7 @@ def column_names(width: int) -> list[str]:
     return [f"x{index}" for index in range(width)]
 
 
-def _read_rows(file: IO[bytes], layout: Layout, begin: int, end: int, name: str) -> NDArray[Any]:
+def _read_rows(file: IO[bytes], layout: Layout, begin: int, end: int, name: str) -> AnyArray:
     size = layout.dtype.itemsize
     if not layout.fortran:
         file.seek(layout.offset + begin * layout.width * size)
@@ -124,6 +124,6 @@ def _read_rows(file: IO[bytes], layout: Layout, begin: int, end: int, name: str)
     return rows
 
 
-def _check_size(found: NDArray[Any], wanted: int, name: str) -> None:
+def _check_size(found: AnyArray, wanted: int, name: str) -> None:
     if len(found) != wanted:
         raise StreamError(f"{name} has become shorter while it was read")

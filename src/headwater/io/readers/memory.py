@@ -7,10 +7,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from headwater.core.validation import one_line
+from headwater.core.values import AnyArray
 from headwater.io.blocks import count_rows
 from headwater.io.options import Options
 from headwater.io.read_errors import NoRows, StreamError, explain_read_errors
@@ -24,7 +24,7 @@ from headwater.io.sources import InMemory, Meter
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    MemoryRows: TypeAlias = pa.RecordBatch | NDArray[Any] | SparseRows
+    MemoryRows: TypeAlias = pa.RecordBatch | AnyArray | SparseRows
 
 RANDOM_ACCESS = False
 ROWS_PER_BATCH = 65536  # of a record batch that is made of a frame

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.values import AnyArray
 from headwater.io.blocks import Block
 from headwater.io.options import Options
 from headwater.io.read_errors import StreamError, column_phrase, quote_names
@@ -55,7 +56,7 @@ class Companions:
             found[self.key] = pa.string()
         return found
 
-    def values(self, block: Block, find: Callable[[str], Column | None]) -> dict[str, NDArray[Any]]:
+    def values(self, block: Block, find: Callable[[str], Column | None]) -> dict[str, AnyArray]:
         """Return what belongs to the rows of a block, of which `find` gives a column by its name, or None."""
         found = {}
         for role, argument in ROLES.items():
@@ -89,7 +90,7 @@ class Companions:
             )
         return places
 
-    def _key(self, column: Column, block: Block, place: str) -> NDArray[Any]:
+    def _key(self, column: Column, block: Block, place: str) -> AnyArray:
         return (
             _whole_numbers(column, block, place)
             if isinstance(column, np.ndarray)
@@ -126,13 +127,13 @@ def refuse_absent(companions: Companions, names: Sequence[str], place: str) -> N
         raise StreamError(f"{place} lacks the {column_phrase(lost)}; beside its rows it has {quote_names(names) or 'none'}")
 
 
-def concatenate_companions(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, Any]:
+def concatenate_companions(parts: Sequence[Mapping[str, AnyArray]]) -> dict[str, Any]:
     """Put the companions of several blocks one after the other; what only some have is left out."""
     names = [name for name in ROLES.values() if all(name in part for part in parts)]
     return {name: np.concatenate([part[name] for part in parts]) if len(parts) > 1 else parts[0][name] for name in names}
 
 
-def fill_absent_rows(values: Mapping[str, NDArray[Any]], here: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+def fill_absent_rows(values: Mapping[str, AnyArray], here: NDArray[np.bool_]) -> dict[str, AnyArray]:
     """Return the companions of all rows, given those of the rows that are `here`: NaN, -1 or an empty text for the others."""
     nothing = {"f": np.nan, "i": -1, "U": ""}
     found = {}
@@ -142,7 +143,7 @@ def fill_absent_rows(values: Mapping[str, NDArray[Any]], here: NDArray[np.bool_]
     return found
 
 
-def _numbers(column: Column, place: str) -> NDArray[Any]:
+def _numbers(column: Column, place: str) -> AnyArray:
     return column if isinstance(column, np.ndarray) else arrow_columns.to_numbers(column, place)
 
 

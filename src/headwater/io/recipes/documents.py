@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.chunk import Chunk
+from headwater.core.values import AnyArray
 from headwater.io.blocks import Block
 from headwater.io.options import Options
 from headwater.io.read_errors import StreamError, explain_read_errors
@@ -127,7 +128,7 @@ class _DocumentCounter:
             kept=self.recipe.kept.values(blocks), **concatenate_companions([part[2] for part in found]),
         )  # fmt: skip
 
-    def _count(self, block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, NDArray[Any]]]:
+    def _count(self, block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, AnyArray]]:
         """Return the column of each word that counts, how many there are in each document, and the companions."""
         table = hasattr(block.rows, "schema")
         places, lengths = self.columns.find(to_text(block.rows.column(self.recipe.text)) if table else block.rows)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from headwater.core.chunk import Chunk
+from headwater.core.values import AnyArray
 from headwater.io.blocks import Block
 from headwater.io.options import Options
 from headwater.io.read_errors import StreamError, explain_read_errors
@@ -39,7 +39,7 @@ class SparseRows:
     """Some rows, and columns that come beside them by their names."""
 
     rows: csr_array
-    beside: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    beside: Mapping[str, AnyArray] = field(default_factory=dict)
 
     @property
     def num_rows(self) -> int:

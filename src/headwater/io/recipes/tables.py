@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.chunk import Chunk
+from headwater.core.values import AnyArray
 from headwater.io.blocks import Block
 from headwater.io.read_errors import StreamError, column_phrase, explain_read_errors, quote_names
 from headwater.io.recipes import arrow_columns
@@ -159,7 +160,7 @@ class TableRecipe:
 
         return make
 
-    def _fill(self, block: Block, out: NDArray[Any]) -> None:
+    def _fill(self, block: Block, out: AnyArray) -> None:
         if isinstance(block.rows, np.ndarray):
             if block.rows.dtype.kind == "c" and not self.complex:
                 raise StreamError(f"{block.name} holds complex numbers, where real ones were before")
@@ -179,7 +180,7 @@ class TableRecipe:
             part[gone] = np.nan
             at += len(one.levels)
 
-    def _check(self, out: NDArray[Any], block: Block) -> None:
+    def _check(self, out: AnyArray, block: Block) -> None:
         """Apply the policy for missing values, and refuse infinity."""
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(out.sum()):
@@ -209,7 +210,7 @@ def _select_rows(block: Block, here: NDArray[np.bool_]) -> Block:
     return block.without(rows, here)
 
 
-def column_finder(rows: pa.RecordBatch | NDArray[Any]) -> Callable[[str], Column | None]:
+def column_finder(rows: pa.RecordBatch | AnyArray) -> Callable[[str], Column | None]:
     """Return the function that finds a column of a record batch or of a matrix by its name."""
     if isinstance(rows, np.ndarray):
         return lambda name: rows[:, int(name[1:])] if name[1:].isdigit() and int(name[1:]) < rows.shape[1] else None

@@ -1,0 +1,27 @@
+"""Names for values that are open: what a user hands in, and what only the model that owns it can look into.
+
+What a user hands in is an `object` until it is checked (`core/validation.py`), so nothing can be done with it by mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+# As a user hands them in, before they are checked
+Rows: TypeAlias = object  # an array, a frame, a sparse matrix, a chunk, lists of sequences; whatever the model takes
+Row: TypeAlias = object  # a vector, or a mapping from column names to values
+Values: TypeAlias = object  # numbers beside the rows, such as targets, weights, labels and lengths; None where there are none
+Key: TypeAlias = object  # the name of a sequence (a string or a whole number), or one for each row
+RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
+
+# After the check
+Matrix: TypeAlias = Any  # rows (n, d): an Array, complex snapshots or SparseRows; a model says which of them it takes
+AnyArray: TypeAlias = NDArray[Any]  # an array of any type of numbers
+Index: TypeAlias = Sequence[int] | NDArray[np.int64] | NDArray[np.bool_]  # of components
+Places: TypeAlias = slice | Index  # of rows
+
+Settings: TypeAlias = Mapping[str, object]  # parameters by their names, as given
