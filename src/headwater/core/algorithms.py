@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from headwater.core.contracts import Inference, Model
 from headwater.core.schedules import Decay, Equal, Schedule, check_decay, check_number
@@ -205,7 +205,7 @@ class OnlineVB(Algorithm):
         return Equal() if self.decay is None else Decay(self.decay, self.offset)
 
 
-def _check_draws(value: Any, name: str, least: int) -> None:
+def _check_draws(value: object, name: str, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= MOST_DRAWS:
         raise ValueError(f"{name} must be an integer of at least {least}, and at most {MOST_DRAWS}, got {value!r}")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +66,7 @@ class SparseRows:
         return SparseRows(self.data[held].copy(), self.indices[held].copy(), self.indptr - self.indptr[0], self.width)
 
 
-def _join_rows(rows: list[Any]) -> Any:
+def _join_rows(rows: list[Matrix]) -> Matrix:
     """Rows of several chunks as one; if some chunks are dense and some are not, all become sparse."""
     if not any(isinstance(one, SparseRows) for one in rows):
         return np.concatenate(rows)
@@ -166,8 +165,8 @@ class Buffer:
     def __init__(self) -> None:
         self.rows = 0
         self.named: frozenset[int] = frozenset()
-        self.milestone: tuple[int, Any] | None = None  # a cache: parameters of a start on the first so many rows
-        self.followed: tuple[Any, int, Any] | None = None  # a cache: what is carried on after so many rows, by such parameters
+        self.milestone: tuple[int, object] | None = None  # a cache: parameters of a start on the first so many rows
+        self.followed: tuple[object, int, object] | None = None  # a cache: parameters, rows followed, what is carried on
         self.chosen: tuple[int, int] | None = None  # a cache: the number of components that suits the first so many rows
         self._chunks: list[Batch] = []
         self._width = 0  # of sparse rows, if it is more than that of those that wait

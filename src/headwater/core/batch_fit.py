@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from headwater.core.loop import advance, finalize, read, report
 from headwater.core.plan import Plan
 from headwater.core.row_order import order_labelled_first
 from headwater.core.state import State, Stream, Summary, WarmUp
+from headwater.core.statistics import Prior
 from headwater.core.warm_up import find_start, start_policies
 
 CHAIN_WARM_UPS = 4  # a start on sequences at hand is made from at most so many warm-ups, of so many times the rows at least
@@ -70,7 +70,7 @@ def pass_readout(plan: Plan) -> str:
     return "mode" if plan.algorithm.likelihood else plan.algorithm.readout
 
 
-def pass_prior(plan: Plan, prior: Any) -> Any:
+def pass_prior(plan: Plan, prior: Prior) -> Prior:
     """Return the prior under which passes go up: a flat one, where likelihood is all that counts."""
     return plan.model.flatten_prior(prior) if plan.algorithm.likelihood else prior
 
@@ -84,7 +84,9 @@ def end_passes(plan: Plan, key: int, start: Start, end: Climb) -> Stream:
     return stream.with_record(FIT_RESULT, None if differs else end.parameters)
 
 
-def sample_places(plan: Plan, n: int, labels: NDArray[np.int64], begins: Any, key: int) -> tuple[NDArray[np.int64], Any]:
+def sample_places(
+    plan: Plan, n: int, labels: NDArray[np.int64], begins: NDArray[np.int64] | None, key: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
     """Return the rows that passes over all of n begin with, the number of a warm-up: some of all, labelled ones first.
 
     Where rows hang together, these are stretches of sequences, each of which has a number, and `begins` are the first rows
@@ -94,6 +96,7 @@ def sample_places(plan: Plan, n: int, labels: NDArray[np.int64], begins: Any, ke
     if plan.model.chained:
         rows = int(np.clip(n // CHAIN_WARM_UPS, rows, CHAIN_WARM_UPS * rows))
         longest = n if plan.learner.settings.whole else max(rows // STRETCHES, 1)
+        assert begins is not None
         return (np.arange(n), None) if rows == n else _draw_stretches(n, begins, rows, longest, key)
     if rows == n:
         return np.arange(n), None
@@ -156,7 +159,9 @@ def _find_first(plan: Plan, batch: Batch, key: int) -> Start:
     return resume_start(plan, read(plan, state))
 
 
-def _draw_stretches(n: int, begins: Any, rows: int, longest: int, key: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _draw_stretches(
+    n: int, begins: NDArray[np.int64], rows: int, longest: int, key: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Some sequences, of long ones some stretches, to make up so many rows: what comes first may be unlike the rest."""
     at = np.arange(n)
     within = at - np.repeat(begins, np.diff(np.append(begins, n)))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from headwater.core.values import AnyArray, Matrix, Rows
+from headwater.core.values import AnyArray, Matrix, Rows, Settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,10 +47,10 @@ class Chunk:
     y: AnyArray | Sequence[float] | None = None
     sample_weight: AnyArray | Sequence[float] | None = None
     labels: AnyArray | Sequence[int] | None = None
-    lengths: Any = None
-    key: Any = None
+    lengths: AnyArray | None = None
+    key: AnyArray | None = None
     start: int = 0
-    schema: Mapping[str, Any] | None = None
+    schema: Settings | None = None
     kept: Mapping[str, pa.Array] = field(default_factory=dict)
     places: NDArray[np.int64] | Sequence[int] | None = None
 
@@ -78,7 +78,7 @@ class Chunk:
         yield "X"
         yield from (name for name in COMPANIONS if getattr(self, name) is not None)
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Matrix:
         if name == "X":
             return Chunk(self.X, self.columns, start=self.start, schema=self.schema)
         if name in COMPANIONS and getattr(self, name) is not None:

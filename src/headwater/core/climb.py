@@ -4,33 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic
 
 import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import Model
 from headwater.core.state import Summary
+from headwater.core.statistics import Params, Prior, Stats
 from headwater.kernels.mixture import converged
 from headwater.kernels.parallel import slabs
 
 
 @dataclass(frozen=True)
-class Climb:
+class Climb(Generic[Stats, Params]):
     """Where passes over the same rows ended: the summary, the parameters it was taken at, and the objective per pass."""
 
-    summary: Summary
-    parameters: Any
+    summary: Summary[Stats]
+    parameters: Params
     trace: tuple[float, ...]
     converged: bool
 
 
 def climb(
-    model: Model,
+    model: Model[Prior, Stats, Params],
     name: str,
-    prior: Any,
-    parameters: Any,
-    summary: Summary,
+    prior: Prior,
+    parameters: Params,
+    summary: Summary[Stats],
     batch: Batch,
     passes: int,
     tol: float,
@@ -38,7 +39,7 @@ def climb(
     before: float = -np.inf,
     penalised: bool = True,
     watch: Callable[[int, float], None] | None = None,
-) -> Climb:
+) -> Climb[Stats, Params]:
     """Batch EM ("mode"), variational Bayes ("expect_log"), ...: passes until the objective per row has less than tol to gain.
 
     `summary` is that of the rows at `parameters`, which come back as they are if there are no passes to make; `before` is
@@ -49,10 +50,10 @@ def climb(
         if end is not None:
             return Climb(end[0], end[1], tuple(end[2].tolist()), end[3])
 
-    def summarize(parameters: Any) -> Summary:
+    def summarize(parameters: Params) -> Summary[Stats]:
         return model.summarize(parameters, batch, n_threads=n_threads)
 
-    def told(now: Climb) -> None:
+    def told(now: Climb[Stats, Params]) -> None:
         if watch is not None:
             watch(len(now.trace), now.trace[-1])
 
@@ -60,17 +61,17 @@ def climb(
 
 
 def ascend(
-    model: Model,
+    model: Model[Prior, Stats, Params],
     name: str,
-    prior: Any,
-    begun: Climb,
-    summarize: Callable[[Any], Summary],
+    prior: Prior,
+    begun: Climb[Stats, Params],
+    summarize: Callable[[Params], Summary[Stats]],
     passes: int,
     tol: float,
     before: float = -np.inf,
     penalised: bool = True,
-    told: Callable[[Climb], None] = lambda now: None,
-) -> Climb:
+    told: Callable[[Climb[Stats, Params]], None] = lambda now: None,
+) -> Climb[Stats, Params]:
     """Make passes wherever the rows are: `summarize` takes the E-step of all of them. What was `begun` is gone on with."""
     now, trace = begun, list(begun.trace)
     known = [before, *trace]

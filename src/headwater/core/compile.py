@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from headwater.core.average import Average
 from headwater.core.batch import Batch
 from headwater.core.contracts import Model, Start, StartSettings
@@ -13,6 +11,7 @@ from headwater.core.plan import Plan, Step
 from headwater.core.policy import FindsStart, Restates
 from headwater.core.sequences import SequenceStep, SequenceSweepStep
 from headwater.core.shards import ShardStep
+from headwater.core.statistics import Statistics
 from headwater.core.steps import BatchStep, SweepStep
 
 
@@ -45,6 +44,6 @@ def find_start(plan: Plan, batch: Batch, key: int, settings: StartSettings) -> S
     return plan.model.start(batch, key, settings, plan.n_threads)
 
 
-def model_for(plan: Plan, statistics: Any) -> Model:
+def model_for(plan: Plan, statistics: Statistics) -> Model:
     """Return the model that has these statistics: the one of the plan."""
     return plan.model

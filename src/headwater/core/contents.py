@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from headwater.core.state import Progress, State, Stream, WarmUp
 
@@ -13,7 +12,7 @@ FILE_NAMES = {
 }  # fmt: skip
 
 
-def contents(state: State) -> dict[str, Any]:
+def contents(state: State) -> dict[str, object]:
     """Return everything that a state holds; what it does not hold is None, or empty."""
     if isinstance(state, WarmUp):
         return {"key": state.key, "buffer": state.buffer if state.rows else None, "progress": Progress()}
@@ -35,7 +34,7 @@ def contents(state: State) -> dict[str, Any]:
     }
 
 
-def folded_progress(stream: Stream) -> Any:
+def folded_progress(stream: Stream) -> Progress:
     """Return the progress of a stream, with the rows that its shards have taken among those seen."""
     if not hasattr(stream.unfolded, "streams"):
         return stream.progress

@@ -15,14 +15,15 @@ import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.core.state import Summary
-from headwater.core.statistics import Array, Statistics
-from headwater.core.values import Index
+from headwater.core.statistics import Array, Params, Prior, Stats
+from headwater.core.values import Index, Records
 
 NO_SCORES: Array = np.empty(0)
 
-Prior = TypeVar("Prior")
-Stats = TypeVar("Stats", bound=Statistics)
-Params = TypeVar("Params")
+PriorIn = TypeVar("PriorIn", contravariant=True)
+ParamsIn = TypeVar("ParamsIn", contravariant=True)
+Carry = TypeVar("Carry")
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Sampler:
     kappa: float = 1.0
 
 
-class Given(Protocol):
+class Given(Protocol[Params]):
     """Parameters to start from that the user gave."""
 
     @property
@@ -67,13 +68,13 @@ class Given(Protocol):
     def in_prior(self) -> bool:
         """Whether every component has a prior of its own, which holds it from the first row on."""
 
-    def __call__(self, found: Any) -> Any:
+    def __call__(self, found: Params) -> Params:
         """Return parameters with the given ones in their place."""
 
     def seed(self, batch: Batch) -> tuple[Batch, Array]:
         """Return rows to find the rest from, those of the batch last, and their responsibilities by what is given."""
 
-    def pseudo_rows(self, parameters: Any, batch: Batch) -> tuple[Array, Array]:
+    def pseudo_rows(self, parameters: Params, batch: Batch) -> tuple[Array, Array]:
         """Return rows that say what the parameters say, and how much of a row of each component every one is."""
 
 
@@ -102,7 +103,7 @@ class StartSettings:
 
 
 @dataclass(frozen=True)
-class Start(Generic[Prior, Params]):
+class Start(Generic[Prior, Stats, Params]):
     """Where a stream begins: a prior in the scale of the rows, parameters, and one summary of the rows at them.
 
     `held` is how much of the summary are no rows, but what the user gave to start from. `records` is what policies know of the
@@ -111,9 +112,9 @@ class Start(Generic[Prior, Params]):
 
     prior: Prior
     parameters: Params
-    summary: Summary
+    summary: Summary[Stats]
     held: float = 0.0
-    records: Mapping[str, Any] = field(default_factory=dict)
+    records: Records = field(default_factory=dict)
 
 
 class Model(ABC, Generic[Prior, Stats, Params]):
@@ -143,7 +144,9 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         """Return a prior of the right shape, for model files."""
 
     @abstractmethod
-    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start[Prior, Params]:
+    def start(
+        self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None
+    ) -> Start[Prior, Stats, Params]:
         """Find a prior and parameters to start from on the rows of a warm-up, and summarize these rows."""
 
     @abstractmethod
@@ -155,11 +158,11 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         self,
         parameters: Params,
         batch: Batch,
-        pending: Summary | None = None,
+        pending: Summary[Stats] | None = None,
         scores: Array = NO_SCORES,
         n_threads: int | None = None,
         inference: Inference = EXACT,
-    ) -> Summary:
+    ) -> Summary[Stats]:
         """E-step: add the rows to the pending summary, which may be changed, or to a fresh one. Fills `scores`, if any."""
 
     @abstractmethod
@@ -209,8 +212,8 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         return 0.0
 
     def climb(
-        self, name: str, prior: Prior, summary: Summary, batch: Batch, passes: int, tol: float, before: float
-    ) -> tuple[Summary, Params, Array, bool] | None:
+        self, name: str, prior: Prior, summary: Summary[Stats], batch: Batch, passes: int, tol: float, before: float
+    ) -> tuple[Summary[Stats], Params, Array, bool] | None:
         """Make passes over few rows in a kernel; None, by default, if there is none and the loop makes them."""
         return None
 
@@ -238,7 +241,7 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         for at, step in enumerate(steps.tolist()):
             row = batch[at : at + 1]
             summary = self.summarize(self.readout(name, prior, statistics, n_eff), row, None, scores[at : at + 1], 1)
-            statistics = statistics.toward(cast(Stats, summary.statistics), step, 1.0 / row.size)
+            statistics = statistics.toward(summary.statistics, step, 1.0 / row.size)
             n_eff = 1.0 / ((1.0 - step) ** 2 / n_eff + step**2 / row.size)
             average = None if average is None else average.averaged(statistics, float(gains[at]))
         return statistics, average, n_eff
@@ -247,13 +250,13 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         """Return statistics in the form that the named readout keeps: only moment matching has one of its own."""
         return statistics
 
-    def widen(self, value: Any, width: int) -> Any:
+    def widen(self, value: Record, width: int) -> Record:
         """Return a prior, or statistics, for rows of more columns; as they are, if rows never become wider."""
         return value
 
     # Merging and files
 
-    def find_problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: object, width: int) -> str:
         """Return what is wrong with a record that comes from a file, as the end of a sentence; "" if nothing is."""
         return ""
 
@@ -281,38 +284,54 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         return np.zeros(self.n_components)
 
 
-class Chained(Protocol):
+class SelectsComponents(Protocol[Prior, Stats, Params]):
+    """Capability: a model of some of the components can be made of one of all."""
+
+    def select_prior(self, prior: Prior, order: Index) -> Prior: ...
+
+    def select_statistics(self, statistics: Stats, order: Index) -> Stats: ...
+
+    def select_parameters(self, parameters: Params, order: Index) -> Params: ...
+
+
+class Chained(Protocol[PriorIn, Stats, ParamsIn, Carry]):
     """Capability: rows hang together. What is known of open sequences is carried from one batch to the next."""
 
     @property
     def lag(self) -> int: ...  # rows to look ahead to
 
-    def blank_carry(self, width: int) -> Any: ...
+    def blank_carry(self, width: int) -> Carry: ...
 
     def summarize_open(
-        self, parameters: Any, batch: Batch, carry: Any, rows: int, n_threads: int | None = None
-    ) -> tuple[Summary, Any]: ...
+        self, parameters: ParamsIn, batch: Batch, carry: Carry | None, rows: int, n_threads: int | None = None
+    ) -> tuple[Summary[Stats], Carry]: ...
 
     def follow(
         self,
-        parameters: Any,
+        parameters: ParamsIn,
         batch: Batch,
-        carry: Any,
+        carry: Carry | None,
         scores: Array = NO_SCORES,
         filtered: Array = NO_SCORES,
         n_threads: int | None = None,
-    ) -> Any: ...
+    ) -> Carry: ...
 
     def sweep_open(
         self,
         name: str,
-        prior: Any,
-        statistics: Any,
-        average: Any,
+        prior: PriorIn,
+        statistics: Stats,
+        average: Stats | None,
         n_eff: float,
         batch: Batch,
         steps: Array,
         gains: Array,
         scores: Array,
-        carry: Any,
-    ) -> tuple[Any, Any, float, Any]: ...
+        carry: Carry | None,
+    ) -> tuple[Stats, Stats | None, float, Carry]: ...
+
+
+def chain_of(model: Model[Prior, Stats, Params]) -> Chained[Prior, Stats, Params, Any]:
+    """Return a model of rows that hang together, by what it offers beside the core."""
+    assert model.chained
+    return cast("Chained[Prior, Stats, Params, Any]", model)

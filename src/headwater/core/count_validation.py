@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,7 +128,9 @@ def check_count_row(x: Row, names: Sequence[str] | None, width: int | None, owne
     return row
 
 
-def check_count_items(x: Mapping[Any, Any], places: Mapping[Any, int], owner: str, width: int | None = None) -> SparseRows:
+def check_count_items(
+    x: Mapping[Hashable, object], places: Mapping[Hashable, int], owner: str, width: int | None = None
+) -> SparseRows:
     """Return one row of counts from a mapping of column names, of which those that are not there are 0."""
     unknown = [name for name in x if name not in places]
     if unknown:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from headwater.core.average import AVERAGE
 from headwater.core.fit_result import FIT_RESULT
@@ -131,14 +130,14 @@ def grow_base(settled: Stream, delta: Delta) -> tuple[Stream, tuple[int, ...]]:
     if delta.empty:
         return settled, ()
     n_eff = delta.least + delta.n_eff
-    total: Any = base.statistics.scaled(delta.least + delta.beyond) + delta.statistics
+    total = base.statistics.scaled(delta.least + delta.beyond) + delta.statistics
     repaired: tuple[int, ...] = ()
     if ("exact", "match_moments") in model.ways:  # of all others beliefs are prior and counts, which always add
         mean = (base.statistics.scaled(delta.kept) + delta.statistics).scaled(1.0 / delta.parts)
         total, repaired = model.repair(base.prior, total, [mean])
     total = total.scaled(1.0 / n_eff)
     total.from_base[...] = delta.least / n_eff
-    average: Any = base.records.get(AVERAGE)
+    average: Statistics | None = base.records.get(AVERAGE)
     if delta.average is not None and average is not None and delta.weight:
         own = average.scaled(delta.of_average) + base.statistics.scaled(delta.of_statistics)
         average = (own + delta.average).scaled(1.0 / delta.weight)

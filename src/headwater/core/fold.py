@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from headwater.core.average import AVERAGE, average_count
 from headwater.core.batch import Batch
+from headwater.core.contracts import Model
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.plan import Plan
 from headwater.core.policy import Folds
 from headwater.core.state import Stream, Summary
-from headwater.core.statistics import Array, Statistics
+from headwater.core.statistics import Array, Params, Prior, Stats
 
 
 def summarize(plan: Plan, stream: Stream, part: Batch, scores: Array) -> tuple[Summary, Stream]:
@@ -67,12 +67,12 @@ def refresh(plan: Plan, stream: Stream) -> Stream:
     return stream.replace(parameters=stream.model.readout(plan.algorithm.readout, stream.base.prior, stream.statistics, count))
 
 
-def to_kept_form(plan: Plan, model: Any, statistics: Statistics) -> Any:
+def to_kept_form(plan: Plan, model: Model[Prior, Stats, Params], statistics: Stats) -> Stats:
     """Return statistics in the form that the algorithm keeps: moment matching has one of its own."""
     return model.statistics_for(plan.algorithm.readout, statistics)
 
 
-def belief(plan: Plan, stream: Stream) -> tuple[Any, Statistics, float]:
+def belief(plan: Plan, stream: Stream[Prior, Stats, Params]) -> tuple[Prior, Stats, float]:
     """Return prior, statistics and count of a finalized stream: what is believed is prior + count * statistics."""
     average = stream.records.get(AVERAGE)
     if average is None:
@@ -80,8 +80,9 @@ def belief(plan: Plan, stream: Stream) -> tuple[Any, Statistics, float]:
     return stream.base.prior, average, average_count(plan, stream.model, stream.progress)
 
 
-def report_parameters(plan: Plan, stream: Stream) -> Any:
+def report_parameters(plan: Plan, stream: Stream[Prior, Stats, Params]) -> Params:
     """Return the parameters that the user sees of a finalized stream."""
     if FIT_RESULT in stream.records:
-        return stream.records[FIT_RESULT]
+        reported: Params = stream.records[FIT_RESULT]
+        return reported
     return stream.model.readout(plan.algorithm.report, *belief(plan, stream))

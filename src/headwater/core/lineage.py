@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import cast
 
 from headwater.core.average import AVERAGE
-from headwater.core.contracts import Start
+from headwater.core.contracts import SelectsComponents, Start
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.fold import refresh, to_kept_form
 from headwater.core.plan import Plan
 from headwater.core.records import fingerprint
 from headwater.core.state import Base, Progress, Stream
-from headwater.core.statistics import Statistics
+from headwater.core.statistics import Stats
+from headwater.core.values import Index, Records
 
 
 def root_stream(plan: Plan, key: int, start: Start) -> Stream:
@@ -47,7 +47,7 @@ def rebase(stream: Stream, ancestors: tuple[str, ...] = ()) -> Stream:
     return _make_base(stream, stream.base.prior, own, stream.base.records)
 
 
-def _make_base(stream: Stream, prior: Any, ancestors: tuple[str, ...], records: Mapping[str, Any]) -> Stream:
+def _make_base(stream: Stream, prior: object, ancestors: tuple[str, ...], records: Records) -> Stream:
     """Return the stream on a base that holds what the stream does, and is named after it."""
     statistics, average = stream.statistics, stream.records.get(AVERAGE)
     lineage = fingerprint(stream.key, prior, statistics, stream.progress, size=8)
@@ -59,12 +59,12 @@ def _make_base(stream: Stream, prior: Any, ancestors: tuple[str, ...], records: 
     return replace(stream, base=base)
 
 
-def select_components(after: Plan, stream: Stream, components: Any) -> Stream:
+def select_components(after: Plan, stream: Stream, components: Index) -> Stream:
     """Return what a finalized stream has learned of some components, as a base of its own; `after` is the plan to go on by."""
-    model = stream.model
+    model = cast(SelectsComponents, stream.model)
 
-    def select(statistics: Statistics) -> Statistics:
-        chosen: Statistics = model.select_statistics(statistics, components)
+    def select(statistics: Stats) -> Stats:
+        chosen: Stats = model.select_statistics(statistics, components)
         return chosen
 
     reported, average = stream.records.get(FIT_RESULT), stream.records.get(AVERAGE)

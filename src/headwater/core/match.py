@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from headwater.core.merge import combine
 from headwater.core.plan import Plan
 from headwater.core.records import fingerprint
 from headwater.core.state import Progress, State, Stream, WarmUp
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Statistics
 
 IMPOSSIBLE = 1e300
 DISTANT = 4.0  # nats a row: means two standard deviations apart, or the like
@@ -225,8 +224,8 @@ def _add(plan: Plan, merged: Sequence[_Group]) -> tuple[Stream, tuple[Match, ...
     first = merged[0].stream
     model, prior = first.model, first.base.prior
     streams: list[Stream] = [first]
-    statistics: list[Any] = [first.statistics]
-    averages: list[Any] = [first.records.get(AVERAGE)]
+    statistics: list[Statistics] = [first.statistics]
+    averages: list[Statistics] = [first.records[AVERAGE]] if AVERAGE in first.records else []
     matches: list[Match] = []
     restates = plan.restates
     if restates is None or not restates.can_restate([one.stream for one in merged]):
@@ -263,7 +262,7 @@ def _add(plan: Plan, merged: Sequence[_Group]) -> tuple[Stream, tuple[Match, ...
         total = total + part
     total, repaired = model.repair(prior, total, parts)
     whole = replace(first, statistics=total.scaled(1.0 / n_eff), progress=_add_progress(streams)).without(FIT_RESULT)
-    if averages[0] is not None:
+    if AVERAGE in first.records:
         seen = [stream.progress.weight_seen for stream in streams]
         average = averages[0].scaled(seen[0] / sum(seen))
         for one, weight in zip(averages[1:], seen[1:], strict=True):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
-from typing import Any, cast
 
 from headwater.core.delta import Delta, grow_base, since_base
 from headwater.core.fold import refresh
@@ -59,7 +58,7 @@ def _average_streams(plan: Plan, merged: Stream, streams: Sequence[Stream]) -> S
     """
     weights = [stream.progress.n_eff for stream in streams]
     parts = [stream.statistics.scaled(weight / sum(weights)) for stream, weight in zip(streams, weights, strict=True)]
-    statistics: Any = reduce(add, parts).writable()
-    statistics.from_base[...] = cast(Any, merged.statistics).from_base
+    statistics = reduce(add, parts).writable()
+    statistics.from_base[...] = merged.statistics.from_base
     merged = replace(merged, statistics=statistics)
     return merged if plan.holds(merged) else refresh(plan, merged)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Any, Protocol
+from typing import Protocol
 
 from headwater.core.algorithms import Algorithm
 from headwater.core.batch import Batch
@@ -14,7 +14,7 @@ from headwater.core.learner import Learner
 from headwater.core.policy import Policy, Restates
 from headwater.core.schedules import Schedule, forgetting
 from headwater.core.state import Progress, Stream, Unfolded
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Statistics
 
 WARM_UP_BYTES = 2**23  # of rows that wait, at most: what they are worth does not grow with their width
 MOST_BLOCKS = 8  # batches that grow hold at most so many of the first size
@@ -48,7 +48,7 @@ class Plan:
     step: Step
     policies: tuple[Policy, ...]
     find_start: Callable[[Plan, Batch, int, StartSettings], Start]
-    model_for: Callable[[Plan, Any], Model]
+    model_for: Callable[[Plan, Statistics], Model]
     restates: Restates | None
 
     # What the user chose
@@ -87,7 +87,7 @@ class Plan:
         return replace(self.learner.settings, inference=self.inference)
 
     @cached_property
-    def sizing_model(self) -> Any:
+    def sizing_model(self) -> Model:
         """The model by whose size rows are waited for and kept."""
         return reduce(lambda model, policy: policy.sizing_model(model), self.policies, self.model)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headwater.core.batch import Batch
 from headwater.core.contracts import Model, Start, StartSettings
 from headwater.core.state import Stream, Summary
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Statistics
 
 if TYPE_CHECKING:
     from headwater.core.plan import Plan
@@ -111,7 +111,7 @@ class FindsStart:
         """Return a start on these rows."""
         raise AssertionError("a policy that finds starts says how")
 
-    def model_for(self, plan: Plan, statistics: Any) -> Model:
+    def model_for(self, plan: Plan, statistics: Statistics) -> Model:
         """Return the model that has these statistics."""
         raise AssertionError("a policy that finds starts says how")
 
@@ -135,10 +135,10 @@ class Restates:
         """Whether all of these streams know enough for it."""
         raise AssertionError("a policy that restates says how")
 
-    def match_other_size(self, plan: Plan, stream: Stream, first: Stream) -> tuple[Any, NDArray[np.int64]]:
+    def match_other_size(self, plan: Plan, stream: Stream, first: Stream) -> tuple[Statistics, NDArray[np.int64]]:
         """Return what a stream of another number of components says at the first's parameters, and who matches whom."""
         raise AssertionError("a policy that restates says how")
 
-    def restate(self, plan: Plan, stream: Stream, first: Stream, components: NDArray[np.int64]) -> tuple[Any, Stream]:
+    def restate(self, plan: Plan, stream: Stream, first: Stream, components: NDArray[np.int64]) -> tuple[Statistics, Stream]:
         """Return what a stream whose components were matched says at the first's parameters, and the stream renamed so."""
         raise AssertionError("a policy that restates says how")

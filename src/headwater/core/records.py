@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from headwater.core.batch import Batch, Buffer, join_batches
 from headwater.core.values import AnyArray
 
 
-def arrays_of(value: Any, dense: bool = True) -> Iterator[AnyArray]:
+def arrays_of(value: object, dense: bool = True) -> Iterator[AnyArray]:
     """Yield every array and number in a state, or in any part of one, in order; a table as a matrix, or as what it holds."""
     if isinstance(value, np.ndarray):
         yield value
@@ -21,11 +20,11 @@ def arrays_of(value: Any, dense: bool = True) -> Iterator[AnyArray]:
         yield from (np.asarray(value),) if dense else value.held()
     elif isinstance(value, Buffer):
         yield from arrays_of(value.batch() if value.rows else None, dense)
-    elif is_dataclass(value):
-        value = getattr(value, "settled", value)  # a reservoir, however it came about
-        for part in fields(value):
+    elif is_dataclass(value) and not isinstance(value, type):
+        record = getattr(value, "settled", value)  # a reservoir, however it came about
+        for part in fields(record):
             if part.compare:  # what is not is a cache
-                yield from arrays_of(getattr(value, part.name), dense)
+                yield from arrays_of(getattr(record, part.name), dense)
     elif isinstance(value, dict):
         for name in sorted(value):
             if not isinstance(name, str):  # the number of an open sequence
@@ -38,7 +37,7 @@ def arrays_of(value: Any, dense: bool = True) -> Iterator[AnyArray]:
         yield np.asarray(value)
 
 
-def fingerprint(*parts: Any, size: int) -> str:
+def fingerprint(*parts: object, size: int) -> str:
     """Return a name for what these are, made of every array and number in them."""
     digest = hashlib.blake2b(digest_size=size)
     for part in parts:

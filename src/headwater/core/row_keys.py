@@ -9,7 +9,6 @@ to its rate, and how late it is now is the same for all.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +106,7 @@ def log(values: Array) -> Array:
     mantissa = np.where(low, 2.0 * mantissa, mantissa)
     ratio = (mantissa - 1.0) / (mantissa + 1.0)
     square = ratio * ratio
-    series: Any = np.zeros_like(ratio)
+    series = np.zeros_like(ratio)
     for term in TERMS:
         series = series * square + term
     return (exponent - low) * LOG_2 + 2.0 * ratio * series

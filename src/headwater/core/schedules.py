@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from headwater.core.statistics import Array
 SMALLEST, LARGEST = 1e-20, 1e20
 
 
-def _number(value: Any) -> float:
+def _number(value: object) -> float:
     """The value, or NaN if it is no number that a float can hold."""
     try:
         return float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
@@ -28,7 +28,7 @@ def _number(value: Any) -> float:
         return np.nan
 
 
-def check_number(name: str, value: Any, zero: bool = True) -> None:
+def check_number(name: str, value: object, zero: bool = True) -> None:
     """Refuse what is no number that a schedule can have: it is between the limits, or 0 if that is allowed."""
     number = _number(value)
     if not (SMALLEST <= number <= LARGEST or (zero and number == 0.0)):
@@ -36,13 +36,13 @@ def check_number(name: str, value: Any, zero: bool = True) -> None:
         raise ValueError(f"{name} must be a number of {least}, between {SMALLEST:g} and {LARGEST:g} in size, got {value!r}")
 
 
-def check_decay(value: Any) -> None:
+def check_decay(value: object) -> None:
     """Refuse what is no exponent of a step size."""
     if not 0.0 < _number(value) <= 1.0:
         raise ValueError(f"decay must be greater than 0 and at most 1, got {value!r}")
 
 
-def _check_half_life(value: Any) -> None:
+def _check_half_life(value: object) -> None:
     if not _number(value) > 0.0:
         raise ValueError(f"half_life must be a number of more than 0, got {value!r}")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from headwater.core.batch import Batch, append_batch, join_batches
+from headwater.core.contracts import chain_of
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.fold import fold
 from headwater.core.plan import Plan
@@ -16,16 +17,25 @@ from headwater.core.statistics import Array
 from headwater.core.steps import SWEEP_ROWS, Sweep
 
 
+class _Carry(Protocol):
+    """What the core asks of the record that a chain carries: that a sequence can end."""
+
+    def closed(self, number: int, waits: bool) -> Self: ...
+
+
+Carry = TypeVar("Carry", bound=_Carry)
+
+
 @dataclass(frozen=True)
-class OpenRows:
+class OpenRows(Generic[Carry]):
     """What is known of open sequences at the end of the rows that were folded (`carry`), and the rows that came since.
 
     `now` is a cache: what would be known after those that wait.
     """
 
-    carry: Any = None
+    carry: Carry | None = None
     waiting: tuple[Batch, ...] = ()
-    now: Any = field(default=None, compare=False)
+    now: Carry | None = field(default=None, compare=False)
 
     @property
     def rows(self) -> int:
@@ -36,28 +46,33 @@ class OpenRows:
         """Return the stream with all rows folded and all sequences closed."""
         if self.waiting:
             rows = join_batches(self.waiting)
-            summary, _ = stream.model.summarize_open(stream.parameters, rows, self.carry, len(rows), plan.n_threads)
+            summary, _ = chain_of(stream.model).summarize_open(stream.parameters, rows, self.carry, len(rows), plan.n_threads)
             return replace(fold(plan, stream, summary), unfolded=NO_ROWS)
         return replace(stream, unfolded=NO_ROWS) if self.carry is not None else stream
 
-    def widen(self, plan: Plan) -> OpenRows:
+    def widen(self, plan: Plan) -> OpenRows[Carry]:
         """Models of sequences have the width they began with."""
         return self
 
-    def carry_now(self, stream: Stream) -> Any:
+    def carry_now(self, stream: Stream) -> Carry | None:
         """What is known of open sequences after the rows that wait, by the parameters of the next E-step."""
         if self.now is not None or not self.waiting:
             return self.now or self.carry
-        return stream.model.follow(stream.parameters, join_batches(self.waiting), self.carry)
+        return chain_of(stream.model).follow(stream.parameters, join_batches(self.waiting), self.carry)
 
-    def close(self, number: int) -> OpenRows:
+    def close(self, number: int) -> OpenRows[Carry]:
         """Return the same after the end of an open sequence: what comes next is another one."""
         waits = any((batch.sequences == number).any() for batch in self.waiting)
         carry = None if self.carry is None else self.carry.closed(number, waits)
         return OpenRows(carry, tuple(end_sequence(batch, number) for batch in self.waiting))
 
 
-NO_ROWS = OpenRows()
+NO_ROWS: OpenRows = OpenRows()
+
+
+def _open_rows(stream: Stream) -> OpenRows:
+    assert isinstance(stream.unfolded, OpenRows)
+    return stream.unfolded
 
 
 def end_sequence(batch: Batch, number: int) -> Batch:
@@ -72,28 +87,28 @@ class SequenceStep:
     nothing = NO_ROWS
 
     def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
-        return replace(stream, unfolded=OpenRows(stream.model.follow(stream.parameters, batch, None)))
+        return replace(stream, unfolded=OpenRows(chain_of(stream.model).follow(stream.parameters, batch, None)))
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:
         return stream
 
     def room(self, plan: Plan, stream: Stream) -> int:
-        return max(plan.block_rows(stream) + stream.model.lag - stream.unfolded.rows, 0)
+        return max(plan.block_rows(stream) + chain_of(stream.model).lag - stream.unfolded.rows, 0)
 
     def take(self, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> tuple[Stream, float]:
         """Let rows wait, and fold a block when it is complete. Its score is the block's, not that of the rows that came."""
-        known: Any = stream.unfolded
+        known = _open_rows(stream)
         full, now = len(batch) == self.room(plan, stream), None
         if scores.size:
-            now = stream.model.follow(stream.parameters, batch, known.carry_now(stream), scores)
+            now = chain_of(stream.model).follow(stream.parameters, batch, known.carry_now(stream), scores)
         stream = stream.without(FIT_RESULT)
         if not full:
             return replace(stream, unfolded=OpenRows(known.carry, append_batch(known.waiting, batch), now)), 0.0
         rows, size = join_batches([*known.waiting, batch]) if known.waiting else batch, plan.block_rows(stream)
-        summary, carry = stream.model.summarize_open(stream.parameters, rows, known.carry, size, plan.n_threads)
+        summary, carry = chain_of(stream.model).summarize_open(stream.parameters, rows, known.carry, size, plan.n_threads)
         stream, rest = fold(plan, stream, summary), rows[size:]
         if scores.size:
-            now = stream.model.follow(stream.parameters, rest, carry)
+            now = chain_of(stream.model).follow(stream.parameters, rest, carry)
         return replace(stream, unfolded=OpenRows(carry, append_batch((), rest) if len(rest) else (), now)), summary.score
 
 
@@ -108,7 +123,7 @@ class SequenceSweepStep:
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:
         """Fold the rows that another step let wait; what is known after them goes on."""
-        known: Any = stream.unfolded
+        known = _open_rows(stream)
         if not known.waiting:
             return stream
         return replace(known.finish(plan, stream), unfolded=OpenRows(known.carry_now(stream)))
@@ -118,7 +133,7 @@ class SequenceSweepStep:
 
     def take(self, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> tuple[Stream, float]:
         """Learn rows one by one."""
-        sweep, known = Sweep.of(plan, stream, batch, scores), stream.unfolded
-        statistics, average, n_eff, carry = stream.model.sweep_open(*sweep.arguments, known.carry)  # type: ignore[attr-defined]
+        sweep, known = Sweep.of(plan, stream, batch, scores), _open_rows(stream)
+        statistics, average, n_eff, carry = chain_of(stream.model).sweep_open(*sweep.arguments, known.carry)
         after = sweep.end(plan, stream, statistics, average, n_eff)
         return replace(after, unfolded=OpenRows(carry)), sweep.total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from headwater.core.lineage import rebase
 from headwater.core.loop import adopt, advance, finalize
 from headwater.core.merge import merge
 from headwater.core.plan import Plan, Step
-from headwater.core.state import Stream
+from headwater.core.state import State, Stream
 from headwater.core.statistics import Array
 from headwater.core.steps import EMPTY
 from headwater.kernels.parallel import one_blas_thread, run_tasks
@@ -42,7 +42,7 @@ class Shards:
 
     def finish(self, plan: Plan, stream: Stream) -> Stream:
         """Merge the shards; the base is that of the stream again, and counts as far as what they stood on came from it."""
-        merged: Any = merge(plan.of_shard, self.streams)
+        merged = merge(plan.of_shard, self.streams)
         statistics = merged.statistics.writable()
         statistics.from_base[...] *= stream.statistics.from_base
         records = {**stream.records, **({AVERAGE: merged.records[AVERAGE]} if AVERAGE in merged.records else {})}
@@ -83,8 +83,9 @@ class ShardStep:
     def take(self, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> tuple[Stream, float]:
         """Deal rows in turns, and let each shard learn its own."""
         stream = self.adopt(plan, stream)
-        known: Any = stream.unfolded
-        streams: list[Any] = list(known.streams)
+        known = stream.unfolded
+        assert isinstance(known, Shards)
+        streams: list[State] = list(known.streams)
         owners = (known.rows + np.arange(len(batch))) // TURN_ROWS % self.shards
 
         def work(shard: int) -> float:
@@ -100,7 +101,7 @@ class ShardStep:
 
         with one_blas_thread():
             total = sum(run_tasks(work, range(self.shards), plan.n_threads))
-        return replace(stream, unfolded=Shards(tuple(streams))), float(total)
+        return replace(stream, unfolded=Shards(tuple(cast(list[Stream], streams)))), float(total)
 
     def _deal(self, plan: Plan, stream: Stream) -> Stream:
         """Return a finalized stream in shards, which all stand on what was learned so far."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +45,7 @@ def _check_snapshot_values(array: AnyArray, name: str) -> NDArray[np.complex128]
     return rows
 
 
-def to_complex(values: Any, name: str) -> AnyArray:
+def to_complex(values: Values, name: str) -> AnyArray:
     """Return an array of complex numbers; real ones are refused, since they are no snapshots of a narrow band."""
     refuse_unreadable(values, name)
     try:

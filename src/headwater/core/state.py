@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias
 
 from headwater.core.batch import Buffer
-from headwater.core.statistics import Statistics
+from headwater.core.statistics import Params, Prior, Stats
+from headwater.core.values import Records
+
+if TYPE_CHECKING:
+    from headwater.core.contracts import Model
+    from headwater.core.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -36,40 +40,40 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Generic[Stats]):
     """What the rows of a batch yield at fixed parameters: totals, their weight, and the score before learning."""
 
-    statistics: Statistics
+    statistics: Stats
     rows: int = 0
     size: float = 0.0
     score: float = 0.0
 
-    def __add__(self, other: Summary) -> Summary:
+    def __add__(self, other: Summary[Stats]) -> Summary[Stats]:
         statistics = self.statistics + other.statistics
         return Summary(statistics, self.rows + other.rows, self.size + other.size, self.score + other.score)
 
     @property
-    def mean(self) -> Statistics:
+    def mean(self) -> Stats:
         """Statistics per observation."""
         return self.statistics.scaled(1.0 / self.size)
 
 
 @dataclass(frozen=True)
-class Base:
+class Base(Generic[Prior, Stats]):
     """What streams that can be merged have in common: the end of a warm-up, or all that was learned before a branch.
 
     Holds the prior, statistics with the progress they came from, a name (lineage), the names of the bases below it, and what
     policies knew there, by their names.
     """
 
-    prior: Any
-    statistics: Statistics
+    prior: Prior
+    statistics: Stats
     progress: Progress
     lineage: str
     ancestors: tuple[str, ...] = ()
-    records: Mapping[str, Any] = field(default_factory=dict)
+    records: Records = field(default_factory=dict)
 
-    def with_record(self, name: str, record: Any) -> Base:
+    def with_record(self, name: str, record: object) -> Base[Prior, Stats]:
         """Return the base with what a policy knew there; None removes it."""
         return replace(self, records=_put(self.records, name, record))
 
@@ -93,13 +97,13 @@ class Unfolded(Protocol):
     @property
     def rows(self) -> int: ...
 
-    def finish(self, plan: Any, stream: Any) -> Any: ...  # the stream with all of them folded
+    def finish(self, plan: Plan, stream: Stream) -> Stream: ...  # the stream with all of them folded
 
-    def widen(self, plan: Any) -> Any: ...  # the same for rows with more columns
+    def widen(self, plan: Plan) -> Unfolded: ...  # the same for rows with more columns
 
 
 @dataclass(frozen=True)
-class Stream:
+class Stream(Generic[Prior, Stats, Params]):
     """Everything that a stream knows after its warm-up.
 
     It carries its own model, since the number of components may change. `parameters` are those of the next E-step. `unfolded`
@@ -107,30 +111,30 @@ class Stream:
     """
 
     key: int
-    model: Any = field(compare=False)  # which follows from what was chosen and the number of components
-    base: Base
-    statistics: Statistics
-    parameters: Any
+    model: Model[Prior, Stats, Params] = field(compare=False)  # which follows from what was chosen and the number of components
+    base: Base[Prior, Stats]
+    statistics: Stats
+    parameters: Params
     progress: Progress
     unfolded: Unfolded
-    records: Mapping[str, Any] = field(default_factory=dict)
+    records: Records = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
         """Rows taken: those folded and those that the step has begun."""
         return self.progress.rows_seen + self.unfolded.rows
 
-    def replace(self, **changes: Any) -> Stream:
+    def replace(self, **changes: object) -> Stream[Prior, Stats, Params]:
         """Return the stream with some fields changed. `dataclasses.replace` takes four times as long, and a batch has five."""
         stream = object.__new__(Stream)
         stream.__dict__.update(self.__dict__, **changes)
         return stream
 
-    def with_record(self, name: str, record: Any) -> Stream:
+    def with_record(self, name: str, record: object) -> Stream[Prior, Stats, Params]:
         """Return the stream with what a policy knows; None removes it."""
         return self.replace(records=_put(self.records, name, record))
 
-    def without(self, *names: str) -> Stream:
+    def without(self, *names: str) -> Stream[Prior, Stats, Params]:
         """Return the stream without the records of some policies."""
         if not any(name in self.records for name in names):
             return self
@@ -140,7 +144,7 @@ class Stream:
 State: TypeAlias = WarmUp | Stream
 
 
-def _put(records: Mapping[str, Any], name: str, record: Any) -> Mapping[str, Any]:
+def _put(records: Records, name: str, record: object) -> Records:
     if record is None:
         return {other: one for other, one in records.items() if other != name}
     return {**records, name: record}

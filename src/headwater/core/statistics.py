@@ -6,12 +6,18 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+
+# What a model is made of. Only the model looks into a prior and into parameters; of statistics all know that they are linear.
+Prior = TypeVar("Prior")
+Stats = TypeVar("Stats", bound="Statistics")
+Params = TypeVar("Params")
+Part = TypeVar("Part")
 
 # Limits of what is learned from. Squares of larger values would overflow in the second moments of a long stream.
 LARGEST = 1e100
@@ -95,7 +101,7 @@ class Statistics:
         return self._combine(_writable)
 
 
-def _writable(part: Any) -> Any:
+def _writable(part: Part) -> Part:
     if isinstance(part, Statistics):
         return part.writable()
     return part.copy() if isinstance(part, np.ndarray) else part

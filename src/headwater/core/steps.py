@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +12,8 @@ from headwater.core.contracts import NO_SCORES
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.fold import fold, refresh, summarize
 from headwater.core.plan import Plan
-from headwater.core.state import Progress, Stream, Summary
-from headwater.core.statistics import Array
+from headwater.core.state import Progress, Stream, Summary, Unfolded
+from headwater.core.statistics import Array, Statistics, Stats
 
 SWEEP_ROWS = 16384  # of one call of a sweep: bounds the arrays of step sizes
 
@@ -38,11 +37,15 @@ class Partial:
         """Return the summary for more columns."""
         if self.summary is None:
             return self
-        model: Any = plan.model
-        return Partial(replace(self.summary, statistics=model.widen(self.summary.statistics, plan.width)))
+        return Partial(replace(self.summary, statistics=plan.model.widen(self.summary.statistics, plan.width)))
 
 
 EMPTY = Partial()
+
+
+def _pending_score(unfolded: Unfolded) -> float:
+    """Score of the rows that wait for their batch to fill."""
+    return unfolded.summary.score if isinstance(unfolded, Partial) and unfolded.summary is not None else 0.0
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,7 @@ class BatchStep:
 
     def take(self, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> tuple[Stream, float]:
         """Add rows to the partial summary, and fold it when it is full."""
-        waiting: Any = stream.unfolded
-        before = waiting.summary.score if waiting.summary else 0.0
+        before = _pending_score(stream.unfolded)
         summary, stream = summarize(plan, stream, batch, scores)
         full = summary.rows == plan.fold_rows(stream)
         stream = fold(plan, stream, summary).replace(unfolded=EMPTY) if full else stream.replace(unfolded=Partial(summary))
@@ -105,7 +107,7 @@ class Sweep:
 
     batch: Batch
     steps: Array
-    arguments: tuple[Any, ...]
+    arguments: tuple[str, object, Statistics, Statistics | None, float, Batch, Array, Array, Array]
     scores: Array
 
     @classmethod
@@ -125,7 +127,7 @@ class Sweep:
         """Score of the rows, before they were learned."""
         return float(self.scores @ self.batch.row_weights)
 
-    def end(self, plan: Plan, stream: Stream, statistics: Any, average: Any, n_eff: float) -> Stream:
+    def end(self, plan: Plan, stream: Stream, statistics: Stats, average: Stats | None, n_eff: float) -> Stream:
         """Return the stream after the sweep."""
         before, sizes = stream.progress, self.batch.row_weights
         weight = float(sizes.sum())

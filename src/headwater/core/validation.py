@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,7 +168,7 @@ def n_dimensions(values: Values) -> int:
     return int(np.ndim(given))
 
 
-def refuse_unreadable(values: Any, name: str) -> None:
+def refuse_unreadable(values: Values, name: str) -> None:
     """Refuse what looks like an array and cannot be read as one: masks would be lost, and so would columns of one name."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         number = int(np.ma.count_masked(values))
@@ -190,7 +189,7 @@ def refuse_unreadable(values: Any, name: str) -> None:
             )
 
 
-def numeric(values: Any, name: str) -> AnyArray:
+def numeric(values: Values, name: str) -> AnyArray:
     """Return an array of real numbers, converting objects that are numbers and refusing text."""
     refuse_unreadable(values, name)
     try:

@@ -25,3 +25,4 @@ Index: TypeAlias = Sequence[int] | NDArray[np.int64] | NDArray[np.bool_]  # of c
 Places: TypeAlias = slice | Index  # of rows
 
 Settings: TypeAlias = Mapping[str, object]  # parameters by their names, as given
+Records: TypeAlias = Mapping[str, Any]  # what policies know, by their names; only the policy of that name looks into its own

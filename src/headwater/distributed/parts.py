@@ -237,6 +237,7 @@ def _sample_chunk(model: StreamingEstimator, chunk: Chunk, rows: int, key: int, 
 
 def _first_sequences(chunk: Chunk, rows: int) -> Chunk:
     """Return the first sequences, the last of them cut, with at most this many rows."""
+    assert chunk.lengths is not None
     ends = np.minimum(np.cumsum(chunk.lengths), rows)
     lengths = np.diff(ends, prepend=0)
     return replace(chunk, X=chunk.X[: int(ends[-1])], lengths=lengths[lengths > 0])

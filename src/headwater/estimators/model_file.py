@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -27,6 +27,7 @@ from headwater.io.files import container
 from headwater.io.files.records import Damaged, Reader, Writer
 from headwater.io.files.state_reader import StateReader
 from headwater.io.files.states import rows_held, write_state
+from headwater.models.mixture import Mixture
 from headwater.policies.names import GROWTH
 
 MOST_UNSEEN = 10**4  # components of a model that is still in its warm-up, beside those that it has numbers for
@@ -134,7 +135,7 @@ def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[
             found = reader.whole(header["components"], "components", 1)
             if found > most:
                 raise Damaged("it has more components than there are numbers in it")
-            learner = replace(learner, model=learner.plan.sizing_model.resize(found))
+            learner = replace(learner, model=cast(Mixture, learner.plan.sizing_model).resize(found))
         state = _read_state(reader, model, learner, header.get("state"), "state")
         model._runtime = Runtime(learner, state, model._given_parameters(), race)
     _check_reading(model)

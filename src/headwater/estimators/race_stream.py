@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from headwater.core.statistics import Array
 from headwater.core.warm_up import find_start
 from headwater.estimators.race import BLOCK, Race, Rival, Tally
 from headwater.estimators.runtime import Runtime
+from headwater.models.mixture import Mixture
 from headwater.policies.drift_monitor import adapts
 from headwater.policies.growth import Growth
 from headwater.policies.growth_states import GrowthPolicy, grow_on_rows
@@ -61,13 +62,13 @@ def growing_learner(model: Any, width: int) -> Learner:
     return learner.for_state(model._runtime.state) if model._has_state() else learner
 
 
-def grown_at_hand(learner: Learner, batch: Batch, key: int) -> tuple[Any, Growth]:
+def grown_at_hand(learner: Learner, batch: Batch, key: int) -> tuple[Mixture, Growth]:
     """Return the model of a learner that grows, with the number of components that rows at hand have, and how it grew."""
     n, most = len(batch), sample_rows(learner.plan)
     if n > most:
         rng = np.random.default_rng(np.random.SeedSequence((key, n)))
         batch = batch[np.sort(rng.choice(n, most, replace=False))]
-    stage, growth = grow_on_rows(learner.plan.sizing_model, batch, key, learner.settings, learner.n_threads)
+    stage, growth = grow_on_rows(cast(Mixture, learner.plan.sizing_model), batch, key, learner.settings, learner.n_threads)
     return stage.model, growth
 
 

@@ -147,7 +147,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
 
     # Rows
 
-    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start[Any, Any]:
+    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
         """Climb from where there is no source yet: what is missing is noise then, and the direction that of the rest."""
         weights = batch.row_weights[:, None]
         heard = ~np.isnan(batch.X)

@@ -91,7 +91,7 @@ def start_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
     ends = [climbed(end.parameters, batch, 12, 1e-5, end.summary if whole else None) for end in ends]
     best = _best(ends, 1)[0]
     if len(batch) >= 5 * batch.X.shape[1] * model.n_components:
-        weights = best.summary.statistics.emissions.count  # type: ignore[attr-defined]
+        weights = best.summary.statistics.emissions.count
         emissions = model.family.refine_prior(prior.emissions, best.parameters.emissions, weights / weights.sum(), geometry)
         prior = replace(prior, emissions=emissions)
     best = climbed(best.parameters, batch, 20, 1e-6, best.summary)

@@ -79,7 +79,7 @@ class LatentFactors(Model[Any, Any, Any]):
         """Ways to learn the rows of a start, of which the best is taken."""
         return [settings]
 
-    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start[Any, Any]:
+    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
         """Break the symmetry of the factors, and learn the rows that wait a few times over, by online EM in small batches."""
         rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
         prior, first = self.first(batch, rng)

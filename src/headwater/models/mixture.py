@@ -12,7 +12,7 @@ from scipy.special import digamma, gammaln
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Sampler, Start, StartSettings
-from headwater.core.state import Summary
+from headwater.core.state import Stream, Summary
 from headwater.core.statistics import HEAVIEST, Array
 from headwater.core.values import Index
 from headwater.families.capabilities import MatchesMoments, SweepsRows
@@ -244,7 +244,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
 
     def start(
         self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None
-    ) -> Start[MixturePrior[Prior], MixtureParameters[Params]]:
+    ) -> Start[MixturePrior[Prior], Stats, MixtureParameters[Params]]:
         """Find a prior and parameters to start from on the rows of a warm-up."""
         with one_blas_thread():
             return tournament(self, batch, key, settings, n_threads)
@@ -362,3 +362,9 @@ def averaged_share(average: float, shares: Array, gains: Array) -> float:
     left = np.cumprod((1.0 - gains)[::-1])[::-1]
     after = np.append(left[1:], 1.0)
     return float(average * left[0] + np.sum(after * gains * shares))
+
+
+def mixture_of(stream: Stream) -> Mixture:
+    """Return the model of a stream that a policy of mixtures has a record in."""
+    assert isinstance(stream.model, Mixture)
+    return stream.model

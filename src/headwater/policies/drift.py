@@ -153,7 +153,7 @@ def judge_batch(
     `shares` are those of all rows so far, `floor` the rows that it takes to learn a component. If components cannot forget
     `apart`, all of them do.
     """
-    counts: Array = summary.statistics.count  # type: ignore[attr-defined]
+    counts: Array = summary.statistics.count
     beyond = (drift.deficits - drift.level * counts) * SIDES
     sums = np.maximum(drift.sums + beyond - drift.slack * counts, 0.0) * (drift.deviation > 0.0)
     since = np.where(sums > 0.0, drift.since + counts, 0.0)
@@ -213,7 +213,7 @@ def fold_forgetting(
 
     Memory grows at a pace: what came first was told by worse parameters.
     """
-    counts: Array = summary.statistics.count  # type: ignore[attr-defined]
+    counts: Array = summary.statistics.count
     old, total = statistics.count, mass + summary.size
     shares = (mass * old + counts) / total
     worth = drift.memory + counts

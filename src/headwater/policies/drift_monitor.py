@@ -16,6 +16,7 @@ from headwater.core.plan import Plan
 from headwater.core.policy import Folds, Policy
 from headwater.core.state import Stream, Summary
 from headwater.core.statistics import Array
+from headwater.models.mixture import mixture_of
 from headwater.policies.drift import TINY, Drift, fold_forgetting, judge_batch, note_scores, set_expectations
 from headwater.policies.names import DRIFT, REFINEMENT, RESERVOIR
 from headwater.policies.refinement_record import Refinement
@@ -59,14 +60,14 @@ class DriftPolicy(Policy, Folds):
         """Summarize some rows of a batch, beside those that wait, and note how they score."""
         scores = scores if scores.size else np.empty(len(part))
         shares = np.empty((len(part), stream.model.n_components))
-        summary = stream.model.summarize(
+        summary = mixture_of(stream).summarize(
             stream.parameters, part, pending_summary(stream), scores, plan.n_threads, responsibilities=shares
         )
         return summary, stream.with_record(DRIFT, note_scores(stream.records[DRIFT], shares, scores, part.weights))
 
     def fold(self, plan: Plan, stream: Stream, summary: Summary) -> Stream:
         """Judge a batch, then fold it: as in any stream as long as nothing was ever forgotten."""
-        model, statistics, each = stream.model, cast(Any, stream.statistics), _rows_each(plan, stream.model)
+        model, statistics, each = mixture_of(stream), stream.statistics, _rows_each(plan, stream.model)
         drift, mass = judge_batch(
             stream.records[DRIFT], stream.progress, statistics.count, summary, each, model.has_own_moments
         )
@@ -129,7 +130,7 @@ def adapts(learner: Learner) -> bool:
 
 def watch(plan: Plan, stream: Stream) -> Stream:
     """Return a stream that watches for drift: what it expects comes from its reservoir."""
-    model, drift, statistics = stream.model, stream.records.get(DRIFT), cast(Any, stream.statistics)
+    model, drift, statistics = mixture_of(stream), stream.records.get(DRIFT), stream.statistics
     if drift is None:
         n = stream.progress.n_eff
         drift = replace(Drift.begin(n * statistics.count), found=stream.rows, present=n)

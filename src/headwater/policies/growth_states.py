@@ -15,7 +15,7 @@ from headwater.core.policy import FindsStart, Policy
 from headwater.core.row_keys import proposes, row_keys
 from headwater.core.state import Stream
 from headwater.kernels.parallel import one_blas_thread
-from headwater.models.mixture import Mixture
+from headwater.models.mixture import Mixture, mixture_of
 from headwater.policies.control_variate import ControlVariate, climb_rows
 from headwater.policies.growth import Growth
 from headwater.policies.growth_search import LEAST_JUDGES, grow_components
@@ -97,7 +97,7 @@ def regrow(plan: Plan, stream: Stream, on_the_way: bool) -> Stream:
     """
     growth = stream.base.records.get(GROWTH) or Growth()
     allowed = growth.allowance(stream.rows, plan.warm_up_rows) if on_the_way else np.inf
-    model, settings, n_threads = stream.model, plan.learner.settings, plan.n_threads
+    model, settings, n_threads = mixture_of(stream), plan.learner.settings, plan.n_threads
     base, reservoir, budget = stream.base, stream.records[RESERVOIR], Budget(allowed)
     batch, halves = reservoir.batch, reservoir.proposes
     propose, judge = (batch[np.flatnonzero(half)] for half in (halves, ~halves))

@@ -17,7 +17,7 @@ from headwater.core.plan import Plan
 from headwater.core.state import Base, Stream
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix
-from headwater.models.mixture import Mixture
+from headwater.models.mixture import Mixture, mixture_of
 from headwater.policies.control_variate import correct
 from headwater.policies.names import RESERVOIR
 from headwater.policies.reservoir import Reservoir
@@ -37,7 +37,7 @@ def restate_at(
     What all rows say beside those of the reservoir is moved to the components, and the prior, of the reference; `renamed` are
     these rows with labels that name its components.
     """
-    kept, model = stream.records[RESERVOIR].batch, stream.model
+    kept, model = stream.records[RESERVOIR].batch, mixture_of(stream)
     old = model.summarize(stream.parameters, kept, n_threads=plan.n_threads).mean
     new = model.summarize(reference, kept if renamed is None else renamed.batch, n_threads=plan.n_threads).mean
     beside, count = move(stream.statistics - old), plan.count(stream.progress)
@@ -49,7 +49,7 @@ def restate_at(
 
 def restate_base(plan: Plan, stream: Stream, parameters: Any) -> Base:
     """Return the base of a stream as it would be at other parameters, as far as rows of it in the reservoir tell."""
-    base, model, reservoir = stream.base, stream.model, stream.records[RESERVOIR]
+    base, model, reservoir = stream.base, mixture_of(stream), stream.records[RESERVOIR]
     rows = np.flatnonzero(reservoir.places < base.progress.rows_seen)
     if not len(rows):
         return base

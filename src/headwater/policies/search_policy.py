@@ -24,6 +24,7 @@ from headwater.core.policy import Policy, Restates
 from headwater.core.records import fingerprint
 from headwater.core.state import Stream, Summary
 from headwater.kernels.parallel import one_blas_thread
+from headwater.models.mixture import mixture_of
 from headwater.policies.drift_monitor import recent_rows, worth_searching
 from headwater.policies.growth_states import regrow
 from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR
@@ -124,7 +125,13 @@ class SearchPolicy(Policy, Restates):
     def match_other_size(self, plan: Plan, stream: Stream, first: Stream) -> tuple[Any, NDArray[np.int64]]:
         """The merged stream finds its number of components on the reservoirs of all."""
         transfer = Transfer(
-            stream.model, first.model, stream.parameters, first.parameters, first.base.prior, plan.n_threads, stream.base.prior
+            mixture_of(stream),
+            mixture_of(first),
+            stream.parameters,
+            first.parameters,
+            first.base.prior,
+            plan.n_threads,
+            stream.base.prior,
         )
         kept = stream.records[RESERVOIR].batch
         old, new = transfer.responsibilities(kept)
@@ -192,7 +199,7 @@ def refine_stream(plan: Plan, stream: Stream, allowed: float, thorough: bool = F
         return start
 
     context = SearchContext(
-        stream.model,
+        mixture_of(stream),
         plan.algorithm.readout,
         stream.base.prior,
         stream.statistics,
@@ -265,7 +272,8 @@ def _bring(plan: Plan, stream: Stream, first: Stream) -> Stream:
 
 def _bring_to_size(plan: Plan, stream: Stream, first: Stream) -> Stream:
     """Return a stream with the components of another one on the same base."""
-    transfer = Transfer(stream.model, first.model, stream.parameters, first.parameters, first.base.prior, plan.n_threads)
+    own, other = mixture_of(stream), mixture_of(first)
+    transfer = Transfer(own, other, stream.parameters, first.parameters, first.base.prior, plan.n_threads)
     kept = stream.records[RESERVOIR]
     statistics = transfer.restate(stream.statistics, kept.batch, plan.count(stream.progress)).writable()
     statistics.from_base[...] = stream.statistics.from_base

@@ -152,8 +152,9 @@ class Split:
 
 
 def _select_sequences(chunk: Chunk, chosen: NDArray[np.bool_]) -> Chunk:
+    assert chunk.lengths is not None
     rows = np.repeat(chosen, chunk.lengths)
-    return replace(chunk, X=chunk.X[rows], lengths=np.asarray(chunk.lengths)[chosen])
+    return replace(chunk, X=chunk.X[rows], lengths=chunk.lengths[chosen])
 
 
 def run_algorithm(contest: Contest, word: str) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def complete_sequences(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
             continue
         key = np.asarray(chunk.key)
         others = np.flatnonzero(key[1:] != key[:-1]) + 1
-        if waiting and not len(others) and waiting[0].key[-1] == key[0]:
+        if waiting and not len(others) and np.asarray(waiting[0].key)[-1] == key[0]:
             waiting.append(chunk)
             continue
         last = int(others[-1]) if len(others) else 0
