@@ -44,7 +44,7 @@ papers: $(STAMP)  ## figures and tables of the papers, made again (about an hour
 	$(PY) -m papers.moment_matching
 	$(PY) -m papers.boem
 	$(PY) -m papers.latent_factors
-	$(PY) -m papers.online_em
+	$(PY) -m pages online_em
 	$(PY) -m papers.calibration --fresh
 
 examples: $(STAMP)  ## real data, with tables and pictures (about 20 minutes; data sets from HEADWATER_DATA)
@@ -74,7 +74,7 @@ pictures: $(STAMP)  ## the picture of the README, made by the demo
 
 clean: clean-kernels  ## remove all that make has made
 	rm -rf $(VENV) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
-	find src tests benchmarks papers examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks pages papers examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 clean-kernels:  ## forget the compiled kernels
 	find src \( -name '*.nbi' -o -name '*.nbc' \) -type f -delete

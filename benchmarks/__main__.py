@@ -12,10 +12,11 @@ from time import perf_counter
 from rich.console import Console
 from rich.markup import escape
 
-from benchmarks import machine, report
+from benchmarks import report
 from benchmarks.line import Line
 from benchmarks.registry import TOPICS, run
 from benchmarks.scale import FULL, QUICK, Scale
+from pages import machine
 
 RESULTS = Path(__file__).with_name("results.json")
 

@@ -16,12 +16,12 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.data import Array
 from benchmarks.line import Line, at_least, quotient, rates
-from benchmarks.machine import cores
 from benchmarks.passes import per_pass
 from benchmarks.registry import benchmark
 from benchmarks.scale import Scale
 from benchmarks.timing import timed
 from headwater import MultinomialMixture
+from pages.machine import cores
 
 CHUNK = 1000
 PASSES = 11

@@ -11,12 +11,12 @@ import numpy as np
 
 from benchmarks.data import Array, make_truth
 from benchmarks.line import Line, Target, at_least, rates
-from benchmarks.machine import cores
 from benchmarks.registry import benchmark
 from benchmarks.scale import Scale
 from benchmarks.timing import interleave
 from headwater import GaussianMixture, MomentMatching
 from headwater.kernels.projection import project_dirichlet, project_wishart
+from pages.machine import cores
 
 RATE = Target("ours", ">=", 0.4)
 

@@ -108,7 +108,7 @@ def run(page: Page, options: argparse.Namespace, measure: Callable[[], Iterator[
 
     Figures come in stages, each with all that was measured so far, so that a run which is broken off leaves what it had.
     """
-    from benchmarks import machine
+    from pages import machine
 
     begin, path = perf_counter(), options.out / f"{page.name}.json"
     if options.render:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from benchmarks.line import Line, at_least, rates
-from benchmarks.machine import cores
 from benchmarks.passes import CASES, fit, per_pass, prepare
 from benchmarks.registry import benchmark
 from benchmarks.scale import Scale
 from headwater import GaussianMixture
+from pages.machine import cores
 
 
 @benchmark

@@ -22,11 +22,11 @@ from scipy.sparse import csr_array, vstack
 
 from benchmarks.data import Array
 from benchmarks.line import Line, at_least, at_most, quotient, times
-from benchmarks.machine import cores
 from benchmarks.registry import benchmark
 from benchmarks.scale import Scale
 from benchmarks.timing import interleave
 from headwater import LatentDirichletAllocation, completion_perplexity
+from pages.machine import cores
 
 ALPHA, ETA = 0.1, 0.01
 CHUNK = 1000

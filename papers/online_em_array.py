@@ -14,7 +14,8 @@ import numpy as np
 
 import headwater as hw
 from headwater.core.statistics import Array
-from papers.online_em_results import Figures, Scale
+from pages.results import Figures
+from papers.online_em_scale import Scale
 
 SENSORS, MISSING, WAIT = 8, 0.4, 20
 TRUTH = np.array([0.7, 1.0, 0.5])  # electrical angle, power of the source, power of the noise

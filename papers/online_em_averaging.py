@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headwater.core.statistics import Array
+from pages.results import Figures
 from papers.online_em_batch import bound, quartiles
 from papers.online_em_normals import (
     APART,
@@ -27,7 +28,7 @@ from papers.online_em_normals import (
     parameters,
     speeds,
 )
-from papers.online_em_results import Figures, Scale
+from papers.online_em_scale import Scale
 
 DECAY = 0.6
 SHOWN = 0  # the weight

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headwater.core.statistics import Array
+from pages.results import Figures
 from papers.online_em_normals import (
     BAD,
     FAR,
@@ -22,7 +23,7 @@ from papers.online_em_normals import (
     information,
     online_em,
 )
-from papers.online_em_results import Figures, Scale
+from papers.online_em_scale import Scale
 
 LENGTHS = (500, 8000)
 PASSES = 50

@@ -9,7 +9,8 @@ from scipy.special import logsumexp
 
 import headwater as hw
 from headwater.core.statistics import Array
-from papers.online_em_results import Figures, Scale
+from pages.results import Figures
+from papers.online_em_scale import Scale
 
 WEIGHTS = np.array([0.49, 0.49, 0.02])
 MEANS = np.array([[0.0, 0.0], [4.0, 0.0], [2.0, 4.0]])

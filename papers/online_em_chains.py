@@ -12,7 +12,8 @@ import numpy as np
 import headwater as hw
 from headwater.core.statistics import Array
 from headwater.kernels._jit import kernel
-from papers.online_em_results import Figures, Scale
+from pages.results import Figures
+from papers.online_em_scale import Scale
 
 TRANSITIONS = np.array([[0.9, 0.07, 0.03], [0.05, 0.85, 0.1], [0.1, 0.1, 0.8]])
 MEANS, DEVIATIONS = np.array([-2.0, 0.0, 2.5]), np.array([1.0, 0.8, 1.2])

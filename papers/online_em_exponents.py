@@ -10,7 +10,8 @@ from numpy.polynomial.hermite_e import hermegauss
 
 import headwater as hw
 from headwater.core.statistics import Array
-from papers.online_em_results import Figures, Scale
+from pages.results import Figures
+from papers.online_em_scale import Scale
 
 DECAYS = (0.6, 0.7, 0.8, 0.9, 1.0)
 # weight of the first, then intercept and slope of both, then their variances

@@ -13,8 +13,9 @@ import numpy as np
 
 from headwater.core.statistics import Array
 from headwater.kernels._jit import kernel
+from pages.results import Figures
 from papers.online_em_normals import START, TRUTH, WAIT, drawn, first_share, fold, loss, online_em, readout
-from papers.online_em_results import Figures, Scale
+from papers.online_em_scale import Scale
 
 DECAYS = (0.6, 0.8, 1.0)
 RARE = (0.5, 0.2, 0.1, 0.05, 0.02)

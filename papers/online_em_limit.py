@@ -14,8 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
 from headwater.core.statistics import Array
+from pages.results import Figures
 from papers.online_em_normals import START, library, ordered, parameters
-from papers.online_em_results import Figures, Scale
+from papers.online_em_scale import Scale
 
 NODES = 4001
 EPSILON = 1e-9  # nats, which rounding may cost

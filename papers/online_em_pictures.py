@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from pages.drawing import drawing, legend_of
+from pages.results import Figures
 from papers import online_em_blocks as blocks
-from papers.boem_pictures import legend_of
-from papers.moment_matching_pictures import drawing
 from papers.online_em_averaging import AVERAGED as AVERAGED_ESTIMATES
+from papers.online_em_averaging import TRUTHS
 from papers.online_em_batch import AVERAGED, BATCH, HARMONIC, INCREMENTAL, RANDOM
 from papers.online_em_normals import GROWING, KINDS, LAST, THETA
-from papers.online_em_results import Figures
 
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY, BLACK = "#1b6ca8", "#e07b39", "#4a9d5f", "#c43c4d", "#9467a8", "0.6", "#222222"
 SCAN_COLORS = {BATCH: BLACK, RANDOM: ORANGE, AVERAGED: BLUE, HARMONIC: RED, INCREMENTAL: GREEN}
@@ -220,3 +220,23 @@ def draw_limit(path: Path, sets: Sequence[Figures]) -> None:
         right.set(xscale="log", xlabel="rows, online EM, averaged")
         left.set_ylabel("KL(law ‖ model) above the least, nats")
         legend_of(figure, [left], 4)
+
+
+PICTURES = {
+    "online_em_records": lambda path, results: draw_records(
+        path, results.of("records", "passes/"), results.of("records", "sizes/")
+    ),
+    "online_em_limit": lambda path, results: draw_limit(path, results.of("limit")),
+    "online_em_averaging": lambda path, results: draw_averaging(path, results.one("averaging", "trajectories")),
+    "online_em_efficiency": lambda path, results: draw_efficiency(
+        path, {case: results.of("efficiency", f"{case}/") for case in TRUTHS}
+    ),
+    "online_em_exponents": lambda path, results: draw_exponents(path, results.of("exponents")),
+    "online_em_blocks": lambda path, results: draw_blocks(
+        path, {line: results.of("blocks", f"{line}/") for line in blocks.LINES}
+    ),
+    "online_em_gradient": lambda path, results: draw_gradient(
+        path, results.of("gradient", "beside/"), results.of("gradient", "leaving/")
+    ),
+    "online_em_scans": lambda path, results: draw_scans(path, results.one("scans", "scans")),
+}

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from papers.boem_pictures import legend_of
-from papers.moment_matching_pictures import drawing
-from papers.online_em_chains import BLOCKS, DECAYS, OWN, steps_name
+from pages.drawing import drawing, legend_of
+from pages.results import Figures
+from papers.online_em_chains import BLOCKS, CASES, DECAYS, OWN, steps_name
 from papers.online_em_pictures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED
-from papers.online_em_results import Figures
 
 
 def draw_smoothing(path: Path, sets: Sequence[Figures]) -> None:
@@ -74,3 +73,10 @@ def draw_array(path: Path, sets: Sequence[Figures]) -> None:
         left.yaxis.set_major_formatter("{x:g}")
         left.yaxis.set_minor_formatter("")
         legend_of(figure, [left], 3)
+
+
+PICTURES = {
+    "online_em_smoothing": lambda path, results: draw_smoothing(path, results.of("smoothing")),
+    "online_em_chains": lambda path, results: draw_chains(path, {case: results.of("chains", f"{case}/") for case in CASES}),
+    "online_em_array": lambda path, results: draw_array(path, results.of("array")),
+}

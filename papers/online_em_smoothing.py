@@ -12,7 +12,8 @@ import numpy as np
 import headwater as hw
 from headwater.core.statistics import Array
 from headwater.kernels._jit import kernel
-from papers.online_em_results import Figures, Scale
+from pages.results import Figures
+from papers.online_em_scale import Scale
 
 TOURS = 10  # of the recursion over the sequence
 LAGS = (0, 1, 2, 5, 10, 50)

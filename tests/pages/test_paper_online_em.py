@@ -1,24 +1,22 @@
 """Paper 002's page: the small mixture against the library, smoothing against enumeration, verdicts, and a tiny run."""
 
 import json
-import re
-from contextlib import contextmanager
-from dataclasses import asdict, replace
-from itertools import pairwise, product
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
+from page_checks import complete, results_with, sketched
 
 pytest.importorskip("papers", reason="run from the root of the repository")
 
 import headwater as hw
-from papers import online_em as command
+from pages.__main__ import measure
+from pages.render import PICTURE, write
 from papers import online_em_array as array
 from papers import online_em_averaging as averaging
 from papers import online_em_blocks as blocks
 from papers import online_em_chains as chains
-from papers import online_em_claims as claims
 from papers import online_em_exponents as exponents
 from papers import online_em_gradient as gradient
 from papers import online_em_limit as limit
@@ -26,8 +24,8 @@ from papers import online_em_normals as normals
 from papers import online_em_pictures as pictures
 from papers import online_em_pictures_chains as pictures_chains
 from papers import online_em_smoothing as smoothing
-from papers.online_em_page import page
-from papers.online_em_results import FULL, PARTS, QUICK, Results, Scale
+from papers import online_em_values as values
+from papers.online_em import PAGE, QUICK
 
 TINY = replace(QUICK, copies=2, few=1, rows=400, marks=4, passes=3, chain=200, sizes=(100, 200))
 
@@ -219,74 +217,55 @@ def test_information_of_arrays_is_the_curvature_of_the_divergence():
     assert np.isnan(array.drawn(2000, 0)).mean() == pytest.approx(array.MISSING, abs=0.02)
 
 
-# Figures, words and the command
+# Verdicts and the command
 
 
-def complete(told):
-    """No number is missing, and every table has as many cells as its header."""
-    assert not re.search(r"\bnan\b|\binf\b|None|\{|\}|Not measured|[-+]?\d\.\d+e[+]\d", told)
-    for line, rule in pairwise(told.splitlines()):
-        if rule.startswith("|---"):
-            cells = line.count("|")
-        if line.startswith("| ") and rule.startswith("|"):
-            assert line.count("|") == rule.count("|") == cells
-    return told
-
-
-def told_of(tmp_path, **figures):
-    return "\n".join(claims.claims(Results(tmp_path / "online_em.json", asdict(FULL), figures, [], [])))
-
-
-def test_verdicts_follow_the_figures(tmp_path):
+def test_verdicts_follow_the_figures():
     def size(rows, batch, online):
         return {"rows": rows, "passes": 50, "batch": {"rmse": batch}, "online": {"rmse": online}}
 
     def records(last):
         passes = {f"passes/{rows}": {"rows": rows, "settled": rows // 100} for rows in (500, 8000)}
-        return passes | {"sizes/500": size(500, 1.0, 1.5), "sizes/8000": size(8000, last, 1.0)}
+        sets = passes | {"sizes/500": size(500, 1.0, 1.5), "sizes/8000": size(8000, last, 1.0)}
+        return values.records(results_with(PAGE, records=sets))["verdict"]
 
-    assert "large data records | holds" in told_of(tmp_path, records=records(4.0))
-    assert "large data records | does not hold" in told_of(tmp_path, records=records(1.0))
+    assert (records(4.0), records(1.0)) == ("holds", "does not hold")
 
     def law(rise, slope, end):
-        return {"rise": rise, "gradient": slope, "gradient_start": 1.0, "divergences": [1.0], "least": 0.0, "rows": [10, 99],
-                "online": [1.0, end]}  # fmt: skip
+        one = {"rise": rise, "gradient": slope, "gradient_start": 1.0, "divergences": [1.0], "least": 0.0, "rows": [10, 99],
+               "online": [1.0, end]}  # fmt: skip
+        found = values.limiting(results_with(PAGE, limit={"a": one}))
+        return [found[name] for name in ("falls", "stops", "comes")]
 
-    words = told_of(tmp_path, limit={"a": law(0.0, 1e-9, 0.01)})
-    assert words.count("| holds |") == 3
-    words = told_of(tmp_path, limit={"a": law(1e-3, 1e-2, 0.5)})
-    assert "| does not hold |" in words and "| nearly holds |" in words and "| does not hold for every law |" in words
+    assert law(0.0, 1e-9, 0.01) == ["holds"] * 3
+    assert law(1e-3, 1e-2, 0.5) == ["does not hold", "nearly holds", "does not hold for every law"]
 
 
-def test_verdicts_on_steps_and_blocks_follow_the_figures(tmp_path):
+def test_verdicts_on_steps_and_blocks_follow_the_figures():
     def steps(case, start, last):
         return {"case": case, "start": start, "rows": 9, "decays": [0.6, 0.8, 1.0], "speeds": [0.3], "last": [9.0, 3.0, last],
                 "averaged": [1.0, 1.1, 4.0]}  # fmt: skip
 
-    def told(poor, good):
+    def verdicts(poor, good):
         sets = [
-            steps(case, start, last) for case, last in zip(exponents.TRUTHS, good, strict=True) for start in [exponents.GOOD]
+            steps(case, start, last)
+            for start, lasts in ((exponents.GOOD, good), (exponents.POOR, poor))
+            for case, last in zip(exponents.TRUTHS, lasts, strict=True)
         ]
-        sets += [steps(case, exponents.POOR, last) for case, last in zip(exponents.TRUTHS, poor, strict=True)]
-        return told_of(tmp_path, exponents={f"{one['case']}/{one['start']}": one for one in sets})
+        found = values.steps(results_with(PAGE, exponents={f"{one['case']}/{one['start']}": one for one in sets}))
+        return [found[name] for name in ("no_harmonic", "harmonic_after_good", "robust")]
 
-    words = told([9.0, 9.0], [1.0, 1.0])
-    assert "(mixtures of regressions) | holds |" in words and "is best (ours) | holds |" in words
-    assert "robust to the choice of steps | holds |" in words
-    words = told([9.0, 1.0], [9.0, 1.0])
-    assert "(mixtures of regressions) | holds in part |" in words and "holds where little is missing" in words
-
-    def block(line, size, kept, away):
-        return {"line": line, "size": size, "kept": kept, "away": [away]}
+    assert verdicts([9.0, 9.0], [1.0, 1.0]) == ["holds"] * 3
+    assert verdicts([9.0, 1.0], [9.0, 1.0])[:2] == ["holds in part", "holds where little is missing"]
 
     for large, verdict in ((0.9, "holds"), (0.1, "does not hold")):
         sets = {
-            f"{line}/{size}": block(line, size, large if size >= 100 else 0.0, 1.0 if size < 100 else 0.5)
-            for line in blocks.LINES
-            for size in blocks.SIZES
-        }
-        words = told_of(tmp_path, blocks=sets)
-        assert f"infrequent components | {verdict} |" in words and "Larger blocks are better | holds |" in words
+            f"{line}/{size}": {"line": line, "size": size, "kept": large if size >= 100 else 0.0,
+                               "away": [1.0 if size < 100 else 0.5]}
+            for line in blocks.LINES for size in blocks.SIZES
+        }  # fmt: skip
+        found = values.rare(results_with(PAGE, blocks=sets))
+        assert (found["helps"], found["larger"]) == (verdict, "holds")
 
 
 def test_theory_of_the_last_iterate():
@@ -301,44 +280,15 @@ def test_a_rare_component_is_scored_by_the_truth():
     assert blocks.true_score(rows) > hw.GaussianMixture(3, random_state=0).fit(rows[:500]).score(rows)
 
 
-def test_a_page_of_nothing_says_so(tmp_path):
-    told = page(Results(tmp_path / "online_em.json", asdict(TINY), {}, ["limit"], []))
-    assert told.count("Not measured.") == len(PARTS) + 1
-    assert "A reduced run" in told and "**Not complete yet**: limit." in told
-
-
-@contextmanager
-def sketched(path, height):
-    """Everything is drawn, but laid out and rendered only in the slow test."""
-    yield Figure(figsize=(11.0, height))
-    path.write_bytes(b"sketch")
-
-
 @pytest.mark.slow
-def test_a_tiny_run_of_every_part(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(command, "QUICK", TINY)
+def test_a_tiny_run_of_every_part(tmp_path, monkeypatch):
     for module in (pictures, pictures_chains):
         monkeypatch.setattr(module, "drawing", sketched)
-    arguments = ["--quick", "--out", str(tmp_path)]
-    with pytest.raises(SystemExit):
-        command.main(["--render", *arguments])
-    assert command.main(arguments) == 0
+    results = PAGE.results(tmp_path, TINY)
+    measure(PAGE, results, results.begin([*PAGE.parts]), TINY, None)
+    write(PAGE, results, tmp_path)
     told = complete((tmp_path / "online_em.md").read_text())
-    names = re.findall(r"\((online_em_\w+\.png)\)", told)
-    assert len(names) == len(PARTS) and all((tmp_path / name).is_file() for name in names)
+    names = PICTURE.findall(told)
+    assert len(names) == len(PAGE.parts) and all((tmp_path / f"{name}.png").is_file() for name in names)
     stored = json.loads((tmp_path / "online_em.json").read_text())
-    assert stored["pending"] == [] and set(stored["figures"]) == set(PARTS)
-    monkeypatch.setattr(command, "render", lambda *_: None)
-    assert command.main([*arguments, "--only", "scans"]) == 0
-    assert json.loads((tmp_path / "online_em.json").read_text())["figures"]["limit"] == stored["figures"]["limit"]
-    with pytest.raises(SystemExit):
-        command.main(["--out", str(tmp_path)])
-    assert "give another --out" in capsys.readouterr().err
-    assert Scale.stored(stored["scale"]) == TINY
-
-
-@pytest.mark.slow
-def test_quick_run(tmp_path):
-    assert command.main(["--quick", "--out", str(tmp_path)]) == 0
-    for name in re.findall(r"\((online_em_\w+\.png)\)", complete((tmp_path / "online_em.md").read_text())):
-        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    assert stored["pending"] == [] and set(stored["figures"]) == set(PAGE.parts)

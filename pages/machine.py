@@ -1,4 +1,4 @@
-"""What the figures were taken on."""
+"""What figures were taken on, and whether code has changed since."""
 
 from __future__ import annotations
 
@@ -54,8 +54,18 @@ def installed(name: str) -> str:
 
 def revision() -> str:
     """The commit of the source, with a plus if files were changed since."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+"]
+    return _git("describe", "--always", "--dirty=+") or "no commit"
+
+
+def changed_files(commit: str, *paths: str) -> int | None:
+    """How many files beneath the paths differ from a commit; None if that cannot be told."""
+    found = _git("diff", "--name-only", commit.rstrip("+"), "HEAD", "--", *paths)
+    return None if found is None else len(found.splitlines())
+
+
+def _git(*arguments: str) -> str | None:
+    command = ["git", "-C", str(Path(__file__).resolve().parents[1]), *arguments]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        return "no commit"
+        return None
