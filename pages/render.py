@@ -89,9 +89,9 @@ def write(page: Page, results: Results, out: Path) -> None:
 
 
 def fill_others(body: str) -> None:
-    """Copy the tables of a page, which stand between two comments, to where other pages have the same comments."""
+    """Copy the tables of a page, which stand between two comments, to where other pages of docs have the same comments."""
     tables = {found[1]: found[0] for found in TABLE.finditer(body)}
-    for other in sorted(DOCS.glob("*.md")) if tables else []:
+    for other in sorted(DOCS.rglob("*.md")) if tables else []:
         before = other.read_text(encoding="utf-8")
         after = TABLE.sub(lambda found: tables.get(found[1], found[0]), before)
         if after != before:
