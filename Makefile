@@ -4,11 +4,12 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
+OLDEST := .venv-oldest
 # Each worker keeps to one half of the tests until it has none left, so that hardly a kernel is compiled by both.
 PYTEST := $(PY) -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all lint bench papers examples docs docs-quick guide pictures clean clean-kernels
+.PHONY: help venv demo test test-all test-oldest lint package bench papers examples docs docs-quick guide pictures clean clean-kernels
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,7 +18,7 @@ venv: $(STAMP)  ## .venv with headwater and its tools
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[plot,test,lint]'
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[plot,test,lint,package]'
 	@touch $@
 
 demo: $(STAMP)  ## a stream, learned while you watch
@@ -30,11 +31,27 @@ test: $(STAMP)  ## the fast tests and the docstring examples
 test-all: $(STAMP)  ## every test, slow ones and those that read data too
 	$(PYTEST) -m ""
 
+# The oldest releases have wheels for Python 3.11, not for the newest Python.
+test-oldest: $(OLDEST)/.installed  ## the fast tests with the oldest dependencies that pyproject.toml allows
+	$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal
+
+$(OLDEST)/.installed: pyproject.toml .ci/lower_bounds.py
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(PYTHON) .ci/lower_bounds.py plot test > $(OLDEST)/pins.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(OLDEST)/pins.txt --editable .
+	@touch $@
+
 lint: $(STAMP)  ## style, formatting, types, import layers
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
+
+package: $(STAMP)  ## the sdist and the wheel in dist/, checked; then the wheel in a clean environment
+	rm -rf dist
+	$(PY) -m build --quiet
+	$(PY) -m twine check --strict dist/*
+	$(PY) -m pytest -m "" -n 0 tests/test_package.py
 
 bench: $(STAMP)  ## peers side by side in one run
 	$(PY) -m benchmarks
@@ -73,7 +90,7 @@ pictures: $(STAMP)  ## the picture of the README, made by the demo
 	$(PY) -m headwater.demo --picture docs/demo.png
 
 clean: clean-kernels  ## remove all that make has made
-	rm -rf $(VENV) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(OLDEST) build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find src tests benchmarks pages papers examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 clean-kernels:  ## forget the compiled kernels

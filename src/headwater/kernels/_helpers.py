@@ -26,7 +26,8 @@ with contextlib.suppress(ImportError, AttributeError):
 
         def finalize(self) -> None:
             for library in dict.fromkeys(self._linking_libraries):  # each once, in order
-                self._reload_init.update(library._reload_init)
+                if hasattr(library, "_reload_init"):  # Numba 0.63 and newer
+                    self._reload_init.update(library._reload_init)
                 self._final_module.link_in(library._get_module_for_linking(), preserve=True)
             self._optimize_final_module()
             self._final_module.verify()
