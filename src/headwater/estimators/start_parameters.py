@@ -9,7 +9,7 @@ import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
-from headwater.core.validation import refuse_unreadable
+from headwater.core.validation import n_dimensions, refuse_unreadable
 from headwater.core.values import Values
 from headwater.estimators.pseudo_rows import count_rows, gaussian_rows, labelled, nearest, regression_rows
 from headwater.families.gaussian import Gaussian
@@ -140,7 +140,7 @@ class GivenProbabilities:
     @property
     def in_prior(self) -> bool:
         """Whether the prior has a row for each component."""
-        return np.ndim(self.family.concentration_prior) == 2
+        return n_dimensions(self.family.concentration_prior) == 2
 
     def seed(self, batch: Batch) -> tuple[Batch, Array]:
         """Return the rows; nothing of the components is left to be found."""

@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
-from headwater.core.statistics import Array
+from headwater.core.contracts import PriorIn
+from headwater.core.statistics import Array, Stats
 
 
 @runtime_checkable
-class SweepsRows(Protocol):
+class SweepsRows(Protocol[PriorIn, Stats]):
     """Rows are learned one by one in a kernel. Without it there is a readout and an E-step for each row."""
 
     def sweep(
         self,
         name: str,
-        prior: Any,
+        prior: PriorIn,
         concentration: Array,
         batch: Batch,
         steps: Array,
         gains: Array,
         n_eff: float,
-        statistics: Any,
-        average: Any,
+        statistics: Stats,
+        average: Stats | None,
         scores: Array,
-    ) -> tuple[Any, Any, float]:
+    ) -> tuple[Stats, Stats | None, float]:
         """Learn row by row; return statistics and average, as means per row, and n_eff."""
 
 
 @runtime_checkable
-class SweepsChains(Protocol):
+class SweepsChains(Protocol[PriorIn, Stats]):
     """Components can be the states of a chain that is learned step by step (kernels/chain_sweep.py)."""
 
-    def flat(self, statistics: Any) -> Array:
+    def flat(self, statistics: Stats) -> Array:
         """Return statistics as one row of numbers, the counts first."""
 
-    def unflat(self, row: Array, width: int) -> Any:
+    def unflat(self, row: Array, width: int) -> Stats:
         """Return the statistics that such a row holds."""
 
     def sweep_chain(
         self,
         name: str,
-        prior: Any,
+        prior: PriorIn,
         chain: tuple[Array, ...],
         X: Array,
         steps: Array,
@@ -61,24 +62,24 @@ class SweepsChains(Protocol):
 
 
 @runtime_checkable
-class MatchesMoments(Protocol):
+class MatchesMoments(Protocol[PriorIn, Stats]):
     """A family that can be learned by moment matching: it has "match_moments" among its readouts."""
 
-    def split_masses(self, statistics: Any) -> Any:
+    def split_masses(self, statistics: Stats) -> Stats:
         """Return statistics in the form that moment matching keeps, where a component's masses may differ."""
 
-    def find_proper(self, prior: Any, totals: Any) -> NDArray[np.bool_]:
+    def find_proper(self, prior: PriorIn, totals: Stats) -> NDArray[np.bool_]:
         """Return which components (K,) have a belief."""
 
     def match(
         self,
-        prior: Any,
+        prior: PriorIn,
         concentration: Array,
         batch: Batch,
         steps: Array,
         n_eff: float,
-        statistics: Any,
+        statistics: Stats,
         scores: Array,
         projection: tuple[str, str],
-    ) -> tuple[Any, float]:
+    ) -> tuple[Stats, float]:
         """Learn row by row; return statistics, as means per row, and n_eff."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
-from headwater.core.values import Index, Matrix
+from headwater.core.values import Index, Matrix, Values
 from headwater.families.components import ComponentStatistics
 from headwater.families.family import EMPTY, EMPTY_TABLE
+from headwater.families.geometry import RowGeometry
 from headwater.families.multinomial import ONE_GROUP, Multinomial
 from headwater.families.multinomial_records import MultinomialPrior, norms
 from headwater.families.soundness import NO_PARAMETERS, OTHER_LENGTHS, SLACK, are_no_logs, find_count_problem
@@ -76,7 +76,7 @@ class Categorical(Multinomial):
         """A prior of the right shape."""
         return self.make_prior(self.n_symbols)
 
-    def find_problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: object, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, CategoricalStatistics):
             sums = record.table.sum(axis=0)  # of one symbol a row
@@ -86,21 +86,21 @@ class Categorical(Multinomial):
             return NO_PARAMETERS if are_no_logs(record.logs.T) else ""
         return super().find_problem(record, self.n_symbols)
 
-    def zeros(self, width: int) -> Any:
+    def zeros(self, width: int) -> CategoricalStatistics:
         """Return statistics that hold nothing."""
         k = self.n_components
         return CategoricalStatistics.of(np.zeros(k), np.zeros((1, k)), np.zeros((self.n_symbols, k)))
 
-    def select_statistics(self, statistics: Any, order: Index) -> Any:
+    def select_statistics(self, statistics: CategoricalStatistics, order: Index) -> CategoricalStatistics:
         """Return statistics with the components in another order."""
         parts = (statistics.count, statistics.length, statistics.table)
         return CategoricalStatistics(statistics.from_base.copy(), *(np.ascontiguousarray(part[..., order]) for part in parts))
 
-    def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> MultinomialPrior:
+    def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> MultinomialPrior:
         """The user's prior, or a part of a count for every symbol."""
         return self.make_prior(self.n_symbols)
 
-    def geometry(self, batch: Batch) -> Any:
+    def geometry(self, batch: Batch) -> Contexts:
         """Return the symbols that occur with their contexts, among the most frequent symbols, under the Hellinger distance."""
         found, symbols, times = np.unique(batch.X[:, 0], return_inverse=True, return_counts=True)
         number, frequent = len(found), min(len(found), CONTEXTS)
@@ -120,7 +120,7 @@ class Categorical(Multinomial):
 
     # Readouts
 
-    def readout(self, name: str, prior: MultinomialPrior, totals: Any) -> Any:
+    def readout(self, name: str, prior: MultinomialPrior, totals: CategoricalStatistics) -> CategoricalParameters:
         """Return parameters of the named kind for totals (not means per row)."""
         logs, code = np.empty((self.n_symbols, self.n_components)), READOUTS[name]
         words = np.arange(self.n_symbols, dtype=np.int32)
@@ -128,20 +128,20 @@ class Categorical(Multinomial):
         word_table(code, words + np.int32(1), totals.table, 1.0, words, prior.beta, prior.shift, norm, ONE_GROUP, logs)
         return CategoricalParameters(logs)
 
-    def select_parameters(self, parameters: Any, order: Index) -> Any:
+    def select_parameters(self, parameters: CategoricalParameters, order: Index) -> CategoricalParameters:
         """Return the parameters of some of the components."""
         return CategoricalParameters(np.ascontiguousarray(parameters.logs[:, order]))
 
-    def from_probabilities(self, probabilities: Array) -> Any:
+    def from_probabilities(self, probabilities: Array) -> CategoricalParameters:
         """Return parameters with these probabilities (K, V)."""
         with np.errstate(divide="ignore"):
             return CategoricalParameters(np.maximum(np.log(np.array(probabilities.T, order="C")), LOWEST))
 
-    def probabilities(self, parameters: Any) -> Array:
+    def probabilities(self, parameters: CategoricalParameters) -> Array:
         """Probabilities (K, V) of parameters."""
         return np.exp(parameters.logs.T)
 
-    def log_prior(self, prior: MultinomialPrior, parameters: Any) -> float:
+    def log_prior(self, prior: MultinomialPrior, parameters: CategoricalParameters) -> float:
         """Return what MAP-EM adds to the likelihood."""
         excess = prior.beta - prior.shift
         return float((excess * parameters.logs).sum()) if excess.any() else 0.0
@@ -150,19 +150,20 @@ class Categorical(Multinomial):
 
     def estep(
         self,
-        parameters: Any,
+        parameters: CategoricalParameters | None,
         log_weights: Array,
         batch: Batch,
-        totals: Any = None,
+        totals: CategoricalStatistics | None = None,
         scores: Array = EMPTY,
         responsibilities: Array = EMPTY_TABLE,
         given: bool = False,
         n_threads: int | None = None,
-    ) -> tuple[float, Any]:
+    ) -> tuple[float, CategoricalStatistics | None]:
         """Add to `totals`, fill `scores` and `responsibilities`; return the score and `totals`."""
         symbols = batch.X[:, 0].astype(np.int64)
         score, shares = 0.0, responsibilities
         if not given:
+            assert parameters is not None
             joint = np.maximum(parameters.logs + log_weights, LOWEST)
             peak = joint.max(axis=1)
             table = np.exp(joint - peak[:, None])
@@ -181,15 +182,19 @@ class Categorical(Multinomial):
             totals.length[...] += counts.sum(axis=0)
         return score, totals
 
-    def collect(self, parameters: Any, X: Matrix, responsibilities: Array) -> Any:
+    def collect(self, parameters: CategoricalParameters | None, X: Matrix, responsibilities: Array) -> CategoricalStatistics:
         """Statistics of rows whose responsibilities are known."""
-        return self.estep(parameters, EMPTY, Batch(X), self.zeros(1), responsibilities=responsibilities, given=True)[1]
+        totals = self.zeros(1)
+        self.estep(parameters, EMPTY, Batch(X), totals, responsibilities=responsibilities, given=True)  # it adds in place
+        return totals
 
-    def collect_seeds(self, geometry: Any, batch: Batch, responsibilities: Array) -> Any:
+    def collect_seeds(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> CategoricalStatistics:
         """Statistics of rows whose responsibilities are known."""
         return self.collect(None, batch.X, responsibilities)
 
-    def sample(self, parameters: Any, components: NDArray[np.int64], rng: np.random.Generator, *_: Any) -> Array:
+    def sample(
+        self, parameters: CategoricalParameters, components: NDArray[np.int64], rng: np.random.Generator, *_: Values
+    ) -> Array:
         """Draw a symbol from each of the listed components."""
         running = np.cumsum(self.probabilities(parameters), axis=1)
         running /= running[:, -1:]
@@ -201,15 +206,15 @@ class Categorical(Multinomial):
 
     # Chains
 
-    def log_densities(self, parameters: Any, X: Matrix) -> Array:
+    def log_densities(self, parameters: CategoricalParameters, X: Matrix) -> Array:
         """Return the log-density of each row under each component, however small."""
         return np.take(parameters.logs, X[:, 0].astype(np.int64), axis=0)
 
-    def flat(self, statistics: Any) -> Array:
+    def flat(self, statistics: CategoricalStatistics) -> Array:
         """Return statistics as one row of numbers, the counts first."""
         return np.concatenate([statistics.count, statistics.table.ravel()])
 
-    def unflat(self, row: Array, width: int) -> Any:
+    def unflat(self, row: Array, width: int) -> CategoricalStatistics:
         """Return the statistics that such a row holds."""
         count, table = row[: self.n_components].copy(), row[self.n_components :].reshape(self.n_symbols, -1)
         return CategoricalStatistics.of(count, count[None].copy(), table.copy())

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from headwater.core.batch import Batch
 from headwater.core.records import arrays_of
 from headwater.core.statistics import Array, Statistics
-from headwater.core.values import Index, Matrix
+from headwater.core.values import Index, Matrix, Values
 from headwater.families.components import (
     ComponentStatistics,
     find_supported,
@@ -28,7 +28,7 @@ from headwater.families.components import (
     select_components,
 )
 from headwater.families.divergence import sampled_divergences
-from headwater.families.geometry import Geometry
+from headwater.families.geometry import Geometry, RowGeometry
 from headwater.families.posterior import posterior
 from headwater.families.soundness import IMPOSSIBLE, find_count_problem
 from headwater.kernels.parallel import run_slabs
@@ -54,7 +54,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         """Return the statistics of no rows that have `width` columns."""
 
     @abstractmethod
-    def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> Prior:
+    def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> Prior:
         """Return the prior: what the user gave, completed in the scale of the rows.
 
         The rows are those of the warm-up, `responsibilities` (n, K) those of the seeds, and `geometry` what the method found.
@@ -85,7 +85,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         """Return KL(belief || prior), summed over the components: what the free energy of variational Bayes takes off."""
 
     @abstractmethod
-    def sample(self, parameters: Params, components: NDArray[np.int64], rng: np.random.Generator, *options: Any) -> Array:
+    def sample(self, parameters: Params, components: NDArray[np.int64], rng: np.random.Generator, *options: Values) -> Array:
         """Draw one row from each of the listed components."""
 
     # Readouts and prior
@@ -109,7 +109,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         """Return the prior whose mode is maximum likelihood, where there is one."""
         return prior
 
-    def refine_prior(self, prior: Prior, parameters: Params, weights: Array, geometry: Any) -> Prior:
+    def refine_prior(self, prior: Prior, parameters: Params, weights: Array, geometry: RowGeometry) -> Prior:
         """Return the prior of components like these (empirical Bayes); by default as it was."""
         return prior
 
@@ -148,11 +148,11 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         """Return rows (n, q) in which groups are round, for k-means; by default as they are. They are standardised after it."""
         return np.asarray(X)
 
-    def geometry(self, batch: Batch) -> Any:
+    def geometry(self, batch: Batch) -> RowGeometry:
         """Return what a start needs to know of the rows: `views` to seed in, by default the standardised seed view."""
         return Geometry.of(replace(batch, X=self.seed_view(batch.X)), matrix=False)
 
-    def collect_seeds(self, geometry: Any, batch: Batch, responsibilities: Array) -> Stats:
+    def collect_seeds(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> Stats:
         """Return statistics of rows whose responsibilities are known, before there are any parameters but the prior's."""
         prior = self.prior(geometry, batch, responsibilities)
         parameters = self.readout("mean", prior, self.zeros(batch.X.shape[1]))
@@ -165,12 +165,12 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         parameters: Params,
         log_weights: Array,
         batch: Batch,
-        totals: Any = None,
+        totals: Stats | None = None,
         scores: Array = EMPTY,
         responsibilities: Array = EMPTY_TABLE,
         given: bool = False,
         n_threads: int | None = None,
-    ) -> tuple[float, Any]:
+    ) -> tuple[float, Stats | None]:
         """Fill `scores` and `responsibilities`; return the weighted score and `totals` with the rows added.
 
         If responsibilities are `given`, they are read and not written, and nothing is scored. `totals` may be changed in place.
@@ -194,7 +194,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
 
         done = run_slabs(work, len(batch), n_threads)
         for _, part in done:
-            totals = totals + part if learning else None
+            totals = totals + part if totals is not None and part is not None else None
         return float(sum(score for score, _ in done)), totals
 
     def climb(
@@ -282,25 +282,26 @@ class Family(ABC, Generic[Prior, Stats, Params]):
                         good &= (array < np.inf).reshape(len(good), -1).all(axis=1)
         return good
 
-    def find_problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: object, width: int) -> str:
         """Return what is wrong with a record that comes from a file, as the end of a sentence; "" if nothing is.
 
         Files check shapes and finite numbers by themselves, and that what is read out of statistics is finite.
         """
         if not isinstance(record, Statistics):
             return ""
-        known: Any = record
-        return find_count_problem(known.count) or (IMPOSSIBLE if self.find_impossible(known).any() else "")
+        totals = cast(Stats, record)
+        return find_count_problem(totals.count) or (IMPOSSIBLE if self.find_impossible(totals).any() else "")
 
 
-def collect_by_estep(family: Family[Any, Stats, Params], parameters: Params, batch: Batch, responsibilities: Array) -> Stats:
+def collect_by_estep(family: Family[Prior, Stats, Params], parameters: Params, batch: Batch, responsibilities: Array) -> Stats:
     """Return statistics of rows whose responsibilities are known, by the E-step of a family that has one in a kernel."""
     totals, weights = family.zeros(batch.X.shape[1]), np.zeros(family.n_components)
-    found: Stats = family.estep(parameters, weights, batch, totals, responsibilities=responsibilities, given=True)[1]
+    _, found = family.estep(parameters, weights, batch, totals, responsibilities=responsibilities, given=True)
+    assert found is not None
     return found
 
 
-def log_densities_by_estep(family: Family[Any, Any, Params], parameters: Params, X: Matrix) -> Array:
+def log_densities_by_estep(family: Family[Prior, Stats, Params], parameters: Params, X: Matrix) -> Array:
     """Return log-densities (n, K), however small, by the E-step of a family that has one in a kernel."""
     k, batch = family.n_components, Batch(X)
     shares, scores = np.empty((len(batch), k)), np.empty(len(batch))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
-from headwater.core.values import Index
+from headwater.core.values import Index, Matrix, Values
 from headwater.families import gaussian_soundness as soundness
 from headwater.families.components import find_near, find_supported, recombine_components, replace_components, select_components
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
@@ -41,7 +40,7 @@ from headwater.families.gaussian_records import (
     MomentStatistics,
     masses,
 )
-from headwater.families.gaussian_slabs import EMPTY_CUBE, sum_slabs
+from headwater.families.gaussian_slabs import EMPTY_CUBE, Moments, sum_slabs
 from headwater.families.geometry import Geometry
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.projection import PROJECTIONS
@@ -57,7 +56,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
     mean_prior: Array | None = None
     mean_precision_prior: float | None = None
     degrees_of_freedom_prior: float | None = None
-    covariance_prior: Any = None
+    covariance_prior: Matrix | None = None
 
     @property
     def readouts(self) -> frozenset[str]:
@@ -107,7 +106,11 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         return prior
 
     def recombine(
-        self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None
+        self,
+        statistics: GaussianStatistics,
+        matrix: Array,
+        others: GaussianStatistics | None = None,
+        other_matrix: Array | None = None,
     ) -> GaussianStatistics:
         """Return matrix @ statistics + other_matrix @ others, over the components."""
         return recombine_components(statistics, matrix, others, other_matrix, self._shared)
@@ -122,7 +125,9 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         """Names of the arrays that all components share, in statistics and in parameters."""
         return ("origin", "units", *(() if self.has_own_moments else ("second", "factor")))
 
-    def mend(self, prior: GaussianPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float) -> Any:
+    def mend(
+        self, prior: GaussianPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float
+    ) -> GaussianStatistics:
         """Return totals in which components that kept rows cannot have made, or hardly, are as these say.
 
         Kept rows are a share of all, and `sound` is what they say, scaled up to all.
@@ -152,12 +157,13 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         """A prior of the right shape."""
         return self.flat_prior(np.zeros(width))
 
-    def find_problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: object, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, GaussianPrior):
             return soundness.find_prior_problem(record)
         if isinstance(record, GaussianStatistics):
             return soundness.find_statistics_problem(record, self.covariance_type == "tied")
+        assert isinstance(record, GaussianParameters)
         return soundness.find_parameters_problem(record, self.kind.matrix)
 
     def check_prior(self, width: int) -> None:
@@ -198,7 +204,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         k, width = self.n_components, len(origin)
         return blank_parameters(origin, k, self.kind.factor_shape(k, width))
 
-    def _prior_tuple(self, prior: GaussianPrior) -> tuple[Any, ...]:
+    def _prior_tuple(self, prior: GaussianPrior) -> tuple[Array | float, ...]:
         shift = float(self.kind.mode_shift(self.n_components, len(prior.mean)))
         return (prior.mean, prior.mean_precision, prior.dof, prior.scale, prior.floor, shift, self.spherical)
 
@@ -266,12 +272,12 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         parameters: GaussianParameters,
         log_weights: Array,
         batch: Batch,
-        totals: Any = None,
+        totals: GaussianStatistics | None = None,
         scores: Array = EMPTY,
         responsibilities: Array = EMPTY_TABLE,
         given: bool = False,
         n_threads: int | None = None,
-    ) -> tuple[float, Any]:
+    ) -> tuple[float, GaussianStatistics | None]:
         """Add to `totals`, fill `scores` and `responsibilities`; return the weighted score and `totals`."""
         offset = parameters.offset + log_weights
         power, stretch = parameters.power, parameters.stretch
@@ -283,7 +289,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
             responsibilities, given,
         )  # fmt: skip
 
-        def work(start: int, stop: int, target: Any) -> float:
+        def work(start: int, stop: int, target: Moments) -> float:
             return self.kind.estep(batch.X, start, stop, batch.weights, batch.labels, *fixed, *target)
 
         no_second = EMPTY_CUBE if self.covariance_type == "full" else EMPTY_TABLE
@@ -391,6 +397,8 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
             return np.swapaxes(factor, -1, -2).copy()
         return factor[:, 0].copy() if self.spherical else factor.copy()
 
-    def sample(self, parameters: GaussianParameters, components: NDArray[np.int64], rng: np.random.Generator, *_: Any) -> Array:
+    def sample(
+        self, parameters: GaussianParameters, components: NDArray[np.int64], rng: np.random.Generator, *_: Values
+    ) -> Array:
         """Draw one row from each of the listed components."""
         return sample_rows(self.kind.matrix, parameters, components, rng)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def proper_prior(
     return replace(prior, scale=_scale(family, prior.scale, np.maximum(spread, 0.0)))
 
 
-def _scale(family: Gaussian, covariance: Any, spread: Array) -> Array:
+def _scale(family: Gaussian, covariance: Array | float, spread: Array) -> Array:
     """Prior scale that makes this the covariance; a part of the spread, or `reg_covar`, keeps it positive."""
     floor = np.where(spread > 0.0, LEAST_SPREAD * spread, family.reg_covar) + 1e-200
     scale = (covariance + (np.diag(floor) if family.kind.matrix else floor)) * prior_dof(family, len(spread))

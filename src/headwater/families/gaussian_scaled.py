@@ -7,13 +7,13 @@ in these units. Statistics, prior and parameters are in units; densities and wha
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
+from headwater.core.values import Values
 from headwater.families.family import EMPTY, EMPTY_TABLE
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import (
@@ -112,12 +112,12 @@ class ScaledGaussian(Gaussian):
         parameters: GaussianParameters,
         log_weights: Array,
         batch: Batch,
-        totals: Any = None,
+        totals: GaussianStatistics | None = None,
         scores: Array = EMPTY,
         responsibilities: Array = EMPTY_TABLE,
         given: bool = False,
         n_threads: int | None = None,
-    ) -> tuple[float, Any]:
+    ) -> tuple[float, GaussianStatistics | None]:
         """Add to `totals`, fill `scores` and `responsibilities`; return the weighted score and `totals`."""
         if parameters.units.size:
             batch = _entered(batch, parameters.origin, parameters.units)
@@ -212,7 +212,9 @@ class ScaledGaussian(Gaussian):
         found = super().precisions_cholesky(parameters)
         return found / (units[:, None] if self.kind.matrix else units) if not self.spherical else found[:, None] / units
 
-    def sample(self, parameters: GaussianParameters, components: NDArray[np.int64], rng: np.random.Generator, *_: Any) -> Array:
+    def sample(
+        self, parameters: GaussianParameters, components: NDArray[np.int64], rng: np.random.Generator, *_: Values
+    ) -> Array:
         """Draw one row from each of the listed components."""
         inner = replace(parameters, origin=np.zeros_like(parameters.origin))
         return super().sample(inner, components, rng) * parameters.units + parameters.origin

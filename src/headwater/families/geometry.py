@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
+
+# What `Family.geometry` returns: `views` and `scale`, by which rows are seeded, and what the prior of that family needs.
+RowGeometry: TypeAlias = Any
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from headwater.core.statistics import Array
 from headwater.core.values import Index, Matrix
 from headwater.families import multinomial_soundness as soundness
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
+from headwater.families.geometry import RowGeometry
 from headwater.families.multinomial_belief import contrast, divergence, separation
 from headwater.families.multinomial_dense import dense_estep
 from headwater.families.multinomial_geometry import Geometry
@@ -31,8 +32,13 @@ ONE_GROUP: NDArray[np.int32] = np.empty(0, dtype=np.int32)
 DEFAULT_PRIOR = 0.1
 
 
+# Statistics and parameters: MultinomialStatistics and MultinomialParameters, and those of its own where a subclass has others.
+Counts: TypeAlias = Any
+Logs: TypeAlias = Any
+
+
 @dataclass(frozen=True)
-class Multinomial(Family[MultinomialPrior, Any, Any]):
+class Multinomial(Family[MultinomialPrior, Counts, Logs]):
     """The family. `groups` (V,) names the columns that are normalised together; empty if all are.
 
     A prior that is given are Dirichlet parameters: a number, one for each column (V,), or also for each component (K, V). Where
@@ -40,7 +46,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
     """
 
     n_components: int
-    concentration_prior: Any = None
+    concentration_prior: Array | float | None = None
     groups: NDArray[np.int32] = field(default_factory=lambda: ONE_GROUP)
 
     @property
@@ -81,14 +87,14 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         """Operations of an E-step."""
         return float(self.n_components) * (batch.X.nnz if isinstance(batch.X, SparseRows) else batch.X.size)
 
-    def zeros(self, width: int) -> MultinomialStatistics:
+    def zeros(self, width: int) -> Counts:
         """Return statistics that hold nothing."""
         k = self.n_components
         return MultinomialStatistics.of(np.zeros(k), np.zeros((self.n_groups, k)), Table.zeros(width, k))
 
     # Merging
 
-    def select_statistics(self, statistics: MultinomialStatistics, order: Index) -> MultinomialStatistics:
+    def select_statistics(self, statistics: Counts, order: Index) -> Counts:
         """Return statistics with the components in another order."""
         table = statistics.table.plain().permuted(order)
         return MultinomialStatistics(
@@ -111,9 +117,13 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
 
     # Moves
 
-    def recombine(self, statistics: Any, matrix: Array, others: Any = None, other_matrix: Array | None = None) -> Any:
+    def recombine(
+        self, statistics: Counts, matrix: Array, others: Counts | None = None, other_matrix: Array | None = None
+    ) -> MultinomialStatistics:
         """Return matrix @ statistics + other_matrix @ others, over the components."""
-        parts: list[Any] = [(statistics, matrix)] if others is None else [(statistics, matrix), (others, other_matrix)]
+        parts: list[tuple[Counts, Array]] = [(statistics, matrix)]
+        if others is not None and other_matrix is not None:
+            parts.append((others, other_matrix))
         words = np.unique(np.concatenate([part.table.words() for part, _ in parts]))
         return MultinomialStatistics(
             statistics.from_base.copy(),
@@ -124,7 +134,9 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
             ),
         )
 
-    def mend(self, prior: MultinomialPrior, totals: MultinomialStatistics, sound: MultinomialStatistics, share: float) -> Any:
+    def mend(
+        self, prior: MultinomialPrior, totals: MultinomialStatistics, sound: MultinomialStatistics, share: float
+    ) -> Counts:
         """Return totals in which no count is negative. Those of a word, over all components, are what they were."""
         words, rows = totals.table.held()
         if rows.min(initial=0.0) >= 0.0 and totals.count.min() > 0.0:
@@ -136,11 +148,11 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         count = np.where(totals.count > 0.0, totals.count, sound.count)
         return replace(totals, count=count, length=length, table=Table.of_words(totals.table.shape[0], words, rows))
 
-    def separation(self, prior: MultinomialPrior, totals: Any, others: Any) -> Array:
+    def separation(self, prior: MultinomialPrior, totals: Counts, others: Counts) -> Array:
         """Return the symmetric divergence (K, K) of the beliefs about these components and about those."""
         return separation(prior, totals, others)
 
-    def contrast(self, prior: MultinomialPrior, totals: Any, others: Any) -> Array:
+    def contrast(self, prior: MultinomialPrior, totals: Counts, others: Counts) -> Array:
         """Return the symmetric divergence (K,) of the densities of each component here and there, in nats a row."""
         return contrast(self.groups, prior, totals, others)
 
@@ -154,15 +166,16 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         """A prior of the right shape."""
         return self.make_prior(width)
 
-    def find_problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: object, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, MultinomialPrior):
             return soundness.find_prior_problem(record, width)
         if isinstance(record, MultinomialStatistics):
             return soundness.find_statistics_problem(record, self.groups)
+        assert isinstance(record, MultinomialParameters)
         return soundness.find_parameters_problem(record)
 
-    def geometry(self, batch: Batch) -> Geometry:
+    def geometry(self, batch: Batch) -> RowGeometry:
         """Return what a start needs to know of the rows."""
         return Geometry.of(batch, self.n_components)
 
@@ -192,16 +205,16 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
 
     # Readouts
 
-    def readout(self, name: str, prior: MultinomialPrior, totals: MultinomialStatistics) -> MultinomialParameters:
+    def readout(self, name: str, prior: MultinomialPrior, totals: Counts) -> Logs:
         """Return parameters of the named kind for totals (not means per row)."""
         return MultinomialParameters.of(name, prior, totals, self.groups)
 
-    def select_parameters(self, parameters: MultinomialParameters, order: Index) -> MultinomialParameters:
+    def select_parameters(self, parameters: Logs, order: Index) -> Logs:
         """Return the parameters of some of the components."""
         prior, norm = self.select_prior(parameters.prior, order), np.ascontiguousarray(parameters.norm[:, order])
         return MultinomialParameters(parameters.code, prior, parameters.table.permuted(order), norm, parameters.groups)
 
-    def from_probabilities(self, probabilities: Array) -> MultinomialParameters:
+    def from_probabilities(self, probabilities: Array) -> Logs:
         """Return parameters with these probabilities (K, V)."""
         nothing = np.zeros((1, 1))
         zeros = np.zeros((self.n_groups, self.n_components))
@@ -209,7 +222,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         table = Table.of_dense(np.array(probabilities.T, order="C"))
         return MultinomialParameters(READOUTS["mean"], prior, table, zeros, self.groups)
 
-    def log_prior(self, prior: MultinomialPrior, parameters: MultinomialParameters) -> float:
+    def log_prior(self, prior: MultinomialPrior, parameters: Logs) -> float:
         """Return what MAP-EM adds to the likelihood."""
         excess = prior.beta - prior.shift
         if not excess.any():
@@ -220,7 +233,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         """Return KL(belief || prior): the price of complexity in the free energy."""
         return divergence(prior, totals)
 
-    def probabilities(self, parameters: MultinomialParameters) -> Array:
+    def probabilities(self, parameters: Logs) -> Array:
         """Probabilities (K, V) of parameters that are logarithms."""
         return np.exp(parameters.all().T)
 
@@ -228,15 +241,15 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
 
     def estep(
         self,
-        parameters: MultinomialParameters,
+        parameters: Logs,
         log_weights: Array,
         batch: Batch,
-        totals: Any = None,
+        totals: Counts | None = None,
         scores: Array = EMPTY,
         responsibilities: Array = EMPTY_TABLE,
         given: bool = False,
         n_threads: int | None = None,
-    ) -> tuple[float, Any]:
+    ) -> tuple[float, Counts | None]:
         """Fill `scores` and `responsibilities`; return the weighted score and `totals` with the rows added."""
         X = batch.X
         if not isinstance(X, SparseRows):
@@ -278,7 +291,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
             )  # fmt: skip
 
         score = float(sum(run_tasks(work, range(len(edges) - 1), n_threads)))
-        if not learning:
+        if totals is None:
             return score, None
         for count, target in zip(counts[1:], targets[1:], strict=True):
             counts[0] += count
@@ -293,15 +306,15 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         table = totals.table + Table.of_words(len(slots), words, rows, slots)
         return replace(totals, count=totals.count + count, length=totals.length + length, table=table)
 
-    def log_densities(self, parameters: Any, X: Matrix) -> Array:
+    def log_densities(self, parameters: Logs, X: Matrix) -> Array:
         """Return the log-probability of each row under each component."""
         return log_densities_by_estep(self, parameters, X)
 
-    def collect(self, parameters: Any, X: Matrix, responsibilities: Array) -> Any:
+    def collect(self, parameters: Logs, X: Matrix, responsibilities: Array) -> Counts:
         """Statistics of rows whose responsibilities are known."""
         return collect_by_estep(self, parameters, Batch(X), responsibilities)
 
-    def collect_seeds(self, geometry: Any, batch: Batch, responsibilities: Array) -> Any:
+    def collect_seeds(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> Counts:
         """Statistics of rows whose responsibilities are known: counts, whatever the parameters."""
         blank = self.from_probabilities(np.empty((self.n_components, 0)))
         return collect_by_estep(self, blank, batch, responsibilities)
@@ -331,20 +344,21 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
 
     def _replaced(
         self, name: str, prior: MultinomialPrior, concentration: Array, batch: Batch, steps: Array, gains: Array,
-        n_eff: float, statistics: Any, average: Any, scores: Array,
-    ) -> tuple[Any, Any, float]:  # fmt: skip
+        n_eff: float, statistics: MultinomialStatistics, average: MultinomialStatistics | None, scores: Array,
+    ) -> tuple[MultinomialStatistics, MultinomialStatistics | None, float]:  # fmt: skip
         """A row with a step of 1: what was there says whose it is, and is gone."""
         totals, log_weights = statistics.scaled(n_eff), np.empty(self.n_components)
         weights_readout(READOUTS[name], concentration, totals.count, log_weights)
         parameters = self.readout(name, prior, totals)
         _, found = self.estep(parameters, log_weights, batch, self.zeros(batch.X.shape[1]), scores, n_threads=1)
+        assert found is not None
         learned = found.scaled(1.0 / batch.size)
         return learned, None if average is None else average.averaged(learned, float(gains[0])), batch.size
 
     def _swept(
         self, name: str, prior: MultinomialPrior, concentration: Array, batch: Batch, steps: Array, gains: Array,
-        n_eff: float, statistics: Any, average: Any, scores: Array,
-    ) -> tuple[Any, Any, float]:  # fmt: skip
+        n_eff: float, statistics: MultinomialStatistics, average: MultinomialStatistics | None, scores: Array,
+    ) -> tuple[MultinomialStatistics, MultinomialStatistics | None, float]:  # fmt: skip
         X = (batch.X if isinstance(batch.X, SparseRows) else drop_zeros(batch.X)).copy()
         (_, width), k, code = X.shape, self.n_components, READOUTS[name]
         slots, words, local = np.zeros(width, dtype=np.int32), np.empty(X.nnz, dtype=np.int32), np.empty(X.nnz, dtype=np.int32)
@@ -369,9 +383,7 @@ class Multinomial(Family[MultinomialPrior, Any, Any]):
         blend = Blend(table.rescaled(share), rest.rescaled(rest_factor))
         return learned, MultinomialStatistics.of(*moving, blend), n_eff
 
-    def sample(
-        self, parameters: MultinomialParameters, components: NDArray[np.int64], rng: np.random.Generator, *options: Any
-    ) -> Array:
+    def sample(self, parameters: Logs, components: NDArray[np.int64], rng: np.random.Generator, *options: Matrix) -> Array:
         """Draw a row from each of the listed components, of so many counts as the option says."""
         rows = np.empty((len(components), parameters.table.shape[0]))
         sizes = np.broadcast_to(options[0], (len(components),))

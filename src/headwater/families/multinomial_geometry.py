@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +50,7 @@ class Geometry:
             X = replace(X, indices=local.astype(np.int32), width=max(len(words), 1))
             counted = np.bincount(X.indices[X.data > 0.0], minlength=X.width)
             lengths = np.maximum(np.add.reduceat(np.append(X.data, 0.0), X.indptr[:-1]) * (np.diff(X.indptr) > 0), 1e-300)
-            roots: Any = replace(X, data=np.sqrt(X.data / np.repeat(lengths, np.diff(X.indptr))))
+            roots = replace(X, data=np.sqrt(X.data / np.repeat(lengths, np.diff(X.indptr))))
         else:
             counted = (X > 0.0).sum(axis=0)
             roots = np.sqrt(X / np.maximum(X.sum(axis=1), 1e-300)[:, None])

@@ -25,7 +25,7 @@ class MultinomialStatistics(ComponentStatistics):
     """Rows (K,), counts in each group of columns (G, K) and in each column (V, K), per component."""
 
     length: Array
-    table: Any  # Table, or Blend for an average
+    table: Any  # Table, or Blend in a running average
 
     def averaged(self, newest: Self, gain: float) -> Self:
         """Return these statistics, a running average, moved towards the newest."""
@@ -70,7 +70,7 @@ class MultinomialStatistics(ComponentStatistics):
 
     def _beside(self, words: Words, *known: tuple[float, Self]) -> Self:
         """Return these statistics less multiples of others, from which they differ in the table in these words alone."""
-        small: dict[str, Any] = {name: getattr(self, name) for name in self._names() if name != "table"}
+        small: dict[str, Array] = {name: getattr(self, name) for name in self._names() if name != "table"}
         rows = self.table.at(words)
         for multiple, other in known:
             small = {name: value - multiple * getattr(other, name) for name, value in small.items()}
@@ -148,5 +148,5 @@ class MultinomialParameters:
             self.cache["all"] = self.at(np.arange(self.table.shape[0], dtype=np.int32), n_threads)
         return self.cache["all"]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "cache": {}}

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
-from headwater.core.values import Index
+from headwater.core.values import Index, Matrix
 from headwater.families import gaussian_soundness
 from headwater.families import regression_soundness as soundness
 from headwater.families.components import find_near, find_supported, replace_components, select_components
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianStatistics
-from headwater.families.gaussian_slabs import EMPTY_CUBE, sum_slabs
+from headwater.families.gaussian_slabs import EMPTY_CUBE, Moments, sum_slabs
 from headwater.families.geometry import Geometry
 from headwater.families.regression_belief import belief, contrast, divergence, log_prior, moments
 from headwater.families.regression_records import RegressionBelief, RegressionParameters, RegressionPrior
@@ -93,7 +92,9 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         """Return the family with another number of components."""
         return replace(self, n_components=n_components, gate=self.gate.resize(n_components) if self.gate else None)
 
-    def mend(self, prior: RegressionPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float) -> Any:
+    def mend(
+        self, prior: RegressionPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float
+    ) -> GaussianStatistics:
         """Return totals in which components that kept rows cannot have made, or hardly, are as these say."""
         rows = share * sound.count
         good = find_supported(totals.count, sound.count, rows)
@@ -115,12 +116,15 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         gate = self.gate.blank_prior(width - 1) if self.gate else None
         return RegressionPrior(np.zeros(width), np.zeros(size), np.zeros(size), 0.0, 0.0, 0.0, gate)
 
-    def find_problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: object, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, GaussianStatistics):
             return gaussian_soundness.find_statistics_problem(record, tied=False)
-        prior = isinstance(record, RegressionPrior)
-        problem = soundness.find_prior_problem(record) if prior else soundness.find_parameters_problem(record)
+        assert isinstance(record, RegressionPrior | RegressionParameters)
+        if isinstance(record, RegressionPrior):
+            problem = soundness.find_prior_problem(record)
+        else:
+            problem = soundness.find_parameters_problem(record)
         return problem or ("" if self.gate is None else self.gate.find_problem(record.gate, width - 1))
 
     def geometry(self, batch: Batch) -> Geometry:
@@ -199,7 +203,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         factor = np.zeros((k, size + 1, size + 1))
         return RegressionParameters(origin, np.zeros((k, size)), factor, offset, power, leverage, gate)
 
-    def _prior_tuple(self, prior: RegressionPrior) -> tuple[Any, ...]:
+    def _prior_tuple(self, prior: RegressionPrior) -> tuple[Array | float, ...]:
         return prior.information, prior.dof, prior.floor, 2.0 - len(prior.mean)
 
     def select_parameters(self, parameters: RegressionParameters, order: Index) -> RegressionParameters:
@@ -273,12 +277,12 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         parameters: RegressionParameters,
         log_weights: Array,
         batch: Batch,
-        totals: Any = None,
+        totals: GaussianStatistics | None = None,
         scores: Array = EMPTY,
         responsibilities: Array = EMPTY_TABLE,
         given: bool = False,
         n_threads: int | None = None,
-    ) -> tuple[float, Any]:
+    ) -> tuple[float, GaussianStatistics | None]:
         """Add to `totals`, fill `scores` and `responsibilities`; return the weighted score and `totals`.
 
         With a gate the score that is returned is that of inputs and target, and `scores` are those of targets given inputs.
@@ -293,7 +297,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
             responsibilities, given,
         )  # fmt: skip
 
-        def work(start: int, stop: int, target: Any) -> float:
+        def work(start: int, stop: int, target: Moments) -> float:
             return float(estep_regression(batch.X, start, stop, batch.weights, batch.labels, *fixed, *target))
 
         return sum_slabs(work, batch, totals, self.zeros, EMPTY_CUBE, n_threads), totals
@@ -370,7 +374,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         return shares
 
     def sample(
-        self, parameters: RegressionParameters, components: NDArray[np.int64], rng: np.random.Generator, *options: Any
+        self, parameters: RegressionParameters, components: NDArray[np.int64], rng: np.random.Generator, *options: Matrix
     ) -> Array:
         """Draw one target from each of the listed components, for inputs that are given."""
         means = self.predictions(parameters, options[0])[np.arange(len(components)), components]

@@ -13,14 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from threading import RLock
-from typing import Any
 from weakref import ref
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from headwater.core.statistics import Array
-from headwater.core.values import Index
+from headwater.core.values import Index, Places
 from headwater.kernels.tables import add_rows, place_words, read_rows, save_rows
 
 Words = NDArray[np.int32]
@@ -71,8 +70,8 @@ class _Version:
 
     def __init__(self, store: _Store) -> None:
         self.store, self.used, self.number = store, store.used, next(_numbers)
-        self.touched: Any = None
-        self.saved: list[tuple[Any, Array]] = []
+        self.touched: NDArray[np.bool_] | None = None
+        self.saved: list[tuple[Places, Array]] = []
         self.change: tuple[int, Words, Array, float] | None = None
         store.newest = self.number
 
@@ -114,7 +113,7 @@ class _Version:
         own.newest = self.number
         return own
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         with self.locked() as store:
             return restored, (len(store.slots), store.words[: self.used].copy(), store.rows[: self.used].copy())
 
@@ -179,7 +178,7 @@ class Table:
             yield store.slots, store.rows, self.factor
 
     @property
-    def version(self) -> Any:
+    def version(self) -> _Version:
         """What tables that are multiples of one another share."""
         return self._version
 
@@ -205,7 +204,7 @@ class Table:
         words = np.sort(self.words())
         return words, self.at(words)
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         return self.at(np.arange(self.shape[0], dtype=np.int32))
 
     def copy(self) -> Table:
@@ -276,7 +275,7 @@ class Table:
     def __sub__(self, other: Table | Blend) -> Table:
         return self + (-1.0) * other.plain()
 
-    def __mul__(self, factor: Any) -> Table:
+    def __mul__(self, factor: float) -> Table:
         if factor == 0.0:
             return Table.zeros(*self.shape)
         return Table(self._version, self.factor * float(factor), self.width)
@@ -288,7 +287,7 @@ class Table:
         words = self.words()
         return Table.of_words(self.shape[0], words, np.ascontiguousarray(self.at(words)[:, order]))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return Table, (self._version, self.factor, self.width)
 
 
@@ -326,14 +325,14 @@ class Blend:
         """The words that are held, in rising order, and their rows."""
         return self.plain().held()
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.asarray(self.plain())
 
     def copy(self) -> Table:
         """Return a table with a store of its own."""
         return self.plain()
 
-    def __mul__(self, factor: Any) -> Table | Blend:
+    def __mul__(self, factor: float) -> Table | Blend:
         if factor == 0.0:
             return Table.zeros(*self.shape)
         return Blend(self.table * factor, self.rest * factor)
@@ -346,7 +345,7 @@ class Blend:
     def __sub__(self, other: Table | Blend) -> Table:
         return self.plain() - other
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return Blend, (self.table, self.rest)
 
 

@@ -199,6 +199,7 @@ def _refit(
             parameters.components, np.zeros(2), batch, totals, responsibilities=np.ascontiguousarray(shares), given=True,
             n_threads=1,
         )  # fmt: skip
+        assert totals is not None
         if totals.count.min() < 2.0:
             return None
         parameters = pair.readout(view.readout, prior, totals, 1.0)
