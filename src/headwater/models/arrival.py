@@ -9,7 +9,6 @@ without any sensor says nothing: it is counted, and what is expected of it is wh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from headwater.core.climb import climb
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Start, StartSettings
 from headwater.core.state import Summary
 from headwater.core.statistics import LARGEST, Array, Statistics
+from headwater.core.values import Matrix
 from headwater.families.soundness import (
     INDEFINITE,
     MOST_SHARE,
@@ -105,7 +105,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
         """There is none."""
         return None
 
-    def find_problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: object, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, ArrivalParameters):
             unsound = record.power < 0.0 or record.noise < SILENCE or exceeds(MOST_POWER, record.power, record.noise)
@@ -174,7 +174,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
         pending = pending or Summary(self.zeros(width))
         size, moments, heard = batch.size, np.zeros((4, width, width)), np.zeros(width)
         score, information = self._read(parameters, batch, n_threads, scores, NO_SOURCES, moments, heard)
-        before: Any = pending.statistics
+        before = pending.statistics
         real, imag = before.real.copy(), before.imag.copy()
         gather_moments(moments, parameters.steering, parameters.noise, size, heard, real, imag)
         totals = ArrivalStatistics(
@@ -189,13 +189,13 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
         """Score of the rows, and information; scores, sources, moments and sensors heard where there is room for them."""
         rows, weights = batch.X.view(np.float64), batch.weights
 
-        def work(slab: int, start: int, stop: int) -> tuple[Any, ...]:
+        def work(slab: int, start: int, stop: int) -> tuple[float, float, Array, Array]:
             own, seen = np.zeros_like(moments), np.zeros_like(heard)
-            found = estep(
+            value, known = estep(
                 rows, start, stop, weights, parameters.steering, parameters.slope, parameters.power, parameters.noise, own,
                 seen, scores, sources,
             )  # fmt: skip
-            return *found, own, seen
+            return value, known, own, seen
 
         score, information = 0.0, 0.0
         for value, known, own, seen in run_slabs(work, len(batch), n_threads):
@@ -211,7 +211,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
     def sweep(
         self, name: str, prior: None, statistics: ArrivalStatistics, average: ArrivalStatistics | None, n_eff: float,
         batch: Batch, steps: Array, gains: Array, scores: Array, projection: tuple[str, str] | None = None,
-    ) -> tuple[Any, Any, float]:  # fmt: skip
+    ) -> tuple[ArrivalStatistics, ArrivalStatistics | None, float]:  # fmt: skip
         """Learn row by row, inside a kernel."""
         assert isinstance(self.sensors, LinearSensors)
         after = statistics.copy()
@@ -233,7 +233,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
         self._read(parameters, batch, n_threads, scores, NO_SOURCES)
         return scores
 
-    def posterior(self, parameters: ArrivalParameters, batch: Batch, n_threads: int | None = None) -> Any:
+    def posterior(self, parameters: ArrivalParameters, batch: Batch, n_threads: int | None = None) -> Matrix:
         """What is expected of the signal of the source in every row (n,), which is complex."""
         sources = np.empty((len(batch), 2))
         self._read(parameters, batch, n_threads, NO_SCORES, sources)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Generic, Self
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from headwater.core.statistics import Array, Statistics
+from headwater.core.statistics import Array, Params, Prior, Statistics, Stats
 
 # Counts' worth of belief in every state to begin in, and in every passage, where nothing is said.
 DEFAULT_PRIOR = 0.1
@@ -16,12 +16,12 @@ TINY = 1e-300
 
 
 @dataclass(frozen=True)
-class ChainStatistics(Statistics):
+class ChainStatistics(Statistics, Generic[Stats]):
     """States that sequences began in (K,), passages (K, K), and the statistics of the family."""
 
     start: Array
     steps: Array
-    emissions: Any
+    emissions: Stats
 
     def averaged(self, newest: Self, gain: float) -> Self:
         """Return these statistics, a running average, moved towards the newest."""
@@ -30,7 +30,7 @@ class ChainStatistics(Statistics):
 
 
 @dataclass(frozen=True)
-class ChainPrior:
+class ChainPrior(Generic[Prior, Params]):
     """Dirichlet parameters of the start (K,) and of the passages from each state (K, K), and the prior of the family.
 
     A parameter of 0 is that of a state that no sequence begins in, or of a passage that does not exist: its probability is 0
@@ -43,10 +43,10 @@ class ChainPrior:
     steps: Array
     start_shift: Array
     steps_shift: Array
-    emissions: Any
-    fixed: ChainParameters | None = None
+    emissions: Prior
+    fixed: ChainParameters[Params] | None = None
 
-    def confined(self, parameters: ChainParameters) -> ChainPrior:
+    def confined(self, parameters: ChainParameters[Params]) -> ChainPrior[Prior, Params]:
         """Return the prior under which what is impossible by these parameters stays impossible."""
         begins, passes = parameters.start > 0.0, parameters.transitions > 0.0
         if begins.all() and passes.all():
@@ -61,12 +61,12 @@ class ChainPrior:
 
 
 @dataclass(frozen=True)
-class ChainParameters:
+class ChainParameters(Generic[Params]):
     """Probabilities, or what a readout puts in their place, and the parameters of the family."""
 
     start: Array
     transitions: Array
-    emissions: Any
+    emissions: Params
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Carry:
         return Carry(filters, {one: value for one, value in self.apart.items() if one != number}, self.left)
 
 
-def dirichlet(given: Any, shape: tuple[int, ...]) -> tuple[Array, Array]:
+def dirichlet(given: Array | float | None, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """Dirichlet parameters, and what a mode takes off them: nothing, if nothing was said."""
     if given is None:
         return np.full(shape, DEFAULT_PRIOR), np.zeros(shape)

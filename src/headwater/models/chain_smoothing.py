@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,29 @@ IMPOSSIBLE = -1e299  # log-densities that stand for a probability of zero
 
 
 @dataclass(frozen=True)
+class SmoothingTask:
+    """Rows of complete sequences, which begin at `edges`, and the room for their scores and states, where these are wanted."""
+
+    parameters: ChainParameters
+    X: Array
+    edges: NDArray[np.int64]
+    learning: bool
+    scores: Array
+    states: Array
+
+
+class Smoothed(NamedTuple):
+    """Totals and score of a stretch of rows, and what its neighbours must agree with: filter and states at both ends."""
+
+    totals: ChainStatistics | None
+    score: float
+    first_filter: Array = EMPTY
+    first_states: Array = EMPTY
+    last_filter: Array = EMPTY
+    last_states: Array = EMPTY
+
+
+@dataclass(frozen=True)
 class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
     """A chain of K states, each with a component of a family. Rows of NaN are missing: they pass time, and say nothing."""
 
@@ -42,8 +65,8 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         return ChainStatistics(np.zeros(1), np.zeros(k), np.zeros((k, k)), self.family.zeros(width))
 
     def _passed(
-        self, parameters: Any, batch: Batch, learning: bool, scores: Array, posteriors: Array, n_threads: int | None
-    ) -> tuple[Any, float]:
+        self, parameters: ChainParameters, batch: Batch, learning: bool, scores: Array, posteriors: Array, n_threads: int | None
+    ) -> tuple[ChainStatistics | None, float]:
         """Smooth complete sequences piece by piece, side by side.
 
         A piece looks a little ahead, and a slab of pieces a little back; if two that meet do not agree, since the chain forgets
@@ -53,54 +76,53 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         X = batch.X if order is None else batch.X[order]
         rows, own_scores = len(X), np.empty(len(X)) if scores.size else NO_SCORES
         states = np.empty((rows, self.n_components)) if posteriors.size else NO_POSTERIORS
-        done: list[Any] = []
+        task = SmoothingTask(parameters, X, edges, learning, own_scores, states)
+        done: list[Smoothed] = []
         for piece, beyond in PIECES:
             if rows <= piece:
                 break
 
-            def work(slab: int, begin: int, stop: int, piece: int = piece, beyond: int = beyond) -> Any:
-                return self._slab(parameters, X, edges, begin, stop, piece, beyond, learning, own_scores, states)
+            def work(slab: int, begin: int, stop: int, piece: int = piece, beyond: int = beyond) -> Smoothed | None:
+                return self._slab(task, begin, stop, piece, beyond)
 
-            found = run_slabs(work, rows, n_threads)
-            if all(one is not None for one in found) and _meet(found):
+            slabs = run_slabs(work, rows, n_threads)
+            found = [one for one in slabs if one is not None]
+            if len(found) == len(slabs) and _meet(found):
                 done = found
                 break
-        done = done or [self._piece(parameters, X, edges, learning, own_scores, states)]
+        done = done or [self._piece(task)]
         if scores.size:
             scores[slice(None) if order is None else order] = own_scores
         if posteriors.size:
             posteriors[slice(None) if order is None else order] = states
-        totals = done[0][0]
+        totals = done[0].totals
         for one in done[1:]:
-            totals = totals + one[0] if learning else None
-        return totals, float(sum(one[1] for one in done))
+            totals = totals + one.totals if totals is not None and one.totals is not None else None
+        return totals, float(sum(one.score for one in done))
 
-    def _piece(
-        self, parameters: Any, X: Array, edges: NDArray[np.int64], learning: bool, scores: Array, states: Array
-    ) -> tuple[Any, float]:
+    def _piece(self, task: SmoothingTask) -> Smoothed:
         """Smooth all rows as one piece."""
+        parameters, X, edges = task.parameters, task.X, task.edges
         k, number = self.n_components, len(edges) - 1
         known, filters = np.zeros(number, dtype=bool), np.zeros((number, k))
         shares, ahead, found = self._filtered(parameters, X, edges, known, filters, 1)
-        totals = self.zeros(X.shape[1]) if learning else None
+        totals = self.zeros(X.shape[1]) if task.learning else None
         start, steps = (totals.start, totals.steps) if totals is not None else (np.zeros(k), np.zeros((k, k)))
         smooth(shares, ahead, edges, known, filters, np.diff(edges), parameters.transitions, start, steps)
         if totals is not None:
             totals.steps[...] *= parameters.transitions
             totals = self._collected(parameters, X, shares, totals, 1)
-        if scores.size:
-            scores[...] = found
-        if states.size:
-            states[...] = shares
-        return totals, float(found.sum())
+        if task.scores.size:
+            task.scores[...] = found
+        if task.states.size:
+            task.states[...] = shares
+        return Smoothed(totals, float(found.sum()))
 
-    def _slab(
-        self, parameters: Any, X: Array, edges: NDArray[np.int64], begin: int, stop: int, piece: int, beyond: int,
-        learning: bool, scores: Array, states: Array,
-    ) -> tuple[Any, ...] | None:  # fmt: skip
-        """Smooth rows begin to stop. Returns totals, score, and where neighbours must agree: filter and states at both ends."""
+    def _slab(self, task: SmoothingTask, begin: int, stop: int, piece: int, beyond: int) -> Smoothed | None:
+        """Smooth rows begin to stop; None if two of its pieces do not agree where they meet."""
+        parameters, X, edges, scores, states = task.parameters, task.X, task.edges, task.scores, task.states
         k = self.n_components
-        totals, score = self.zeros(X.shape[1]) if learning else None, 0.0
+        totals, score = self.zeros(X.shape[1]) if task.learning else None, 0.0
         at = int(np.searchsorted(edges, begin, side="right")) - 1
         filters, inside = np.full((1, k), 1.0 / k), begin > edges[at]
         if inside:
@@ -139,7 +161,8 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         if totals is not None:
             totals.steps[...] *= parameters.transitions
         last_filter = filters[0] if inside else EMPTY
-        return totals, score, first_filter, head, last_filter, EMPTY if last_states is None else last_states
+        ends = (EMPTY if head is None else head, last_filter, EMPTY if last_states is None else last_states)
+        return Smoothed(totals, score, first_filter, *ends)
 
     def _carried(self, carry: Carry, ids: NDArray[np.int64]) -> tuple[NDArray[np.bool_], Array]:
         known = np.array([number in carry.filters for number in ids.tolist()])
@@ -150,7 +173,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
 
     def _filtered(
         self,
-        parameters: Any,
+        parameters: ChainParameters,
         X: Array,
         edges: NDArray[np.int64],
         known: NDArray[np.bool_],
@@ -166,7 +189,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
             run_filter(shares, self._log_densities(parameters, X) - scores[:, None], *chain)
         return shares, ahead, scores
 
-    def _densities(self, parameters: Any, X: Array, n_threads: int | None) -> tuple[Array, Array]:
+    def _densities(self, parameters: ChainParameters, X: Array, n_threads: int | None) -> tuple[Array, Array]:
         """Densities of each row under each state, relative to their sum, and its logarithm."""
         shares, scores = np.empty((len(X), self.n_components)), np.empty(len(X))
         rows, missing = _observed(X)
@@ -179,7 +202,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
             shares[impossible], scores[impossible] = 0.0, 0.0
         return shares, scores
 
-    def _log_densities(self, parameters: Any, X: Array) -> Array:
+    def _log_densities(self, parameters: ChainParameters, X: Array) -> Array:
         """Log-densities of each row under each state, however small."""
         rows, missing = _observed(X)
         logs = self.family.log_densities(parameters.emissions, rows)
@@ -187,7 +210,9 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
             logs[missing] = 0.0
         return logs
 
-    def _collected(self, parameters: Any, X: Array, states: Array, totals: ChainStatistics, n_threads: int | None) -> Any:
+    def _collected(
+        self, parameters: ChainParameters, X: Array, states: Array, totals: ChainStatistics, n_threads: int | None
+    ) -> ChainStatistics:
         """Add the statistics of rows whose states are known."""
         rows, missing = _observed(X)
         if missing is not None:
@@ -218,13 +243,14 @@ def grouped(sequences: NDArray[np.int64], rows: int) -> tuple[NDArray[np.int64] 
     return order, np.concatenate([[0], edges, [rows]]), ids
 
 
-def _meet(done: Sequence[Any]) -> bool:
+def _meet(done: Sequence[Smoothed]) -> bool:
     """Whether slabs agree where they meet."""
     for one, other in pairwise(done):
-        if not one[4].size:
+        if not one.last_filter.size:
             continue
-        apart = np.abs(one[4] - other[2]) > 10.0 * AGREE * np.minimum(one[4], other[2]) + 1e-300
-        if apart.any() or np.abs(one[5] - other[3]).max() > AGREE:
+        ahead, behind = one.last_filter, other.first_filter
+        apart = np.abs(ahead - behind) > 10.0 * AGREE * np.minimum(ahead, behind) + 1e-300
+        if apart.any() or np.abs(one.last_states - other.first_states).max() > AGREE:
             return False
     return True
 

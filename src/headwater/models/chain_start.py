@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwater.core.batch import Batch, join_batches
 from headwater.core.climb import Climb, climb
 from headwater.core.contracts import Given, Start, StartSettings
 from headwater.core.state import Summary
 from headwater.core.statistics import Array
-from headwater.models.chain_records import ChainParameters, ChainPrior
+from headwater.families.geometry import RowGeometry
+from headwater.models.chain_records import ChainParameters, ChainPrior, ChainStatistics
 from headwater.models.seeding import seed_assignments
 from headwater.models.start import held_rows
 
@@ -42,8 +44,6 @@ def start_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
     if not settings.polish or settings.states is not None or model.n_components == 1:
         n_seeds = 1
     searching = model if settings.hold is None else replace(model, hold=settings.hold)
-    prior: Any = None
-    unconfined: Any = None
 
     def seed(index: int) -> Array:
         if settings.states is not None:
@@ -53,13 +53,13 @@ def start_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
         method = "kmeans" if settings.method in ("kmeans", "random") else settings.method
         return seed_assignments(method, views[index % len(views)], observed, model.n_components, rng, 10, 1)
 
-    def climbed(parameters: Any, rows: Batch, passes: int, tol: float, summary: Summary | None = None) -> Climb:
+    def climbed(parameters: ChainParameters, rows: Batch, passes: int, tol: float, summary: Summary | None = None) -> Climb:
         summary = summary or model.summarize(parameters, rows, n_threads=n_threads)
         tol *= geometry.scale
         own = prior if searching.hold is None else replace(prior, fixed=parameters)
         return climb(searching, settings.readout, own, parameters, summary, rows, passes, tol, n_threads, penalised=False)
 
-    def named(parameters: Any) -> Any:
+    def named(parameters: ChainParameters) -> ChainParameters:
         """Climb as if no chain were given, to see how states follow one another, and call them as the given chain does."""
         assert settings.order is not None
         free, tol = replace(model, hold=None), 1e-4 * geometry.scale
@@ -67,15 +67,15 @@ def start_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
         end = climb(
             free, settings.readout, unconfined, parameters, summary, some, 10, tol, n_threads, penalised=False
         )  # fmt: skip
-        statistics: Any = end.summary.statistics
+        statistics = end.summary.statistics
         return model.select_parameters(end.parameters, settings.order(statistics.start, statistics.steps, rng))
 
     some = batch if settings.whole else batch[: max(SOME_ROWS, len(batch) // 8)]
     ends: list[Climb] = []
+    responsibilities = seed(0)
+    prior = unconfined = model.prior(geometry, observed, responsibilities)
     for index in range(n_seeds):
-        responsibilities = seed(index)
-        if prior is None:
-            prior = unconfined = model.prior(geometry, observed, responsibilities)
+        responsibilities = seed(index) if index else responsibilities
         parameters = model.readout(settings.readout, prior, _collected(model, geometry, batch, present, responsibilities), 1.0)
         if settings.order is not None:
             parameters = named(parameters)
@@ -114,7 +114,7 @@ def _given_chain(
     seen, shares = given.seed(observed)
     own = shares[len(seen) - len(observed) :]
 
-    def found(rows: Batch, shares: Array) -> tuple[Any, Any, Any]:
+    def found(rows: Batch, shares: Array) -> tuple[RowGeometry, ChainPrior, ChainParameters]:
         geometry = model.family.geometry(rows)
         totals = _collected(model, geometry, batch, present, own)
         totals = replace(totals, emissions=model.family.collect_seeds(geometry, rows, shares))
@@ -144,7 +144,7 @@ def _stationary(transitions: Array) -> Array:
     return np.asarray(np.maximum(found, 0.0) / np.maximum(found, 0.0).sum())
 
 
-def _observed(batch: Batch) -> tuple[Any, Batch]:
+def _observed(batch: Batch) -> tuple[NDArray[np.int64], Batch]:
     """Return which rows are not missing, and these."""
     present = np.flatnonzero(~np.isnan(batch.X[:, 0]))
     if not len(present):
@@ -163,7 +163,9 @@ def _random(X: Array, n_states: int, rng: np.random.Generator) -> Array:
     return rng.dirichlet(np.ones(n_states), size=len(values))[places.ravel()]
 
 
-def _collected(model: HiddenMarkov, geometry: Any, batch: Batch, present: Any, responsibilities: Array) -> Any:
+def _collected(
+    model: HiddenMarkov, geometry: RowGeometry, batch: Batch, present: NDArray[np.int64], responsibilities: Array
+) -> ChainStatistics:
     """Statistics of rows whose states are known, up to what they are one after another."""
     k = model.n_components
     emissions = model.family.collect_seeds(geometry, Batch(np.ascontiguousarray(batch.X[present])), responsibilities)

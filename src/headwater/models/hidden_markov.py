@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from headwater.core.state import Summary
 from headwater.core.statistics import HEAVIEST, Array
 from headwater.core.values import Index
 from headwater.families.capabilities import SweepsChains
+from headwater.families.geometry import RowGeometry
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, are_no_shares, exceeds, find_count_problem, has_negative
 from headwater.kernels.chains import best_path, draw_path, smooth
 from headwater.kernels.parallel import one_blas_thread
@@ -37,6 +39,10 @@ STRETCH = 2**16  # rows that are scored at once
 LONGEST = 1e12  # logarithm of what is left of old statistics, in size
 
 
+# Puts the parameters that are not to be learned back in their place: new ones, the fixed ones, rows of each state.
+Hold: TypeAlias = Callable[[ChainParameters, ChainParameters, Array], ChainParameters]
+
+
 @dataclass(frozen=True)
 class HiddenMarkov(Smoother):
     """The model: pure functions of parameters, statistics and rows.
@@ -44,10 +50,10 @@ class HiddenMarkov(Smoother):
     A prior that is None is a tenth of a count. `hold` puts parameters that are not to be learned back in their place.
     """
 
-    start_prior: Any = None
-    steps_prior: Any = None
+    start_prior: Array | float | None = None
+    steps_prior: Array | float | None = None
     lag: int = 50
-    hold: Any = None
+    hold: Hold | None = None
 
     chained = True
 
@@ -73,7 +79,9 @@ class HiddenMarkov(Smoother):
     def blank_prior(self, width: int) -> ChainPrior:
         """A prior of the right shape."""
         k = self.n_components
-        prior = ChainPrior(np.ones(k), np.ones((k, k)), np.zeros(k), np.zeros((k, k)), self.family.blank_prior(width))
+        prior: ChainPrior = ChainPrior(
+            np.ones(k), np.ones((k, k)), np.zeros(k), np.zeros((k, k)), self.family.blank_prior(width)
+        )
         return prior if self.hold is None else replace(prior, fixed=self.readout("mean", prior, self.zeros(width), 1.0))
 
     def blank_carry(self, width: int) -> Carry:
@@ -81,7 +89,7 @@ class HiddenMarkov(Smoother):
         k, size = self.n_components, len(self._flat(self.zeros(width)))
         return Carry({0: np.zeros(k)}, {0: (np.zeros((k, size)), np.zeros(size), 0.0)})
 
-    def find_problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: object, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, Carry):
             if are_no_shares(*record.filters.values()) or exceeds(
@@ -102,9 +110,10 @@ class HiddenMarkov(Smoother):
         if isinstance(record, ChainParameters):
             unsound = are_no_shares(record.start, record.transitions)
             return NO_PARAMETERS if unsound else self.family.find_problem(record.emissions, width)
+        assert isinstance(record, ChainStatistics)
         return find_count_problem(record.start, record.steps) or self.family.find_problem(record.emissions, width)
 
-    def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> ChainPrior:
+    def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> ChainPrior:
         """The user's prior, completed in the scale of rows that were seeded with these responsibilities."""
         k = self.n_components
         start, start_shift = dirichlet(self.start_prior, (k,))
@@ -119,7 +128,7 @@ class HiddenMarkov(Smoother):
             prior = replace(prior, steps_shift=prior.steps)
         return prior if self.family.has_prior else replace(prior, emissions=self.family.flatten_prior(prior.emissions))
 
-    def readout(self, name: str, prior: ChainPrior, statistics: Any, count: float) -> ChainParameters:
+    def readout(self, name: str, prior: ChainPrior, statistics: ChainStatistics, count: float) -> ChainParameters:
         """Parameters of the belief prior + count * statistics: "mode", "mean" or "expect_log"."""
         totals = statistics if count == 1.0 else statistics.scaled(count)
         parameters = ChainParameters(
@@ -127,9 +136,14 @@ class HiddenMarkov(Smoother):
             shares_of(name, prior.steps, prior.steps_shift, totals.steps),
             self.family.readout(name, prior.emissions, totals.emissions),
         )
-        return parameters if prior.fixed is None else self.hold(parameters, prior.fixed, totals.emissions.count)
+        if prior.fixed is None:
+            return parameters
+        assert self.hold is not None
+        return self.hold(parameters, prior.fixed, totals.emissions.count)
 
-    def objective(self, name: str, prior: ChainPrior, parameters: ChainParameters, statistics: Any, count: float) -> float:
+    def objective(
+        self, name: str, prior: ChainPrior, parameters: ChainParameters, statistics: ChainStatistics, count: float
+    ) -> float:
         """What a pass of the named readout adds to the summed score of the rows so that it can only rise."""
         if name == "expect_log":
             totals = statistics.scaled(count)
@@ -168,11 +182,11 @@ class HiddenMarkov(Smoother):
         transitions = transitions / transitions.sum(axis=1, keepdims=True)
         return ChainParameters(start / start.sum(), transitions, self.family.select_parameters(parameters.emissions, order))
 
-    def separation(self, prior: ChainPrior, totals: Any, others: Any) -> Array:
+    def separation(self, prior: ChainPrior, totals: ChainStatistics, others: ChainStatistics) -> Array:
         """Symmetric divergence (K, K) of the beliefs about the components of these states and of those."""
         return np.asarray(self.family.separation(prior.emissions, totals.emissions, others.emissions))
 
-    def contrast(self, prior: ChainPrior, totals: Any, others: Any) -> Array:
+    def contrast(self, prior: ChainPrior, totals: ChainStatistics, others: ChainStatistics) -> Array:
         """Symmetric divergence (K,) of the densities of each state here and there, in nats a row."""
         return self.family.contrast(prior.emissions, totals.emissions, others.emissions)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,35 +17,35 @@ from numpy.typing import NDArray
 from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Start, StartSettings
 from headwater.core.state import Summary
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Params, Prior, Stats
 from headwater.core.values import AnyArray, Index
 
 
-class LatentFactors(Model[Any, Any, Any]):
+class LatentFactors(Model[Prior, Stats, Params]):
     """Base of the latent factor models."""
 
     # What a model says
 
     @abstractmethod
-    def first(self, batch: Batch, rng: np.random.Generator) -> tuple[Any, Any]:
+    def first(self, batch: Batch, rng: np.random.Generator) -> tuple[Prior, Params]:
         """Return a prior in the scale of the rows, and parameters to begin with, in which no two factors are alike."""
 
     @abstractmethod
     def estep(
-        self, parameters: Any, batch: Batch, totals: Any, inference: Inference, n_threads: int | None
-    ) -> tuple[float, Any]:
+        self, parameters: Params, batch: Batch, totals: Stats, inference: Inference, n_threads: int | None
+    ) -> tuple[float, Stats]:
         """Return a score of the rows, and the totals with what is expected of them added."""
 
     @abstractmethod
-    def select_statistics(self, statistics: Any, order: Index) -> Any:
+    def select_statistics(self, statistics: Stats, order: Index) -> Stats:
         """Return statistics with the factors in another order."""
 
     @abstractmethod
-    def separation(self, prior: Any, totals: Any, others: Any) -> Array:
+    def separation(self, prior: Prior, totals: Stats, others: Stats) -> Array:
         """Symmetric divergence (K, K) of the beliefs about these factors and about those, up to a constant."""
 
     @abstractmethod
-    def contrast(self, prior: Any, totals: Any, others: Any) -> Array:
+    def contrast(self, prior: Prior, totals: Stats, others: Stats) -> Array:
         """Symmetric divergence (K,) of each factor here and there, in nats a row."""
 
     # What may be said otherwise, beside what `Model` has defaults for: `samplers`, `problem`, ...
@@ -79,7 +78,9 @@ class LatentFactors(Model[Any, Any, Any]):
         """Ways to learn the rows of a start, of which the best is taken."""
         return [settings]
 
-    def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
+    def start(
+        self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None
+    ) -> Start[Prior, Stats, Params]:
         """Break the symmetry of the factors, and learn the rows that wait a few times over, by online EM in small batches."""
         rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
         prior, first = self.first(batch, rng)
@@ -93,12 +94,12 @@ class LatentFactors(Model[Any, Any, Any]):
         return max(ends, key=lambda end: end.summary.score)
 
     def _learned(
-        self, prior: Any, parameters: Any, batch: Batch, inference: Inference, readout: str, rng: np.random.Generator,
+        self, prior: Prior, parameters: Params, batch: Batch, inference: Inference, readout: str, rng: np.random.Generator,
         n_threads: int | None,
-    ) -> Any:  # fmt: skip
+    ) -> Stats:  # fmt: skip
         n = len(batch)
         size = int(np.clip(n // 20, 1, self.rows_to_learn(batch.X.shape[1]) // 5))
-        statistics: Any = None
+        statistics: Stats | None = None
         step = 1.0
         for turn in range(self.turns):
             order = rng.permutation(n)
@@ -108,17 +109,18 @@ class LatentFactors(Model[Any, Any, Any]):
                 statistics = mean if statistics is None else statistics.toward(mean, (step + 2.0) ** -0.6)
                 parameters = self.readout(readout, prior, statistics, min(step * size, n))
                 step += 1.0
+        assert statistics is not None
         return statistics
 
     def summarize(
         self,
-        parameters: Any,
+        parameters: Params,
         batch: Batch,
-        pending: Summary | None = None,
+        pending: Summary[Stats] | None = None,
         scores: Array = NO_SCORES,
         n_threads: int | None = None,
         inference: Inference = EXACT,
-    ) -> Summary:
+    ) -> Summary[Stats]:
         """E-step: add the rows to the pending summary, or to a fresh one."""
         if scores.size:
             scores[...] = self.log_likelihood(parameters, batch, n_threads)

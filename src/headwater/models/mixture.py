@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, cast
+from typing import Generic, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,11 @@ from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Sampler, Start, StartSettings
 from headwater.core.state import Stream, Summary
 from headwater.core.statistics import HEAVIEST, Array
-from headwater.core.values import Index
+from headwater.core.values import Index, Matrix
 from headwater.families.capabilities import MatchesMoments, SweepsRows
 from headwater.families.components import replace_components
 from headwater.families.family import Family, Params, Prior, Stats
+from headwater.families.geometry import RowGeometry
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, are_no_logs, exceeds
 from headwater.kernels.mixture import READOUTS, draw_components, weights_readout
 from headwater.kernels.parallel import one_blas_thread
@@ -99,7 +100,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         """A prior of the right shape."""
         return MixturePrior(np.ones(self.n_components), self.family.blank_prior(width))
 
-    def find_problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: object, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, MixturePrior):
             unsound = record.concentration.min() <= 0.0 or exceeds(HEAVIEST, record.concentration)
@@ -108,14 +109,14 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
             return NO_PARAMETERS if are_no_logs(record.log_weights) else self.family.find_problem(record.components, width)
         return self.family.find_problem(record, width)
 
-    def prior(self, geometry: Any, batch: Batch, responsibilities: Array) -> MixturePrior[Prior]:
+    def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> MixturePrior[Prior]:
         """The user's prior, completed in the scale of rows that were seeded with these responsibilities."""
         concentration = 1.0 if self.weight_concentration_prior is None else float(self.weight_concentration_prior)
         components = self.family.prior(geometry, batch, responsibilities)
         return MixturePrior(np.full(self.n_components, concentration), components)
 
     def refine_prior(
-        self, prior: MixturePrior[Prior], parameters: MixtureParameters[Params], geometry: Any
+        self, prior: MixturePrior[Prior], parameters: MixtureParameters[Params], geometry: RowGeometry
     ) -> MixturePrior[Prior]:
         """The prior of components like these (empirical Bayes)."""
         weights = np.exp(parameters.log_weights)
@@ -282,10 +283,17 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         return inference.way == "exact"
 
     def climb(
-        self, name: str, prior: MixturePrior[Prior], summary: Summary, batch: Batch, passes: int, tol: float, before: float
-    ) -> tuple[Summary, MixtureParameters[Params], Array, bool] | None:
+        self,
+        name: str,
+        prior: MixturePrior[Prior],
+        summary: Summary[Stats],
+        batch: Batch,
+        passes: int,
+        tol: float,
+        before: float,
+    ) -> tuple[Summary[Stats], MixtureParameters[Params], Array, bool] | None:
         """Passes over one slab of rows, from a summary of them: the fast path, where there is one, of `climb` in start.py."""
-        totals: Any = summary.statistics.copy()
+        totals = summary.statistics.copy()
         end = self.family.climb(name, prior.components, prior.concentration, batch, passes, tol, before, totals)
         if end is None:
             return None
@@ -294,7 +302,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         summary = Summary(totals, len(batch), batch.size, float(trace[-1]) * batch.size)
         return summary, MixtureParameters(log_weights, components), trace, converged
 
-    def collect(self, geometry: Any, batch: Batch, responsibilities: Array) -> Summary:
+    def collect(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> Summary[Stats]:
         """Summary of rows whose responsibilities are known."""
         return Summary(self.family.collect_seeds(geometry, batch, responsibilities), len(batch), batch.size)
 
@@ -302,15 +310,15 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         self,
         name: str,
         prior: MixturePrior[Prior],
-        statistics: Any,
-        average: Any,
+        statistics: Stats,
+        average: Stats | None,
         n_eff: float,
         batch: Batch,
         steps: Array,
         gains: Array,
         scores: Array = NO_SCORES,
         projection: tuple[str, str] | None = None,
-    ) -> tuple[Any, Any, float]:
+    ) -> tuple[Stats, Stats | None, float]:
         """Learn row by row: the loop with batches of one, inside a kernel. Returns statistics, average and n_eff.
 
         With a projection (of weights, of degrees of freedom) every row is learned by moment matching.
@@ -328,7 +336,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
             )
         share = np.asarray(float(statistics.from_base[0]) * np.cumprod(1.0 - steps))
         after.from_base[...] = share[-1]
-        if moving is None:
+        if moving is None or average is None:
             return after, None, n_eff
         moving.from_base[...] = averaged_share(float(average.from_base[0]), share, gains)
         return after, moving, n_eff
@@ -348,7 +356,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         return responsibilities
 
     def sample(
-        self, parameters: MixtureParameters[Params], rows: int, rng: np.random.Generator, *options: Any
+        self, parameters: MixtureParameters[Params], rows: int, rng: np.random.Generator, *options: Matrix
     ) -> tuple[Array, NDArray[np.int64]]:
         """Draw rows and the components they came from, sorted by component as scikit-learn has it."""
         weights = np.exp(parameters.log_weights)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from scipy.special import digamma, zeta
 from headwater.core.batch import Batch
 from headwater.core.contracts import Inference, Sampler, StartSettings
 from headwater.core.statistics import HEAVIEST, Array, Statistics
-from headwater.core.values import Index
+from headwater.core.values import AnyArray, Index
 from headwater.families.soundness import MOST_SHARE, NEGATIVE, NO_PARAMETERS, NO_PRIOR, TOO_MANY, exceeds, has_negative
 from headwater.kernels.parallel import MOST_SLABS, run_tasks
 from headwater.kernels.spectra import (
@@ -127,7 +126,7 @@ class Spectra(LatentFactors):
         """A prior of the right shape."""
         return SpectraPrior(np.zeros(1), np.zeros(width), np.ones(1), np.zeros(1))
 
-    def find_problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: object, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, SpectraPrior):
             unsound = has_negative(record.rows, record.spectrum) or record.scale[0] < SILENCE or exceeds(HEAVIEST, record.rows)
@@ -140,6 +139,7 @@ class Spectra(LatentFactors):
             if exceeds(MOST_SHARE, record.lively, record.accepted) or exceeds(MOST_LOGS**2, record.moments):
                 return TOO_MANY
             return "has more power than any row" if exceeds(MOST_POWER, record.parts, record.up, record.down) else ""
+        assert isinstance(record, SpectraParameters)
         unsound = (
             has_negative(record.powers) or record.scales.min() < SILENCE or exceeds(MOST_POWER, record.scales, record.powers)
         )
@@ -338,7 +338,7 @@ class Spectra(LatentFactors):
         return out
 
     def _draw(
-        self, parameters: SpectraParameters, powers: Array, X: Array, inference: Inference, streams: Any, weights: Array,
+        self, parameters: SpectraParameters, powers: Array, X: Array, inference: Inference, streams: AnyArray, weights: Array,
         target: Array, shares: Array, wiener: Array, moments: Array, means: Array, accepted: Array,
     ) -> None:  # fmt: skip
         head = (X, 0, len(X), powers, float(parameters.shape[0]), 1.0)

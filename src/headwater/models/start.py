@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from headwater.core.climb import Climb, climb
 from headwater.core.contracts import Given, Start, StartSettings
 from headwater.core.row_order import order_labelled_first
 from headwater.core.state import Summary
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Params
+from headwater.families.geometry import RowGeometry
 from headwater.models.seeding import TURNS, named_assignments, seed_assignments
 
 if TYPE_CHECKING:
-    from headwater.models.mixture import Mixture
+    from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior
 
 
 def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
@@ -50,7 +51,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
         steps, tries = (20, 1) if not settings.polish else (3, 1) if n < 200 else (6, 3 if index % 4 < 2 else 1)
         return seed_assignments(method, view, learn, model.n_components, rng, steps, tries)
 
-    def climbed(parameters: Any, rows: Batch, passes: int, tol: float, summary: Summary | None = None) -> Climb:
+    def climbed(parameters: MixtureParameters, rows: Batch, passes: int, tol: float, summary: Summary | None = None) -> Climb:
         summary = summary or model.summarize(parameters, rows, n_threads=n_threads)
         tol *= geometry.scale
         return climb(model, settings.readout, prior, parameters, summary, rows, passes, tol, n_threads, penalised=False)
@@ -60,13 +61,13 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
 
     responsibilities = seed(0)
     prior = model.prior(geometry, learn, responsibilities)
-    contenders: list[tuple[float, Any]] = []
+    contenders: list[tuple[float, MixtureParameters]] = []
     told = named_assignments(learn, model.n_components) if settings.polish else None
     for index in range(n_starts + (told is not None)):
         if index:
             responsibilities = told if told is not None and index == n_starts else seed(index)
         summary = model.collect(geometry, learn, responsibilities)
-        parameters: Any = None
+        parameters = cast("MixtureParameters", None)  # which a climb from a summary does not look at
         if settings.given is not None or not settings.polish:
             parameters = model.readout(settings.readout, prior, summary.statistics, 1.0)
         if settings.given is not None:
@@ -104,7 +105,7 @@ def start_at_given(model: Mixture, batch: Batch, given: Given, settings: StartSe
     if not settings.held:
         seen, shares = batch, own
 
-    def found(rows: Batch, shares: Array) -> tuple[Any, Any, Any]:
+    def found(rows: Batch, shares: Array) -> tuple[RowGeometry, MixturePrior, MixtureParameters]:
         geometry = model.family.geometry(rows)
         prior = model.prior(geometry, rows, shares)
         totals = model.collect(geometry, rows, shares).statistics
@@ -122,7 +123,7 @@ def start_at_given(model: Mixture, batch: Batch, given: Given, settings: StartSe
     return Start(prior, parameters, summary + held, held=pseudo.size)
 
 
-def held_rows(given: Given, parameters: Any, batch: Batch, weights: Array, held: float) -> tuple[Batch, Array]:
+def held_rows(given: Given[Params], parameters: Params, batch: Batch, weights: Array, held: float) -> tuple[Batch, Array]:
     """Return pseudo-rows of a given start that weigh `held` in all, and the share of each component in them."""
     rows, shares = given.pseudo_rows(parameters, batch)
     shares = shares * (weights / weights.sum())
@@ -144,9 +145,9 @@ def _may_win(end: Climb, ends: list[Climb], passes: int) -> bool:
     return not end.converged and end.trace[-1] + passes * (end.trace[-1] - end.trace[-2]) > best
 
 
-def _distinct(contenders: list[tuple[float, Any]], gap: float) -> list[Any]:
+def _distinct(contenders: list[tuple[float, MixtureParameters]], gap: float) -> list[MixtureParameters]:
     """Parameters in falling order of score, without those that score like one before: they are on the same hill."""
-    kept: list[tuple[float, Any]] = []
+    kept: list[tuple[float, MixtureParameters]] = []
     for score, parameters in sorted(contenders, key=lambda contender: -contender[0]):
         if not kept or kept[-1][0] - score > gap:
             kept.append((score, parameters))

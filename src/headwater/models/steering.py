@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -23,7 +23,7 @@ Complex = NDArray[np.complex128]
 ALIKE, LARGEST_GRID = 0.97, 2**14
 CONTENDERS, NEAR, FINER = 3, 0.9, 17
 NODES: Array = np.linspace(-1.0, 1.0, 9)
-FITTED: Any = np.linalg.pinv(chebyshev.chebvander(NODES, 6))
+FITTED: Array = np.asarray(np.linalg.pinv(chebyshev.chebvander(NODES, 6)), dtype=np.float64)
 NUDGE = 1e-6  # of the range, for slopes
 
 
@@ -107,8 +107,8 @@ class GivenSensors:
     """Any array: `steering` makes vectors (g, m) of angles (g,), among which `angles`, a range or a grid, are searched."""
 
     sensors: int
-    steering: Callable[[Array], Any]
-    angles: Any
+    steering: Callable[[Array], Complex]
+    angles: Array
 
     @property
     def range(self) -> tuple[float, float]:

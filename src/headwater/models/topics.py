@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch, SparseRows, drop_zeros
-from headwater.core.contracts import Inference, Sampler, StartSettings
+from headwater.core.contracts import Inference, Record, Sampler, StartSettings
 from headwater.core.statistics import HEAVIEST, Array
-from headwater.core.values import Index
+from headwater.core.values import AnyArray, Index
 from headwater.families.multinomial import ONE_GROUP, Multinomial
 from headwater.families.multinomial_belief import contrast, separation
 from headwater.families.multinomial_geometry import Geometry
@@ -102,7 +102,7 @@ class Topics(LatentFactors):
 
     n_topics: int
     word_prior: float
-    proportion_prior: Any = None
+    proportion_prior: Array | Sequence[float] | float | None = None
 
     @property
     def n_components(self) -> int:
@@ -149,12 +149,13 @@ class Topics(LatentFactors):
         """A prior of the right shape."""
         return self.prior(width)
 
-    def find_problem(self, record: Any, width: int) -> str:
+    def find_problem(self, record: object, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, TopicStatistics):
             if exceeds(MOST_SHARE, record.accepted) or exceeds(MOST_WORDS, record.tables):
                 return TOO_MANY
             return NEGATIVE if has_negative(record.tables, record.accepted) else self.family.find_problem(record, width)
+        assert isinstance(record, TopicPrior | TopicParameters)
         if record.proportions.min() < LEAST_PRIOR or exceeds(HEAVIEST, record.proportions):
             return NO_PRIOR
         return self.family.find_problem(record.words, width)
@@ -214,9 +215,10 @@ class Topics(LatentFactors):
             return prior.proportions
         return (1.0 + totals.tables[:-1]) / (self.n_topics + totals.tables[-1])
 
-    def widen(self, value: Any, width: int) -> Any:
+    def widen(self, value: Record, width: int) -> Record:
         if isinstance(value, TopicPrior):
             return replace(value, words=self.prior(width).words)
+        assert isinstance(value, TopicStatistics)
         return replace(value, table=value.table.widened(width))
 
     def select_statistics(self, statistics: TopicStatistics, order: Index) -> TopicStatistics:
@@ -293,7 +295,7 @@ class Topics(LatentFactors):
         return out
 
     def _inferred(
-        self, parameters: TopicParameters, slab: Slab, inference: Inference, streams: Any, target: Array, count: Array,
+        self, parameters: TopicParameters, slab: Slab, inference: Inference, streams: AnyArray, target: Array, count: Array,
         tables: Array, accepted: Array, scores: Array, proportions: Array,
     ) -> float:  # fmt: skip
         topics, alpha = parameters.at(slab.words), parameters.proportions
@@ -329,14 +331,16 @@ class Topics(LatentFactors):
         inner = np.searchsorted(X.indptr, X.indptr[0] + X.nnz * np.arange(1, number) // number)
         edges = np.unique(np.concatenate([[0], np.clip(inner, 0, len(X)), [len(X)]]))
 
-        def one(cut: tuple[Any, Any]) -> Result:
+        def one(cut: tuple[int, int]) -> Result:
             return work(_slab(X[cut[0] : cut[1]], batch.weights[cut[0] : cut[1]], int(cut[0])))
 
         return run_tasks(one, list(pairwise(edges)), n_threads)
 
     # Drawing
 
-    def sample(self, parameters: TopicParameters, rows: int, rng: np.random.Generator, lengths: Any) -> tuple[Array, Array]:
+    def sample(
+        self, parameters: TopicParameters, rows: int, rng: np.random.Generator, lengths: NDArray[np.int64]
+    ) -> tuple[Array, Array]:
         """Draw documents of these lengths, and their proportions."""
         topics = parameters.all().T
         topics /= topics.sum(axis=1, keepdims=True)
