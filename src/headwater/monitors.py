@@ -135,7 +135,7 @@ def _learn_and_score(model: Any, given: dict[str, Any], history: History) -> Arr
     rows = model._aligned(model._checked(given["X"]))
     some = rows[chosen := _rows_to_score(len(rows), model, history)]
     # Scored by the parameters of the last refresh, so that reading finalizes nothing.
-    found = model._learner.model.log_likelihood(model._quick_parameters(some.shape[1]), Batch(some), model.n_threads)
+    found = model._learner.model.log_likelihood(model._quick_parameters(some.shape[1]), Batch(some), model._threads)
     model.partial_fit(**given)
     scores = np.full(len(rows), np.nan)
     scores[chosen] = found

@@ -345,7 +345,9 @@ def test_settings_may_change_between_chunks():
     assert model.n_samples_seen_ == 450
     with pytest.raises(ValueError, match="n_components cannot change"):
         model.set_params(n_components=4).partial_fit(X)
-    model.set_params(n_components=K, probability_concentration_prior=2.0).partial_fit(X)
+    with pytest.raises(ValueError, match="probability_concentration_prior cannot change"):
+        model.set_params(n_components=K, probability_concentration_prior=2.0).partial_fit(X)
+    model.set_params(probability_concentration_prior=None).partial_fit(X)
     assert_sound(model, X)
 
 

@@ -167,7 +167,6 @@ class Buffer:
         self.named: frozenset[int] = frozenset()
         self.milestone: tuple[int, object] | None = None  # a cache: parameters of a start on the first so many rows
         self.followed: tuple[object, int, object] | None = None  # a cache: parameters, rows followed, what is carried on
-        self.chosen: tuple[int, int] | None = None  # a cache: the number of components that suits the first so many rows
         self._chunks: list[Batch] = []
         self._width = 0  # of sparse rows, if it is more than that of those that wait
 
@@ -189,6 +188,10 @@ class Buffer:
         self.rows += len(batch)
         if batch.labels.size:
             self.named |= frozenset(labels[labels >= 0].tolist())
+
+    def without_starts(self) -> Buffer:
+        """Return the same rows without what is known of starts on them: those of other settings are others."""
+        return self.map(lambda batch: batch)
 
     def widened(self, width: int) -> Buffer:
         """Return the same rows with more columns, which are zero."""

@@ -233,6 +233,15 @@ def check_finite(array: Array, name: str, row: int | None = None) -> None:
     )
 
 
+def check_threads(n_threads: object) -> int | None:
+    """Return a number of threads, None for all cores, or refuse what is neither."""
+    if n_threads is None:
+        return None
+    if isinstance(n_threads, bool) or not isinstance(n_threads, numbers.Integral) or n_threads < 1:
+        raise ValueError(f"n_threads must be None, for all cores, or an integer of at least 1, got {one_line(n_threads)}")
+    return int(n_threads)
+
+
 def one_line(value: object, most: int | None = None) -> str:
     """Return what a value looks like, in one line and at most so many characters."""
     return " ".join(repr(value).split())[:most]

@@ -101,6 +101,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
     _traits = replace(
         HiddenMarkovEstimator._traits,
         shape_parameters=("n_components", "n_features", "params"),
+        prior_parameters=(*HiddenMarkovEstimator._traits.prior_parameters, "emissionprob_prior"),
         merge_parameters=(*HiddenMarkovEstimator._traits.merge_parameters, "emissionprob_prior"),
         takes_symbols=True,
         answers=("startprob_", "transmat_", "emissionprob_"),

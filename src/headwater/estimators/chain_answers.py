@@ -88,7 +88,7 @@ class ChainAnswers(StreamingEstimator):
             Log-densities, whose sum is `score`. Rows that are missing score 0.
         """
         batch = self._sequences_of(X, lengths)
-        return self._model.log_likelihood(self._parameters_seen(), batch, self.n_threads)
+        return self._model.log_likelihood(self._parameters_seen(), batch, self._threads)
 
     @answers_by_chunk
     def score_samples(self, X: Rows, lengths: Values = None) -> tuple[float, Array]:
@@ -110,7 +110,7 @@ class ChainAnswers(StreamingEstimator):
         """
         batch = self._sequences_of(X, lengths)
         scores = np.empty(len(batch))
-        posteriors = self._model.smoothed(self._parameters_seen(), batch, scores, self.n_threads)
+        posteriors = self._model.smoothed(self._parameters_seen(), batch, scores, self._threads)
         return float(scores.sum()), posteriors
 
     @answers_by_chunk
@@ -130,7 +130,7 @@ class ChainAnswers(StreamingEstimator):
             Probabilities, which sum to one in each row.
         """
         batch = self._sequences_of(X, lengths)
-        return self._model.posterior(self._parameters_seen(), batch, self.n_threads)
+        return self._model.posterior(self._parameters_seen(), batch, self._threads)
 
     @answers_at_once
     def decode(self, X: Rows, lengths: Values = None, algorithm: str | None = None) -> tuple[float, NDArray[np.int64]]:
@@ -158,7 +158,7 @@ class ChainAnswers(StreamingEstimator):
         if algorithm == "map":
             posteriors = self.predict_proba(X, lengths)
             return float(posteriors.max(axis=1).sum()), posteriors.argmax(axis=1)
-        return self._model.best(self._parameters_seen(), self._sequences_of(X, lengths), self.n_threads)
+        return self._model.best(self._parameters_seen(), self._sequences_of(X, lengths), self._threads)
 
     @answers_by_chunk
     def predict(self, X: Rows, lengths: Values = None) -> NDArray[np.int64]:

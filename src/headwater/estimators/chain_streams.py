@@ -105,7 +105,7 @@ class ChainStreams(ChainAnswers):
         self._give_all(start)
         last = chunk.sequences == chunk.sequences[-1]
         batch = Batch(chunk.rows[last], sequences=chunk.sequences[last])
-        self._end = self._model.last_states(self._parameters_seen(), batch, self.n_threads)
+        self._end = self._model.last_states(self._parameters_seen(), batch, self._threads)
         return self
 
     @learns_by_chunk
@@ -333,7 +333,7 @@ class ChainStreams(ChainAnswers):
             if key is not None:
                 raise ValueError("key names a sequence that was learned, and X are the rows of another: give one of them")
             batch, parameters = self._sequences_of(X, None), self._parameters_seen()
-            return parameters, self._model.last_states(parameters, batch, self.n_threads) @ parameters.transitions
+            return parameters, self._model.last_states(parameters, batch, self._threads) @ parameters.transitions
         opened = self.__dict__.get("_open", {})
         if key is None and key not in opened and "_end" in self.__dict__:
             parameters = self._parameters_seen()

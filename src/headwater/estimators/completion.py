@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from headwater.core.batch import Batch, SparseRows, drop_zeros
 from headwater.core.chunk import Chunk, Chunks
 from headwater.core.count_validation import check_counts
 from headwater.core.statistics import Array
-from headwater.core.validation import numeric
+from headwater.core.validation import check_threads, numeric
 from headwater.core.values import RandomState, Rows, Values
 from headwater.estimators.documents import DocumentReader
 from headwater.io.vocabulary import documents_of
@@ -63,8 +62,7 @@ def completion_perplexity(
     >>> round(hw.completion_perplexity(np.ones((3, 50)), documents), 6)
     50.0
     """
-    if n_threads is not None and (not isinstance(n_threads, numbers.Integral) or n_threads < 1):
-        raise ValueError(f"n_threads must be None or an integer of at least 1, got {n_threads!r}")
+    n_threads = check_threads(n_threads)
     rows = _counts_of(topics, X)
     table, prior = _topics_of(topics, doc_topic_prior, rows.width)
     if getattr(topics, "vocabulary", "") == "open":

@@ -263,7 +263,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
             The log-densities, 0 where all sensors are missing.
         """
         batch = self._rows(X)
-        return self._model.log_likelihood(self._read().parameters, batch, self.n_threads)
+        return self._model.log_likelihood(self._read().parameters, batch, self._threads)
 
     @answers_by_score
     def score(self, X: Rows, y: Values = None) -> float:
@@ -298,7 +298,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
             The posterior mean of the signal, complex.
         """
         batch = self._rows(X)
-        return np.asarray(self._model.posterior(self._read().parameters, batch, self.n_threads))
+        return np.asarray(self._model.posterior(self._read().parameters, batch, self._threads))
 
     @answers_by_chunk
     def impute(self, X: Rows) -> Complex:

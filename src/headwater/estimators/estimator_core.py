@@ -32,6 +32,7 @@ from headwater.core.validation import (
     check_names,
     check_row,
     check_rows,
+    check_threads,
     check_weights,
     check_width,
     make_batch,
@@ -40,6 +41,7 @@ from headwater.core.validation import (
 from headwater.core.values import Matrix, RandomState, Row, Rows, Values
 from headwater.estimators import race_stream
 from headwater.estimators.calls import learns
+from headwater.estimators.changed_settings import refuse_algorithm, refuse_priors, refuse_shapes
 from headwater.estimators.component_count import GIVEN, RACE, choose, with_choice
 from headwater.estimators.reading import Reading
 from headwater.estimators.runtime import Runtime
@@ -64,6 +66,7 @@ class EstimatorCore(BaseEstimator, ABC):
 
     n_components: Any  # a number, or "auto"; not all models have it
     n_features_in_: int
+    n_threads: int | None
     random_state: RandomState
 
     _runtime: Runtime
@@ -81,6 +84,11 @@ class EstimatorCore(BaseEstimator, ABC):
         """All parameters as they were given, where reading one may tell what was learned in its place."""
         given = self.__dict__
         return {name: given[name] if name in given else getattr(self, name) for name in parameter_names(type(self))}
+
+    @property
+    def _threads(self) -> int | None:
+        """Threads that an answer may use; a value that was set since something was learned is checked here."""
+        return check_threads(self.n_threads)
 
     @property
     def _choice(self) -> str:
@@ -103,23 +111,26 @@ class EstimatorCore(BaseEstimator, ABC):
             return race_stream.learner_of(self, width, self._runtime.race if self._has_state() else None)
         return self._described(width)
 
-    def _learner_for(self, width: int, going_on: bool) -> Learner:
-        """Return the learner of the parameters: the last one if they are the very same, and none of another shape."""
+    def _learner_for(self, width: int, going_on: bool, streams: bool = True) -> Learner:
+        """Return the learner of the parameters: the last one if they are the very same.
+
+        Where learning goes on, settings that what was learned does not suit are refused; `streams` says whether rows are added
+        to a stream, or passed over again.
+        """
         if not self._has_state():
             return self._make_learner(width)
         runtime, parameters = self._runtime, self._given_parameters()
         same = all(map(operator.is_, parameters.values(), runtime.made_with.values()))
         if same and runtime.learner.width == width:
             return runtime.learner
-        if going_on and not same:
-            for name, now in parameters.items():
-                before = runtime.made_with[name]
-                if name in self._traits.shape_parameters and now != before:
-                    raise ValueError(
-                        f"{name} cannot change from {before!r} to {now!r} in a model that goes on learning: make a new one, "
-                        f"or fit without warm_start"
-                    )
-        return self._make_learner(width)
+        if same or not going_on:
+            return self._make_learner(width)
+        refuse_shapes(self._traits, runtime.made_with, parameters)
+        learner = self._make_learner(width)
+        if not runtime.warming_up:
+            refuse_priors(self._traits, runtime.made_with, parameters, streams)
+            refuse_algorithm(runtime.learner.algorithm, learner.algorithm)
+        return learner
 
     def _runtime_for(self, learner: Learner) -> Runtime:
         """Return the Runtime that goes on with a learner: of a new stream, if nothing was learned."""
@@ -271,7 +282,7 @@ class EstimatorCore(BaseEstimator, ABC):
             going_on = not reset or (self.warm_start and self._has_state())
         if not reset or (going_on and self._vocabulary_is_open):
             rows = self._aligned(rows)
-        learner = self._learner_for(rows.shape[1], going_on)
+        learner = self._learner_for(rows.shape[1], going_on, streams=not reset)
         weights = check_weights(sample_weight, len(rows))
         if self._choice != GIVEN and labels is not None:
             raise ValueError("labels name components, so n_components must be a number, got 'auto'")

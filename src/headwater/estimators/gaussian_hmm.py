@@ -117,6 +117,14 @@ class GaussianHMM(HiddenMarkovEstimator):
     _traits = replace(
         HiddenMarkovEstimator._traits,
         shape_parameters=("n_components", "covariance_type", "scale_columns", "params"),
+        prior_parameters=(
+            *HiddenMarkovEstimator._traits.prior_parameters,
+            "mean_prior",
+            "mean_precision_prior",
+            "degrees_of_freedom_prior",
+            "covariance_prior",
+        ),
+        floor_parameters=("min_covar",),
         merge_parameters=(
             *HiddenMarkovEstimator._traits.merge_parameters,
             "covariance_type",

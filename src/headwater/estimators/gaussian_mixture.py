@@ -155,6 +155,14 @@ class GaussianMixture(MixtureEstimator):
     _traits = replace(
         MixtureEstimator._traits,
         shape_parameters=("n_components", "covariance_type", "scale_columns"),
+        prior_parameters=(
+            "weight_concentration_prior",
+            "mean_prior",
+            "mean_precision_prior",
+            "degrees_of_freedom_prior",
+            "covariance_prior",
+        ),
+        floor_parameters=("reg_covar",),
         merge_parameters=(
             "n_components",
             "covariance_type",

@@ -71,6 +71,7 @@ class HiddenMarkovEstimator(ChainStreams):
     _traits = replace(
         ChainStreams._traits,
         shape_parameters=("n_components", "params"),
+        prior_parameters=("startprob_prior", "transmat_prior"),
         merge_parameters=(
             "n_components",
             "half_life",

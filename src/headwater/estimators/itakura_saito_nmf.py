@@ -135,6 +135,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         FactorEstimator._traits,
         unit="frames",
         column_word="bin ",
+        prior_parameters=("component_prior",),
         merge_parameters=("n_components", "half_life", "weight_shape", "weight_scale", "component_prior"),
         answers=("components_", "weight_scale_"),
     )
@@ -322,7 +323,7 @@ class ItakuraSaitoNMF(FactorEstimator):
             that the same frame always gets the same score.
         """
         batch = self._rows(X)
-        return self._model.log_likelihood(self._read().parameters, batch, self.n_threads)
+        return self._model.log_likelihood(self._read().parameters, batch, self._threads)
 
     @answers_by_score
     def score(self, X: Rows, y: Values = None) -> float:
@@ -390,10 +391,10 @@ class ItakuraSaitoNMF(FactorEstimator):
         model: Any = self._model
         parameters = self._read().parameters
         if inference == "mean":
-            return model.posterior(parameters, batch, self.n_threads)
+            return model.posterior(parameters, batch, self._threads)
         if inference not in ("map", "ml"):
             raise ValueError(f"inference must be 'mean', 'map' or 'ml', got {one_line(inference)}")
-        return model.mode(parameters, batch, inference == "ml", self.n_threads)
+        return model.mode(parameters, batch, inference == "ml", self._threads)
 
     def _units(self, parameters: Any) -> Array:
         """Scales of the weights as the user sees them."""

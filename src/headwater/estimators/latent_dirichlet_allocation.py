@@ -135,6 +135,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         unit="documents",
         measure="words",
         column_word="word ",
+        prior_parameters=("doc_topic_prior", "topic_word_prior"),
         merge_parameters=("n_components", "half_life", "doc_topic_prior", "topic_word_prior", "vocabulary"),
         answers=("components_", "doc_topic_prior_"),
     )
@@ -346,7 +347,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         """
         batch = self._rows(X)
         parameters = self._seen_by(batch.X.width)
-        proportions = self._model.posterior(parameters, batch, self.n_threads)
+        proportions = self._model.posterior(parameters, batch, self._threads)
         if normalize:
             return proportions
         ends = np.concatenate([[0.0], np.cumsum(batch.X.copy().data)])
@@ -390,7 +391,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
             A bound for each document, of its words in the order in which they were drawn.
         """
         batch = self._rows(X)
-        return self._model.log_likelihood(self._seen_by(batch.X.width), batch, self.n_threads)
+        return self._model.log_likelihood(self._seen_by(batch.X.width), batch, self._threads)
 
     @answers_by_score
     def score(self, X: Rows, y: Values = None) -> float:
@@ -433,7 +434,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
             raise ValueError(f"sub_sampling must be True or False, got {one_line(sub_sampling)}")
         batch = self._rows(X)
         words = float(batch.X.copy().data.sum())
-        score = float(self._model.log_likelihood(self._seen_by(batch.X.width), batch, self.n_threads).sum())
+        score = float(self._model.log_likelihood(self._seen_by(batch.X.width), batch, self._threads).sum())
         with np.errstate(over="ignore"):
             return float(np.exp(-score / words)) if words else 1.0
 

@@ -92,6 +92,7 @@ weight_concentration_prior, n_threads, parts, reservoir
     _traits = replace(
         SequenceMixture._traits,
         shape_parameters=("n_components", "n_symbols"),
+        prior_parameters=("weight_concentration_prior", "startprob_prior", "transmat_prior"),
         merge_parameters=("n_components", "half_life", "weight_concentration_prior", "startprob_prior", "transmat_prior"),
         given_start=(),
         unit="sequences",

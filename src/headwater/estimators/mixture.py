@@ -73,6 +73,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     _traits = replace(
         StreamingEstimator._traits,
+        prior_parameters=("weight_concentration_prior",),
         given_start=("weights_init",),
         splits=True,
     )
@@ -240,7 +241,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             Log-density of each row under the current parameters.
         """
         batch = self._rows(X)
-        return self._model.log_likelihood(self._read().parameters, batch, self.n_threads)
+        return self._model.log_likelihood(self._read().parameters, batch, self._threads)
 
     @answers_by_score
     def score(self, X: Rows, y: Values = None) -> float:
@@ -278,7 +279,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         """
         batch = self._rows(X)
         parameters = self._model.readout("predictive", *self._proper_belief())
-        return self._model.log_likelihood(parameters, batch, self.n_threads)
+        return self._model.log_likelihood(parameters, batch, self._threads)
 
     @answers_by_chunk
     def predict_proba(self, X: Rows) -> Array:
@@ -295,7 +296,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             Probabilities, which sum to one in each row.
         """
         batch = self._rows(X)
-        return self._model.posterior(self._read().parameters, batch, self.n_threads)
+        return self._model.posterior(self._read().parameters, batch, self._threads)
 
     @answers_by_chunk
     def predict(self, X: Rows) -> NDArray[np.int64]:

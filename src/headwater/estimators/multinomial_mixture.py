@@ -136,6 +136,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
     _traits = replace(
         CountMixture._traits,
         measure="counts",
+        prior_parameters=("weight_concentration_prior", "probability_concentration_prior"),
         merge_parameters=(
             "n_components",
             "half_life",

@@ -67,7 +67,7 @@ class Follower:
         batch = Batch(rows, sequences=self._sequences(len(rows), lengths, key))
         scores, states = np.empty(len(rows)), np.empty((len(rows), chain._model.n_components))
         if len(rows):
-            self._carry = chain._model.follow(self._parameters, batch, self._carry, scores, states, chain.n_threads)
+            self._carry = chain._model.follow(self._parameters, batch, self._carry, scores, states, chain._threads)
         return scores, states
 
     def _sequences(self, rows: int, lengths: Values, key: Key) -> Any:

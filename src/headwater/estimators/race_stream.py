@@ -111,6 +111,7 @@ def learn_rows(model: Any, learner: Learner, batch: Batch, scores: Array) -> Run
 def reader_of(model: Any, runtime: Runtime) -> Runtime:
     """Return the Runtime by which rows are read that wait for the race: its number of components suits them so far."""
     cache, width, race = runtime.cache, runtime.learner.width, runtime.race
+    model = type(model)(**runtime.made_with)  # parameters that were set since then hold from the next row on
     rows = min(1 << (runtime.waiting_rows.bit_length() - 1), GLANCE)
     if cache.leader is None or cache.leader[0] != rows:
         cache.leader = rows, folded(model, runtime.waiting_batch(rows), runtime.key, width).leader

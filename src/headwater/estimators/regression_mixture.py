@@ -152,6 +152,14 @@ class RegressionMixture(TargetMixture):
     _traits = replace(
         TargetMixture._traits,
         shape_parameters=("n_components", "fit_intercept", "gating"),
+        prior_parameters=(
+            "weight_concentration_prior",
+            "coef_prior",
+            "coef_precision_prior",
+            "degrees_of_freedom_prior",
+            "noise_variance_prior",
+        ),
+        floor_parameters=("reg_noise", "reg_covar"),
         merge_parameters=(
             "n_components",
             "fit_intercept",

@@ -109,11 +109,15 @@ class Runtime:
         )
 
     def with_learner(self, learner: Learner, made_with: Mapping[str, Any]) -> Runtime:
-        """Return a Runtime that goes on with another learner, whose rows may be wider."""
+        """Return a Runtime that goes on with another learner, whose rows may be wider; what the old one read is gone."""
         if learner is self.learner:
             return self
         state = widen(learner.plan, self.state) if learner.width > self.learner.width else self.state
-        return self.with_state(state, learner, made_with)
+        if isinstance(state, WarmUp):
+            state = replace(state, buffer=state.buffer.without_starts())
+        runtime = self.with_state(state, learner, made_with)
+        runtime.cache.leader = None
+        return runtime
 
     def with_race(self, race: Race | None, rivals: tuple[Runtime, ...] = ()) -> Runtime:
         """Return a Runtime with a race, whose leader it is; a winner needs no rivals beside it."""

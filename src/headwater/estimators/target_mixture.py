@@ -326,7 +326,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
             return super().predict_proba(Pair(X, y))
         parameters = self._read().parameters
         family: Any = self._model.family
-        return family.shares(parameters.components, parameters.log_weights, self._inputs(X), self.n_threads)
+        return family.shares(parameters.components, parameters.log_weights, self._inputs(X), self._threads)
 
     @learns_at_once
     def fit_predict(

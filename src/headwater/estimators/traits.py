@@ -15,6 +15,8 @@ class Traits:
 
     merge_parameters: tuple[str, ...] = ("n_components", "half_life")  # in which models must agree to be merged
     shape_parameters: tuple[str, ...] = ("n_components",)  # which decide the shape of what is learned
+    prior_parameters: tuple[str, ...] = ()  # of which the start makes the prior, so that they cannot change after it
+    floor_parameters: tuple[str, ...] = ()  # least variances, part of the prior of a stream; passes of `fit` take new ones
     given_start: tuple[str, ...] = ()  # parameters that hold something for every component
     answers: tuple[str, ...] = ()  # arrays that a model file shows to readers without headwater
 

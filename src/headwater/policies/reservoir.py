@@ -269,6 +269,12 @@ def widen_rows(reservoir: Reservoir, width: int) -> Reservoir:
     return _fit_to_room(reservoir.settled, replace(settled, batch=replace(settled.batch, X=X.widened(max(width, X.width)))))
 
 
+def resize(reservoir: Reservoir, capacity_rows: int) -> Reservoir:
+    """Return the reservoir with room for so many rows. Rows that were left out before do not come back: the limit stands."""
+    reservoir = replace(reservoir.settled, capacity_rows=capacity_rows)
+    return reservoir if reservoir.sample is None else _fit_to_room(reservoir, reservoir.sample)
+
+
 def relabel(reservoir: Reservoir, names: NDArray[np.int64]) -> Reservoir:
     """Return the reservoir with other names of labels: `names[label]` where there is one."""
     sample = reservoir.rows

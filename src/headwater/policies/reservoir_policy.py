@@ -15,7 +15,7 @@ from headwater.core.policy import Policy
 from headwater.core.state import Stream
 from headwater.models.mixture import Mixture
 from headwater.policies.names import DRIFT, RESERVOIR
-from headwater.policies.reservoir import Reservoir, add_rows
+from headwater.policies.reservoir import Reservoir, add_rows, resize
 from headwater.policies.reservoir import merge_reservoirs as union
 
 RESERVOIR_ROWS = 20_000  # kept by default
@@ -56,6 +56,13 @@ class ReservoirPolicy(Policy):
         if counts:
             reservoir = add_rows(reservoir, batch, 0, clock(plan, stream, 0, len(batch)))
         return stream.with_record(RESERVOIR, reservoir)
+
+    def adopt(self, plan: Plan, stream: Stream) -> Stream:
+        """Keep as many rows as this plan asks for; if none, `SearchPolicy` ends the searches and the reservoir."""
+        rows, reservoir = kept_rows(plan, stream.model), stream.records.get(RESERVOIR)
+        if reservoir is None or not rows or rows == reservoir.capacity_rows:
+            return stream
+        return stream.with_record(RESERVOIR, resize(reservoir, rows))
 
     def after_batch(self, plan: Plan, before: Stream, stream: Stream, part: Batch) -> Stream:
         place = before.rows
