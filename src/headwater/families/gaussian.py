@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,7 +43,9 @@ from headwater.families.gaussian_records import (
 )
 from headwater.families.gaussian_slabs import EMPTY_CUBE, Moments, sum_slabs
 from headwater.families.geometry import Geometry
+from headwater.kernels.gaussian_dense import exact_enough
 from headwater.kernels.mixture import READOUTS
+from headwater.kernels.parallel import one_blas_thread
 from headwater.kernels.projection import PROJECTIONS
 
 
@@ -289,11 +292,19 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
             responsibilities, given,
         )  # fmt: skip
 
+        dense = self._is_dense(batch.X.shape[1]) and not columns_tail and exact_enough(parameters.shift)
+        estep = self.kind.dense if dense else self.kind.estep
+
         def work(start: int, stop: int, target: Moments) -> float:
-            return self.kind.estep(batch.X, start, stop, batch.weights, batch.labels, *fixed, *target)
+            return estep(batch.X, start, stop, batch.weights, batch.labels, *fixed, *target)
 
         no_second = EMPTY_CUBE if self.covariance_type == "full" else EMPTY_TABLE
-        return sum_slabs(work, batch, totals, self.zeros, no_second, n_threads), totals
+        with one_blas_thread() if dense else nullcontext():
+            return sum_slabs(work, batch, totals, self.zeros, no_second, n_threads), totals
+
+    def _is_dense(self, width: int) -> bool:
+        """Whether E-steps are taken by products of matrices."""
+        return self.kind.dense_from(self.n_components, width)
 
     def collect(self, parameters: GaussianParameters, X: Array, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known."""
@@ -311,7 +322,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
         Returns log-weights, parameters, the mean score of each pass, and whether they converged.
         """
-        if self.kind.climb is None:
+        if self.kind.climb is None or self._is_dense(batch.X.shape[1]):
             return None
         parameters, log_weights, trace = self.blank_parameters(prior.origin), np.empty(self.n_components), np.empty(passes)
         made, converged, singular = self.kind.climb(

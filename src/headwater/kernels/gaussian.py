@@ -21,6 +21,8 @@ from headwater.kernels.mixture import load_block, responsibilities_block
 
 BLOCK_FULL = 128
 BLOCK_DIAG = 256
+NEGLIGIBLE = 2.0**-53  # responsibilities below it change no digit of a sum
+LEAST_GATHERED = 256  # components times columns from which looking for negligible responsibilities pays
 
 
 @helper
@@ -69,6 +71,37 @@ def add_products(weighted, block, rows, i, second):
         j += 1
 
 
+@helper
+def add_moments(shares, block, rows, first, second, column):
+    """Add the first moments and the products of columns of a block of rows, each with its share."""
+    for i in range(block.shape[0]):
+        for b in range(rows):
+            column[b] = shares[b] * block[i, b]
+        moment = 0.0
+        for b in range(rows):
+            moment += column[b]
+        first[i] += moment
+        add_products(column, block, rows, i, second)
+
+
+@helper
+def gather(shares, block, rows, weights, at, some_shares, chosen):
+    """Copy the rows whose shares are not negligible, if they are few; return how many they are, or `rows`."""
+    some = 0
+    for b in range(rows):
+        some += shares[b] > NEGLIGIBLE * (weights[at + b] if weights.size else 1.0)
+    if 4 * some > 3 * rows:
+        return rows
+    some = 0
+    for b in range(rows):
+        if shares[b] > NEGLIGIBLE * (weights[at + b] if weights.size else 1.0):
+            some_shares[some] = shares[b]
+            for i in range(block.shape[0]):
+                chosen[i, some] = block[i, b]
+            some += 1
+    return some
+
+
 @kernel
 def estep_full(
     X, start, stop, weights, labels, origin, factor, shift, offset, power, stretch, columns_tail, scores, responsibilities,
@@ -76,6 +109,8 @@ def estep_full(
 ):  # fmt: skip
     n_components, width = shift.shape
     size = min(BLOCK_FULL, stop - start)
+    gathers = n_components * width >= LEAST_GATHERED
+    chosen = np.empty((width, size) if gathers else (0, 0))
     block = np.empty((width, size))
     column = np.empty(size)
     log_joint = np.empty((n_components, size))
@@ -103,14 +138,11 @@ def estep_full(
                 for b in range(rows):
                     mass += log_joint[k, b]
                 count[k] += mass
-                for i in range(width):
-                    for b in range(rows):
-                        column[b] = log_joint[k, b] * block[i, b]
-                    moment = 0.0
-                    for b in range(rows):
-                        moment += column[b]
-                    first[k, i] += moment
-                    add_products(column, block, rows, i, second[k])
+                some = gather(log_joint[k], block, rows, weights, at, column, chosen) if gathers else rows
+                if some < rows:
+                    add_moments(column, chosen, some, first[k], second[k], peak)
+                else:
+                    add_moments(log_joint[k], block, rows, first[k], second[k], column)
     return score
 
 
