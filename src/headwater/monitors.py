@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,12 @@ class Monitor:
         self.model = model
         found = getattr(model, "history_", None) if history is None else history
         self.history: History = History() if found is None else found
+
+    def __repr__(self) -> str:
+        return f"Monitor({type(self.model).__name__}, {self.history!r})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(type(self.model).__name__)}, watched</p>{self.history._repr_html_()}"
 
     def learn(self, X: Rows, **companions: Any) -> Any:
         """Learn a chunk. If it is refused, model and history stay as they were.

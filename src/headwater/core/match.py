@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +108,9 @@ class MergeReport:
     def distant(self) -> tuple[int, ...]:
         """Components of the merged model for which some model had no counterpart."""
         return tuple(sorted({k for match in self.matches for k in match.distant}))
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         lines = [f"{self.models} model{'s' * (self.models != 1)} merged, {self.rows:,} rows in all."]

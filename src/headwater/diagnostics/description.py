@@ -71,7 +71,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Description:
-    """What a model has learned. `model.describe()` makes it, `to_dict` turns it into what JSON knows.
+    """What a model has learned. `model.describe()` makes it, `print` shows it, `to_dict` turns it into what JSON knows.
 
     Attributes
     ----------
@@ -127,6 +127,16 @@ class Description:
         number = len(self.components) + self.left_out
         parts = f", {number:,} {self.component}{'s' * (number != 1)}" if number else ""
         return f"{self.model} ({self.algorithm}){parts}: {self.rows:,} {unit}{width} seen"
+
+    def __str__(self) -> str:
+        from headwater.diagnostics.description_text import description_text
+
+        return description_text(self)
+
+    def _repr_html_(self) -> str:
+        from headwater.diagnostics.description_text import description_html
+
+        return description_html(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as dicts, lists, strings and numbers; numbers that are not finite are None."""

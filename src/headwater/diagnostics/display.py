@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 
@@ -21,3 +22,22 @@ def html_table(line: str, header: list[str], rows: list[list[str]], urgent: Sequ
     beneath = "".join(f"<p><strong>{escape(sentence)}</strong></p>" for sentence in urgent)
     beneath += f"<p>{escape(more)}</p>" if more else ""
     return f"<p>{escape(line)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{beneath}"
+
+
+def html_curve(values: Sequence[float], title: str, width: int = 320, height: int = 64) -> str:
+    """Return a curve as an inline picture in the colour of the text; empty if fewer than two values are finite."""
+    finite = [value for value in values if math.isfinite(value)]
+    if len(finite) < 2:
+        return ""
+    low, high = min(finite), max(finite)
+    span = (high - low) or 1.0
+    points = " ".join(
+        f"{width * at / (len(values) - 1):.1f},{height - 4 - (height - 8) * ((value - low) / span):.1f}"
+        for at, value in enumerate(values)
+        if math.isfinite(value)
+    )
+    return (
+        f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img"><title>{escape(title)}</title>'
+        f'<polyline fill="none" stroke="currentColor" stroke-width="1.5" points="{points}"/></svg>'
+        f"<p>{escape(title)}: from {low:.4g} to {high:.4g}</p>"
+    )

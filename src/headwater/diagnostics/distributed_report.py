@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from html import escape
 from typing import Any, TypeVar
 
 Kind = TypeVar("Kind")
@@ -67,6 +68,9 @@ class DistributedReport:
     rounds: tuple[Round, ...] = ()
     unread: tuple[str, ...] = ()
     workers: int = field(default=0, compare=False)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         by = f" by {self.workers} worker{'s' * (self.workers != 1)}" if self.workers else ""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 import numpy as np
 
 from headwater.core.statistics import Array
+from headwater.diagnostics.display import html_curve
 from headwater.diagnostics.score_window import Window, add_scores, quantile
 
 FIRST_SPACING = 64  # rows from one point to the next, to begin with
@@ -65,6 +67,9 @@ class History:
 
     def __repr__(self) -> str:
         return f"History({self.seen:,} rows, {self.all_scored:,} scored, {len(self.points)} points)"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{html_curve(self.scores.tolist(), 'mean score of the rows before each point')}"
 
     # What was seen
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,6 +189,9 @@ class Race:
             for one in self.rivals
         )
         return replace(self, rivals=rivals or (Rival(winner),), leader=winner, until=0, tally=None)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         lines = ["   K      score     behind      rows  dropped at"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from html import escape
 
 MOST_STEPS_KEPT = 100  # steps that are remembered
 START_LOOKS = 50.0  # times that rows may be looked at again, of twice as many as the warm-up has
@@ -78,6 +79,9 @@ class Growth:
             return f"{told}."
         judged = f", {last.z:.1f} standard errors" if last.judges else ""
         return f"{told}; the next would have been worth {last.gain:.2g} nats a row{judged} (at {last.rows:,} rows)."
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         lines = ["      rows   K       gain      z"]

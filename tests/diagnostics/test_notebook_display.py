@@ -1,0 +1,91 @@
+"""What models and results look like when they are printed, and in notebooks: short lines, and HTML that is escaped."""
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from every_model import KINDS, learned
+
+import headwater as hw
+from headwater.diagnostics.distributed_report import DistributedReport
+
+SAFE_TAGS = {"p", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "strong", "pre", "svg", "polyline", "title"}
+ATTACK = "<script>alert(1)</script>\x1b[31m"
+
+
+class Tags(HTMLParser):
+    """Collects the tags of a page, and what is open at its end."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.seen, self.open = set(), []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.seen.add(tag)
+        assert not any(name.startswith("on") or name == "style" for name, _ in attributes)
+        if tag != "polyline":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def check_html(shown):
+    html = shown._repr_html_()
+    tags = Tags(html)
+    assert tags.seen <= SAFE_TAGS and not tags.open
+    assert len(html) < 20_000
+    return html
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_description_is_readable_and_safe(kind):
+    found = learned(kind).describe()
+    text = str(found)
+    assert text.splitlines()[0] == found.title
+    assert max(map(len, text.splitlines())) <= 100
+    check_html(found)
+    check_html(learned(kind).health_)
+
+
+def test_names_of_columns_are_cut_and_escaped():
+    found = learned("gaussian").describe()
+    values = tuple(replace(value, name=ATTACK * 9) for value in found.components[0].values)
+    bad = replace(found, components=(replace(found.components[0], values=values, remark=ATTACK),), notes=(ATTACK * 20,))
+    assert "\x1b" not in str(bad) and max(map(len, str(bad).splitlines())) <= 100
+    html = check_html(bad)
+    assert "\x1b" not in html and "&lt;script&gt;" in html
+
+
+def test_probable_words_come_first():
+    text = str(learned("topics").describe())
+    for line in text.splitlines()[2:4]:
+        assert float(line.split()[3].rstrip(",")) > 0.1
+
+
+def test_components_that_do_not_fit_are_counted():
+    found = learned("gaussian").describe()
+    many = replace(found, components=found.components * 10)
+    assert len(str(many).splitlines()) < 18 and "and 8 more" in str(many)
+
+
+def test_results_have_html():
+    rows = np.random.default_rng(0).normal(size=(3000, 2))
+    monitor = hw.Monitor(hw.GaussianMixture("auto", random_state=0))
+    model = monitor.learn(rows)
+    merged = hw.merge([model.branch().partial_fit(rows[:50]), model.branch().partial_fit(rows[50:])])
+    for shown in (model.growth_, merged.merge_report_, DistributedReport(2, unread=(ATTACK,)), monitor, monitor.history):
+        assert "<script" not in check_html(shown)
+    assert repr(monitor).startswith("Monitor(GaussianMixture, History(3,000 rows")
+    assert "<svg" in monitor.history._repr_html_() and "<svg" not in hw.History()._repr_html_()
+
+
+def test_a_race_has_html():
+    documents = np.random.default_rng(0).poisson(1.0, size=(400, 8)).astype(float)
+    model = hw.LatentDirichletAllocation("auto", warm_up=100, random_state=0).partial_fit(documents)
+    check_html(model.race_)
