@@ -9,7 +9,7 @@ OLDEST := .venv-oldest
 PYTEST := $(PY) -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all test-oldest lint package bench papers examples docs docs-quick guide pictures clean clean-kernels
+.PHONY: help venv demo test test-all test-oldest lint package bench papers examples docs docs-quick guide readme-table pictures clean clean-kernels
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,8 +83,11 @@ docs: $(DOCS_STAMP)  ## the documentation site, into build/docs/index.html (the 
 docs-quick: $(DOCS_STAMP)  ## the site without running the gallery
 	$(PY) -m sphinx -W --keep-going --quiet -b html -D plot_gallery=0 docs build/docs
 
-guide: $(STAMP)  ## the walk of docs/guide/command-line.md, its commands run again
+guide: $(STAMP)  ## what code and commands on the pages say, run again
 	$(PY) -m examples.guide
+
+readme-table: $(STAMP)  ## the table of the README, measured again (some minutes)
+	$(PY) -m benchmarks.readme
 
 pictures: $(STAMP)  ## the picture of the README, made by the demo
 	$(PY) -m headwater.demo --picture docs/demo.png

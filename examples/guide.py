@@ -1,54 +1,94 @@
-"""The walk of docs/guide/command-line.md: every command on the page is run, and what it says is written beneath it.
+"""The code on the pages of docs: it is run, and what it says is written beneath it.
 
-    python -m examples.guide            # run the commands and write the page anew
-    python -m examples.guide --check    # run them, and fail if one does
+    python -m examples.guide                         # every page of the site that has code
+    python -m examples.guide docs/guide/mixtures.md  # one page
 
-A block that begins with ```console holds commands, each after a "$ ", and what they said. Commands run one after the other in
-one directory, which is new and thrown away.
+The blocks of a page run one after the other, in one new folder that is thrown away:
+
+- a block that begins with ```python, in one session for the whole page. If a block that begins with ```output follows, what was
+  printed is written there;
+- a block that begins with ```console holds commands, each after a "$ ", and what they said.
+
+A line "% not run: reason" before a block leaves it out.
 """
 
 from __future__ import annotations
 
-import argparse
+import contextlib
+import io
 import os
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "guide" / "command-line.md"
-BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
-LONGEST = 160
+DOCS = ROOT / "docs"
+WALK = DOCS / "guide" / "command-line.md"
+BLOCK = re.compile(
+    r"(?P<skip>^% not run: .*\n)?^```(?P<kind>python|console)\n(?P<code>.*?)^```\n(?P<output>\n```output\n.*?^```\n)?",
+    re.DOTALL | re.MULTILINE,
+)
+WRITTEN_BY_COMMANDS = ("papers", "benchmarks", "examples", "contributing")  # folders of pages that other commands write or test
+LONGEST = 160  # characters of a line that a command says
 
-Run = Callable[[str], tuple[int, str]]
-
-
-def commands(page: str) -> list[str]:
-    """Every command on the page."""
-    return [line[2:] for block in BLOCK.findall(page) for line in block.splitlines() if line.startswith("$ ")]
-
-
-def written_anew(page: str, run: Run) -> str:
-    """The page with what its commands say now; a command that fails is an error."""
-
-    def block(found: re.Match[str]) -> str:
-        lines: list[str] = []
-        for command in (line[2:] for line in found[1].splitlines() if line.startswith("$ ")):
-            code, said = run(command)
-            if code != 0:
-                raise SystemExit(f"{command} ended with code {code}:\n{said}")
-            lines += [f"$ {command}", *(line.rstrip()[:LONGEST] for line in said.strip("\n").splitlines())]
-        return "```console\n" + "\n".join(lines) + "\n```"
-
-    return BLOCK.sub(block, page)
+Say = Callable[[str], str]
 
 
-def shell(folder: str) -> Run:
-    """A function that runs commands in a folder, where `headwater` is that of this repository."""
+def find_pages() -> list[Path]:
+    """Return the pages of the site with blocks that run, and the README."""
+    pages = [page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in WRITTEN_BY_COMMANDS]
+    return [page for page in [ROOT / "README.md", *pages] if list(find_blocks(page.read_text(encoding="utf-8")))]
+
+
+def find_blocks(page: str, kind: str | None = None) -> Iterator[re.Match[str]]:
+    """Yield the blocks of a page that run, all of them or those of one kind."""
+    return (found for found in BLOCK.finditer(page) if not found["skip"] and kind in (None, found["kind"]))
+
+
+def list_commands(page: str) -> list[str]:
+    """Return every command of a page."""
+    return [line[2:] for found in find_blocks(page, "console") for line in found["code"].splitlines() if line.startswith("$ ")]
+
+
+def write_answers(page: str, run_python: Say, run_command: Say) -> str:
+    """Return the page with what its code and its commands say now."""
+
+    def renew(found: re.Match[str]) -> str:
+        if found["skip"]:
+            return found[0]
+        if found["kind"] == "python":
+            said = run_python(found["code"])
+            output = f"\n```output\n{_trim(said)}```\n" if found["output"] else ""
+            return f"```python\n{found['code']}```\n{output}"
+        commands = [line[2:] for line in found["code"].splitlines() if line.startswith("$ ")]
+        return "```console\n" + "".join(f"$ {command}\n{_trim(run_command(command))}" for command in commands) + "```\n"
+
+    return BLOCK.sub(renew, page)
+
+
+def _trim(said: str) -> str:
+    return "".join(f"{line.rstrip()}\n" for line in said.strip("\n").splitlines())
+
+
+def start_session(name: str) -> Say:
+    """Return a function that runs blocks of Python in one session, and returns what each printed."""
+    session: dict[str, object] = {"__name__": "__main__"}
+
+    def run(code: str) -> str:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, f"the code of {name}", "exec"), session)
+        return printed.getvalue()
+
+    return run
+
+
+def start_shell(folder: str) -> Say:
+    """Return a function that runs commands in a folder, where `headwater` is that of this repository."""
     binaries = Path(folder) / ".bin"
     binaries.mkdir()
     script = binaries / "headwater"
@@ -60,25 +100,30 @@ def shell(folder: str) -> Run:
         "COLUMNS": str(LONGEST),
     }
 
-    def run(command: str) -> tuple[int, str]:
+    def run(command: str) -> str:
         done = subprocess.run(
             ["bash", "-c", f"set -o pipefail; {command}"],
             cwd=folder, env={**os.environ, **paths}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
         )  # fmt: skip
-        return done.returncode, done.stdout
+        if done.returncode != 0:
+            raise SystemExit(f"{command} ended with code {done.returncode}:\n{done.stdout}")
+        return done.stdout
 
     return run
 
 
+def renew_page(page: Path) -> str:
+    """Run the code of a page in a new folder, and return the page with what it says now."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        return write_answers(page.read_text(encoding="utf-8"), start_session(page.name), start_shell(folder))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the commands of the page, and write it."""
-    parser = argparse.ArgumentParser(prog="python -m examples.guide", description="Run the commands of its page.")
-    parser.add_argument("--check", action="store_true", help="write nothing")
-    options = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory() as folder:
-        page = written_anew(PAGE.read_text(encoding="utf-8"), shell(folder))
-    if not options.check:
-        PAGE.write_text(page, encoding="utf-8")
+    """Write the pages that are named, or all of them."""
+    names = sys.argv[1:] if argv is None else argv
+    for page in [Path(name).resolve() for name in names] or find_pages():
+        page.write_text(renew_page(page), encoding="utf-8")
+        print(page.relative_to(ROOT))
     return 0
 
 

@@ -60,7 +60,7 @@ def test_bytes_are_as_foretold_or_the_page_says_no():
 
 
 def test_pages_have_lines_for_its_tables():
-    text = (page.DOCS / "guide" / "clusters.md").read_text(encoding="utf-8")
+    text = (page.DOCS / "mechanisms" / "cluster-costs.md").read_text(encoding="utf-8")
     for name in ("constants", "check", "bytes", "scale", "once", "words"):
         assert text.count(f"<!-- table: thousand-parts-{name} -->") == 1
         assert text.count(f"<!-- end of table: thousand-parts-{name} -->") == 1
