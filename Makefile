@@ -59,7 +59,7 @@ bench: $(STAMP)  ## peers side by side in one run
 papers: $(STAMP)  ## figures and tables of the papers, made again (about an hour and a half; data sets from HEADWATER_DATA)
 	$(PY) -m papers.variational
 	$(PY) -m papers.moment_matching
-	$(PY) -m papers.boem
+	$(PY) -m pages boem
 	$(PY) -m papers.latent_factors
 	$(PY) -m pages online_em
 	$(PY) -m papers.calibration --fresh

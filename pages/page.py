@@ -63,7 +63,7 @@ class Page:
 
 # Names by the module that has the page, shortest run first.
 MODULES = {
-    "papers": ("online_em",),
+    "papers": ("boem", "online_em"),
     "benchmarks": (),
     "examples": (),
 }

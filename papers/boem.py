@@ -1,16 +1,12 @@
 """Paper 000's experiments made again: Bayesian online EM for multinomial mixtures, beside Sato's online EM and batch EM.
 
-Run it with ``python -m papers.boem``; it writes docs/papers/boem.md, the pictures beside it and the figures behind both
-(boem.json). The directory of data sets, of which gutenberg_10k is read, is named by HEADWATER_DATA or ``--data``; without
-it that part is skipped. A run that was broken off goes on where it ended; ``--only`` makes parts again.
+``python -m pages boem`` measures them and writes docs/papers/boem.md. Of the data sets gutenberg_10k is read; without it that
+part is left out.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,20 +14,20 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from headwater.core.statistics import Array
+from pages.page import Measures, Page
+from pages.results import Figures
 from papers import boem_data as data
 from papers import boem_learners as learners
 from papers import boem_printed as printed
-from papers.boem_claims import claims
+from papers import boem_values as values
 from papers.boem_data import Truth, gutenberg_path, load_gutenberg, log_prior, score
 from papers.boem_learners import BATCH, FLAT, MAP_EM, MEAN_BOEM, MODE_BOEM, OWN, STREAMED, batch, bayesian, own, streamed
-from papers.boem_page import render
-from papers.boem_results import FULL, NAME, PARTS, SHRINK_BETA, Figures, Results, Scale, banded, check_points, padded
-from papers.moment_matching_data import data_directory
+from papers.boem_pictures import PICTURES
+from papers.boem_scale import BAND, SHRINK_BETA, Scale, banded, check_points, padded
+from papers.wilcoxon import SIGNIFICANT
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "papers"
 CLUSTERS = 5
 SPREADS = {"variance": 50.0, "deviation": 2500.0}  # what N(5000, 2500) may mean
 BETAS = (FLAT, 0.01, 0.1, 1.0, 10.0)
@@ -39,7 +35,6 @@ SHRINK_WEIGHTS, SHRINK_CLUSTERS, SHRINK_BETAS = (0.8, 0.2), 6, (1.0, SHRINK_BETA
 CORPUS, CORPUS_CLUSTERS, CORPUS_BETA = "Gutenberg", 10, 2.0
 SURVIVES = 0.01  # weight of a cluster that is there
 JUDGED = 10  # every so many documents are scored along the way; all are at the end
-Measures = Iterator[tuple[str, Callable[[], Figures]]]  # the sets of a part, and what measures each
 
 
 # Section 6.1.1
@@ -107,7 +102,7 @@ def beta_set(scale: Scale) -> Figures:
     return {"betas": [*BETAS], "starts": scale.few, "final": final}
 
 
-def make_likelihood(scale: Scale, directory: Path | None) -> Measures:
+def measure_likelihood(scale: Scale, directory: Path | None) -> Measures:
     for name, spread in SPREADS.items():
         yield name, partial(likelihood_set, spread, scale)
     yield "beta", partial(beta_set, scale)
@@ -183,7 +178,7 @@ def shrinkage_set(kind: str, beta: float, number: int, scale: Scale) -> Figures:
     }  # fmt: skip
 
 
-def make_shrinkage(scale: Scale, directory: Path | None) -> Measures:
+def measure_shrinkage(scale: Scale, directory: Path | None) -> Measures:
     for kind in ("uniform", "documents"):
         for beta in SHRINK_BETAS:
             number = scale.starts if beta == SHRINK_BETA else scale.few
@@ -240,7 +235,7 @@ def corpus_beta_set(path: Path, scale: Scale) -> Figures:
     return {"betas": [*BETAS], "starts": scale.few, "final": final}
 
 
-def make_gutenberg(scale: Scale, directory: Path | None) -> Measures:
+def measure_gutenberg(scale: Scale, directory: Path | None) -> Measures:
     path = gutenberg_path(directory)
     if path is not None:
         for kind in ("uniform", "documents", "own"):
@@ -251,61 +246,26 @@ def make_gutenberg(scale: Scale, directory: Path | None) -> Measures:
 # The recursions
 
 
-def make_printed(scale: Scale, directory: Path | None) -> Measures:
+def measure_printed(scale: Scale, directory: Path | None) -> Measures:
     for case in (printed.SHORT, printed.LONG):
         yield case.name, partial(printed.agreement, case)
 
 
-MAKERS = {"printed": make_printed, "likelihood": make_likelihood, "shrinkage": make_shrinkage, "gutenberg": make_gutenberg}
+def absent(scale: Scale, directory: Path | None) -> list[str]:
+    return [] if gutenberg_path(directory) else [CORPUS]
 
 
-# The command
-
-
-def run(results: Results, parts: Sequence[str], directory: Path | None) -> None:
-    scale = Scale(**results.scale)  # type: ignore[arg-type]
-    results.absent = [] if gutenberg_path(directory) else [CORPUS]
-    with threadpool_limits(1):
-        learners.compile_kernels()
-        for part in parts:
-            kept = results.figures.setdefault(part, {})
-            for name, measure in MAKERS[part](scale, directory):
-                if name in kept:
-                    continue
-                began = time.perf_counter()
-                kept[name] = measure()
-                print(f"{part}: {name}, {time.perf_counter() - began:.1f} s", flush=True)
-                results.write()
-            results.pending.remove(part)
-            results.write()
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog=f"python -m papers.{NAME}", description=__doc__)
-    parser.add_argument("--starts", type=int, default=FULL.starts, help="starts of each learner (default: %(default)s)")
-    parser.add_argument("--documents", type=int, default=FULL.documents, help="documents of each set (default: %(default)s)")
-    parser.add_argument("--only", choices=PARTS, action="append", help="make this part only (may be given again)")
-    parser.add_argument("--fresh", action="store_true", help="do not go on with a run that was broken off")
-    parser.add_argument("--render", action="store_true", help="write page and pictures again from the figures there are")
-    parser.add_argument("--data", type=Path, default=data_directory(), help="directory of data sets (default: HEADWATER_DATA)")
-    parser.add_argument("--out", type=Path, default=OUT, help="where to write (default: docs/papers)")
-    options = parser.parse_args(argv)
-    options.out.mkdir(parents=True, exist_ok=True)
-    began = time.perf_counter()
-    scale: Any = asdict(Scale.of(options.starts, options.documents))
-    results = Results.read(options.out / f"{NAME}.json", scale)
-    if options.render:
-        if not results.figures:
-            parser.error(f"there are no figures to render in {options.out}")
-    else:
-        if results.scale != scale:
-            parser.error(f"{options.out} holds the figures of a run of another size: give another --out")
-        run(results, results.begin(options.only or (), options.fresh), options.data)
-    render(results, options.out)
-    print("\n".join(claims(results)))
-    print(f"\nWrote {NAME}.md, its pictures and its figures to {options.out} in {time.perf_counter() - began:.0f} s.")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+PAGE = Page(
+    name="boem", room="papers", full=Scale(), minutes=12, seeds="0 to the number of starts, the same for all learners",
+    quick=Scale(starts=2, documents=300, few=2, own=1, columns=100, passes=3, corpus_passes=3, check_points=3),
+    parts={
+        "printed": measure_printed, "likelihood": measure_likelihood, "shrinkage": measure_shrinkage,
+        "gutenberg": measure_gutenberg,
+    },
+    values=values.VALUES,
+    names={
+        "code": values, "MEANINGS": learners.MEANINGS, "SHRINK_BETA": SHRINK_BETA, "BAND": BAND, "BATCH": BATCH,
+        "MAP_EM": MAP_EM, "OWN": OWN, "SIGNIFICANT": SIGNIFICANT,
+    },
+    pictures=PICTURES, absent=absent, prepare=learners.compile_kernels,
+)  # fmt: skip

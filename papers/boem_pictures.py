@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pages.drawing import drawing, legend_of
+from pages.results import Figures
 from papers.boem_learners import (
     BATCH,
     FACTOR,
@@ -20,8 +22,8 @@ from papers.boem_learners import (
     POWER,
     VANISHING,
 )
-from papers.boem_results import Figures
-from papers.moment_matching_pictures import drawing
+from papers.boem_scale import SHRINK_BETA
+from papers.boem_values import by_kind, likelihoods
 
 COLORS = {
     LITERAL.name: "#1b6ca8", VANISHING.name: "#5aa9e6", MODE_BOEM: "#9467a8", FACTOR.name: "#c43c4d", POWER.name: "#e07b39",
@@ -40,15 +42,6 @@ def band(axes: Any, line: Figures, name: str, across: Sequence[float] | None = N
         look["marker"] = "o"
     axes.plot(x, line["median"], **look)
     axes.fill_between(x, line["low"], line["high"], color=look["color"], alpha=0.13, lw=0)
-
-
-def legend_of(figure: Any, panels: Sequence[Any], columns: int) -> None:
-    """One legend for all panels."""
-    found: dict[str, Any] = {}
-    for axes in panels:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    figure.legend([*found.values()], [*found], loc="outside upper center", ncols=columns)
 
 
 def markers(name: str) -> dict[str, Any]:
@@ -124,3 +117,12 @@ def draw_gutenberg(path: Path, sets: Mapping[str, Figures], own: Figures | None)
         lowest = min(min(line["median"]) for one in sets.values() for line in one["lines"].values())
         panels[0][0].set_ylim(bottom=max(lowest, -150.0))
         legend_of(figure, panels.ravel(), 4)
+
+
+PICTURES = {
+    "boem_likelihood": lambda path, results: draw_likelihood(path, likelihoods(results)),
+    "boem_shrinkage": lambda path, results: draw_shrinkage(path, by_kind(results, "shrinkage", f"/{SHRINK_BETA:g}")),
+    "boem_gutenberg": lambda path, results: draw_gutenberg(
+        path, by_kind(results, "gutenberg"), results.one("gutenberg", "own")
+    ),
+}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.boem_pictures import legend_of
+from pages.drawing import legend_of
 from papers.latent_factors_audio import RANGE
 from papers.latent_factors_corpus import (
     BATCH,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headwater.core.statistics import Array
-from papers.boem_results import Results as Stored
+from papers.moment_matching_results import Results as Stored
 
 NAME = "latent_factors"
 PARTS = ("ratio", "variance", "swimmer", "topics", "cost", "audio")
@@ -57,6 +57,9 @@ class Results(Stored):
                 self.figures.pop(part, None)
         self.pending = [part for part in PARTS if part in self.pending or part in parts]
         return parts
+
+    def one(self, part: str, name: str) -> Figures | None:
+        return self.figures.get(part, {}).get(name)
 
 
 def coded(image: Any) -> str:

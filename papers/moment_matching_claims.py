@@ -6,30 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import wilcoxon
 
 from papers.moment_matching_learners import BATCH_EM, BATCHES, BMM, DMM, DMM_PARTS, ROWS, SHORT, Learner, line_name
 from papers.moment_matching_results import Results, average, gap
+from papers.wilcoxon import arrow
 
 CLOSE = 0.01  # nats per row that count as none
 LOSS = 0.05  # nats per row that count as overfitting
-SIGNIFICANT = 0.05
 
 
 def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-
-
-def arrow(scores: Sequence[float], others: Sequence[float]) -> str:
-    """Up where `scores` are better than `others` by Wilcoxon's signed-rank test, down where worse, else nothing."""
-    differences = np.subtract(scores, others)
-    differences = differences[np.isfinite(differences) & (differences != 0.0)]
-    if len(differences) < 6:  # which can never be significant
-        return ""
-    method = "exact" if len(np.unique(np.abs(differences))) == len(differences) else "asymptotic"
-    if wilcoxon(differences, method=method).pvalue >= SIGNIFICANT:
-        return ""
-    return "↑" if np.median(differences) > 0.0 else "↓"
 
 
 def tested(sets: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from papers import moment_matching_pictures as pictures
 from papers import moment_matching_printed as printed
-from papers.moment_matching_claims import CLOSE, SIGNIFICANT, arrow, behind, claims, listed, losses, overfitting_words
+from papers.moment_matching_claims import CLOSE, behind, claims, listed, losses, overfitting_words
 from papers.moment_matching_data import MISSING
 from papers.moment_matching_learners import (
     ALPHAS,
@@ -24,6 +24,7 @@ from papers.moment_matching_learners import (
     Learner,
 )
 from papers.moment_matching_results import Results, average, gap
+from papers.wilcoxon import SIGNIFICANT, arrow
 
 NAME = "moment_matching"
 FEW_VALUES = 30

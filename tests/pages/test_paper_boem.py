@@ -1,26 +1,26 @@
 """Paper 000's page: its recursions against the library, its data, its words from made-up figures, and a tiny run."""
 
 import json
-import re
-from dataclasses import asdict, replace
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from page_checks import complete, results_with
 from scipy.sparse import csr_array
 from scipy.stats import dirichlet
 
 pytest.importorskip("papers", reason="run from the root of the repository")
 
-from papers import boem as command
-from papers import boem_claims as claims
+from pages.__main__ import main, measure
+from pages.render import text, write
 from papers import boem_data as data
 from papers import boem_learners as learners
 from papers import boem_printed as printed
-from papers.boem_page import page
-from papers.boem_results import FULL, PARTS, Results, Scale, banded, check_points, padded, settled
+from papers import boem_values as claims
+from papers.boem import PAGE
+from papers.boem_scale import banded, check_points, padded, settled
 
-TINY = replace(FULL, starts=2, documents=80, few=2, own=1, columns=60, passes=3, corpus_passes=3, check_points=3)
+TINY = replace(PAGE.full, starts=2, documents=80, few=2, own=1, columns=60, passes=3, corpus_passes=3, check_points=3)
 
 
 # The printed recursions
@@ -160,7 +160,7 @@ def line_of(final, survivors, **more):
     return {**made, "final": ends, "likelihood": ends, "survivors": [survivors] * 8, "seconds": [0.1, 0.2], **more}
 
 
-def made_up(bayesian, path):
+def made_up(bayesian):
     """Figures in which BOEM ends at the value given, SOEM at -600 and batch EM at -50."""
     lines = {line.name: line_of(bayesian, 4) for line in learners.BAYESIAN} | {
         line.name: line_of(-600.0, 1) for line in learners.SATO
@@ -195,22 +195,11 @@ def made_up(bayesian, path):
             "beta": beta,
         },
     }  # fmt: skip
-    return Results(path / "boem.json", asdict(FULL), figures, [], [])
+    return results_with(PAGE, **figures)
 
 
-def complete(told):
-    """No number is missing, and every table has as many cells as its header."""
-    assert not re.search(r"\bnan\b|\binf\b|None|\{|\}|Not measured|[-+]?\d\.\d+e[+]\d", told)
-    for line, rule in pairwise(told.splitlines()):
-        if rule.startswith("|---"):
-            cells = line.count("|")
-        if line.startswith("| ") and rule.startswith("|"):
-            assert line.count("|") == rule.count("|") == cells
-    return told
-
-
-def test_the_page_says_what_the_figures_say(tmp_path):
-    told = complete(page(made_up(-31.0, tmp_path)))
+def test_the_page_says_what_the_figures_say():
+    told = complete(text(PAGE, made_up(-31.0)))
     assert "better log-likelihoods than SOEM** (figure 1, left): holds." in told
     assert "**BOEM does better than batch EM** (figure 1, right): holds." in told
     assert "the start decides everything" in told and "A reduced run" not in told
@@ -221,75 +210,35 @@ def test_the_page_says_what_the_figures_say(tmp_path):
     assert "**On the Gutenberg corpus BOEM and batch EM end alike** (figure 3): holds" in told
     assert "**BOEM gets there in a fraction of the time**: does not hold" in told
     assert "| 8, U(0, 1) | 5 | BOEM, mean | 1 (8) | 0 % | 0 % | -31.0 (-31.0 to -30.9) |" in told
-    worse = complete(page(made_up(-420.0, tmp_path)))
+    worse = complete(text(PAGE, made_up(-420.0)))
     assert "**BOEM does better than batch EM** (figure 1, right): does not hold" in worse
     assert "**On the Gutenberg corpus BOEM and batch EM end alike** (figure 3): does not hold" in worse
 
 
-def test_a_page_of_nothing_says_so(tmp_path):
-    told = page(Results(tmp_path / "boem.json", asdict(TINY), {}, ["shrinkage"], ["Gutenberg"]))
-    assert told.count("Not measured.") == 5
-    assert "A reduced run" in told and "**Not complete yet**: shrinkage." in told and "left out**: Gutenberg." in told
-
-
 @pytest.mark.slow
-def test_rendering_needs_only_the_figures(tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        command.main(["--render", "--out", str(tmp_path)])
-    assert "no figures to render" in capsys.readouterr().err
-    made_up(-31.0, tmp_path).write()
-    assert command.main(["--render", "--out", str(tmp_path)]) == 0
+def test_rendering_needs_only_the_figures(tmp_path):
+    replace(made_up(-31.0), path=tmp_path / "boem.json").write()
+    assert main(["boem", "--render", "--out", str(tmp_path)]) == 0
     for name in ("boem_likelihood.png", "boem_shrinkage.png", "boem_gutenberg.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(SystemExit):
-        command.main(["--starts", "2", "--out", str(tmp_path)])
-    assert "give another --out" in capsys.readouterr().err
 
 
 # The command
 
 
 @pytest.mark.slow
-def test_a_tiny_run_of_every_part(tmp_path, monkeypatch):
-    monkeypatch.setattr(command.Scale, "of", classmethod(lambda cls, starts, documents: TINY))
+def test_a_tiny_run_of_every_part(tmp_path):
     write_corpus(tmp_path)
-    arguments = ["--out", str(tmp_path / "out"), "--data", str(tmp_path)]
-    assert command.main(arguments) == 0
-    complete((tmp_path / "out" / "boem.md").read_text())
-    stored = json.loads((tmp_path / "out" / "boem.json").read_text())
-    assert stored["pending"] == stored["absent"] == [] and set(stored["figures"]) == set(PARTS)
-    before = stored["figures"]["likelihood"]
-    monkeypatch.setattr(command, "render", lambda *_: None)
-    assert command.main([*arguments, "--only", "printed"]) == 0
-    assert json.loads((tmp_path / "out" / "boem.json").read_text())["figures"]["likelihood"] == before
+    results = PAGE.results(tmp_path, TINY)
+    measure(PAGE, results, results.begin([*PAGE.parts]), TINY, tmp_path)
+    write(PAGE, results, tmp_path)
+    complete((tmp_path / "boem.md").read_text())
+    stored = json.loads((tmp_path / "boem.json").read_text())
+    assert stored["pending"] == stored["absent"] == [] and set(stored["figures"]) == set(PAGE.parts)
 
 
-def test_without_the_corpus_its_part_is_skipped(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        command, "MAKERS", {part: lambda *_: iter(()) for part in PARTS} | {"gutenberg": command.make_gutenberg}
-    )
-    results = Results(tmp_path / "boem.json", asdict(TINY), {}, [], [])
-    command.run(results, results.begin((), False), tmp_path)
+def test_without_the_corpus_its_part_is_skipped(tmp_path):
+    only = replace(PAGE, parts={"gutenberg": PAGE.parts["gutenberg"]}, prepare=lambda: None)
+    results = only.results(tmp_path, TINY)
+    measure(only, results, results.begin([*only.parts]), TINY, tmp_path)
     assert results.absent == ["Gutenberg"] and results.figures["gutenberg"] == {} and not results.pending
-
-
-def test_an_interrupted_run_goes_on(tmp_path, monkeypatch):
-    made = []
-
-    def maker(part):
-        def make(scale, directory):
-            for name in "ab":
-                yield name, lambda name=name: made.append(part + name) or {"rows": len(made)}
-
-        return make
-
-    monkeypatch.setattr(command, "MAKERS", {part: maker(part) for part in PARTS})
-    figures = {"printed": {"a": {}, "b": {}}, "likelihood": {"a": {}}}
-    Results(tmp_path / "boem.json", asdict(TINY), figures, [*PARTS[1:]], []).write()
-    results = Results.read(tmp_path / "boem.json", asdict(TINY))
-    assert Scale(**results.scale) == TINY
-    command.run(results, results.begin((), False), None)
-    assert made == ["likelihoodb", "shrinkagea", "shrinkageb", "gutenberga", "gutenbergb"]
-    made.clear()
-    command.run(results, results.begin(["shrinkage"], False), None)
-    assert made == ["shrinkagea", "shrinkageb"]

@@ -13,10 +13,10 @@ pytest.importorskip("papers", reason="run from the root of the repository")
 from papers import moment_matching as command
 from papers import moment_matching_data as data
 from papers import moment_matching_printed as printed
-from papers.moment_matching_claims import arrow
 from papers.moment_matching_learners import BATCH_EM, BMM, FIGURE_LEARNERS, OVERFITTING_LINES, TABLE_LEARNERS, line_name
 from papers.moment_matching_page import page
 from papers.moment_matching_results import PARTS, Results
+from papers.wilcoxon import arrow
 
 TINY = replace(
     command.QUICK, learn=600, held_out=200, figure_sets=1, check_points=2, components=(2,), at_most=400,

@@ -1,21 +1,17 @@
-"""The figures of paper 000's experiments on disk, and how they are read."""
+"""How much is done for the page about paper 000, and how runs are summed up."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from headwater.core.statistics import Array
-from papers.moment_matching_results import Results as Stored
+from pages.results import Figures
 
-NAME = "boem"
-PARTS = ("printed", "likelihood", "shrinkage", "gutenberg")
 SHRINK_BETA = 5.0  # the paper's, in figure 2
 BAND = (10, 50, 90)  # percentiles over the starts
-Figures = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -30,29 +26,6 @@ class Scale:
     passes: int = 15
     corpus_passes: int = 30
     check_points: int = 12
-
-    @classmethod
-    def of(cls, starts: int, documents: int) -> Scale:
-        return cls(starts, documents, min(starts, cls.few), min(starts, cls.own))
-
-
-FULL = Scale()
-
-
-class Results(Stored):
-    """Figures by part and set; `scale` holds the fields of a Scale."""
-
-    def begin(self, only: Sequence[str], fresh: bool) -> list[str]:
-        """The parts to make: those asked for, or those that an interrupted run left, or all. Others are kept."""
-        parts = [part for part in PARTS if part in (only or (not fresh and self.pending) or PARTS)]
-        for part in parts:
-            if fresh or part not in self.pending:
-                self.figures.pop(part, None)
-        self.pending = [part for part in PARTS if part in self.pending or part in parts]
-        return parts
-
-    def one(self, part: str, name: str) -> Figures | None:
-        return self.figures.get(part, {}).get(name)
 
 
 def banded(documents: Sequence[int], values: Sequence[Sequence[float]]) -> Figures:
