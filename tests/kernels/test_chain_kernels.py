@@ -373,13 +373,13 @@ def watched(monkeypatch):
     """The sizes of the pieces that are tried."""
     tried, slab, whole = [], HiddenMarkov._slab, HiddenMarkov._piece
 
-    def watch(self, parameters, X, edges, begin, stop, piece, *rest):
+    def watch(self, task, begin, stop, piece, beyond):
         tried.append(piece)
-        return slab(self, parameters, X, edges, begin, stop, piece, *rest)
+        return slab(self, task, begin, stop, piece, beyond)
 
-    def watch_whole(self, parameters, X, *rest):
-        tried.append(len(X))
-        return whole(self, parameters, X, *rest)
+    def watch_whole(self, task):
+        tried.append(len(task.X))
+        return whole(self, task)
 
     monkeypatch.setattr(HiddenMarkov, "_slab", watch)
     monkeypatch.setattr(HiddenMarkov, "_piece", watch_whole)

@@ -65,10 +65,9 @@ def share_block(
                 mass += squared[k, b]
             count[k] += mass
             for b in range(rows):
-                if squared[k, b] <= total[b]:
-                    squared[k, b] = 0.0
-                else:
-                    left += 1
+                left += squared[k, b] > total[b]
+            for b in range(rows):
+                squared[k, b] = squared[k, b] if squared[k, b] > total[b] else 0.0
     return score, left
 
 
