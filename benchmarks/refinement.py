@@ -1,4 +1,4 @@
-"""python -m benchmarks.healing: one pass over rows in any order, against ten restarts of scikit-learn on all of them.
+"""python -m benchmarks.refinement: one pass over rows in any order, against ten restarts of scikit-learn on all of them.
 
 Without options that choose, all is measured and written to docs/benchmarks; with them, only printed, unless --out is given.
 What peers need minutes for is kept, by the rows that it was found on.
@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import page
-from benchmarks.healing_contenders import CONTENDERS, contender
-from benchmarks.healing_cost import ROWS as LONG
-from benchmarks.healing_cost import cost
-from benchmarks.healing_data import HELD_OUT, ORDERS, ROWS
-from benchmarks.healing_lines import cost_line, real_lines, set_lines
-from benchmarks.healing_page import PAGE
-from benchmarks.healing_peers import folder
-from benchmarks.healing_real import REALS, REPEATS, real_sets
-from benchmarks.healing_sets import SETS, Plan, compared, told
-from benchmarks.healing_summary import summaries
 from benchmarks.line import Line
+from benchmarks.refinement_contenders import CONTENDERS, contender
+from benchmarks.refinement_cost import ROWS as LONG
+from benchmarks.refinement_cost import cost
+from benchmarks.refinement_data import HELD_OUT, ORDERS, ROWS
+from benchmarks.refinement_lines import cost_line, real_lines, set_lines
+from benchmarks.refinement_page import PAGE
+from benchmarks.refinement_peers import folder
+from benchmarks.refinement_real import REALS, REPEATS, real_sets
+from benchmarks.refinement_sets import SETS, Plan, compared, told
+from benchmarks.refinement_summary import summaries
 from benchmarks.registry import benchmark
 from benchmarks.scale import Scale
 from benchmarks.timing import one_thread
@@ -33,7 +33,7 @@ CHOOSING = ("sets", "first", "orders", "rows", "contender", "parts")
 
 
 @benchmark
-def healing(scale: Scale) -> Iterator[Line]:
+def refinement(scale: Scale) -> Iterator[Line]:
     plan = Plan(
         scale.first_seed, range(SETS if scale.judged else scale.seeds), rows=scale.rows(ROWS), held_out=scale.rows(HELD_OUT),
         cache=folder() if scale.judged else None,

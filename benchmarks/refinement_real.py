@@ -1,4 +1,4 @@
-"""What `healing` measures on real rows, in the order of their file and shuffled.
+"""What `refinement` measures on real rows, in the order of their file and shuffled.
 
 Every fifth row is held out to judge by. Columns are measured in units of their spread. Values repeat, so that without a floor
 some densities would have no bound: both libraries add the same `reg_covar`. Each contender runs five times, with another seed
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import Array
-from benchmarks.healing_contenders import streamed
-from benchmarks.healing_peers import Task, peers_of
-from benchmarks.healing_sets import Entry, Plan, peer_entries, run_entry
+from benchmarks.refinement_contenders import streamed
+from benchmarks.refinement_peers import Task, peers_of
+from benchmarks.refinement_sets import Entry, Plan, peer_entries, run_entry
 
 REPEATS = 5
 FLOOR = 1e-3
@@ -74,7 +74,7 @@ def real_sets(plan: Plan, reals: tuple[Real, ...] = REALS, repeats: int = REPEAT
             yield {"set": real.name, "absent": True, "peers": [], "runs": []}
             continue
         learned, held_out = parted(rows)
-        task = Task(f"healing-{real.name}", real.n_components, learned, held_out, FLOOR, plan.restarts)
+        task = Task(f"refinement-{real.name}", real.n_components, learned, held_out, FLOOR, plan.restarts)
         peers = peers_of(task, plan.cache)
         runs: list[dict[str, Any]] = []
         for repeat in range(repeats):

@@ -1,16 +1,16 @@
-"""The page of `healing`: drawn sets shuffled and sorted, real sets, and what it costs."""
+"""The page of `refinement`: drawn sets shuffled and sorted, real sets, and what it costs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from benchmarks.healing_cost import best, extra
-from benchmarks.healing_data import LONGEST, SEPARATIONS, SMALL
-from benchmarks.healing_peers import POLISH, RESTARTS
-from benchmarks.healing_real import FLOOR, of_learned
-from benchmarks.healing_summary import CLOSE, PEERS, Summary, summaries
 from benchmarks.page import Page, Section, table
+from benchmarks.refinement_cost import best, extra
+from benchmarks.refinement_data import LONGEST, SEPARATIONS, SMALL
+from benchmarks.refinement_peers import POLISH, RESTARTS
+from benchmarks.refinement_real import FLOOR, of_learned
+from benchmarks.refinement_summary import CLOSE, PEERS, Summary, summaries
 
 HEADS = ("mean loss", "gains as 0", "90th percentile", "worst", f"within {CLOSE}", "time / one fit")
 
@@ -20,12 +20,12 @@ def sections(figures: dict[str, Any]) -> list[Section]:
     result = []
     if figures["sets"]:
         found = summaries(figures["sets"])
-        result.append(Section("healing-shuffled", "Shuffled rows", about_sets(figures), shuffled(found)))
-        result.append(Section("healing-orders", "Rows in other orders", about_orders(), orders(found)))
+        result.append(Section("refinement-shuffled", "Shuffled rows", about_sets(figures), shuffled(found)))
+        result.append(Section("refinement-orders", "Rows in other orders", about_orders(), orders(found)))
     if figures["real"]:
-        result.append(Section("healing-real", "Real rows", about_real(figures["real"]), real(figures["real"])))
+        result.append(Section("refinement-real", "Real rows", about_real(figures["real"]), real(figures["real"])))
     if figures["cost"]:
-        result.append(Section("healing-cost", "What it costs", about_cost(figures["cost"]), costs(figures["cost"])))
+        result.append(Section("refinement-cost", "What it costs", about_cost(figures["cost"]), costs(figures["cost"])))
     return result
 
 
@@ -126,4 +126,4 @@ def costs(cost: dict[str, Any]) -> list[str]:
     return table(["", "warm-up", "stream", "first reading", "stream and reading"], lines)
 
 
-PAGE = Page("healing", "Healing: one pass against ten restarts", sections)
+PAGE = Page("refinement", "Refinement: one pass against ten restarts", sections)

@@ -1,4 +1,4 @@
-"""Sets, orders, peers and figures of the benchmark of healing; its figures themselves are no matter of tests."""
+"""Sets, orders, peers and figures of the benchmark of refinement; its figures themselves are no matter of tests."""
 
 import json
 import math
@@ -10,11 +10,11 @@ pytest.importorskip("benchmarks", reason="run from the root of the repository")
 
 from sklearn.mixture import GaussianMixture as Peer
 
-from benchmarks import healing, healing_cost, healing_lines, healing_page, healing_peers, healing_real, page
-from benchmarks.healing_contenders import CONTENDERS, contender, streamed
-from benchmarks.healing_data import LONGEST, ORDERS, SEPARATIONS, SMALL, arranged, draw, shape_of, truth_of
-from benchmarks.healing_peers import Task, peers_of
-from benchmarks.healing_summary import summaries
+from benchmarks import page, refinement, refinement_cost, refinement_lines, refinement_page, refinement_peers, refinement_real
+from benchmarks.refinement_contenders import CONTENDERS, contender, streamed
+from benchmarks.refinement_data import LONGEST, ORDERS, SEPARATIONS, SMALL, arranged, draw, shape_of, truth_of
+from benchmarks.refinement_peers import Task, peers_of
+from benchmarks.refinement_summary import summaries
 from benchmarks.timing import one_thread
 
 
@@ -38,10 +38,10 @@ COST = {
 
 
 def test_sets_have_all_shapes():
-    shapes = [shape_of(number, np.random.default_rng([7, number])) for number in range(healing.SETS)]
+    shapes = [shape_of(number, np.random.default_rng([7, number])) for number in range(refinement.SETS)]
     assert {shape.separation for shape in shapes} == set(SEPARATIONS)
-    assert sum(shape.small for shape in shapes) >= healing.SETS / 2
-    assert 0 < sum(shape.elongated for shape in shapes) < healing.SETS / 2
+    assert sum(shape.small for shape in shapes) >= refinement.SETS / 2
+    assert 0 < sum(shape.elongated for shape in shapes) < refinement.SETS / 2
     assert (min(shape.n_components for shape in shapes), max(shape.n_components for shape in shapes)) == (3, 16)
     widths = [shape.width for shape in shapes]
     assert min(widths) == 2
@@ -103,12 +103,12 @@ def task():
 @pytest.fixture(scope="module")
 def peers(task):
     with one_thread():
-        return healing_peers.find(task)
+        return refinement_peers.find(task)
 
 
 def test_restarts_are_those_of_scikit_learn(task, peers):
     with one_thread():
-        made = Peer(3, n_init=3, max_iter=healing_peers.MAX_ITER, random_state=np.random.RandomState(0)).fit(task.rows)
+        made = Peer(3, n_init=3, max_iter=refinement_peers.MAX_ITER, random_state=np.random.RandomState(0)).fit(task.rows)
     assert max(each.bound for each in peers.restarts) == pytest.approx(made.lower_bound_)
     assert peers.score(3) == pytest.approx(float(made.score(task.held_out)))
     assert peers.score(1) == peers.restarts[0].score
@@ -121,14 +121,14 @@ def test_restarts_are_those_of_scikit_learn(task, peers):
 def test_the_reference_is_better_on_the_rows_learned(task):
     with one_thread():
         start = Peer(3, random_state=0).fit(task.rows)
-        best = healing_peers.polished([start], task)
+        best = refinement_peers.polished([start], task)
     assert best.score(task.rows) >= start.score(task.rows)
 
 
 def test_peers_are_kept_for_the_rows_they_were_found_on(task, peers, tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(healing_peers, "find", lambda task: asked.append(task) or peers)
-    monkeypatch.setattr(healing_peers, "restarted", lambda task, state: (None, 2.0 * peers.restarts[0].seconds))
+    monkeypatch.setattr(refinement_peers, "find", lambda task: asked.append(task) or peers)
+    monkeypatch.setattr(refinement_peers, "restarted", lambda task, state: (None, 2.0 * peers.restarts[0].seconds))
     assert peers_of(task, tmp_path) == peers
     again = peers_of(task, tmp_path)
     assert len(asked) == 1
@@ -145,9 +145,9 @@ def test_peers_are_kept_for_the_rows_they_were_found_on(task, peers, tmp_path, m
 
 def test_a_folder_can_be_named(monkeypatch, tmp_path):
     monkeypatch.setenv("HEADWATER_BENCHMARK_CACHE", str(tmp_path))
-    assert healing_peers.folder() == tmp_path
+    assert refinement_peers.folder() == tmp_path
     monkeypatch.delenv("HEADWATER_BENCHMARK_CACHE")
-    assert healing_peers.folder().parent.name == "benchmarks"
+    assert refinement_peers.folder().parent.name == "benchmarks"
 
 
 def test_contenders_are_written_in_a_line():
@@ -177,25 +177,25 @@ def test_losses_are_summed_up():
 
 
 def test_only_the_default_has_to_reach_something():
-    lines = {line.name: line for line in healing_lines.set_lines([entry(0, 0.004), entry(1, 0.0)])}
+    lines = {line.name: line for line in refinement_lines.set_lines([entry(0, 0.004), entry(1, 0.0)])}
     assert lines["mean loss, shuffled, default"].met is True
     assert lines["sets within 0.002, shuffled, default"].met is False
     assert lines["worst loss, shuffled, default"].met is True
     assert (lines["time, shuffled, default"].ratio, lines["time, shuffled, default"].met) == (2.0, True)
     assert lines["mean loss, by cluster, default"].target.bound == 0.01
     assert all(line.target is None for name, line in lines.items() if "plain" in name)
-    long = healing_lines.cost_line(COST)
+    long = refinement_lines.cost_line(COST)
     assert (long.ours, long.peer, long.met) == (2.2, 2.0, True)
     assert "extra cost +10%" in long.note
 
 
 def test_a_real_set_that_is_absent_is_said_to_be(monkeypatch, tmp_path):
     monkeypatch.setenv("HEADWATER_DATA", str(tmp_path))
-    found = list(healing_real.real_sets(healing.Plan()))
+    found = list(refinement_real.real_sets(refinement.Plan()))
     assert [each["absent"] for each in found] == [True] * 6
-    lines = list(healing_lines.real_lines(found))
+    lines = list(refinement_lines.real_lines(found))
     assert all(math.isnan(line.ours) and "HEADWATER_DATA" in line.note for line in lines)
-    assert "no such set: magic04, ccpp" in healing_page.about_real(found)
+    assert "no such set: magic04, ccpp" in refinement_page.about_real(found)
 
 
 def test_real_rows_are_read_and_parted(monkeypatch, tmp_path):
@@ -206,9 +206,9 @@ def test_real_rows_are_read_and_parted(monkeypatch, tmp_path):
     header = "x,kind,y"
     text = "\n".join([header, *(f"{x!r},g,{y!r}" for x, y in rows.tolist())])
     (tmp_path / "a" / "a.csv").write_text(text)
-    assert np.array_equal(healing_real.Real("a", "a.npz", 2).read(), rows)
-    assert np.array_equal(healing_real.Real("a", "a.csv", 2, ("kind",)).read(), rows)
-    learned, held_out = healing_real.parted(rows)
+    assert np.array_equal(refinement_real.Real("a", "a.npz", 2).read(), rows)
+    assert np.array_equal(refinement_real.Real("a", "a.csv", 2, ("kind",)).read(), rows)
+    learned, held_out = refinement_real.parted(rows)
     assert (len(learned), len(held_out)) == (40, 10)
     assert np.allclose(learned.std(axis=0), 1.0)
     assert np.allclose(held_out[1] - held_out[0], (rows[9] - rows[4]) / np.delete(rows, np.s_[4::5], axis=0).std(axis=0))
@@ -220,7 +220,7 @@ def test_the_page_has_what_was_measured(tmp_path):
         "real": [entry("abalone", 0.02), {"set": "ccpp", "absent": True, "peers": [], "runs": []}], "cost": COST,
         "quick": False, "machine": {"cpu": "", "cores": 1, "memory_gb": 1, "load_average": 0.0, "date": "", "headwater": ""},
     }  # fmt: skip
-    text = page.text(healing_page.PAGE, json.loads(json.dumps(figures)))
+    text = page.text(refinement_page.PAGE, json.loads(json.dumps(figures)))
     assert "| default, one pass | 0.0020 | 0.0020 | 0.0036 | 0.0040 | 50% | 0.50 |" in text
     assert "| scikit-learn n_init=10 | 0.0010 | 0.0010 | 0.0010 | 0.0010 | 100% | 10.00 |" in text
     assert "| by cluster | plain stream | 0.0020 |" in text
@@ -228,7 +228,7 @@ def test_the_page_has_what_was_measured(tmp_path):
     assert "no such set: ccpp." in text
     assert "| default | 1.000 | 2.000 | 0.100 | 2.200 |" in text
     assert "takes +10% against" in text
-    healing_page.sections({**figures, "real": [], "cost": None})
+    refinement_page.sections({**figures, "real": [], "cost": None})
 
 
 def test_a_run_of_some_sets_is_only_printed(monkeypatch, capsys):
@@ -236,21 +236,21 @@ def test_a_run_of_some_sets_is_only_printed(monkeypatch, capsys):
         raise AssertionError("some sets are no result")
 
     monkeypatch.setattr(page, "write", never)
-    monkeypatch.setattr(healing, "compared", lambda plan: (entry(number, 0.0) for number in plan.sets))
-    healing.main(["--sets", "2", "--first", "3", "--orders", "shuffled, drifting"])
+    monkeypatch.setattr(refinement, "compared", lambda plan: (entry(number, 0.0) for number in plan.sets))
+    refinement.main(["--sets", "2", "--first", "3", "--orders", "shuffled, drifting"])
     printed = capsys.readouterr().out
     assert "  3 " in printed
     assert "within 0.002 100%" in printed
     with pytest.raises(SystemExit):
-        healing.main(["--orders", "sideways"])
+        refinement.main(["--orders", "sideways"])
     assert "'sideways' is none of shuffled, by cluster" in capsys.readouterr().err
 
 
 def test_contenders_take_turns_on_a_long_stream(monkeypatch):
     turns = []
     monkeypatch.setattr(
-        healing_cost, "spent", lambda one, rows, seed: turns.append((one.name, seed)) or healing_cost.Spent(1.0, 2.0, 0.5)
+        refinement_cost, "spent", lambda one, rows, seed: turns.append((one.name, seed)) or refinement_cost.Spent(1.0, 2.0, 0.5)
     )
-    found = healing_cost.cost(0, 100, 2)
+    found = refinement_cost.cost(0, 100, 2)
     assert turns == [(one.name, repeat) for repeat in range(2) for one in CONTENDERS]
-    assert healing_cost.extra(found) == 0.0
+    assert refinement_cost.extra(found) == 0.0

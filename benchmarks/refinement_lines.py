@@ -1,4 +1,4 @@
-"""The lines of `healing` in the table of all benchmarks, with what they have to reach."""
+"""The lines of `refinement` in the table of all benchmarks, with what they have to reach."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchmarks.healing_cost import best, extra
-from benchmarks.healing_summary import CLOSE, PEERS, Summary, summaries
 from benchmarks.line import Line, Target, at_least, at_most, quotient
+from benchmarks.refinement_cost import best, extra
+from benchmarks.refinement_summary import CLOSE, PEERS, Summary, summaries
 
 NATS = "nat/row"
 DEFAULT = "default"

@@ -1,4 +1,4 @@
-"""What healing costs a long stream: the default beside the plain stream; warm-up, stream and first reading apart."""
+"""What refinement costs a long stream: the default beside the plain stream; warm-up, stream and first reading apart."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import Array, make_truth
-from benchmarks.healing_contenders import CONTENDERS, Contender, learned
+from benchmarks.refinement_contenders import CONTENDERS, Contender, learned
 
 ROWS, WIDTH, COMPONENTS = 1_000_000, 10, 10
 WARM_UP = 20_000  # rows in which every contender has found its start

@@ -1,4 +1,4 @@
-"""What `healing` measures on drawn sets: the loss and the seconds of every peer, and of every contender in every order.
+"""What `refinement` measures on drawn sets: the loss and the seconds of every peer, and of every contender in every order.
 
 An entry is ready for JSON: a set, its `peers` (one for each n_init) and its `runs` (one for each order and contender). Losses
 are nats a row on rows held out, against the reference; below zero is better than that.
@@ -12,9 +12,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from benchmarks.healing_contenders import CONTENDERS, Contender, Run, compile_kernels, streamed
-from benchmarks.healing_data import HELD_OUT, ORDERS, ROWS, arranged, draw
-from benchmarks.healing_peers import INITS, RESTARTS, Peers, Task, peers_of
+from benchmarks.refinement_contenders import CONTENDERS, Contender, Run, compile_kernels, streamed
+from benchmarks.refinement_data import HELD_OUT, ORDERS, ROWS, arranged, draw
+from benchmarks.refinement_peers import INITS, RESTARTS, Peers, Task, peers_of
 
 SETS = 60
 
@@ -40,7 +40,7 @@ def compared(plan: Plan) -> Iterator[Entry]:
     for number in plan.sets:
         drawn = draw(plan.seed, number, plan.rows, plan.held_out)
         shape = drawn.shape
-        task = Task(f"healing-{plan.seed}-{number}", shape.n_components, drawn.rows, drawn.held_out, restarts=plan.restarts)
+        task = Task(f"refinement-{plan.seed}-{number}", shape.n_components, drawn.rows, drawn.held_out, restarts=plan.restarts)
         peers = peers_of(task, plan.cache)
         if number == plan.sets[0]:
             compile_kernels(plan.contenders, drawn.rows)

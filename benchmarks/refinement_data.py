@@ -1,4 +1,4 @@
-"""Data sets of `healing`: mixtures of many shapes, and the orders that their rows arrive in."""
+"""Data sets of `refinement`: mixtures of many shapes, and the orders that their rows arrive in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contenders of `healing`: streams of ours, fed chunk after chunk, timed while they learn and when they are first read."""
+"""Contenders of `refinement`: streams of ours, fed chunk after chunk, timed while they learn and when they are first read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from time import process_time
 from typing import Any
 
 from benchmarks.data import Array
-from benchmarks.healing_peers import judged
+from benchmarks.refinement_peers import judged
 from headwater import GaussianMixture
 
 CHUNK = 10_000

@@ -1,4 +1,4 @@
-"""Peers of `healing`, which are the same for every order of the rows: restarts of scikit-learn, and the reference.
+"""Peers of `refinement`, which are the same for every order of the rows: restarts of scikit-learn, and the reference.
 
 Ten restarts of one random state are what scikit-learn makes with `n_init=10`, and the first five of them with `n_init=5`. The
 reference is the best of the ten by its likelihood of the rows learned, each polished by passes of batch EM far beyond the stop
