@@ -39,7 +39,7 @@ class Page:
     parts: Mapping[str, Part]
     full: Any  # a frozen dataclass that says how much is done
     quick: Any  # the same for a run that only shows that everything works
-    minutes: float  # that a full run takes on two cores
+    minutes: float  # an estimate of a full run on two cores; what runs took is stored with their figures
     seeds: str
     values: Mapping[str, Callable[[Results], Any]]
     names: Mapping[str, Any] = field(default_factory=dict)
