@@ -274,6 +274,23 @@ def test_columns_that_say_nothing():
     assert hw.GaussianMixture(2, random_state=0, scale_columns=True).fit(np.append(ROWS, ROWS + 9.0, axis=0) * 1e-4).health_.ok
 
 
+@pytest.mark.parametrize("scale_columns", [False, True])
+@pytest.mark.parametrize("kind", ["spherical", "diag"])
+@pytest.mark.parametrize("model", [hw.GaussianMixture, hw.GaussianHMM])
+def test_a_constant_column_lowers_a_variance_that_all_columns_share(model, kind, scale_columns):
+    rows = np.insert(ROWS, 1, 5.0, axis=1)
+    (found,) = model(1, covariance_type=kind, scale_columns=scale_columns, random_state=0).fit(rows).health_.of_kind("flat")
+    assert found.sentence.startswith("Column x1 has one value in all rows and carries no information: ")
+    assert ("it lowers the one variance that all columns" in found.sentence) == (kind == "spherical")
+    assert ("scores there are decided by" in found.sentence) == (kind != "spherical")
+    assert found.action == (not scale_columns)
+
+
+def test_where_every_column_is_constant_the_floor_decides():
+    found = hw.GaussianMixture(1, covariance_type="spherical").fit(np.full((600, 2), 5.0)).health_.of_kind("flat")[0]
+    assert "Columns x0 and x1 have one value" in found.sentence and "decided by reg_covar (1e-06)" in found.sentence
+
+
 def counts(probabilities, words=1000.0, rows=100.0, **options):
     probabilities = np.asarray(probabilities, dtype=float)
     k, width = probabilities.shape

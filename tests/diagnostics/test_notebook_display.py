@@ -4,6 +4,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from every_model import KINDS, learned
 
@@ -89,3 +90,27 @@ def test_a_race_has_html():
     documents = np.random.default_rng(0).poisson(1.0, size=(400, 8)).astype(float)
     model = hw.LatentDirichletAllocation("auto", warm_up=100, random_state=0).partial_fit(documents)
     check_html(model.race_)
+
+
+def test_credible_intervals_are_a_table():
+    rows = np.random.default_rng(0).normal(size=(300, 6)) + 1e4
+    frame = {name: rows[:, at] for at, name in enumerate(["speed", ATTACK * 9, "flow", "heat", "noise", "last"])}
+    model = hw.GaussianMixture(2, random_state=0).partial_fit(pd.DataFrame(frame))
+    found = model.credible_intervals(0.8)
+    text = str(found)
+    assert text.splitlines()[0] == "Central intervals that hold with probability 0.8"
+    assert max(map(len, text.splitlines())) <= 100 and "\x1b" not in text and "and 2 more columns" in text
+    low, high = text.split("speed ")[1].split(",")[0].split(" to ")
+    np.testing.assert_allclose([float(low), float(high)], found.means[0, 0], atol=0.05 * np.ptp(found.means[0, 0]))
+    html = check_html(found)
+    assert "\x1b" not in html and "&lt;script&gt;" in html and "speed" in html
+
+
+def test_credible_intervals_of_one_component_without_names():
+    found = (
+        hw.GaussianMixture(1, random_state=0).partial_fit(np.random.default_rng(0).normal(size=(300, 2))).credible_intervals()
+    )
+    assert "1 to 1" in str(found) and "x0 " in str(found) and "more" not in str(found)
+    many = replace(found, weights=np.tile(found.weights, (20, 1)), means=np.tile(found.means, (20, 1, 1)), columns=())
+    assert "and 8 more components" in str(many) and len(str(many).splitlines()) == 16
+    check_html(many)

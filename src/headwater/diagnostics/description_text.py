@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -16,27 +17,39 @@ NAME_LETTERS = 24  # of the name of a column or a word
 
 def description_text(found: Description) -> str:
     """Return the title, a table of the components, the facts and the notes, in lines of at most 100 columns."""
-    header, rows, rest = _table(found)
-    lines = [_cut(found.title, LINE_WIDTH)]
+    return wide_table_text(found.title, *_table(found), found.notes)
+
+
+def description_html(found: Description) -> str:
+    """Return the same as HTML. It sets no colours, so that it is readable on light and dark pages."""
+    return wide_table_html(found.title, *_table(found), found.notes)
+
+
+def wide_table_text(
+    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], rest: Sequence[str] = (), notes: Sequence[str] = ()
+) -> str:
+    """Return a title and a table of three columns, the last of which is long; beneath it lines, which are cut, and notes."""
+    lines = [_cut(title, LINE_WIDTH)]
     if rows:
         widths = [max(len(row[at]) for row in [header, *rows]) for at in range(3)]
         for row in [header, *rows]:
             line = f"  {row[0].rjust(widths[0])}  {row[1].ljust(widths[1])}  {row[2]}"
             lines.append(_cut(line.rstrip(), LINE_WIDTH))
     lines += [_cut(f"  {one}", LINE_WIDTH) for one in rest]
-    for note in found.notes:
-        lines += _fold(_printable(note), LINE_WIDTH)
+    for note in notes:
+        lines += _fold(printable(note), LINE_WIDTH)
     return "\n".join(lines)
 
 
-def description_html(found: Description) -> str:
-    """Return the same as HTML. It sets no colours, so that it is readable on light and dark pages."""
-    header, rows, rest = _table(found)
+def wide_table_html(
+    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], rest: Sequence[str] = (), notes: Sequence[str] = ()
+) -> str:
+    """Return the same as HTML."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
-    beneath = "".join(f"<p>{escape(_printable(one))}</p>" for one in [*rest, *found.notes])
-    return f"<p>{escape(found.title)}</p>{table}{beneath}"
+    beneath = "".join(f"<p>{escape(printable(one))}</p>" for one in [*rest, *notes])
+    return f"<p>{escape(title)}</p>{table}{beneath}"
 
 
 def _table(found: Description) -> tuple[list[str], list[list[str]], list[str]]:
@@ -45,7 +58,7 @@ def _table(found: Description) -> tuple[list[str], list[list[str]], list[str]]:
     rows = [[str(one.index), _interval(one.weight, one.low, one.high), _values(one, found.value)] for one in shown]
     hidden = len(found.components) - len(shown) + found.left_out
     rest = [f"and {hidden:,} more"] if hidden else []
-    rest += [f"{_printable(fact.name)}: {_interval(fact.value, fact.low, fact.high)}" for fact in found.facts]
+    rest += [f"{printable(fact.name)}: {_interval(fact.value, fact.low, fact.high)}" for fact in found.facts]
     return [found.component, found.weight, found.value or "values"], rows, rest
 
 
@@ -56,12 +69,12 @@ def _values(component: Component, what: str) -> str:
     elif len(values) > MOST_VALUES and any(value.standing is not None for value in values):
         values.sort(key=lambda value: -abs(value.standing or 0.0))
     parts = [_value(value) for value in values[:MOST_VALUES]]
-    return ", ".join([*([_printable(component.remark)] if component.remark else []), *parts])
+    return ", ".join([*([printable(component.remark)] if component.remark else []), *parts])
 
 
 def _value(value: Value) -> str:
     spread = "" if value.spread is None else f"±{value.spread:.2g}"
-    return f"{_cut(_printable(value.name), NAME_LETTERS)} {_number(value.value)}{spread}"
+    return f"{short_name(value.name)} {_number(value.value)}{spread}"
 
 
 def _interval(value: float, low: float | None, high: float | None) -> str:
@@ -72,9 +85,14 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e12 else f"{value:.3g}"
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Return text without control characters: names come from files, and a terminal would obey them."""
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+
+
+def short_name(name: str) -> str:
+    """Return the name of a column, short enough for a table."""
+    return _cut(printable(name), NAME_LETTERS)
 
 
 def _cut(text: str, most: int) -> str:

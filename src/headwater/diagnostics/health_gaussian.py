@@ -42,6 +42,7 @@ class GaussianChecks:
     floor_name: str = "reg_covar"
     word: str = "component"
     constant: tuple[int, ...] = ()  # columns that have one value in all rows
+    spherical: bool = False  # one variance for all columns of a component, in their own units or in those of the data
 
     @property
     def variances(self) -> Array:
@@ -118,9 +119,13 @@ class GaussianChecks:
         if len(where) > NAMED_COLUMNS:
             where = [*where[:NAMED_COLUMNS], f"{len(where) - NAMED_COLUMNS} more"]
         by = f"{self.floor_name} ({self.floor:g})" if self.floor else "the prior"
+        effect = f"scores there are decided by {by}"
+        if self.spherical and len(self.constant) < self.means.shape[1]:  # the other columns decide the variance
+            lower = "lower" if several else "lowers"
+            effect = f"{'they' if several else 'it'} {lower} the one variance that all columns of a {self.word} share"
         sentence = (
-            f"Column{'s' * several} {_join_names(where)} {have} one value in all rows and {carry} no information: scores "
-            f"there are decided by {by}, so leave {them} out."
+            f"Column{'s' * several} {_join_names(where)} {have} one value in all rows and {carry} no information: {effect}, "
+            f"so leave {them} out."
         )
         which = tuple(int(k) for k in np.flatnonzero(alive))
         return Finding("flat", which, sentence, self.floor > 0.0, {"columns": float(len(self.constant))})

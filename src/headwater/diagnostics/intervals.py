@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +10,17 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, gammainccinv, stdtrit
 
 from headwater.core.statistics import Array
+from headwater.diagnostics.description_text import (
+    MOST_COMPONENTS,
+    MOST_VALUES,
+    short_name,
+    wide_table_html,
+    wide_table_text,
+)
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianBelief
+
+MOST_DIGITS = 12  # of an end of an interval
 
 
 @dataclass(frozen=True)
@@ -21,9 +31,43 @@ class CredibleIntervals:
     weights: Array
     means: Array
     variances: Array
+    columns: tuple[str, ...] = ()  # names of the columns
+
+    def __str__(self) -> str:
+        return wide_table_text(*self._table())
+
+    def _repr_html_(self) -> str:
+        return wide_table_html(*self._table())
+
+    def _table(self) -> tuple[str, list[str], list[list[str]], list[str]]:
+        """Return a title, the header and a row for each component, and a line each for what is not shown."""
+        k, width = self.means.shape[:2]
+        names = [short_name(name) for name in (self.columns or [f"x{at}" for at in range(width)])[:MOST_VALUES]]
+        rows = [
+            [
+                str(one),
+                interval_text(*self.weights[one]),
+                ", ".join(f"{name} {interval_text(*ends)}" for name, ends in zip(names, self.means[one], strict=False)),
+            ]
+            for one in range(min(k, MOST_COMPONENTS))
+        ]
+        hidden = {"components": k - len(rows), "columns": width - len(names)}
+        more = " and ".join(f"{number:,} more {what}" for what, number in hidden.items() if number)
+        rest = [*([f"and {more}"] if more else []), "intervals of the variances: .variances"]
+        return f"Central intervals that hold with probability {self.level:g}", ["component", "weight", "means"], rows, rest
 
 
-def credible_intervals(family: Gaussian, concentration: Array, belief: GaussianBelief, level: float) -> CredibleIntervals:
+def interval_text(low: float, high: float) -> str:
+    """Return both ends, with as many digits as tell them apart."""
+    width, size = abs(high - low), max(abs(low), abs(high))
+    # Two digits of the width; it may be zero, as that of the weight of a single component is.
+    digits = 3 if not width > 0.0 else min(max(int(np.ceil(np.log10(size / width))) + 2, 3), MOST_DIGITS)
+    return f"{low:.{digits}g} to {high:.{digits}g}"
+
+
+def credible_intervals(
+    family: Gaussian, concentration: Array, belief: GaussianBelief, level: float, columns: Sequence[str] = ()
+) -> CredibleIntervals:
     """Return central intervals of the marginals: Beta for weights, Student's t for means, inverse Gamma for variances."""
     tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
     # One component has all the weight, of which the Beta distribution knows nothing.
@@ -31,7 +75,8 @@ def credible_intervals(family: Gaussian, concentration: Array, belief: GaussianB
     weights = betaincinv(concentration[:, None], np.where(others > 0.0, others, np.nan)[:, None], tails)
     scale, dof, _ = _marginals(family, belief)
     variances = 0.5 * scale[..., None] / gammainccinv(0.5 * dof[..., None], tails)
-    return CredibleIntervals(level, np.nan_to_num(weights, nan=1.0), mean_intervals(family, belief, level), variances)
+    means = mean_intervals(family, belief, level)
+    return CredibleIntervals(level, np.nan_to_num(weights, nan=1.0), means, variances, tuple(map(str, columns)))
 
 
 def mean_intervals(

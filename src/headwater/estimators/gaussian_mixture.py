@@ -13,6 +13,7 @@ from headwater.core.algorithms import Algorithm
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.values import RandomState, Values
+from headwater.diagnostics.component_description import column_names
 from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals
 from headwater.estimators.calls import reads
 from headwater.estimators.describers.gaussian_mixture import GaussianMixtureDescriber
@@ -285,11 +286,12 @@ class GaussianMixture(MixtureEstimator):
         Returns
         -------
         intervals : CredibleIntervals
-            `weights` (K, 2), `means` and `variances` (K, d, 2).
+            `weights` (K, 2), `means` and `variances` (K, d, 2); printed, they are a table.
         """
         if not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-        return credible_intervals(self._family, self.weight_concentration_, self._component_belief(), float(level))
+        columns = column_names(self, self.n_features_in_)
+        return credible_intervals(self._family, self.weight_concentration_, self._component_belief(), float(level), columns)
 
     @property
     @reads

@@ -91,7 +91,7 @@ class GaussianChainDescriber(ChainDescriber):
             return GaussianChecks(
                 rows, family.means(parameters), covariances, family.kind.matrix, names, each,
                 0.0 if self.model._runtime.made_with["scale_columns"] else family.reg_covar, "min_covar", "state",
-                constant_columns(statistics.emissions, prior.emissions, family.kind.matrix),
+                constant_columns(statistics.emissions, prior.emissions, family.kind.matrix), family.spherical,
             )  # fmt: skip
 
         return self.model._chain_evidence(checks, each * (1.0 + 10.0 * width / k))

@@ -39,8 +39,9 @@ class GaussianMixtureDescriber(MixtureDescriber):
             names, (prior, statistics, _) = column_names(self.model, width), self.model._proper_belief()
             constant = constant_columns(statistics, prior.components, family.kind.matrix)
             return GaussianChecks(
-                rows, self.model.means_, self.model.covariances_, family.kind.matrix, names, each, floor, constant=constant
-            )
+                rows, self.model.means_, self.model.covariances_, family.kind.matrix, names, each, floor, constant=constant,
+                spherical=family.spherical,
+            )  # fmt: skip
 
         return Evidence(rows, checks=checks, work=k * each * (k + 10 * width), remedy=PRUNE_ADVICE)
 

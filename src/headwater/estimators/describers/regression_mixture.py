@@ -68,7 +68,7 @@ class RegressionMixtureDescriber(TargetDescriber):
                 constant = constant_columns(input_totals(statistics), prior.components.gate, matrix)
                 gate = GaussianChecks(
                     rows, parameters.gate.means, family.gate.covariances(parameters.gate), matrix, names, each, floor,
-                    constant=constant,
+                    constant=constant, spherical=family.gate.spherical,
                 )  # fmt: skip
             return RegressionChecks(
                 rows, parameters.coef, self.model.noise_variance_, total / max(float(rows.sum()), 1e-300),
