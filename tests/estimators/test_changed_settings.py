@@ -181,3 +181,10 @@ def test_a_number_of_threads_is_checked_by_who_learns_and_by_who_answers(kind, n
         if hasattr(model, name) and not (kind == "regression" and name in ("score_samples", "predict")):
             with pytest.raises(ValueError, match="n_threads must be None, for all cores, or an integer of at least 1, got"):
                 getattr(model, name)(**answers)
+
+
+def test_the_first_rows_of_a_reservoir_may_all_propose():
+    """There are none to judge a search by, so that there is none."""
+    model = hw.GaussianMixture(1, warm_up=60, random_state=0).fit(X[:100]).set_params(half_life="auto")
+    for row in X[100:112]:
+        assert np.isfinite(model.partial_fit(row[None]).means_).all()

@@ -8,8 +8,9 @@ from pathlib import Path
 import every_model
 import made_up_files
 import numpy as np
+import odd_rows
 import pytest
-from scipy.sparse import csr_array
+from odd_rows import CHUNKS, blank
 
 import headwater as hw
 from headwater.checkpoints import Checkpoint, Position
@@ -81,6 +82,24 @@ def test_a_race_that_goes_on_can_be_loaded():
         assert again.race_.running == model.race_.running
 
 
+def test_drawn_topics_may_have_words_and_no_documents():
+    """Shares of topics are counted in draws, and words by what is expected of them."""
+    documents = np.random.default_rng(0).multinomial(20, [0.5, 0.3, 0.2], size=60).astype(float)
+    for row in ([0.0, 20.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 20.0]):
+        model = hw.LatentDirichletAllocation(2, warm_up=60, random_state=0, algorithm=hw.SimulatedEM(batch_size=20))
+        model.partial_fit(documents).partial_fit(np.array([row]))
+        assert model_file.from_bytes(model_file.to_bytes(model)).n_samples_seen_ == 61
+
+
+def test_a_stream_that_begins_to_watch_for_drift_can_be_loaded():
+    """It keeps no rows yet by which it could expect anything."""
+    model = hw.GaussianMixture(2, warm_up=60, random_state=0).partial_fit(rows_of("rounded", 100))
+    model = model_file.from_bytes(container.to_bytes(*model_file.packed(model, raw_rows=False))).set_params(half_life="auto")
+    for _ in range(3):
+        model = model_file.from_bytes(model_file.to_bytes(model.partial_fit(rows_of("rounded", 20))))
+    assert model.n_samples_seen_ == 160
+
+
 def test_merged_models_of_one_component_can_be_loaded():
     """No other assignment is possible, so it would have cost infinitely more."""
     parts = [hw.GaussianMixture(1, warm_up=50, random_state=seed).partial_fit(RNG.normal(size=(90, 2))) for seed in (0, 1)]
@@ -88,56 +107,21 @@ def test_merged_models_of_one_component_can_be_loaded():
     assert report.matches[0].margin.tolist() == [np.inf]
 
 
-def ties(n, width):
-    return RNG.integers(0, 2, size=(n, width)).astype(float)
-
-
-DATA = {
-    "ties": ties,
-    "rounded": lambda n, width: np.round(RNG.normal(size=(n, width)), 1),
-    "constant": lambda n, width: np.full((n, width), 3.7),
-    "constant column": lambda n, width: np.where(np.arange(width) == 0, 5.0, RNG.normal(size=(n, width))),
-    "huge": lambda n, width: RNG.normal(size=(n, width)).clip(-5, 5) * 1e99,
-    "far": lambda n, width: 1e9 + RNG.normal(size=(n, width)),
-    "tiny": lambda n, width: RNG.normal(size=(n, width)) * 1e-150,
-    "scales": lambda n, width: RNG.normal(size=(n, width)) * 10.0 ** np.linspace(-50, 90, width),
-    "sorted": lambda n, width: np.sort(np.round(3.0 * RNG.normal(size=(n, width))), axis=0),
-    "zero": lambda n, width: np.zeros((n, width)),
-    "collinear": lambda n, width: RNG.normal(size=(n, 1)) * np.arange(1.0, width + 1.0),
-    "outliers": lambda n, width: np.where(RNG.random((n, 1)) < 0.01, 1e99, 1.0) * RNG.normal(size=(n, width)).clip(-5, 5),
-}
-FED = {
-    hw.GaussianMixture: lambda X: {"X": X},
-    hw.MultinomialMixture: lambda X: {"X": csr_array(np.minimum(np.abs(X), 1e30))},
-    hw.MarkovMixture: lambda X: {"X": (np.abs(X) % 4).astype(int)},
-    hw.RegressionMixture: lambda X: {"X": X[:, :-1], "y": X[:, -1]},
-    hw.LatentDirichletAllocation: lambda X: {"X": csr_array(np.minimum(np.abs(X), 20.0))},
-    hw.ItakuraSaitoNMF: lambda X: {"X": np.abs(X)},
-    hw.GaussianHMM: lambda X: {"X": X},
-    hw.CategoricalHMM: lambda X: {"X": (np.abs(X[:, :1]) % 4).astype(int)},
-    hw.DirectionOfArrival: lambda X: {"X": X + 1j * X[::-1]},
-}
-
-
-def blank(kind, algorithm, **options):
-    given = {"n_components": 2, "warm_up": 60, "random_state": 0, "algorithm": algorithm}
-    given |= {"n_symbols": 4} if kind is hw.MarkovMixture else {"n_features": 4, "lag": 10} if kind is hw.CategoricalHMM else {}
-    if kind is hw.DirectionOfArrival:
-        del given["n_components"]
-    return kind(**given | options)
+def rows_of(data, n, width=4):
+    return odd_rows.ROWS[data](n, width, RNG)
 
 
 def assert_saved_models_load(kind, algorithm, data, **options):
     """At every stage of a stream, whole and without raw rows, merged, and by a checkpoint."""
     model = blank(kind, algorithm, **options)
-    X = DATA[data](300, 4)
+    X = rows_of(data, 300)
     monitor = hw.Monitor(model)
     try:
         if not ALGORITHMS[algorithm].online:
-            saved = [model_file.to_bytes(model.fit(**FED[kind](X)))]
+            saved = [model_file.to_bytes(model.fit(**CHUNKS[kind](X)))]
         else:
             saved = [
-                model_file.to_bytes(monitor.learn(**FED[kind](X[part])))
+                model_file.to_bytes(monitor.learn(**CHUNKS[kind](X[part])))
                 for part in (slice(50), slice(50, 150), slice(150, 300))
             ]
             model = monitor.model
@@ -148,12 +132,12 @@ def assert_saved_models_load(kind, algorithm, data, **options):
         again = model_file.from_bytes(bytes_)
     assert again.n_samples_seen_ == model.n_samples_seen_
     if ALGORITHMS[algorithm].online:
-        other = blank(kind, algorithm, **options).set_params(random_state=1).partial_fit(**FED[kind](DATA[data](280, 4)))
+        other = blank(kind, algorithm, **options).set_params(random_state=1).partial_fit(**CHUNKS[kind](rows_of(data, 280)))
         model_file.from_bytes(model_file.to_bytes(hw.merge([model, other])))
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", FED, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", CHUNKS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("data", ["ties", "constant", "huge", "tiny"])
 def test_whatever_was_saved_can_be_loaded(kind, data):
     with np.errstate(all="ignore"):
@@ -176,14 +160,14 @@ OPTIONS = ({"parts": 2}, {"half_life": 50.0}, {"reservoir": 100}, {"half_life": 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("algorithm", [*ALGORITHMS, *OPTIONS], ids=str)
-@pytest.mark.parametrize("kind", FED, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", CHUNKS, ids=lambda kind: kind.__name__)
 def test_whatever_was_saved_by_any_algorithm_can_be_loaded(kind, algorithm):
     options = algorithm if isinstance(algorithm, dict) else {}
     names = set(parameter_names(kind))
     if not set(options) <= names or (options.get("half_life") == "auto" and "reservoir" not in names):
         pytest.skip("it has no such option")
     with np.errstate(all="ignore"):
-        for data in DATA:
+        for data in odd_rows.ROWS:
             try:
                 assert_saved_models_load(kind, "auto" if options else algorithm, data, **options)
             except ValueError as error:
@@ -242,6 +226,17 @@ def test_no_file_makes_a_kernel_leave_its_arrays(tmp_path):
         [sys.executable, "-c", CHECKED], env={**os.environ, **given}, capture_output=True, text=True, timeout=3000, check=False
     )
     assert run.stdout.endswith("sound\n"), run.stderr[-3000:]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_open_sequences_whose_statistics_are_not_those_of_their_states_are_refused(place):
+    """The next row would make statistics of them that no rows could have made, and the file that is saved then is refused."""
+    header, arrays = made_up_files.file_of("steps")
+    name = f"state/carry/apart/0/{place}"
+    array = arrays[name].copy()
+    array.flat[12] = 1e150
+    with pytest.raises(Damaged, match="statistics that no rows could have made"):
+        model_file.from_bytes(remade(header, arrays, name, array))
 
 
 @pytest.mark.parametrize("number", [-1, 1, 1000])
@@ -340,17 +335,17 @@ def test_files_with_more_components_than_anybody_could_start_are_refused(number)
 # Parameters and weights have the limits that files have
 
 
-@pytest.mark.parametrize("kind", FED, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", CHUNKS, ids=lambda kind: kind.__name__)
 def test_parameters_beyond_all_limits_are_refused(kind):
     for name in sorted(set(LIMITS) & set(parameter_names(kind))):
         model = blank(kind, "auto", **{name: 1e250})
         with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__} must lie between"):
-            model.partial_fit(**FED[kind](ties(80, 4)))
+            model.partial_fit(**CHUNKS[kind](rows_of("ties", 80)))
         assert not hasattr(model, "n_features_in_")
     with pytest.raises(ValueError, match=r"'warm_up' parameter of .* must be less than 2\*\*63 in size, got 1000"):
-        blank(kind, "auto", warm_up=10**400).partial_fit(**FED[kind](ties(80, 4)))
+        blank(kind, "auto", warm_up=10**400).partial_fit(**CHUNKS[kind](rows_of("ties", 80)))
     with pytest.raises(ValueError, match=r"'warm_up' parameter of .* must not be a boolean, got True"):
-        blank(kind, "auto", warm_up=True).partial_fit(**FED[kind](ties(80, 4)))
+        blank(kind, "auto", warm_up=True).partial_fit(**CHUNKS[kind](rows_of("ties", 80)))
 
 
 NUMBERS = {
@@ -394,7 +389,7 @@ def test_files_with_numbers_of_algorithms_beyond_all_limits_are_refused(name, al
 def test_weights_beyond_all_limits_are_refused():
     model = hw.GaussianMixture(2, random_state=0)
     with pytest.raises(ValueError, match="sample_weight must be 0 or at least 1e-300, got 1e-305: scale the weights up"):
-        model.partial_fit(ties(80, 2), sample_weight=np.full(80, 1e-305))
+        model.partial_fit(rows_of("ties", 80, 2), sample_weight=np.full(80, 1e-305))
     with pytest.raises(ValueError, match=r"count of 1e-320 \(first in row 0\), but none below 1e-250 other than 0 is sound"):
         hw.LatentDirichletAllocation(2).partial_fit(np.full((80, 2), 1e-320))
 
@@ -411,7 +406,7 @@ def test_pipes_and_devices_are_refused_at_once(tmp_path):
             hw.load(path)
         with pytest.raises(OSError, match="is no regular file"):
             Checkpoint(path, {"a": 1}).resume()
-    model = hw.GaussianMixture(1, warm_up=20, random_state=0).partial_fit(ties(40, 2))
+    model = hw.GaussianMixture(1, warm_up=20, random_state=0).partial_fit(rows_of("ties", 40, 2))
     for write in (model.save, lambda path: Checkpoint(path, {"a": 1}).write(model, Position())):
         with pytest.raises(OSError, match="is no regular file"):
             write(pipe)

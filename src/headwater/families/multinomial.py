@@ -171,7 +171,7 @@ class Multinomial(Family[MultinomialPrior, Counts, Logs]):
         if isinstance(record, MultinomialPrior):
             return soundness.find_prior_problem(record, width)
         if isinstance(record, MultinomialStatistics):
-            return soundness.find_statistics_problem(record, self.groups)
+            return soundness.find_statistics_problem(record, self.groups) or soundness.find_length_problem(record)
         assert isinstance(record, MultinomialParameters)
         return soundness.find_parameters_problem(record)
 

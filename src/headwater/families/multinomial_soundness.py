@@ -31,13 +31,16 @@ def find_statistics_problem(record: MultinomialStatistics, groups: NDArray[np.in
     words, rows = record.table.held()
     if has_negative(record.length, rows):
         return NEGATIVE
-    if np.any(record.length > MOST_WORDS * np.maximum(record.count, 0.0) + 1e-100):  # words of no rows
-        return TOO_MANY
     sums = np.zeros_like(record.length)
     group_sums(words, rows, groups, sums)
     if np.abs(sums - record.length).max() > SLACK * max(np.abs(rows).max(initial=0.0), float(np.abs(record.length).max())):
         return OTHER_LENGTHS
     return TOO_MANY if exceeds(MOST_WORDS, record.length) else find_count_problem(record.count)
+
+
+def find_length_problem(record: MultinomialStatistics) -> str:
+    """A component without rows has no words: both have the same responsibilities. Topics have not, where they are drawn."""
+    return TOO_MANY if np.any(record.length > MOST_WORDS * np.maximum(record.count, 0.0) + 1e-100) else ""
 
 
 def find_prior_problem(record: MultinomialPrior, width: int) -> str:

@@ -17,7 +17,16 @@ from headwater.core.statistics import HEAVIEST, Array
 from headwater.core.values import Index
 from headwater.families.capabilities import SweepsChains
 from headwater.families.geometry import RowGeometry
-from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, are_no_shares, exceeds, find_count_problem, has_negative
+from headwater.families.soundness import IMPOSSIBLE as NO_STATISTICS
+from headwater.families.soundness import (
+    NO_PARAMETERS,
+    NO_PRIOR,
+    SLACK,
+    are_no_shares,
+    exceeds,
+    find_count_problem,
+    has_negative,
+)
 from headwater.kernels.chains import best_path, draw_path, smooth
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.chain_records import (
@@ -96,6 +105,8 @@ class HiddenMarkov(Smoother):
                 LONGEST, record.left, *(left for _, _, left in record.apart.values())
             ):
                 return NO_PARAMETERS
+            if any(_is_no_mean(record.filters.get(number), *parts[:2]) for number, parts in record.apart.items()):
+                return NO_STATISTICS
             rows = [row for given, mean, _ in record.apart.values() for row in (*given, mean)]
             return next(filter(None, (self.find_problem(self._unflat(row, width), width) for row in rows)), "")
         if isinstance(record, ChainPrior):
@@ -380,3 +391,8 @@ class HiddenMarkov(Smoother):
         transitions = parameters.transitions / parameters.transitions.sum(axis=1, keepdims=True)
         draw_path(rng.uniform(size=rows), parameters.start / parameters.start.sum(), transitions, states)
         return self.family.sample(parameters.emissions, states, rng), states
+
+
+def _is_no_mean(states: Array | None, given: Array, mean: Array) -> bool:
+    """Whether statistics given each state have another mean over the states of a sequence (see kernels/chain_sweep.py)."""
+    return states is None or bool(np.any(np.abs(states @ given - mean) > SLACK * (states @ np.abs(given)) + TINY))

@@ -19,6 +19,7 @@ from headwater.families.multinomial import ONE_GROUP, Multinomial
 from headwater.families.multinomial_belief import contrast, separation
 from headwater.families.multinomial_geometry import Geometry
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
+from headwater.families.multinomial_soundness import find_statistics_problem
 from headwater.families.soundness import MOST_SHARE, MOST_WORDS, NEGATIVE, NO_PRIOR, TOO_MANY, exceeds, has_negative
 from headwater.families.table import Table, Words
 from headwater.kernels.mixture import READOUTS
@@ -154,7 +155,7 @@ class Topics(LatentFactors):
         if isinstance(record, TopicStatistics):
             if exceeds(MOST_SHARE, record.accepted) or exceeds(MOST_WORDS, record.tables):
                 return TOO_MANY
-            return NEGATIVE if has_negative(record.tables, record.accepted) else self.family.find_problem(record, width)
+            return NEGATIVE if has_negative(record.tables, record.accepted) else find_statistics_problem(record, ONE_GROUP)
         assert isinstance(record, TopicPrior | TopicParameters)
         if record.proportions.min() < LEAST_PRIOR or exceeds(HEAVIEST, record.proportions):
             return NO_PRIOR

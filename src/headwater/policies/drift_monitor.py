@@ -30,7 +30,7 @@ LEAST_PROPOSING, LOOKS_PER_ROUND = 2000, 40.0  # rows that propose, and how ofte
 PACE = 0.3  # of rows that count for memory after an alarm: those before were summed at worse parameters
 CALM_WARM_UPS = 4  # without an alarm, after which rows count as in any stream
 STILL_WARM_UPS = 16  # and after which the reference stands still again
-NO_EXPECTATION = -1e300  # score of a reference of which no rows are kept yet
+NO_EXPECTATION = -1e240  # nats, where no rows are kept yet: below all scores of streams, and a number that files can hold
 
 
 @dataclass(frozen=True)
