@@ -27,8 +27,8 @@ def test_any_calls_leave_a_model_that_can_be_saved(kind):
     assert sum(call_sequences.run(kind, "auto", seed) for seed in SEEDS) > 20
 
 
-# Open defects, which these seeds show: a file is refused after rows of weight 1e20 (moment matching) or after huge and tiny
-# snapshots (scatter that is not positive definite), and a search meets a singular matrix. Strict: a mend must take them out.
+# Open defects, which these seeds show: files that are refused, of moment matching since what is read out is NaN, and of
+# DirectionOfArrival since a scatter is not positive definite; and a singular matrix. Strict: a mend must take them out.
 OPEN = {
     (hw.GaussianMixture, "moment-matching"),
     (hw.RegressionMixture, "auto"),
