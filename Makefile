@@ -21,8 +21,8 @@ $(STAMP): pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[plot,test,lint,package]'
 	@touch $@
 
-demo: $(STAMP)  ## a stream, learned while you watch
-	$(PY) -m headwater.demo
+demo: $(STAMP)  ## a stream, learned while you watch (STORY=mixture, odd-rows, topics or regimes)
+	$(PY) -m headwater.demo $(STORY)
 
 test: $(STAMP)  ## the fast tests and the docstring examples
 	$(PYTEST)

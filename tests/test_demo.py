@@ -1,13 +1,19 @@
 import importlib
+import io
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import matplotlib
 import numpy as np
 import pytest
+from rich.console import Console
 
 from headwater import demo
+from headwater.cli import main
+from headwater.cli.demo import Stories
+from headwater.demo import odd_rows
 from headwater.demo.contenders import Result
 from headwater.demo.display import components_table, match_components, ratio_words
 from headwater.demo.truth import COMPONENTS, Truth, make_stream
@@ -24,6 +30,54 @@ def test_quick_demo_tells_what_it_found_and_leaves_a_picture(tmp_path, capsys):
         assert words in told
     assert "\x1b" not in told
     assert max(map(len, told.replace(str(picture), "").splitlines())) <= 130
+
+
+TOLD = {
+    "odd-rows": ("3,000 rows", "of the 24 wrong ones", "flow is", "temperature is", "standard deviations above"),
+    "topics": ("400 short texts", "After 200 texts, 29 words are known", "After 400 texts, 39 words", "rose most"),
+    "regimes": ("600 days", "The first 300 days", "calm:", "lasts", "of the days.", "forecast for tomorrow"),
+}
+
+
+def test_every_story_is_told_by_the_command_line_too():
+    assert ["mixture", *TOLD] == list(demo.STORIES) == list(get_args(Stories))
+
+
+@pytest.mark.parametrize("story", TOLD)
+def test_a_story_has_plain_sentences_and_a_picture(story, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    least = str(demo.STORIES[story].least_rows)
+    assert main(["demo", story, "--quick", "--rows", least]) == 0
+    told = capsys.readouterr().out
+    joined = " ".join(told.split())
+    for words in (*TOLD[story], f"Picture: headwater-{story}.png"):
+        assert words in joined
+    assert "nan" not in joined.split() and "\x1b" not in told
+    assert [path.name for path in tmp_path.iterdir()] == [f"headwater-{story}.png"]
+    assert (tmp_path / f"headwater-{story}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("story", TOLD)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_size_and_seed_of_a_story_works(story, seed, tmp_path, capsys):
+    least = demo.STORIES[story].least_rows
+    assert demo.main([story, "--rows", str(least + 37), "--seed", str(seed), "--picture", str(tmp_path / "p.png")]) == 0
+    with pytest.raises(SystemExit):
+        demo.main([story, "--rows", str(least - 1)])
+    assert f"--rows must be at least {least}, got {least - 1}" in capsys.readouterr().err
+
+
+def test_odd_rows_are_found_with_their_reasons():
+    told = io.StringIO()
+    odd_rows.tell(Console(file=told, width=200), 6000, 0)
+    assert "24 of the 24 wrong ones" in told.getvalue()
+    blocked, stuck = told.getvalue().split("for example:")[1:]
+    assert blocked.split()[0] == "flow" and stuck.split()[0] == "temperature"
+
+
+def test_an_unknown_story_is_refused(capsys):
+    assert main(["demo", "weather"]) == 2
+    assert "weather" in capsys.readouterr().err
 
 
 def test_without_matplotlib_one_sentence_stands_for_the_picture(tmp_path, capsys, monkeypatch):

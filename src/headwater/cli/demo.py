@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,26 +13,38 @@ from headwater.cli.support.options import MessageOptions, Seed
 
 EXAMPLES = """
 headwater demo            # learn a million rows and show the progress
-headwater demo --quick    # the same with fewer rows
+headwater demo odd-rows   # find wrong rows of a pump; also: topics, regimes
+headwater demo --quick    # fewer rows
 headwater demo --file     # path of the data file that comes with headwater
 headwater fit gaussian "$(headwater demo --file)" --exclude digit -k 10
 """
 
+Stories = Literal["mixture", "odd-rows", "topics", "regimes"]
+Story = Annotated[Stories, typer.Argument(metavar="[STORY]", help="mixture, odd-rows, topics or regimes.")]
 File = Annotated[bool, typer.Option("--file", help="Print the path of the data file that comes with headwater, and stop.")]
-Rows = Annotated[int | None, typer.Option("--rows", min=1, help="Rows of the stream.", show_default="1000000; quick: 20000")]
-Picture = Annotated[Path, typer.Option("--picture", help="Picture to write.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Fewer rows, one process, memory not measured.")]
+Rows = Annotated[
+    int | None, typer.Option("--rows", min=1, help="Rows, texts or days of the story.", show_default="by the story")
+]
+Picture = Annotated[
+    Path | None, typer.Option("--picture", help="Picture to write.", show_default="headwater-demo.png, or by the story")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer rows; one process, memory not measured.")]
 
 
 def demo(
     messages: MessageOptions,
+    story: Story = "mixture",
     file: File = False,
     rows: Rows = None,
-    picture: Picture = Path("headwater-demo.png"),
+    picture: Picture = None,
     quick: Quick = False,
     seed: Seed = 0,
 ) -> None:
-    """Learn a stream of rows and show the progress; then compare with the truth and with scikit-learn."""
+    """Tell one of four stories about a stream, in less than a minute, with a picture at the end.
+
+    mixture: a million rows are learned, next to the truth and to scikit-learn. odd-rows: wrong rows of a pump, and the reason.
+    topics: texts that keep coming, with new words. regimes: calm and wild weeks of a market.
+    """
     if file:
         from headwater import datasets
 
@@ -44,7 +56,8 @@ def demo(
         return
     from headwater.demo import main
 
-    arguments = ["--picture", str(picture), "--seed", str(seed), *(["--quick"] if quick else [])]
+    arguments = [story, "--seed", str(seed), *(["--quick"] if quick else [])]
+    arguments += [] if picture is None else ["--picture", str(picture)]
     raise typer.Exit(main([*arguments, *([] if rows is None else ["--rows", str(rows)])]))
 
 

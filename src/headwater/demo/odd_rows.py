@@ -64,17 +64,20 @@ def tell(console: Console, rows: int, seed: int) -> Draw:
     import headwater as hw
 
     data = Telemetry.draw(rows, seed)
-    console.print(f"A pump reports {len(COLUMNS)} numbers each second: {', '.join(COLUMNS)}. It has a slow and a fast mode.")
-    console.print(f"Among the last {rows - data.learned:,} of {rows:,} rows, {2 * PLANTED} are wrong: in {PLANTED} a pipe is")
-    console.print(f"blocked, in {PLANTED} the temperature sticks. Each value alone is a usual one.\n")
+    console.print(
+        f"A pump reports {len(COLUMNS)} numbers each second: {', '.join(COLUMNS)}. It has a slow and a fast mode. Among the last "
+        f"{rows - data.learned:,} of {rows:,} rows, {2 * PLANTED} are wrong: in {PLANTED} a pipe is blocked, in {PLANTED} the "
+        f"temperature sticks. Each value alone is a usual one.\n"
+    )
     monitor = hw.Monitor(hw.GaussianMixture(2, scale_columns=True, random_state=seed))
     for start in range(0, data.learned, CHUNK_ROWS):
         monitor.learn(data.rows[start : min(start + CHUNK_ROWS, data.learned)])
     model = monitor.model
     threshold = monitor.history.threshold(RATE)
-    console.print(f"The first {data.learned:,} rows were learned, each once. One usual row in {1 / RATE:,.0f} scores below")
-    console.print(f"{threshold:.2f}; a later row that does is odd.")
-
+    console.print(
+        f"The first {data.learned:,} rows were learned, each once. One usual row in {1 / RATE:,.0f} scores below {threshold:.2f}; "
+        f"a later row that does is odd."
+    )
     late = data.rows[data.learned :]
     odd = data.learned + np.flatnonzero(model.score_samples(late) < threshold)
     planted = np.concatenate([data.blocked, data.stuck])
@@ -83,16 +86,15 @@ def tell(console: Console, rows: int, seed: int) -> Draw:
 
     component = model.predict(data.rows[planted])
     reasons = np.array(
-        [
-            surprises(model.means_[k], model.precisions_[k], row)
-            for k, row in zip(component, data.rows[planted], strict=True)
-        ]
+        [surprises(model.means_[k], model.precisions_[k], row) for k, row in zip(component, data.rows[planted], strict=True)]
     )
     for name, part in (("blocked pipe", reasons[:PLANTED]), ("stuck temperature", reasons[PLANTED:])):
         console.print(f"A {name}, for example:")
         for at in np.argsort(-np.abs(part[0]))[:2]:
             side = "above" if part[0, at] > 0.0 else "below"
-            console.print(f"  {COLUMNS[at]} is {abs(part[0, at]):.1f} standard deviations {side} what the others lead to expect")
+            console.print(
+                f"  {COLUMNS[at]} is {abs(part[0, at]):.1f} standard deviations {side} what the others lead to expect"
+            )
     return lambda path: draw_picture(path, data, reasons)
 
 

@@ -34,8 +34,10 @@ def tell(console: Console, rows: int, seed: int) -> Draw:
     half = rows // 2
     console.print(f"A market of {rows:,} days has three hidden regimes: {', '.join(NAMES)}. Only its returns are seen.")
     model = hw.GaussianHMM(len(NAMES), random_state=seed).fit(returns[:half, None])
-    console.print(f"The first {half:,} days were learned together. The others come one by one: the model says which regime")
-    console.print("the market is in, by what is known that day, and then learns the day.\n")
+    console.print(
+        f"The first {half:,} days were learned together. The others come one by one: the model says which regime the market is "
+        f"in, by what is known that day, and then learns the day.\n"
+    )
     now = np.empty((rows - half, len(NAMES)))
     for day, value in enumerate(returns[half:]):
         row = np.array([[value]])

@@ -42,8 +42,10 @@ def tell(console: Console, rows: int, seed: int) -> Draw:
     rng, names = np.random.default_rng(seed), list(SUBJECTS)
     half = rows // 2
     texts = draw_texts(half, names[:-1], rng) + draw_texts(rows - half, names, rng)
-    console.print(f"A newspaper of {rows:,} short texts about {', '.join(names[:-1])}. A storm comes halfway, with new words.")
-    console.print(f"No dictionary is made first: words are taken as they come.\n\n  {texts[0][:90]} ...\n")
+    console.print(
+        f"A newspaper of {rows:,} short texts about {', '.join(names[:-1])}. A storm comes halfway, with new words. No dictionary "
+        f"is made first: words are taken as they come.\n\n  {texts[0][:70]} ...\n"
+    )
     model = hw.LatentDirichletAllocation(len(names), vocabulary="open", warm_up=max(rows // 6, 100), random_state=seed)
     for start in range(0, rows, BATCH_TEXTS):
         model.partial_fit(texts[start : start + BATCH_TEXTS])
