@@ -65,9 +65,9 @@ def tell(console: Console, rows: int, seed: int) -> Draw:
 
     data = Telemetry.draw(rows, seed)
     console.print(
-        f"A pump reports {len(COLUMNS)} numbers each second: {', '.join(COLUMNS)}. It has a slow and a fast mode. Among the last "
-        f"{rows - data.learned:,} of {rows:,} rows, {2 * PLANTED} are wrong: in {PLANTED} a pipe is blocked, in {PLANTED} the "
-        f"temperature sticks. Each value alone is a usual one.\n"
+        f"A pump reports {len(COLUMNS)} numbers each second: {', '.join(COLUMNS)}. It has a slow and a fast mode. Among "
+        f"the last {rows - data.learned:,} of {rows:,} rows, {2 * PLANTED} are wrong: in {PLANTED} a pipe is blocked, in "
+        f"{PLANTED} the temperature sticks. Each value alone is a usual one.\n"
     )
     monitor = hw.Monitor(hw.GaussianMixture(2, scale_columns=True, random_state=seed))
     for start in range(0, data.learned, CHUNK_ROWS):
@@ -75,8 +75,8 @@ def tell(console: Console, rows: int, seed: int) -> Draw:
     model = monitor.model
     threshold = monitor.history.threshold(RATE)
     console.print(
-        f"The first {data.learned:,} rows were learned, each once. One usual row in {1 / RATE:,.0f} scores below {threshold:.2f}; "
-        f"a later row that does is odd."
+        f"The first {data.learned:,} rows were learned, each once. One usual row in {1 / RATE:,.0f} scores below "
+        f"{threshold:.2f}; a later row that does is odd."
     )
     late = data.rows[data.learned :]
     odd = data.learned + np.flatnonzero(model.score_samples(late) < threshold)

@@ -43,8 +43,8 @@ def tell(console: Console, rows: int, seed: int) -> Draw:
     half = rows // 2
     texts = draw_texts(half, names[:-1], rng) + draw_texts(rows - half, names, rng)
     console.print(
-        f"A newspaper of {rows:,} short texts about {', '.join(names[:-1])}. A storm comes halfway, with new words. No dictionary "
-        f"is made first: words are taken as they come.\n\n  {texts[0][:70]} ...\n"
+        f"A newspaper of {rows:,} short texts about {', '.join(names[:-1])}. A storm comes halfway, with new words. No "
+        f"dictionary is made first: words are taken as they come.\n\n  {texts[0][:70]} ...\n"
     )
     model = hw.LatentDirichletAllocation(len(names), vocabulary="open", warm_up=max(rows // 6, 100), random_state=seed)
     for start in range(0, rows, BATCH_TEXTS):
@@ -79,6 +79,7 @@ def draw_picture(path: Path, model: LatentDirichletAllocation, shares: Array) ->
     for topic, ax in enumerate(axes):
         plotting.words(model, topic, ax, most=8)
         ax.set_title(f"topic {topic}", loc="left", fontsize="medium")
+        ax.locator_params(axis="x", nbins=3)
     batches = len(shares) // BATCH_TEXTS
     means = shares[: batches * BATCH_TEXTS].reshape(batches, BATCH_TEXTS, topics).mean(axis=1)
     last.stackplot(BATCH_TEXTS * np.arange(1, batches + 1), means.T, colors=plotting.PALETTE)
