@@ -93,7 +93,7 @@ def test_only_the_columns_that_are_wanted_may_lack_values(kind, tmp_path):
 
 def test_numbers_of_all_types():
     frame = pa.table({
-        "int": pa.array([1, None], pa.int32()), "flag": [True, False], "half": pa.array([1.5, 2.5], pa.float16()),
+        "int": pa.array([1, None], pa.int32()), "flag": [True, False], "half": pa.array(np.float16([1.5, 2.5])),
         "decimal": pa.array([1, 2], pa.decimal128(5, 2)), "none": pa.nulls(2),
     })  # fmt: skip
     assert dense(hw.stream(frame, missing="zero")).tolist() == [[1, 1, 1.5, 1, 0], [0, 0, 2.5, 2, 0]]

@@ -17,7 +17,7 @@ LEARN = "learn"  # the value of a prior that rows find from now on
 def refuse_shapes(traits: Traits, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Refuse to go on with parameters that ask for arrays of another shape."""
     for name in traits.shape_parameters:
-        if _differ(before[name], now[name]):
+        if settings_differ(before[name], now[name]):
             raise ValueError(
                 f"{name} cannot change from {one_line(before[name])} to {one_line(now[name])} in a model that goes on "
                 f"learning: make a new one, or fit without warm_start"
@@ -31,7 +31,7 @@ def refuse_priors(traits: Traits, before: Mapping[str, Any], now: Mapping[str, A
     """
     for name in (*traits.prior_parameters, *(traits.floor_parameters if streams else ())):
         learned = isinstance(now[name], str) and now[name] == LEARN
-        if _differ(before[name], now[name]) and not learned:
+        if settings_differ(before[name], now[name]) and not learned:
             raise ValueError(
                 f"{name} cannot change from {one_line(before[name])} to {one_line(now[name])} once learning has started, since "
                 f"the prior was found then: make a new model, or fit without warm_start"
@@ -50,7 +50,8 @@ def refuse_algorithm(before: Algorithm, now: Algorithm) -> None:
         )
 
 
-def _differ(one: Any, other: Any) -> bool:
+def settings_differ(one: Any, other: Any) -> bool:
+    """Whether two values of a parameter differ. NumPy 2.0 fails to compare a word with a number, so they are told apart first."""
     if one is other:
         return False
     if one is None or other is None or isinstance(one, str) != isinstance(other, str):

@@ -15,6 +15,7 @@ from headwater.core.match import MergeReport, merge_any
 from headwater.core.validation import one_line
 from headwater.estimators import race_stream
 from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.changed_settings import settings_differ
 from headwater.estimators.estimator_core import RESULTS
 from headwater.estimators.race import Race
 from headwater.estimators.runtime import Runtime
@@ -169,9 +170,5 @@ def _check_alike(one: StreamingEstimator, other: StreamingEstimator) -> None:
         raise ValueError(f"models must be learned by one algorithm, got {algorithms[0]} and {algorithms[1]}")
     for name in one._traits.merge_parameters:
         values = one._runtime.made_with[name], other._runtime.made_with[name]
-        if not _equal(*values):
+        if settings_differ(*values):
             raise ValueError(f"models must have one {name}, got {one_line(values[0])} and {one_line(values[1])}")
-
-
-def _equal(one: Any, other: Any) -> bool:
-    return (one is None) == (other is None) and (one is None or np.array_equal(np.asarray(one), np.asarray(other)))

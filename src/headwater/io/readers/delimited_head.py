@@ -200,10 +200,13 @@ def _is_number(value: str, commas: bool = False) -> bool:
 def _parse(
     found: bytes, delimiter: str, raw: bool, names: list[str] | None = None, skip: int = 0, decimal: str = "."
 ) -> pa.Table:
-    """Return the table of some rows; `raw`, as text."""
+    """Return the table of some rows; `raw`, of one row, as text."""
     from pyarrow import BufferReader, csv, string
 
     places = None if names is None else [str(place) for place in range(len(names))]  # names may come twice
+    # pyarrow calls columns without names f0, f1, ...; before 25.0 it cannot be told one type for all. Types of columns that
+    # are not there do no harm: a delimiter between quotation marks ends no cell.
+    texts = {f"f{place}": string() for place in range(found.count(delimiter.encode()) + 1)} if raw else {}
     return csv.read_csv(
         BufferReader(found),
         csv.ReadOptions(
@@ -214,7 +217,7 @@ def _parse(
             block_size=max(len(found), HEAD_BYTES),
         ),
         parse_options(delimiter),
-        csv.ConvertOptions(default_column_type=string()) if raw else csv.ConvertOptions(**convert_options(decimal)),
+        csv.ConvertOptions(column_types=texts) if raw else csv.ConvertOptions(**convert_options(decimal)),
     )
 
 
