@@ -54,6 +54,7 @@ def test_models_that_do_not_belong_together_are_not_merged():
         ([base, make(algorithm="online-em")], "one algorithm"),
         ([base, make(covariance_type="diag")], "one covariance_type, got 'full' and 'diag'"),
         ([base, make(half_life=50.0)], "one half_life, got None and 50.0"),
+        ([make(half_life=50.0), make(half_life="auto")], "one half_life, got 50.0 and 'auto'"),
     ]:
         with pytest.raises(ValueError, match=words) as caught:
             hw.merge(models)
