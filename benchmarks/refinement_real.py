@@ -44,7 +44,9 @@ class Real:
                 return np.asarray(found["X"], dtype=float)
         import pandas as pd
 
-        return pd.read_csv(path).drop(columns=list(self.without)).to_numpy(dtype=float)
+        # Cells are read as text, since pandas before 3.0 reads numbers only nearly to the last bit.
+        cells = pd.read_csv(path, dtype=str).drop(columns=list(self.without))
+        return cells.to_numpy(dtype=object).astype(float)
 
 
 REALS = (
