@@ -51,7 +51,7 @@ def refuse_algorithm(before: Algorithm, now: Algorithm) -> None:
 
 
 def settings_differ(one: Any, other: Any) -> bool:
-    """Whether two values of a parameter differ. NumPy 2.0 fails to compare a word with a number, so they are told apart first."""
+    """Whether two values of a parameter differ. NumPy 2.0 cannot compare a word with a number, so words come first."""
     if one is other:
         return False
     if one is None or other is None or isinstance(one, str) != isinstance(other, str):
