@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, cast
+
+import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import NO_SCORES
 from headwater.core.fold import refresh, report_parameters
 from headwater.core.lineage import rebase, root_stream
 from headwater.core.plan import Plan
+from headwater.core.records import arrays_of
 from headwater.core.state import Info, State, Stream, WarmUp
 from headwater.core.statistics import Array
 from headwater.core.warm_up import find_stream_start, wait
+
+MOST_CHECKED = 2**16  # numbers of an array of statistics that are looked at after each call
 
 
 def advance(plan: Plan, state: State, batch: Batch, scores: Array = NO_SCORES, scores_start: bool = True) -> tuple[State, Info]:
@@ -34,7 +40,19 @@ def advance(plan: Plan, state: State, batch: Batch, scores: Array = NO_SCORES, s
             for policy in plan.active(before):
                 state = policy.after_batch(plan, before, state, part)
             at, total = at + len(part), total + score
+        refuse_non_finite(state)
     return state, _info(plan, state, batch, total / learned.size if len(learned) else 0.0)
+
+
+def refuse_non_finite(stream: Stream) -> None:
+    """Refuse a stream whose statistics are no numbers: rows or weights were too large, or too small, beside those before."""
+    for array in arrays_of(stream.statistics, dense=False):
+        # A sum shows what is not finite at a tenth of the cost of a look at every number.
+        if array.size <= MOST_CHECKED and not math.isfinite(array.sum()) and not np.isfinite(array).all():
+            raise ValueError(
+                "learning these rows would make statistics that are not finite, since values or weights are too far from those "
+                "of the rows before; the model is as it was: rescale them"
+            )
 
 
 def adopt(plan: Plan, stream: Stream) -> Stream:
