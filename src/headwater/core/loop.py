@@ -46,7 +46,7 @@ def advance(plan: Plan, state: State, batch: Batch, scores: Array = NO_SCORES, s
 
 def refuse_non_finite(stream: Stream) -> None:
     """Refuse a stream whose statistics are no numbers: rows or weights were too large, or too small, beside those before."""
-    for array in arrays_of(stream.statistics, dense=False):
+    for array in arrays_of(stream.statistics, dense=False, largest_table=MOST_CHECKED):
         # A sum shows what is not finite at a tenth of the cost of a look at every number.
         if array.size <= MOST_CHECKED and not math.isfinite(array.sum()) and not np.isfinite(array).all():
             raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from math import inf, prod
 
 import numpy as np
 
@@ -12,27 +13,31 @@ from headwater.core.batch import Batch, Buffer, join_batches
 from headwater.core.values import AnyArray
 
 
-def arrays_of(value: object, dense: bool = True) -> Iterator[AnyArray]:
-    """Yield every array and number in a state, or in any part of one, in order; a table as a matrix, or as what it holds."""
+def arrays_of(value: object, dense: bool = True, largest_table: float = inf) -> Iterator[AnyArray]:
+    """Yield every array and number in a state, or in any part of one, in order; a table as a matrix, or as what it holds.
+
+    Tables of more numbers than `largest_table` are left out: to read one costs a copy.
+    """
     if isinstance(value, np.ndarray):
         yield value
-    elif hasattr(value, "held"):  # a table
-        yield from (np.asarray(value),) if dense else value.held()
+    elif hasattr(value, "held") and hasattr(value, "shape"):  # a table
+        if prod(value.shape) <= largest_table:
+            yield from (np.asarray(value),) if dense else value.held()
     elif isinstance(value, Buffer):
-        yield from arrays_of(value.batch() if value.rows else None, dense)
+        yield from arrays_of(value.batch() if value.rows else None, dense, largest_table)
     elif is_dataclass(value) and not isinstance(value, type):
         record = getattr(value, "settled", value)  # a reservoir, however it came about
         for part in fields(record):
             if part.compare:  # what is not is a cache
-                yield from arrays_of(getattr(record, part.name), dense)
+                yield from arrays_of(getattr(record, part.name), dense, largest_table)
     elif isinstance(value, dict):
         for name in sorted(value):
             if not isinstance(name, str):  # the number of an open sequence
                 yield np.asarray(name)
-            yield from arrays_of(value[name], dense)
+            yield from arrays_of(value[name], dense, largest_table)
     elif isinstance(value, tuple):
         for part in (join_batches(value),) if value and isinstance(value[0], Batch) else value:  # however they were cut
-            yield from arrays_of(part, dense)
+            yield from arrays_of(part, dense, largest_table)
     elif isinstance(value, int | float):
         yield np.asarray(value)
 

@@ -290,8 +290,9 @@ class GaussianMixture(MixtureEstimator):
         """
         if not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+        belief = self._component_belief()
         columns = column_names(self, self.n_features_in_)
-        return credible_intervals(self._family, self.weight_concentration_, self._component_belief(), float(level), columns)
+        return credible_intervals(self._family, self.weight_concentration_, belief, float(level), columns)
 
     @property
     @reads
