@@ -13,12 +13,12 @@ from headwater.core.algorithms import ALGORITHMS, BatchEM, BatchVB, BayesianOnli
 from headwater.core.batch import Batch, Buffer
 from headwater.core.batch_fit import Passes, learn
 from headwater.core.contracts import StartSettings
-from headwater.core.fold import belief
 from headwater.core.learner import Learner
 from headwater.core.loop import advance, branch, finalize, report
 from headwater.core.merge import merge
 from headwater.core.schedules import ForgettingFactor
 from headwater.core.state import Stream, WarmUp
+from headwater.core.steps import belief
 from headwater.core.warm_up import UNKNOWN_ROWS
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior

@@ -27,7 +27,7 @@ from scipy import sparse, special
 import headwater as hw
 from headwater.core import loop
 from headwater.core.batch import Batch
-from headwater.core.fold import fold
+from headwater.core.steps import fold
 
 # Paper 000
 

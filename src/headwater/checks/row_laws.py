@@ -22,10 +22,10 @@ from headwater.checks.support import (
     takes_labels,
 )
 from headwater.core.batch import NO_WEIGHTS
-from headwater.core.fold import fold
 from headwater.core.records import arrays_of
 from headwater.core.state import Stream, Summary
 from headwater.core.statistics import Array
+from headwater.core.steps import fold
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.policies.names import RESERVOIR
 

@@ -22,12 +22,12 @@ from headwater.checks.support import (
 )
 from headwater.core.average import AVERAGE
 from headwater.core.batch import Batch
-from headwater.core.fold import fold
 from headwater.core.loop import advance, branch, finalize
 from headwater.core.merge import grow
 from headwater.core.merge import merge as merge_states
 from headwater.core.state import Stream
 from headwater.core.statistics import Array
+from headwater.core.steps import fold
 from headwater.core.warm_up import UNKNOWN_ROWS
 from headwater.estimators.component_count import GIVEN
 from headwater.estimators.merge import merge

@@ -12,13 +12,13 @@ from headwater.core.batch import Batch
 from headwater.core.climb import Climb, climb
 from headwater.core.contracts import Start
 from headwater.core.fit_result import FIT_RESULT
-from headwater.core.fold import belief, report_parameters
 from headwater.core.lineage import root_stream
 from headwater.core.loop import advance, finalize, read, report
 from headwater.core.plan import Plan
 from headwater.core.row_order import order_labelled_first
 from headwater.core.state import State, Stream, Summary, WarmUp
 from headwater.core.statistics import Prior
+from headwater.core.steps import belief, report_parameters
 from headwater.core.warm_up import find_start, start_policies
 
 CHAIN_WARM_UPS = 4  # a start on sequences at hand is made from at most so many warm-ups, of so many times the rows at least

@@ -12,7 +12,7 @@ from headwater.core.policy import FindsStart, Restates
 from headwater.core.sequences import SequenceStep, SequenceSweepStep
 from headwater.core.shards import ShardStep
 from headwater.core.statistics import Statistics
-from headwater.core.steps import BatchStep, SweepStep
+from headwater.core.steps import PLAIN_FOLD, BatchStep, SweepStep
 
 
 def compile_plan(learner: Learner) -> Plan:
@@ -24,6 +24,7 @@ def compile_plan(learner: Learner) -> Plan:
         return Plan(
             learner,
             step,
+            PLAIN_FOLD,
             policies,
             find_start=find_start if starts is None else starts.find_start,
             model_for=model_for if starts is None else starts.model_for,

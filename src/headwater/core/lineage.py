@@ -8,11 +8,11 @@ from typing import cast
 from headwater.core.average import AVERAGE
 from headwater.core.contracts import SelectsComponents, Start
 from headwater.core.fit_result import FIT_RESULT
-from headwater.core.fold import refresh, to_kept_form
 from headwater.core.plan import Plan
 from headwater.core.records import fingerprint
 from headwater.core.state import Base, Progress, Stream
 from headwater.core.statistics import Stats
+from headwater.core.steps import refresh, to_kept_form
 from headwater.core.values import Index, Records
 
 

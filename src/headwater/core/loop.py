@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, cast
 
-import numpy as np
-
 from headwater.core.batch import Batch
 from headwater.core.contracts import NO_SCORES
-from headwater.core.fold import refresh, report_parameters
 from headwater.core.lineage import rebase, root_stream
 from headwater.core.plan import Plan
-from headwater.core.records import arrays_of
 from headwater.core.state import Info, State, Stream, WarmUp
 from headwater.core.statistics import Array
+from headwater.core.steps import refresh, report_parameters
 from headwater.core.warm_up import find_stream_start, wait
 
 MOST_CHECKED = 2**16  # numbers of an array of statistics that are looked at after each call
@@ -33,11 +29,11 @@ def advance(plan: Plan, state: State, batch: Batch, scores: Array = NO_SCORES, s
     if isinstance(state, Stream) and at < len(batch):
         state = adopt(plan, state)
         while at < len(batch):
-            before = state
-            room = min([plan.step.room(plan, state), *(one.rows_until_due(plan, state) for one in plan.active(state))])
+            before, hooks = state, plan.hooks(state)
+            room = min([plan.step.room(plan, state), *(one.rows_until_due(plan, state) for one in hooks.rows_until_due)])
             part = batch[at : at + room]
             state, score = plan.step.take(plan, state, part, scores[at : at + room])
-            for policy in plan.active(before):
+            for policy in hooks.after_batch:
                 state = policy.after_batch(plan, before, state, part)
             at, total = at + len(part), total + score
         refuse_non_finite(state)
@@ -46,13 +42,11 @@ def advance(plan: Plan, state: State, batch: Batch, scores: Array = NO_SCORES, s
 
 def refuse_non_finite(stream: Stream) -> None:
     """Refuse a stream whose statistics are no numbers: rows or weights were too large, or too small, beside those before."""
-    for array in arrays_of(stream.statistics, dense=False, largest_table=MOST_CHECKED):
-        # A sum shows what is not finite at a tenth of the cost of a look at every number.
-        if array.size <= MOST_CHECKED and not math.isfinite(array.sum()) and not np.isfinite(array).all():
-            raise ValueError(
-                "learning these rows would make statistics that are not finite, since values or weights are too far from those "
-                "of the rows before; the model is as it was: rescale them"
-            )
+    if not stream.statistics.is_finite(MOST_CHECKED):
+        raise ValueError(
+            "learning these rows would make statistics that are not finite, since values or weights are too far from those "
+            "of the rows before; the model is as it was: rescale them"
+        )
 
 
 def adopt(plan: Plan, stream: Stream) -> Stream:
@@ -80,7 +74,7 @@ def read(plan: Plan, state: State) -> Stream:
     Changes nothing: the caller goes on learning from `state`, and keeps what comes back in a cache.
     """
     stream = finalize(plan, state)
-    for policy in plan.active(stream):
+    for policy in plan.hooks(stream).policies:
         stream = policy.on_read(plan, stream)
     return stream
 
@@ -103,7 +97,7 @@ def widen(plan: Plan, state: State) -> State:
     base = replace(base, prior=model.widen(base.prior, plan.width), statistics=model.widen(base.statistics, plan.width))
     state = replace(state, model=model, statistics=model.widen(state.statistics, plan.width))
     state = replace(state, base=base, unfolded=state.unfolded.widen(plan))
-    for policy in plan.active(state):
+    for policy in plan.hooks(state).policies:
         state = policy.widen(plan, state)
     return refresh(plan, state)
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from headwater.core.average import AVERAGE
 from headwater.core.contents import contents
 from headwater.core.fit_result import FIT_RESULT
-from headwater.core.fold import refresh
 from headwater.core.learner import Learner
 from headwater.core.lineage import rebase
 from headwater.core.loop import advance
@@ -27,6 +26,7 @@ from headwater.core.plan import Plan
 from headwater.core.records import fingerprint
 from headwater.core.state import Progress, State, Stream, WarmUp
 from headwater.core.statistics import Array, Statistics
+from headwater.core.steps import refresh
 
 IMPOSSIBLE = 1e300
 DISTANT = 4.0  # nats a row: means two standard deviations apart, or the like

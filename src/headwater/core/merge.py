@@ -8,10 +8,10 @@ from functools import reduce
 from operator import add
 
 from headwater.core.delta import Delta, grow_base, since_base
-from headwater.core.fold import refresh
 from headwater.core.loop import finalize
 from headwater.core.plan import Plan
 from headwater.core.state import State, Stream
+from headwater.core.steps import refresh
 
 
 def merge(plan: Plan, states: Sequence[State]) -> Stream:

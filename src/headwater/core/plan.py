@@ -11,7 +11,7 @@ from headwater.core.algorithms import Algorithm
 from headwater.core.batch import Batch
 from headwater.core.contracts import Inference, Model, Start, StartSettings
 from headwater.core.learner import Learner
-from headwater.core.policy import Policy, Restates
+from headwater.core.policy import Folds, Policy, Restates
 from headwater.core.schedules import Schedule, forgetting
 from headwater.core.state import Progress, Stream, Unfolded
 from headwater.core.statistics import Array, Statistics
@@ -37,15 +37,46 @@ class Step(Protocol):
 
 
 @dataclass(frozen=True)
+class Hooks:
+    """The policies that a stream has records of, and of these the ones that have each hook of the loop. Found once."""
+
+    policies: tuple[Policy, ...]
+    rows_until_due: tuple[Policy, ...]
+    after_fold: tuple[Policy, ...]
+    after_batch: tuple[Policy, ...]
+    holds_reference: tuple[Policy, ...]
+    watches_batches: bool
+    fold: Folds
+
+    @classmethod
+    def of(cls, policies: tuple[Policy, ...], plain: Folds) -> Hooks:
+        """Return the hooks of these policies; batches are folded by the one that has its own way, or the plain one."""
+
+        def having(name: str) -> tuple[Policy, ...]:
+            return tuple(one for one in policies if getattr(type(one), name) is not getattr(Policy, name))
+
+        return cls(
+            policies,
+            having("rows_until_due"),
+            having("after_fold"),
+            having("after_batch"),
+            having("holds_reference"),
+            any(policy.watches_batches for policy in policies),
+            next((policy for policy in policies if isinstance(policy, Folds)), plain),
+        )
+
+
+@dataclass(frozen=True)
 class Plan:
     """How a learner learns: one step, a tuple of policies, and the numbers that follow from its model and algorithm.
 
-    `find_start` and `model_for` are those of the policy that has its own, or of the model. `restates` is the policy that can
-    state statistics at other parameters, if there is one.
+    `fold` is how batches are folded where no policy has its own way. `find_start` and `model_for` are those of the policy that
+    has its own, or of the model. `restates` is the policy that can state statistics at other parameters, if there is one.
     """
 
     learner: Learner
     step: Step
+    fold: Folds
     policies: tuple[Policy, ...]
     find_start: Callable[[Plan, Batch, int, StartSettings], Start]
     model_for: Callable[[Plan, Statistics], Model]
@@ -143,25 +174,27 @@ class Plan:
 
     # Of one stream
 
-    def active(self, stream: Stream) -> tuple[Policy, ...]:
-        """Return the policies that the stream has records of, in the order of the plan."""
+    def hooks(self, stream: Stream) -> Hooks:
+        """Return the policies that the stream has records of, in the order of the plan, by their hooks."""
         names = tuple(stream.records)
-        if names not in self._active:
-            self._active[names] = tuple(policy for policy in self.policies if policy.name in names)
-        return self._active[names]
+        hooks = self._hooks.get(names)
+        if hooks is None:
+            active = tuple(policy for policy in self.policies if policy.name in names)
+            hooks = self._hooks[names] = Hooks.of(active, self.fold)
+        return hooks
 
     @cached_property
-    def _active(self) -> dict[tuple[str, ...], tuple[Policy, ...]]:
+    def _hooks(self) -> dict[tuple[str, ...], Hooks]:
         return {}
 
     def holds(self, stream: Stream) -> bool:
         """Whether the parameters of the E-step stand still until a policy moves them."""
-        return any(policy.holds_reference(self, stream) for policy in self.active(stream))
+        return any(policy.holds_reference(self, stream) for policy in self.hooks(stream).holds_reference)
 
     def fold_rows(self, stream: Stream) -> int:
         """Rows of the next batch: while parameters stand still batches grow with the stream, by which they cost less."""
         rows = self.batch_rows(stream.model)
-        if not self.holds(stream) or any(policy.watches_batches for policy in self.active(stream)):
+        if not self.holds(stream) or self.hooks(stream).watches_batches:
             return rows
         return rows * min(max(stream.progress.rows_seen // (ROWS_PER_BLOCK * rows), 1), MOST_BLOCKS)
 

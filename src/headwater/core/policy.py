@@ -117,14 +117,14 @@ class FindsStart:
 
 
 class Folds:
-    """Capability of a policy: it takes the E-step of batches, and folds them, in its own way."""
+    """Capability of a policy: it takes the E-step of batches, and moves the statistics, in its own way."""
 
     def summarize(self, plan: Plan, stream: Stream, part: Batch, scores: Array) -> tuple[Summary, Stream]:
         """Return the summary of a part beside the unfolded rows, and the stream after it."""
         raise AssertionError("a policy that folds says how")
 
-    def fold(self, plan: Plan, stream: Stream, summary: Summary) -> Stream:
-        """Return the stream moved towards a summary."""
+    def move(self, plan: Plan, stream: Stream, summary: Summary) -> Stream:
+        """Return the stream with its statistics moved towards a summary; other records and parameters come after it."""
         raise AssertionError("a policy that folds says how")
 
 

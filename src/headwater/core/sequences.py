@@ -10,11 +10,10 @@ import numpy as np
 from headwater.core.batch import Batch, append_batch, join_batches
 from headwater.core.contracts import chain_of
 from headwater.core.fit_result import FIT_RESULT
-from headwater.core.fold import fold
 from headwater.core.plan import Plan
 from headwater.core.state import Stream
 from headwater.core.statistics import Array
-from headwater.core.steps import SWEEP_ROWS, Sweep
+from headwater.core.steps import SWEEP_ROWS, Sweep, fold
 
 
 class _Carry(Protocol):

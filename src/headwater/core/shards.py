@@ -10,14 +10,13 @@ import numpy as np
 from headwater.core.average import AVERAGE
 from headwater.core.batch import Batch
 from headwater.core.fit_result import FIT_RESULT
-from headwater.core.fold import refresh
 from headwater.core.lineage import rebase
 from headwater.core.loop import adopt, advance, finalize
 from headwater.core.merge import merge
 from headwater.core.plan import Plan, Step
 from headwater.core.state import State, Stream
 from headwater.core.statistics import Array
-from headwater.core.steps import EMPTY
+from headwater.core.steps import EMPTY, refresh
 from headwater.kernels.parallel import one_blas_thread, run_tasks
 
 TURN_ROWS = 16  # rows that one shard gets before it is the next one's turn
@@ -47,7 +46,7 @@ class Shards:
         statistics.from_base[...] *= stream.statistics.from_base
         records = {**stream.records, **({AVERAGE: merged.records[AVERAGE]} if AVERAGE in merged.records else {})}
         whole = replace(merged, base=stream.base, statistics=statistics, unfolded=EMPTY, records=records)
-        for policy in plan.active(stream):
+        for policy in plan.hooks(stream).policies:
             whole = policy.gather(plan, stream, whole, self.streams)
         return whole
 
@@ -115,7 +114,7 @@ class ShardStep:
             key = (stream.key + number * SHARD_KEYS) % 2**63
             own = replace(shared, key=key, statistics=shared.statistics.copy(), unfolded=self.inner.nothing, records=records)
             own = refresh(plan, own)
-            for policy in plan.of_shard.active(own):
+            for policy in plan.of_shard.hooks(own).policies:
                 own = policy.begin_shard(stream, own)
             return own
 

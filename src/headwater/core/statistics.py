@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Self, TypeVar
@@ -42,6 +43,9 @@ class Statistics:
     def to_arrays(self) -> dict[str, Array]:
         """Return the arrays by name, without copying."""
         return {name: getattr(self, name) for name in self._names()}
+
+    def _parts(self) -> Iterator[Any]:
+        return (getattr(self, name) for name in self._names())
 
     @classmethod
     @cache
@@ -96,9 +100,18 @@ class Statistics:
         """Return statistics that share no memory with these."""
         return self._combine(lambda array: array.copy())
 
+    def is_finite(self, most: int) -> bool:
+        """Whether every array of at most so many numbers holds numbers alone. Larger ones are not looked at."""
+        return all(part.is_finite(most) if hasattr(part, "is_finite") else _is_finite(part, most) for part in self._parts())
+
     def writable(self) -> Self:
         """Return statistics whose arrays may be written to. A table is never written to: what changes is a new one."""
         return self._combine(_writable)
+
+
+def _is_finite(array: Array, most: int) -> bool:
+    # A sum shows what is not finite at a tenth of the cost of a look at every number.
+    return array.size > most or math.isfinite(array.sum()) or bool(np.isfinite(array).all())
 
 
 def _writable(part: Part) -> Part:

@@ -1,4 +1,7 @@
-"""Steps: how rows reach the statistics, in batches or row by row. Sequences and shards are in files of their own."""
+"""Steps: how rows reach the statistics, in batches or row by row, and the fold of every algorithm.
+
+Sequences and shards are in files of their own.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,82 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from headwater.core.average import AVERAGE, average_gains
+from headwater.core.average import AVERAGE, average_count, average_gains
 from headwater.core.batch import Batch
-from headwater.core.contracts import NO_SCORES
+from headwater.core.contracts import NO_SCORES, Model
 from headwater.core.fit_result import FIT_RESULT
-from headwater.core.fold import fold, refresh, summarize
 from headwater.core.plan import Plan
+from headwater.core.policy import Folds
 from headwater.core.state import Progress, Stream, Summary, Unfolded
-from headwater.core.statistics import Array, Statistics, Stats
+from headwater.core.statistics import Array, Params, Prior, Statistics, Stats
 
 SWEEP_ROWS = 16384  # of one call of a sweep: bounds the arrays of step sizes
+
+
+class PlainFold(Folds):
+    """E-steps of the model, and steps of the schedule: what all streams do whose policies do not fold in their own way."""
+
+    def summarize(self, plan: Plan, stream: Stream, part: Batch, scores: Array) -> tuple[Summary, Stream]:
+        """E-step: return the summary of a part of a batch, beside the one that waits, and the stream as it is."""
+        before = pending_summary(stream)
+        draws = plan.draw(stream, before.rows if before else 0)
+        return stream.model.summarize(stream.parameters, part, before, scores, plan.n_threads, draws), stream
+
+    def move(self, plan: Plan, stream: Stream, summary: Summary) -> Stream:
+        """Return the stream with its statistics moved towards a summary by the schedule's step."""
+        sizes, rows = np.array([summary.size]), plan.batch_rows(stream.model)
+        step = float(plan.schedule(stream.model)(stream.progress, sizes, rows)[0])
+        statistics = stream.statistics.toward(to_kept_form(plan, stream.model, summary.statistics), step, 1.0 / summary.size)
+        progress = stream.progress.after(summary.rows, summary.size, step, summary.size / rows)
+        return stream.replace(statistics=statistics, progress=progress)
+
+
+PLAIN_FOLD = PlainFold()
+
+
+def fold(plan: Plan, stream: Stream, summary: Summary) -> Stream:
+    """Return the stream moved towards a summary, with records and parameters brought up to date. It leaves `unfolded` alone."""
+    hooks = plan.hooks(stream)
+    after = hooks.fold.move(plan, stream, summary)
+    for policy in hooks.after_fold:
+        after = policy.after_fold(plan, stream, after, summary)
+    if plan.holds(after):
+        return after
+    count = plan.count(after.progress)
+    return after.replace(parameters=after.model.readout(plan.algorithm.readout, after.base.prior, after.statistics, count))
+
+
+def refresh(plan: Plan, stream: Stream) -> Stream:
+    """Return the stream with the parameters of its next E-step read out of its statistics."""
+    count = plan.count(stream.progress)
+    return stream.replace(parameters=stream.model.readout(plan.algorithm.readout, stream.base.prior, stream.statistics, count))
+
+
+def pending_summary(stream: Stream) -> Summary | None:
+    """Return the summary that waits for its batch to fill, in arrays that may be written to; None between two batches."""
+    pending: Summary | None = getattr(stream.unfolded, "summary", None)
+    return None if pending is None else replace(pending, statistics=pending.statistics.writable())
+
+
+def to_kept_form(plan: Plan, model: Model[Prior, Stats, Params], statistics: Stats) -> Stats:
+    """Return statistics in the form that the algorithm keeps: moment matching has one of its own."""
+    return model.statistics_for(plan.algorithm.readout, statistics)
+
+
+def belief(plan: Plan, stream: Stream[Prior, Stats, Params]) -> tuple[Prior, Stats, float]:
+    """Return prior, statistics and count of a finalized stream: what is believed is prior + count * statistics."""
+    average = stream.records.get(AVERAGE)
+    if average is None:
+        return stream.base.prior, stream.statistics, plan.count(stream.progress)
+    return stream.base.prior, average, average_count(plan, stream.model, stream.progress)
+
+
+def report_parameters(plan: Plan, stream: Stream[Prior, Stats, Params]) -> Params:
+    """Return the parameters that the user sees of a finalized stream."""
+    if FIT_RESULT in stream.records:
+        reported: Params = stream.records[FIT_RESULT]
+        return reported
+    return stream.model.readout(plan.algorithm.report, *belief(plan, stream))
 
 
 @dataclass(frozen=True)
@@ -68,7 +137,7 @@ class BatchStep:
     def take(self, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> tuple[Stream, float]:
         """Add rows to the partial summary, and fold it when it is full."""
         before = _pending_score(stream.unfolded)
-        summary, stream = summarize(plan, stream, batch, scores)
+        summary, stream = plan.hooks(stream).fold.summarize(plan, stream, batch, scores)
         full = summary.rows == plan.fold_rows(stream)
         stream = fold(plan, stream, summary).replace(unfolded=EMPTY) if full else stream.replace(unfolded=Partial(summary))
         return stream, summary.score - before

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from headwater.core.batch import NO_LABELS, NO_WEIGHTS, Batch
-from headwater.core.chunk import values_of
+from headwater.core.chunk import Chunk, values_of
 from headwater.core.statistics import HEAVIEST, LARGEST, LIGHTEST, Array
 from headwater.core.values import AnyArray, Matrix, Row, Rows, Values
 
 
 def check_rows(X: Rows, name: str = "X", owner: str = "this model") -> Array:
     """Return X as a C-ordered float64 matrix of finite rows; the array itself if it already is one."""
-    X = values_of(X)
+    X = values_of(X) if isinstance(X, Chunk) else X
     if issparse(X):
         raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense rows: pass {name}.toarray()")
     array = numeric(X, name)

@@ -9,12 +9,12 @@ import numpy as np
 
 from headwater.core.batch import Batch, Buffer
 from headwater.core.contracts import Start
-from headwater.core.fold import report_parameters
 from headwater.core.lineage import root_stream
 from headwater.core.plan import Plan
 from headwater.core.schedules import ForgettingFactor
 from headwater.core.state import State, Stream, Summary, WarmUp
 from headwater.core.statistics import Array
+from headwater.core.steps import report_parameters
 
 UNKNOWN_ROWS = 8  # scores of the first rows say nothing: the scale of the data is not known yet
 LONGEST_WAIT = 4  # warm-ups that are waited for components that labels have not named yet

@@ -25,6 +25,7 @@ from headwater.core.chunk import Chunk, refuse_lost
 from headwater.core.climb import Climb
 from headwater.core.contracts import NO_SCORES
 from headwater.core.learner import Learner
+from headwater.core.loop import advance
 from headwater.core.state import State
 from headwater.core.statistics import Array
 from headwater.core.validation import (
@@ -276,7 +277,8 @@ class EstimatorCore(BaseEstimator, ABC):
     def _take(
         self, X: Taken, sample_weight: Values, labels: Values, reset: bool, going_on: bool | None = None
     ) -> tuple[Batch, Learner]:
-        refuse_lost(X)
+        if isinstance(X, Chunk):
+            refuse_lost(X)
         rows = self._checked(X)
         if going_on is None:
             going_on = not reset or (self.warm_start and self._has_state())
@@ -363,7 +365,9 @@ class EstimatorCore(BaseEstimator, ABC):
         if self._races_on:
             self._runtime = race_stream.learn_rows(self, learner, batch, scores)
         else:
-            self._runtime = self._runtime_for(learner).advance(batch, scores, self.__dict__.get("_scores_start", True))
+            runtime = self._runtime_for(learner)
+            state, _ = advance(learner.plan, runtime.state, batch, scores, self.__dict__.get("_scores_start", True))
+            self._runtime = runtime.after(state)
         forget(self, FIT_RESULTS)
         self._note_new_columns(X)
         return scores

@@ -14,10 +14,10 @@ import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import NO_SCORES
-from headwater.core.fold import report_parameters
 from headwater.core.learner import Learner
 from headwater.core.lineage import root_stream
 from headwater.core.statistics import Array
+from headwater.core.steps import report_parameters
 from headwater.core.warm_up import find_start
 from headwater.estimators.race import BLOCK, Race, Rival, Tally
 from headwater.estimators.runtime import Runtime

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headwater.core.fit_result import FIT_RESULT
-from headwater.core.fold import belief
 from headwater.core.plan import Plan
 from headwater.core.state import Stream
 from headwater.core.statistics import Array
+from headwater.core.steps import belief
 from headwater.policies.drift_monitor import half_lives
 from headwater.policies.growth import Growth
 from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR

@@ -16,7 +16,6 @@ from headwater.core.batch_fit import resume_start
 from headwater.core.contracts import NO_SCORES, Start
 from headwater.core.delta import Delta
 from headwater.core.fit_result import FIT_RESULT
-from headwater.core.fold import refresh, report_parameters
 from headwater.core.learner import Learner
 from headwater.core.lineage import rebase, root_stream, select_components
 from headwater.core.loop import advance, branch, finalize, read, report, widen
@@ -26,7 +25,7 @@ from headwater.core.sequences import OpenRows, end_sequence
 from headwater.core.shards import Shards
 from headwater.core.state import State, Stream, Summary, WarmUp
 from headwater.core.statistics import Array
-from headwater.core.steps import EMPTY, Partial
+from headwater.core.steps import EMPTY, Partial, refresh, report_parameters
 from headwater.core.warm_up import milestone_parameters, plant, rows_to_wait
 from headwater.diagnostics.health import Health
 from headwater.estimators.race import Race
@@ -107,6 +106,10 @@ class Runtime:
             self.rivals,
             cache,
         )
+
+    def after(self, state: State) -> Runtime:
+        """Return the Runtime that the loop has left in a state, whose number of components may have been found."""
+        return self.with_state(state, self.learner.for_state(state))
 
     def with_learner(self, learner: Learner, made_with: Mapping[str, Any]) -> Runtime:
         """Return a Runtime that goes on with another learner, whose rows may be wider; what the old one read is gone."""
@@ -273,7 +276,7 @@ class Runtime:
     def advance(self, batch: Batch, scores: Array = NO_SCORES, scores_start: bool = True) -> Runtime:
         """Learn a chunk; rows are scored before they are learned if there is room for it (see `loop.advance`)."""
         state, _ = advance(self.learner.plan, self.state, batch, scores, scores_start)
-        return self.with_state(state, self.learner.for_state(state))
+        return self.after(state)
 
     def wait(self, batch: Batch, reader: Learner, scores: Array = NO_SCORES) -> Runtime:
         """Put rows into the warm-up, however many; they are scored by another learner."""

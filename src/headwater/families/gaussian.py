@@ -45,7 +45,7 @@ from headwater.families.gaussian_slabs import EMPTY_CUBE, Moments, sum_slabs
 from headwater.families.geometry import Geometry
 from headwater.kernels.gaussian_dense import exact_enough
 from headwater.kernels.mixture import READOUTS
-from headwater.kernels.parallel import one_blas_thread
+from headwater.kernels.parallel import SLAB_ROWS, one_blas_thread
 from headwater.kernels.projection import PROJECTIONS
 
 
@@ -294,13 +294,16 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
         dense = self._is_dense(batch.X.shape[1]) and not columns_tail and exact_enough(parameters.shift)
         estep = self.kind.dense if dense else self.kind.estep
-
-        def work(start: int, stop: int, target: Moments) -> float:
-            return estep(batch.X, start, stop, batch.weights, batch.labels, *fixed, *target)
-
         no_second = EMPTY_CUBE if self.covariance_type == "full" else EMPTY_TABLE
+        target = (EMPTY, EMPTY_TABLE, no_second) if totals is None else (totals.count, totals.first, totals.second)
         with one_blas_thread() if dense else nullcontext():
-            return sum_slabs(work, batch, totals, self.zeros, no_second, n_threads), totals
+            if len(batch) < 2 * SLAB_ROWS:  # one slab
+                return estep(batch.X, 0, len(batch), batch.weights, batch.labels, *fixed, *target), totals
+
+            def work(start: int, stop: int, target: Moments) -> float:
+                return estep(batch.X, start, stop, batch.weights, batch.labels, *fixed, *target)
+
+            return sum_slabs(work, len(batch), target, n_threads), totals
 
     def _is_dense(self, width: int) -> bool:
         """Whether E-steps are taken by products of matrices."""

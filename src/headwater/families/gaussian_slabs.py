@@ -6,9 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from headwater.core.batch import Batch
 from headwater.core.statistics import Array
-from headwater.families.gaussian_records import GaussianStatistics
 from headwater.kernels.parallel import run_slabs, slabs
 
 EMPTY: Array = np.empty(0)
@@ -18,30 +16,18 @@ EMPTY_CUBE: Array = np.empty((0, 0, 0))
 Moments = tuple[Array, Array, Array]  # counts, first and second moments, which a kernel adds to
 
 
-def sum_slabs(
-    work: Callable[[int, int, Moments], float],
-    batch: Batch,
-    totals: GaussianStatistics | None,
-    zeros: Callable[[int], GaussianStatistics],
-    no_second: Array,
-    n_threads: int | None,
-) -> float:
-    """Call work(start, stop, moments) for every slab, add what they gather to `totals`, in place, and return the sum of scores.
+def sum_slabs(work: Callable[[int, int, Moments], float], rows: int, moments: Moments, n_threads: int | None) -> float:
+    """Call work(start, stop, moments) for every slab, add what they gather to `moments`, in place; return the sum of scores.
 
-    Without totals, the moments are empty arrays.
+    Moments that are empty stay so.
     """
-    number = len(slabs(len(batch)))
-    shared: Moments = (EMPTY, EMPTY_TABLE, no_second) if totals is None else (totals.count, totals.first, totals.second)
+    number = len(slabs(rows))
     if number == 1:
-        return work(0, len(batch), shared)
-    targets = [shared] * number
-    if totals is not None:
-        parts = [zeros(totals.first.shape[1]) for _ in range(number)]
-        targets = [(part.count, part.first, part.second) for part in parts]
-    values = run_slabs(lambda slab, start, stop: work(start, stop, targets[slab]), len(batch), n_threads)
-    if totals is not None:
-        for count, first, second in targets:
-            totals.count[...] += count
-            totals.first[...] += first
-            totals.second[...] += second
+        return work(0, rows, moments)
+    count, first, second = moments
+    targets = [(np.zeros(count.shape), np.zeros(first.shape), np.zeros(second.shape)) for _ in range(number)]
+    values = run_slabs(lambda slab, start, stop: work(start, stop, targets[slab]), rows, n_threads)
+    for part in targets:
+        for total, one in zip(moments, part, strict=True):
+            total[...] += one
     return float(sum(values))

@@ -300,7 +300,8 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         def work(start: int, stop: int, target: Moments) -> float:
             return float(estep_regression(batch.X, start, stop, batch.weights, batch.labels, *fixed, *target))
 
-        return sum_slabs(work, batch, totals, self.zeros, EMPTY_CUBE, n_threads), totals
+        moments = (EMPTY, EMPTY_TABLE, EMPTY_CUBE) if totals is None else (totals.count, totals.first, totals.second)
+        return sum_slabs(work, len(batch), moments, n_threads), totals
 
     def log_densities(self, parameters: RegressionParameters, X: Array) -> Array:
         """Return the log-density of each row under each component: of its inputs, too, if there is a gate."""

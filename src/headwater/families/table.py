@@ -199,6 +199,10 @@ class Table:
             read_rows(rows, slots, words, factor, out)
         return out
 
+    def is_finite(self, most: int) -> bool:
+        """Whether all rows that are held are numbers; a table of more than so many is not looked at: to read it is a copy."""
+        return self.shape[0] * self.shape[1] > most or bool(np.isfinite(self.held()[1]).all())
+
     def held(self) -> tuple[Words, Array]:
         """The words that are held, in rising order, and their rows."""
         words = np.sort(self.words())

@@ -10,12 +10,12 @@ import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import Start
-from headwater.core.fold import finish_fold, fold_batch, pending_summary
 from headwater.core.learner import Learner
 from headwater.core.plan import Plan
 from headwater.core.policy import Folds, Policy
 from headwater.core.state import Stream, Summary
 from headwater.core.statistics import Array
+from headwater.core.steps import PLAIN_FOLD, pending_summary
 from headwater.models.mixture import mixture_of
 from headwater.policies.drift import TINY, Drift, fold_forgetting, judge_batch, note_scores, set_expectations
 from headwater.policies.names import DRIFT, REFINEMENT, RESERVOIR
@@ -65,8 +65,8 @@ class DriftPolicy(Policy, Folds):
         )
         return summary, stream.with_record(DRIFT, note_scores(stream.records[DRIFT], shares, scores, part.weights))
 
-    def fold(self, plan: Plan, stream: Stream, summary: Summary) -> Stream:
-        """Judge a batch, then fold it: as in any stream as long as nothing was ever forgotten."""
+    def move(self, plan: Plan, stream: Stream, summary: Summary) -> Stream:
+        """Judge a batch, then move the statistics: as in any stream as long as nothing was ever forgotten."""
         model, statistics, each = mixture_of(stream), stream.statistics, _rows_each(plan, stream.model)
         drift, mass = judge_batch(
             stream.records[DRIFT], stream.progress, statistics.count, summary, each, model.has_own_moments
@@ -75,13 +75,12 @@ class DriftPolicy(Policy, Folds):
         if not drift.clock:
             totals: Any = summary.statistics
             drift = replace(drift, memory=drift.memory + totals.count)
-            return fold_batch(plan, stream.with_record(DRIFT, drift), summary)
+            return PLAIN_FOLD.move(plan, stream.with_record(DRIFT, drift), summary)
         statistics, progress, drift = fold_forgetting(
             model, drift, statistics, stream.progress, summary, mass, summary.size / plan.batch_rows(model), each,
             PACE if recently else 1.0,
         )  # fmt: skip
-        after = replace(stream, statistics=statistics, progress=progress).with_record(DRIFT, drift)
-        return finish_fold(plan, stream, after, summary)
+        return replace(stream, statistics=statistics, progress=progress).with_record(DRIFT, drift)
 
     def after_batch(self, plan: Plan, before: Stream, stream: Stream, part: Batch) -> Stream:
         """At the end of a batch, look for new expectations; after an alarm, bring the next search forward."""

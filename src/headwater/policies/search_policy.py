@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import Start
-from headwater.core.fold import refresh
 from headwater.core.loop import finalize
 from headwater.core.match import refuse_numbers
 from headwater.core.plan import Plan
 from headwater.core.policy import Policy, Restates
 from headwater.core.records import fingerprint
 from headwater.core.state import Stream, Summary
+from headwater.core.steps import refresh
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.mixture import mixture_of
 from headwater.policies.drift_monitor import recent_rows, worth_searching
@@ -226,7 +226,7 @@ def refine_stream(plan: Plan, stream: Stream, allowed: float, thorough: bool = F
         return stream.with_record(REFINEMENT, replace(stream.records[REFINEMENT], spent=record.spent))
     after = replace(stream, base=base, parameters=parameters, statistics=statistics).with_record(REFINEMENT, record)
     after = after if plan.holds(after) else refresh(plan, after)
-    for policy in plan.active(after):
+    for policy in plan.hooks(after).policies:
         after = policy.after_move(plan, stream, after)
     return after
 

@@ -12,14 +12,13 @@ from headwater.core.average import AVERAGE, average_count
 from headwater.core.batch import Batch, Buffer
 from headwater.core.contracts import Chained
 from headwater.core.fit_result import FIT_RESULT
-from headwater.core.fold import refresh
 from headwater.core.learner import Learner
 from headwater.core.records import arrays_of
 from headwater.core.sequences import OpenRows
 from headwater.core.shards import Shards
 from headwater.core.state import Base, Progress, State, Stream, Summary, WarmUp
 from headwater.core.statistics import Statistics
-from headwater.core.steps import Partial
+from headwater.core.steps import Partial, refresh
 from headwater.io.files.records import LARGEST, Damaged, Reader
 from headwater.io.files.reservoirs import read_reservoir
 from headwater.io.files.row_reader import RowReader

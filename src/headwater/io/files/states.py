@@ -10,11 +10,11 @@ from headwater.core.average import AVERAGE
 from headwater.core.batch import Batch, SparseRows
 from headwater.core.contents import folded_progress
 from headwater.core.fit_result import FIT_RESULT
-from headwater.core.fold import refresh
 from headwater.core.learner import Learner
 from headwater.core.loop import read
 from headwater.core.records import fingerprint
 from headwater.core.state import Progress, State, Stream, WarmUp
+from headwater.core.steps import refresh
 from headwater.io.files.records import Writer
 from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR
 from headwater.policies.search_policy import stop_search
