@@ -13,22 +13,24 @@ from sklearn.exceptions import NotFittedError
 
 import headwater as hw
 from headwater.core.chunk import Chunk
-from headwater.reports import context, reading
+from headwater.reports import cards, context, course, reading
 from headwater.reports.numbers import format_interval, format_number, format_percent, format_with_spread
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
 SECTIONS = ["learned", "course", "health", "sure", "odd", "reproduce"]
+ODD_FIRST = ["odd", "learned", "course", "health", "sure", "reproduce"]  # if rows are odd
 VOID = {"meta", "link", "img", "br", "hr", "path", "use", "circle", "polyline", "polygon"}
 
 
 @pytest.fixture
 def undrawn(monkeypatch):
     """Pages without their figures, which take the time."""
-    monkeypatch.setattr(
-        context, "figure", lambda draw, label, name, size=None: Markup("<svg aria-label='{}'></svg>").format(label)
-    )
+    for room in (cards, context, course):
+        monkeypatch.setattr(
+            room, "figure", lambda draw, label, name, size=None: Markup("<svg aria-label='{}'></svg>").format(label)
+        )
 
 
 class Page(HTMLParser):
@@ -72,7 +74,8 @@ def test_a_page_stands_alone(kind):
     html = hw.report(model, stream_of(kind), title="What it is", command="headwater fit")
     assert model._state is before
     page = Page(html)
-    assert [attributes["id"] for attributes in page.named("section")] == SECTIONS
+    sections = [attributes["id"] for attributes in page.named("section")]
+    assert sections in (SECTIONS, ODD_FIRST)
     assert len(page.ids) == len(set(page.ids))
     assert not page.named("script") and not page.named("link")
     assert all(one["src"].startswith("data:image/png;base64,") and one["alt"] for one in page.named("img"))
@@ -82,7 +85,8 @@ def test_a_page_stands_alone(kind):
     assert "#010203" not in html and "#070809" not in html
     assert len(html) < 500_000
     assert html == hw.report(model, stream_of(kind), title="What it is", command="headwater fit")
-    assert len(re.findall(r'<th scope="row">\d+</th>', html[html.index('id="odd"') :])) == 10
+    shown = len(re.findall(r'<th scope="row">\d+</th>', html[html.index('id="odd"') :]))
+    assert shown == 10 if sections == SECTIONS else 4 <= shown <= 10
     assert not re.search(r"\bnan\b", re.sub(r"base64,[^\"]*", "", html), re.IGNORECASE)
 
 
@@ -177,7 +181,7 @@ def test_a_page_says_what_is_not_there(undrawn):
     model = hw.GaussianMixture(2, random_state=0).partial_fit(stream_of("gaussian")[0])
     html = hw.report(model)
     assert "holds 100 raw rows" in html and "still in the warm-up" in html and "Pass data to the report" in html
-    assert "The stream was not monitored" in hw.report(learned("gaussian"))
+    assert "No rows were scored before they were learned" in hw.report(learned("gaussian"))
     html = hw.report(hw.GaussianMixture(2, random_state=0).fit(stream_of("gaussian")[0]))
     assert "passes over all rows" in html and "holds no raw rows" in html
 
@@ -187,9 +191,9 @@ def test_sparse_frames_and_single_arrays_are_data(undrawn):
     X = stream_of("gaussian")[0].X
     frame = pandas.DataFrame(X, columns=list(NAMES))
     model = hw.GaussianMixture(2, random_state=0).partial_fit(frame)
-    assert "100 rows, counted from 0" in hw.report(model, frame)
+    assert "mean score of these 100 rows" in hw.report(model, frame)
     counts = csr_array(np.eye(6) * 3.0)
-    assert "6 rows, counted from 0" in hw.report(learned("multinomial"), Chunk(counts, [f"word{at}" for at in range(6)]))
+    assert "mean score of these 6 rows" in hw.report(learned("multinomial"), Chunk(counts, [f"word{at}" for at in range(6)]))
 
 
 @pytest.mark.parametrize(

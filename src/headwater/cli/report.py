@@ -13,7 +13,7 @@ from headwater.cli.support.command import add_command
 from headwater.cli.support.display import print_json
 from headwater.cli.support.failures import usage_error
 from headwater.cli.support.model_arguments import load_with_commands
-from headwater.cli.support.options import MessageOptions, ModelFile, ReadOptions
+from headwater.cli.support.options import MessageOptions, ModelFile, ReadOptions, split_names
 from headwater.cli.support.output_files import check_output, write_atomically
 from headwater.cli.support.progress import print_left_out
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 headwater report trades.hw -o trades.html
 headwater report trades.hw trades.parquet -o trades.html   # with odd rows
+headwater report trades.hw trades.parquet --keep id        # and their ids
 headwater report digits.hw --image-shape 8x8 --title Digits
 """
 
@@ -31,7 +32,10 @@ Page = Annotated[Path, typer.Option("--output", "-o", help="HTML file to write."
 Rows = Annotated[
     list[str] | None, typer.Argument(help="Data in which to look for odd rows.", metavar="[DATA]", show_default=False)
 ]
-Title = Annotated[str | None, typer.Option("--title", help="Headline of the report.", show_default=False)]
+Keep = Annotated[
+    str | None, typer.Option("--keep", help="Columns of the data to show beside odd rows, such as an id.", show_default=False)
+]
+Title = Annotated[str | None, typer.Option("--title", help="Headline of the report.", show_default="the name of the data")]
 Shape = Annotated[
     str | None, typer.Option("--image-shape", help="Rows x columns of an image, if columns are pixels.", show_default=False)
 ]
@@ -43,20 +47,25 @@ def report(
     messages: MessageOptions,
     data: Rows = None,
     output: Page = Path("report.html"),
+    keep: Keep = None,
     title: Title = None,
     image_shape: Shape = None,
 ) -> None:
-    """Write a report about a model: what was learned, the course of learning, intervals, odd rows.
+    """Write a page about a model: odd rows, what was learned, how learning went, how sure it is.
 
-    The report is one HTML file that needs no network.
+    The page is one HTML file that needs no network.
     """
     check_output(output)
     shape = _parse_shape(image_shape)
     if reading.shuffle:
         raise usage_error("report keeps the order of the rows: leave out --shuffle")
     learned, commands = load_with_commands(model)
-    rows = reading.open_stream(data, like=learned) if data else None
-    write_report(learned, rows, output, commands, data or (), title=title, image_shape=shape)
+    kept = tuple(split_names(keep) or ())
+    if kept and not data:
+        raise usage_error("--keep names columns of the data, and no data is given")
+    rows = reading.open_stream(data, like=learned, keep=kept) if data else None
+    headline = title or (None if data else model.stem)
+    write_report(learned, rows, output, commands, data or (), title=headline, image_shape=shape)
     if rows is not None:
         print_left_out(rows)
     if messages.json:

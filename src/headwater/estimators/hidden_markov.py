@@ -379,7 +379,7 @@ class HiddenMarkovEstimator(ChainStreams):
         components = tuple(replace(one, remark=lasting(one.index)) for one in found["components"])
         shown = np.sort(heaviest_components(often, SYMBOL_LIMIT))
         names = [f"state {k}" for k in range(len(often))]
-        matrices = (matrix_of("Passages between states", names, transitions, often, shown),) if len(often) > 1 else ()
+        matrices = (matrix_of("Transitions between states", names, transitions, often, shown),) if len(often) > 1 else ()
         return {**found, "component": "state", "weight": "how often", "components": components, "matrices": matrices}
 
     def _chain_evidence(self, emissions: Callable[[Array], Any], size: float) -> Evidence:

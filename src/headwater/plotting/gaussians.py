@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from headwater.plotting.shared import axes_of, colors_of, covariances_of, draw_rows, gaussians_of
+from headwater.plotting.shared import axes_of, colors_of, covariances_of, draw_rows, gaussians_of, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,8 +100,8 @@ def ellipses(
             axes.add_patch(patch)
     axes.autoscale_view()
     names = getattr(model, "feature_names_in_", [f"column {column}" for column in range(means.shape[1])])
-    axes.set_xlabel(str(names[columns[0]]))
-    axes.set_ylabel(str(names[columns[1]]))
+    axes.set_xlabel(shorten(names[columns[0]], 48))
+    axes.set_ylabel(shorten(names[columns[1]], 48))
     return axes
 
 
@@ -164,6 +164,6 @@ def density(
     steps = heights.max() * 0.5 ** np.arange(levels, 0, -1)
     axes.contour(x, y, heights, levels=steps, colors=[colors_of(color, 1)[0]], linewidths=np.linspace(0.5, 1.4, levels))
     names = getattr(model, "feature_names_in_", [f"column {column}" for column in range(means.shape[1])])
-    axes.set_xlabel(str(names[columns[0]]))
-    axes.set_ylabel(str(names[columns[1]]))
+    axes.set_xlabel(shorten(names[columns[0]], 48))
+    axes.set_ylabel(shorten(names[columns[1]], 48))
     return axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from headwater.plotting.shared import axes_of, colors_of, draw_rows, require_attributes
+from headwater.plotting.shared import axes_of, colors_of, draw_rows, require_attributes, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,6 +74,6 @@ def regressions(
         axes.plot(ends, line, color=(colors[k], 0.4 + 0.6 * float(share)), linewidth=2.0, zorder=3)
         axes.fill_between(ends, line - band, line + band, color=colors[k], alpha=0.05 + 0.15 * float(share), linewidth=0.0)
     names = getattr(model, "feature_names_in_", [f"column {index}" for index in range(coef.shape[1])])
-    axes.set_xlabel(str(names[column]))
+    axes.set_xlabel(shorten(names[column], 48))
     axes.set_ylabel("target")
     return axes

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from headwater.core.statistics import Array
 from headwater.diagnostics.description import Component, Description
+from headwater.diagnostics.text_width import cut_to_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -147,8 +148,7 @@ def shorten(name: object, most: int = 28) -> str:
     """A name that fits beside a picture; dollars are no mathematics."""
     from matplotlib import rcParams
 
-    text = " ".join(str(name).split())
-    text = text if len(text) <= most else text[: most - 1] + "…"
+    text = cut_to_width(" ".join(str(name).split()), most)
     return text.replace("$", r"\$") if rcParams["text.parse_math"] else text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,14 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from headwater.core.statistics import Array
+from headwater.diagnostics.text_width import is_wide
 from headwater.plotting.images import scale_to_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK, FAINT, WATER = "#010203", "#040506", "#070809"  # stand for colours of the page, which are not known yet
+ROOM = "\ue000"  # a letter for private use
 STYLE = {
     "figure.facecolor": "none",
     "axes.facecolor": "none",
@@ -47,14 +50,32 @@ def figure(draw: Callable[[Axes], object], label: str, name: str, size: tuple[fl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with rc_context(STYLE):  # type: ignore[arg-type]
+    with rc_context(STYLE), warnings.catch_warnings():  # type: ignore[arg-type]
         picture = Figure(figsize=size, layout="constrained")
         FigureCanvasSVG(picture)
         axes = picture.add_subplot()
         draw(axes)
+        _reserve_room(axes)
         out = io.BytesIO()
+        # Letters that matplotlib's font lacks are drawn by the browser, in its own.
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         picture.savefig(out, format="svg", dpi=160, metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
-    return _inline_svg(out.getvalue().decode(), label, name)
+    return _inline_svg(out.getvalue().decode().replace(ROOM, ""), label, name)
+
+
+def _reserve_room(axes: Axes) -> None:
+    """Put a letter beside each wide one, which is taken away later: matplotlib has no font to measure wide letters by."""
+    from matplotlib.ticker import FixedFormatter
+
+    for axis in (axes.xaxis, axes.yaxis):
+        formatter = axis.get_major_formatter()
+        if isinstance(formatter, FixedFormatter):
+            axis.set_major_formatter(FixedFormatter([_widen(text) for text in formatter.seq]))
+        axis.label.set_text(_widen(axis.label.get_text()))
+
+
+def _widen(text: str) -> str:
+    return "".join(letter + ROOM if is_wide(letter) else letter for letter in text)
 
 
 def _inline_svg(svg: str, label: str, name: str) -> Markup:

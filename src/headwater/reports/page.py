@@ -1,4 +1,4 @@
-"""report: one page that says what a model has learned, how it went, how sure it is and what is odd."""
+"""report: one page about a model: odd rows, what was learned, how learning went, how sure it is."""
 
 from __future__ import annotations
 
@@ -37,21 +37,22 @@ def report(
     Parameters
     ----------
     model : estimator
-        A model that has learned something. What it went through is told if it was watched (see `Monitor`).
+        A model that has learned something. If a `Monitor` watched it learn, the page shows scores and weights over the stream.
     data : iterable of Chunk or arrays, optional
-        Rows to look for odd ones in, and to draw: read once, chunk by chunk. An array, a frame or a path will do.
+        Rows to look for odd ones in, and to draw: read once, chunk by chunk. An array, a frame or a path will do. Columns that
+        `headwater.stream(..., keep=)` keeps, such as an id, are shown beside odd rows.
     path : str or path, optional
         Where to write the page.
     title : str, optional
-        Its headline. Default: the name of the model.
+        Its headline. Default: the name of the data, if it has one; otherwise how many rows were learned.
     command : str, optional
-        The command that learned the model, to be told as it is.
+        The command that learned the model, shown as it is.
     source : str, optional
-        What was read, to be told as it is. Default: what the model knows of its stream.
+        What was read, shown as it is.
     image_shape : (int, int), optional
         Height and width, where columns are pixels. Default: a square, if the columns look like pixels.
     components, values, odd_rows : int
-        Most components to tell of, values of each, and odd rows.
+        Most components to show, values of each, and odd rows.
     level : float, default=0.9
         Probability of the credible intervals.
 

@@ -25,11 +25,20 @@ Data: TypeAlias = Any  # a path, rows, or an iterable of rows
 DRAWN_ROWS = 2000  # in a figure, at most
 ODD_VALUES = 5  # values that make a row odd
 SHOWN_VALUES = 12  # symbols of a sequence, or values of a row
+KEPT_LETTERS = 120  # of a value that was kept
+USUAL_SCORES = 4096  # that the threshold of odd rows is found by
+LOWEST_SCORES = 1000  # that odd rows are counted in
+LEAST_SCORES = 40  # with fewer, no row is called odd
+TAIL_SHARES = (0.2, 0.05)  # of the rows, between which the fall of the tail is measured: even 5% of odd rows do not bend it
+FALSE_ALARMS = 0.05  # rows that are called odd by chance, expected in all of the data
 
 
 @dataclass(frozen=True, order=True)
 class OddRow:
-    """A row with a low score: the score it is ranked by, its place, what makes it odd, its values, its score and size."""
+    """A row with a low score: the score it is ranked by, its place, what makes it odd, its values, its score and size.
+
+    `kept` are the columns that were kept to recognize it by, such as an id.
+    """
 
     ranked: float
     row: int
@@ -38,13 +47,15 @@ class OddRow:
     numbers: Array | None = field(default=None, compare=False)
     score: float = field(default=np.nan, compare=False)
     size: float | None = field(default=None, compare=False)
+    kept: dict[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, eq=False)
 class DataSummary:
     """What a pass over rows found: their number, mean score, the oddest, and evenly spaced ones with their targets.
 
-    The perplexity is that of a word or symbol; NaN if rows have none.
+    The perplexity is that of a word or symbol; NaN if rows have none. `odd` are the rows with the lowest scores, of which the
+    first `odd_number` are below `threshold`: far from all others. There may be more of them than `odd` shows.
     """
 
     rows: int
@@ -52,13 +63,16 @@ class DataSummary:
     odd: tuple[OddRow, ...]
     sample: Array | None
     perplexity: float = np.nan
+    threshold: float = -np.inf
+    odd_number: int = 0
+    odd_number_is_least: bool = False
 
 
 def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSummary:
     """Score all rows, and keep the oddest of them."""
     rows, total, scored, words = 0, 0.0, 0, 0.0
-    worst: list[tuple[float, int, Array, float, float | None]] = []
-    sample, scorer = _Sample(), model._describer.row_scorer()
+    worst: list[tuple[float, int, Array, float, float | None, dict[str, str]]] = []
+    sample, usual, scorer = _Sample(), ScoreSample(), model._describer.row_scorer()
     for chunk in chunks_of(model, data):
         given = _select_arguments(model, model._as_rows(chunk, learning=False))
         scores = np.asarray(scorer(**given))
@@ -70,22 +84,28 @@ def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSumm
         finite &= np.isfinite(ranked)
         given_numbers = isinstance(chunk, Chunk) and (chunk.start or chunk.places is not None)
         places = chunk.row_numbers if given_numbers else rows + np.arange(len(scores))
-        look = _row_getter(model, given)
+        look, label = _row_getter(model, given), _kept_getter(chunk, len(scores))
+        usual.take(ranked[finite])
         for at in np.argsort(np.where(finite, ranked, np.inf), kind="stable")[:most]:
             entry = (-float(ranked[at]), -int(places[at]))
             if finite[at] and (len(worst) < most or entry > worst[0][:2]):
                 # Places differ, so rows are never compared.
-                found = (*entry, look(int(at)), float(scores[at]), None if sizes is None else float(sizes[at]))
+                found = (*entry, look(int(at)), float(scores[at]), None if sizes is None else float(sizes[at]), label(int(at)))
                 (heapq.heappush if len(worst) < most else heapq.heapreplace)(worst, found)
         if model._describer.gaussians() is not None or model._traits.target_columns:
             sample.take(look, len(scores), rows)
         rows += len(scores)
     odd = sorted(
-        OddRow(-ranked, -place, model._describer.oddities(row, ODD_VALUES), _format_row(model, row), row, score, size)
-        for ranked, place, row, score, size in worst
+        OddRow(-ranked, -place, model._describer.oddities(row, ODD_VALUES), _format_row(model, row), row, score, size, kept)
+        for ranked, place, row, score, size, kept in worst
     )  # fmt: skip
     mean = total / scored if scored else np.nan
-    return DataSummary(rows, mean, tuple(odd), sample.rows(), perplexity(total, words) if words else np.nan)
+    threshold = usual.odd_threshold()
+    number = int((usual.lowest < threshold).sum())
+    return DataSummary(
+        rows, mean, tuple(odd), sample.rows(), perplexity(total, words) if words else np.nan,
+        threshold, number, number == LOWEST_SCORES,
+    )  # fmt: skip
 
 
 def chunks_of(model: StreamingEstimator, data: Data) -> Iterator[Rows]:
@@ -105,6 +125,20 @@ def _select_arguments(model: StreamingEstimator, chunk: Rows) -> dict[str, Any]:
     given = {**chunk} if isinstance(chunk, Chunk) else {"X": chunk}
     wanted = {"X", "lengths", "key"} | ({"y"} if model._traits.target_columns else set())
     return {name: value for name, value in given.items() if name in wanted}
+
+
+def _kept_getter(chunk: Rows, number: int) -> Callable[[int], dict[str, str]]:
+    """A function that returns the columns that were kept beside a row, as text, by its place in the chunk."""
+    kept = chunk.kept if isinstance(chunk, Chunk) else {}
+    columns = {name: values for name, values in kept.items() if len(values) == number}  # a sequence has none of its own
+    return lambda at: {name: _format_kept(values[at].as_py()) for name, values in columns.items()}
+
+
+def _format_kept(value: object) -> str:
+    if isinstance(value, float):
+        return format_number(value)
+    text = "" if value is None else str(value)
+    return text if len(text) <= KEPT_LETTERS else text[: KEPT_LETTERS - 1] + "…"
 
 
 def _row_getter(model: StreamingEstimator, given: dict[str, Any]) -> Callable[[int], Array]:
@@ -130,8 +164,8 @@ def _format_row(model: StreamingEstimator, row: Array) -> tuple[str, ...]:
     values = np.atleast_1d(row)
     if model._traits.takes_symbols:
         names = symbol_names(model, model.describe(values=1, components=1).columns)
-        told = ["missing" if np.isnan(at) else names[int(at)] for at in values[:SHOWN_VALUES]]
-        return (" ".join(told) + (" …" if len(values) > SHOWN_VALUES else ""),)
+        shown = ["missing" if np.isnan(at) else names[int(at)] for at in values[:SHOWN_VALUES]]
+        return (" ".join(shown) + (" …" if len(values) > SHOWN_VALUES else ""),)
     names = column_names(model, len(values) - model._traits.target_columns) + ["target"] * model._traits.target_columns
     places = np.arange(len(values)) if len(values) <= SHOWN_VALUES else np.flatnonzero(values)
     if len(places) > SHOWN_VALUES:
@@ -143,6 +177,34 @@ def _format_value(value: float | complex) -> str:
     if np.isnan(value):
         return "missing"
     return f"{value:.3g}" if np.iscomplexobj(value) else format_number(float(value.real))
+
+
+class ScoreSample:
+    """Scores at places that a stride divides, and the lowest ones: how low is too low to be chance, in bounded memory."""
+
+    def __init__(self) -> None:
+        self.stride, self.seen, self.kept = 1, 0, np.empty(0)
+        self.lowest = np.empty(0)
+
+    def take(self, scores: Array) -> None:
+        """Add the scores of some rows."""
+        while (self.seen + len(scores)) // self.stride > USUAL_SCORES:
+            self.stride, self.kept = 2 * self.stride, self.kept[::2]
+        self.kept = np.concatenate([self.kept, scores[-self.seen % self.stride :: self.stride]])
+        self.seen += len(scores)
+        self.lowest = np.sort(np.concatenate([self.lowest, scores]))[:LOWEST_SCORES]
+
+    def odd_threshold(self) -> float:
+        """Return the score below which chance would hardly put a row; minus infinity if there are too few rows to say.
+
+        Log-densities of a model's own rows fall about exponentially in their tail. The line through two of their quantiles says
+        how low the lowest of so many rows should be.
+        """
+        if len(self.kept) < LEAST_SCORES:
+            return -np.inf
+        upper, lower = np.quantile(self.kept, TAIL_SHARES)
+        scale = (upper - lower) / np.log(TAIL_SHARES[0] / TAIL_SHARES[1])
+        return float(upper - scale * np.log(TAIL_SHARES[0] * self.seen / FALSE_ALARMS)) if scale > 0.0 else -np.inf
 
 
 class _Sample:
