@@ -75,7 +75,7 @@ def cases() -> dict[str, Callable[[], object]]:
 
     found: dict[str, Callable[[], object]] = {
         f"EM, {kind} (passes)": fit(
-            "GaussianMixture", rows[:40_000], n_components=10, algorithm="em", covariance_type=kind, max_iter=5, tol=0.0,
+            "GaussianMixture", rows, n_components=10, algorithm="em", covariance_type=kind, max_iter=10, tol=0.0,
             init_params="random_from_data",
         )
         for kind in ("full", "diag", "tied", "spherical")
@@ -87,9 +87,11 @@ def cases() -> dict[str, Callable[[], object]]:
         found[f"Bayesian online EM, {kind} (row_sweep)"] = stream(
             "GaussianMixture", rows[:20_000], 5000, algorithm="boem", **options
         )
-        found[f"moment matching, {kind}"] = stream("GaussianMixture", rows[:5000], 1000, algorithm="moment-matching", **options)
+        found[f"moment matching, {kind}"] = stream(
+            "GaussianMixture", rows[:10_000], 1000, algorithm="moment-matching", **{**options, "warm_up": 1000}
+        )
     found |= {
-        "online EM, 50 columns": stream("GaussianMixture", wide, 1000, n_components=8, algorithm="online-em"),
+        "online EM, 50 columns": stream("GaussianMixture", wide, 1000, n_components=8, algorithm="online-em", warm_up=2000),
         "auto, without reading": stream("GaussianMixture", rows, 5000, n_components=10),
         "auto, with a reading (refinement)": read(stream("GaussianMixture", rows, 5000, n_components=10)),
         "auto, chunks of 100 rows": stream("GaussianMixture", rows[:20_000], 100, n_components=10),

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 import headwater as hw
-from headwater.core.algorithms import Algorithm
+from headwater.core.algorithm import Algorithm
 from headwater.core.statistics import Array
 from papers.latent_factors_results import Figures, Scale, coded
 

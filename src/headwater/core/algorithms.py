@@ -1,88 +1,14 @@
-"""The algorithms: each a frozen row of the same table. What they mean is in the loop (loop.py, fold.py)."""
+"""The algorithms: each a frozen row of the same table. What they mean is in the loop (loop.py, steps.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import ClassVar, Literal
+from typing import Literal
 
+from headwater.core.algorithm import Algorithm, BatchSize, check_draws, rows_of_batch
 from headwater.core.contracts import Inference, Model
-from headwater.core.schedules import Decay, Equal, Schedule, check_decay, check_number
-
-BatchSize = int | Literal["auto"]
-MOST_DRAWS = 10**6  # of one row
-
-
-@dataclass(frozen=True)
-class Algorithm:
-    """One way to learn.
-
-    `readout` makes the parameters of the next E-step, `report` those the user sees. An online algorithm folds batches of
-    its own size with the steps of its schedule; a batch algorithm, whose online `twin` is named, replaces the statistics
-    once per pass. `finish` says that `fit` goes on with passes of EM after the stream, `likelihood` that passes maximise
-    the likelihood unless a prior was given, `average` that the statistics are averaged on the way. A `projection` takes the
-    place of the fold. `again` says that `fit` streams the rows again and again; `blocks_grow` that batches of rows that hang
-    together become larger with the stream; `refines` that a mixture keeps a reservoir, by which it leaves a bad start;
-    `counts_rows` that the prior stands beside the number of rows seen (paper 001), not beside what statistics that were
-    folded with such steps are worth. `ways` are those of an E-step, of which a model takes the first it has.
-    """
-
-    word: ClassVar[str]
-    readout: ClassVar[str] = "mode"
-    report: ClassVar[str] = "mode"
-    online: ClassVar[bool] = True
-    finish: ClassVar[bool] = False
-    likelihood: ClassVar[bool] = False
-    twin: ClassVar[str] = ""
-    ways: ClassVar[tuple[str, ...]] = ("exact",)
-    again: ClassVar[bool] = False
-    blocks_grow: ClassVar[bool] = False
-    refines: ClassVar[bool] = False
-
-    average: ClassVar[bool] = False
-
-    @property
-    def projection(self) -> tuple[str, str] | None:
-        """How the posterior after a row is projected, if it is: the weights, and the degrees of freedom."""
-        return None
-
-    @property
-    def counts_rows(self) -> bool:
-        return False
-
-    def inference(self, model: Model) -> Inference:
-        """How the E-steps of a model are taken."""
-        return Inference(next(way for way in self.ways if (way, self.readout) in model.ways))
-
-    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        """Rows of one batch."""
-        return 1
-
-    def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
-        """Step sizes of the folds."""
-        return Equal()
-
-    def __post_init__(self) -> None:
-        size = getattr(self, "batch_size", "auto")
-        if size != "auto" and (isinstance(size, bool) or not isinstance(size, Integral) or size < 1):
-            raise ValueError(f"batch_size must be 'auto' or an integer of at least 1, got {size!r}")
-        if isinstance(size, Integral) and int(size) >= 2**63:
-            raise ValueError(f"batch_size must be less than 2**63, got {size}")
-        offset = getattr(self, "offset", "auto")
-        if not isinstance(offset, str) or offset != "auto":
-            check_number("offset", offset)
-        decay = getattr(self, "decay", None)
-        if decay is not None:
-            check_decay(decay)
-        rate = getattr(self, "rate", None)
-        if rate is not None and not callable(rate):
-            raise ValueError(f"rate must be a schedule, such as Harmonic(a, b, c), got {rate!r}")
-
-
-def _rows(batch_size: BatchSize, rows_to_learn: int, at_least: int = 1024) -> int:
-    """Batches that hold enough rows to move every parameter, and to make a refresh cheap beside the E-step."""
-    return max(at_least, rows_to_learn // 5) if batch_size == "auto" else batch_size
+from headwater.core.schedules import Decay, Equal, Schedule, check_number
 
 
 @dataclass(frozen=True)
@@ -122,7 +48,7 @@ class SatoEM(Algorithm):
     word = "soem"
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        return _rows(self.batch_size, rows_to_learn)
+        return rows_of_batch(self.batch_size, rows_to_learn)
 
     def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
         if self.rate is not None:
@@ -157,7 +83,7 @@ class BayesianOnlineEM(Algorithm):
         return self.estimate
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        return _rows(self.batch_size, rows_to_learn)
+        return rows_of_batch(self.batch_size, rows_to_learn)
 
 
 @dataclass(frozen=True)
@@ -172,7 +98,7 @@ class OnlineEM(Algorithm):
     word = "online-em"
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        return _rows(self.batch_size, rows_to_learn, 256)  # its steps shrink with every fold, so it wants many
+        return rows_of_batch(self.batch_size, rows_to_learn, 256)  # its steps shrink with every fold, so it wants many
 
     def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
         return Decay(self.decay, self.offset)
@@ -199,15 +125,10 @@ class OnlineVB(Algorithm):
         return self.decay is not None
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        return _rows(self.batch_size, rows_to_learn, 1024 if self.decay is None else 64)
+        return rows_of_batch(self.batch_size, rows_to_learn, 1024 if self.decay is None else 64)
 
     def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
         return Equal() if self.decay is None else Decay(self.decay, self.offset)
-
-
-def _check_draws(value: object, name: str, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= MOST_DRAWS:
-        raise ValueError(f"{name} must be an integer of at least {least}, and at most {MOST_DRAWS}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -250,9 +171,9 @@ class SimulatedEM(Algorithm):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.burn_in is not None:
-            _check_draws(self.burn_in, "burn_in", 0)
+            check_draws(self.burn_in, "burn_in", 0)
         if self.n_samples is not None:
-            _check_draws(self.n_samples, "n_samples", 1)
+            check_draws(self.n_samples, "n_samples", 1)
         for name in ("rao_blackwell", "average"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
@@ -279,7 +200,7 @@ class SimulatedEM(Algorithm):
         )
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        return _rows(self.batch_size, rows_to_learn, 64)
+        return rows_of_batch(self.batch_size, rows_to_learn, 64)
 
     def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
         return Decay(self.decay, self.offset)
@@ -305,7 +226,7 @@ class SurrogateEM(SimulatedEM):
     again = True
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        return _rows(self.batch_size, rows_to_learn, 1)
+        return rows_of_batch(self.batch_size, rows_to_learn, 1)
 
 
 @dataclass(frozen=True)
@@ -332,7 +253,7 @@ class CollapsedVB(Algorithm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_draws(self.burn_in, "burn_in", 0)
+        check_draws(self.burn_in, "burn_in", 0)
 
     @property
     def counts_rows(self) -> bool:
@@ -342,7 +263,7 @@ class CollapsedVB(Algorithm):
         return Inference("collapsed", burn_in=self.burn_in)
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        return _rows(self.batch_size, rows_to_learn, 64)
+        return rows_of_batch(self.batch_size, rows_to_learn, 64)
 
     def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
         return Decay(self.decay, self.offset)
@@ -359,7 +280,7 @@ class QuasiBayes(Algorithm):
     report = "mean"
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        return _rows(self.batch_size, rows_to_learn)
+        return rows_of_batch(self.batch_size, rows_to_learn)
 
 
 Projection = Literal["second-moments", "kl"]
@@ -432,7 +353,7 @@ class Auto(Algorithm):
         return "mode" if self.stream == "mode" else "mean"
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        return _rows(self.batch_size, rows_to_learn)
+        return rows_of_batch(self.batch_size, rows_to_learn)
 
 
 @dataclass(frozen=True)
@@ -448,7 +369,7 @@ class AutoOnlineEM(OnlineEM):
         return self.batch_size == "auto"
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        return _rows(self.batch_size, rows_to_learn)
+        return rows_of_batch(self.batch_size, rows_to_learn)
 
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
@@ -466,18 +387,14 @@ def resolve(algorithm: str | Algorithm, model: Model, name: str, own: Mapping[st
     `own` are algorithms that words mean for this model; "auto" is always among them.
     """
     named = {word: own.get(word) or kind() for word, kind in ALGORITHMS.items()}
-    legal = [word for word, one in named.items() if _suits(one, model)]
+    legal = [word for word, one in named.items() if one.suits(model)]
     chosen = named[algorithm] if isinstance(algorithm, str) and algorithm in named else algorithm
     if not isinstance(chosen, Algorithm):
         raise ValueError(f"algorithm must be one of {', '.join(map(repr, legal))} or one of their objects, got {algorithm!r}")
     if isinstance(chosen, Auto) and chosen.stream is None:
         chosen = replace(own["auto"], batch_size=chosen.batch_size)  # type: ignore[call-arg]
-    if not _suits(chosen, model):
+    if not chosen.suits(model):
         word = repr(chosen.word) if isinstance(algorithm, str) else type(chosen).__name__
         raise ValueError(f"{name} cannot be learned by {word}: use one of {', '.join(map(repr, legal))}")
     chosen.inference(model)  # which refuses a sampler that the model has not
     return chosen
-
-
-def _suits(algorithm: Algorithm, model: Model) -> bool:
-    return any((way, algorithm.readout) in model.ways for way in algorithm.ways)

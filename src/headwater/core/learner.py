@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headwater.core.algorithms import Algorithm
+from headwater.core.algorithm import Algorithm
 from headwater.core.contracts import Model, StartSettings
 from headwater.core.policy import Policy
 from headwater.core.state import State, Stream

@@ -10,7 +10,7 @@ from headwater.core.contracts import NO_SCORES
 from headwater.core.lineage import rebase, root_stream
 from headwater.core.plan import Plan
 from headwater.core.state import Info, State, Stream, WarmUp
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Statistics
 from headwater.core.steps import refresh, report_parameters
 from headwater.core.warm_up import find_stream_start, wait
 
@@ -28,6 +28,7 @@ def advance(plan: Plan, state: State, batch: Batch, scores: Array = NO_SCORES, s
     learned = batch[at:] if at else batch
     if isinstance(state, Stream) and at < len(batch):
         state = adopt(plan, state)
+        known = state.statistics
         while at < len(batch):
             before, hooks = state, plan.hooks(state)
             room = min([plan.step.room(plan, state), *(one.rows_until_due(plan, state) for one in hooks.rows_until_due)])
@@ -36,13 +37,13 @@ def advance(plan: Plan, state: State, batch: Batch, scores: Array = NO_SCORES, s
             for policy in hooks.after_batch:
                 state = policy.after_batch(plan, before, state, part)
             at, total = at + len(part), total + score
-        refuse_non_finite(state)
+        refuse_non_finite(known, state.statistics)
     return state, _info(plan, state, batch, total / learned.size if len(learned) else 0.0)
 
 
-def refuse_non_finite(stream: Stream) -> None:
-    """Refuse a stream whose statistics are no numbers: rows or weights were too large, or too small, beside those before."""
-    if not stream.statistics.is_finite(MOST_CHECKED):
+def refuse_non_finite(before: Statistics, after: Statistics) -> None:
+    """Refuse statistics that have become no numbers: rows or weights were too large, or too small, beside those before."""
+    if after is not before and not after.is_finite(MOST_CHECKED):
         raise ValueError(
             "learning these rows would make statistics that are not finite, since values or weights are too far from those "
             "of the rows before; the model is as it was: rescale them"
@@ -55,7 +56,7 @@ def adopt(plan: Plan, stream: Stream) -> Stream:
     if model.n_components == stream.model.n_components:
         stream = replace(stream, model=model)
     stream = plan.step.adopt(plan, stream)
-    for policy in plan.policies:
+    for policy in plan.adopting:
         stream = policy.adopt(plan, stream)
     return stream
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Protocol
 
-from headwater.core.algorithms import Algorithm
+from headwater.core.algorithm import Algorithm
 from headwater.core.batch import Batch
 from headwater.core.contracts import Inference, Model, Start, StartSettings
 from headwater.core.learner import Learner
@@ -36,6 +36,11 @@ class Step(Protocol):
     def take(self, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> tuple[Stream, float]: ...  # at most `room` rows
 
 
+def policies_with(hook: str, policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
+    """Return the policies that have a hook of their own; of the others it does nothing."""
+    return tuple(policy for policy in policies if getattr(type(policy), hook) is not getattr(Policy, hook))
+
+
 @dataclass(frozen=True)
 class Hooks:
     """The policies that a stream has records of, and of these the ones that have each hook of the loop. Found once."""
@@ -51,16 +56,12 @@ class Hooks:
     @classmethod
     def of(cls, policies: tuple[Policy, ...], plain: Folds) -> Hooks:
         """Return the hooks of these policies; batches are folded by the one that has its own way, or the plain one."""
-
-        def having(name: str) -> tuple[Policy, ...]:
-            return tuple(one for one in policies if getattr(type(one), name) is not getattr(Policy, name))
-
         return cls(
             policies,
-            having("rows_until_due"),
-            having("after_fold"),
-            having("after_batch"),
-            having("holds_reference"),
+            policies_with("rows_until_due", policies),
+            policies_with("after_fold", policies),
+            policies_with("after_batch", policies),
+            policies_with("holds_reference", policies),
             any(policy.watches_batches for policy in policies),
             next((policy for policy in policies if isinstance(policy, Folds)), plain),
         )
@@ -164,15 +165,24 @@ class Plan:
 
     def count(self, progress: Progress) -> float:
         """What the statistics are worth beside the prior, in rows."""
-        if self.algorithm.counts_rows and self.half_life is None:
+        if self._counts_rows:
             return min(progress.weight_seen, self.learner.rows_at_hand)
         return progress.n_eff
+
+    @cached_property
+    def _counts_rows(self) -> bool:
+        return self.algorithm.counts_rows and self.half_life is None
 
     def draw(self, stream: Stream, after: int = 0) -> Inference:
         """How the next E-step of a stream is taken, so many rows after those it has folded."""
         return replace(self.inference, key=stream.key, first=stream.progress.rows_seen + after)
 
     # Of one stream
+
+    @cached_property
+    def adopting(self) -> tuple[Policy, ...]:
+        """The policies that have something to do where a stream comes from another plan."""
+        return policies_with("adopt", self.policies)
 
     def hooks(self, stream: Stream) -> Hooks:
         """Return the policies that the stream has records of, in the order of the plan, by their hooks."""
@@ -215,3 +225,13 @@ class Plan:
         policies = tuple(one for one in (policy.in_shard() for policy in learner.policies) if one is not None)
         half_life = None if half_life is None else half_life / learner.shards
         return replace(learner, shards=1, n_threads=1, half_life=half_life, policies=policies).plan
+
+
+def find_start(plan: Plan, batch: Batch, key: int, settings: StartSettings) -> Start:
+    """Find a start of the model on these rows."""
+    return plan.model.start(batch, key, settings, plan.n_threads)
+
+
+def model_for(plan: Plan, statistics: Statistics) -> Model:
+    """Return the model that has these statistics: the one of the plan."""
+    return plan.model

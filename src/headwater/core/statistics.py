@@ -40,6 +40,11 @@ class Statistics:
 
     __array_ufunc__ = None  # a NumPy number times statistics is statistics, too
 
+    @classmethod
+    def of(cls, *arrays: Any) -> Self:
+        """Return the statistics of rows: the arrays in the order in which the class lists them."""
+        return cls(np.zeros(1), *arrays)
+
     def to_arrays(self) -> dict[str, Array]:
         """Return the arrays by name, without copying."""
         return {name: getattr(self, name) for name in self._names()}

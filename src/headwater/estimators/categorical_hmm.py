@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from headwater.core.algorithms import Algorithm
+from headwater.core.algorithm import Algorithm
 from headwater.core.statistics import Array
 from headwater.core.values import Key, Matrix, RandomState, Row, Rows, Values
 from headwater.estimators.calls import answers_at_once, learns, reads

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.core.algorithms import Algorithm
+from headwater.core.algorithm import Algorithm
 from headwater.core.validation import one_line
 from headwater.estimators.traits import Traits
 

@@ -12,7 +12,8 @@ from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.core.algorithms import Algorithm, Auto, resolve
+from headwater.core.algorithm import Algorithm
+from headwater.core.algorithms import Auto, resolve
 from headwater.core.batch import Batch
 from headwater.core.learner import Learner
 from headwater.core.snapshot_validation import check_angles, check_snapshot, check_snapshots

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from headwater.core.algorithms import Algorithm
+from headwater.core.algorithm import Algorithm
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, n_dimensions, numeric
 from headwater.core.values import Key, Matrix, RandomState, Row, Rows, Values

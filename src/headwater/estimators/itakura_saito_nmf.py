@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from headwater.core.algorithms import Algorithm, SimulatedEM, SurrogateEM, resolve
+from headwater.core.algorithm import Algorithm
+from headwater.core.algorithms import SimulatedEM, SurrogateEM, resolve
 from headwater.core.batch import Batch
 from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner

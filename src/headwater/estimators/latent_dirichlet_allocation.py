@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from headwater.core.algorithms import Algorithm, AutoSimulatedEM, OnlineVB, resolve
+from headwater.core.algorithm import Algorithm
+from headwater.core.algorithms import AutoSimulatedEM, OnlineVB, resolve
 from headwater.core.batch import SparseRows, drop_zeros
 from headwater.core.contracts import StartSettings
 from headwater.core.count_validation import check_count_items, check_count_row, check_counts

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from headwater.core.algorithms import Algorithm
+from headwater.core.algorithm import Algorithm
 from headwater.core.batch import SparseRows
 from headwater.core.chunk import Chunk, values_of
 from headwater.core.learner import Learner

@@ -14,7 +14,8 @@ from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.core.algorithms import Algorithm, Auto, resolve
+from headwater.core.algorithm import Algorithm
+from headwater.core.algorithms import Auto, resolve
 from headwater.core.batch import Batch
 from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner

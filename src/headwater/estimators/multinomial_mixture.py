@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.algorithms import Algorithm
+from headwater.core.algorithm import Algorithm
 from headwater.core.batch import drop_zeros
 from headwater.core.count_validation import check_count_items, check_count_row, check_counts
 from headwater.core.learner import Learner

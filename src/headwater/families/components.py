@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +30,6 @@ class ComponentStatistics(Statistics):
     """
 
     count: Array
-
-    @classmethod
-    def of(cls, *arrays: Any) -> Self:
-        """Return the statistics of rows: the counts, and the other arrays in the order in which the class lists them."""
-        return cls(np.zeros(1), *arrays)
 
 
 def select_components(record: Record, order: Index, shared: Collection[str] = ()) -> Record:

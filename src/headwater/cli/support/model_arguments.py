@@ -29,7 +29,7 @@ from headwater.registry import (
 )
 
 if TYPE_CHECKING:
-    from headwater.core.algorithms import Algorithm
+    from headwater.core.algorithm import Algorithm
     from headwater.core.chunk import Chunk
     from headwater.estimators.base import StreamingEstimator
 

@@ -22,7 +22,7 @@ from headwater.io.recipes.table_sequences import whole_sequences
 from headwater.io.row_collection import by_sequence, collect_rows
 
 if TYPE_CHECKING:
-    from headwater.core.algorithms import Algorithm
+    from headwater.core.algorithm import Algorithm
     from headwater.estimators.base import StreamingEstimator
     from headwater.io.stream import Stream
 

@@ -1,0 +1,95 @@
+"""Algorithm: one way to learn, as a record of choices. `algorithms.py` is the table of all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import ClassVar, Literal
+
+from headwater.core.contracts import Inference, Model
+from headwater.core.schedules import Equal, Schedule, check_decay, check_number
+
+MOST_DRAWS = 10**6  # of one row
+
+BatchSize = int | Literal["auto"]
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One way to learn.
+
+    `readout` makes the parameters of the next E-step, `report` those the user sees. An online algorithm folds batches of
+    its own size with the steps of its schedule; a batch algorithm, whose online `twin` is named, replaces the statistics
+    once per pass. `finish` says that `fit` goes on with passes of EM after the stream, `likelihood` that passes maximise
+    the likelihood unless a prior was given, `average` that the statistics are averaged on the way. A `projection` takes the
+    place of the fold. `again` says that `fit` streams the rows again and again; `blocks_grow` that batches of rows that hang
+    together become larger with the stream; `refines` that a mixture keeps a reservoir, by which it leaves a bad start;
+    `counts_rows` that the prior stands beside the number of rows seen (paper 001), not beside what statistics that were
+    folded with such steps are worth. `ways` are those of an E-step, of which a model takes the first it has.
+    """
+
+    word: ClassVar[str]
+    readout: ClassVar[str] = "mode"
+    report: ClassVar[str] = "mode"
+    online: ClassVar[bool] = True
+    finish: ClassVar[bool] = False
+    likelihood: ClassVar[bool] = False
+    twin: ClassVar[str] = ""
+    ways: ClassVar[tuple[str, ...]] = ("exact",)
+    again: ClassVar[bool] = False
+    blocks_grow: ClassVar[bool] = False
+    refines: ClassVar[bool] = False
+
+    average: ClassVar[bool] = False
+
+    @property
+    def projection(self) -> tuple[str, str] | None:
+        """How the posterior after a row is projected, if it is: the weights, and the degrees of freedom."""
+        return None
+
+    @property
+    def counts_rows(self) -> bool:
+        return False
+
+    def suits(self, model: Model) -> bool:
+        """Whether a model can be learned by it."""
+        return any((way, self.readout) in model.ways for way in self.ways)
+
+    def inference(self, model: Model) -> Inference:
+        """How the E-steps of a model are taken."""
+        return Inference(next(way for way in self.ways if (way, self.readout) in model.ways))
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        """Rows of one batch."""
+        return 1
+
+    def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
+        """Step sizes of the folds."""
+        return Equal()
+
+    def __post_init__(self) -> None:
+        size = getattr(self, "batch_size", "auto")
+        if size != "auto" and (isinstance(size, bool) or not isinstance(size, Integral) or size < 1):
+            raise ValueError(f"batch_size must be 'auto' or an integer of at least 1, got {size!r}")
+        if isinstance(size, Integral) and int(size) >= 2**63:
+            raise ValueError(f"batch_size must be less than 2**63, got {size}")
+        offset = getattr(self, "offset", "auto")
+        if not isinstance(offset, str) or offset != "auto":
+            check_number("offset", offset)
+        decay = getattr(self, "decay", None)
+        if decay is not None:
+            check_decay(decay)
+        rate = getattr(self, "rate", None)
+        if rate is not None and not callable(rate):
+            raise ValueError(f"rate must be a schedule, such as Harmonic(a, b, c), got {rate!r}")
+
+
+def rows_of_batch(batch_size: BatchSize, rows_to_learn: int, at_least: int = 1024) -> int:
+    """Batches that hold enough rows to move every parameter, and to make a refresh cheap beside the E-step."""
+    return max(at_least, rows_to_learn // 5) if batch_size == "auto" else batch_size
+
+
+def check_draws(value: object, name: str, least: int) -> None:
+    """Refuse what is no number of draws."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= MOST_DRAWS:
+        raise ValueError(f"{name} must be an integer of at least {least}, and at most {MOST_DRAWS}, got {value!r}")
