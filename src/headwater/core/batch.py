@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.gapped_rows import GappedRows, join_gapped
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Places
 
@@ -67,7 +68,9 @@ class SparseRows:
 
 
 def _join_rows(rows: list[Matrix]) -> Matrix:
-    """Rows of several chunks as one; if some chunks are dense and some are not, all become sparse."""
+    """Rows of several chunks as one; if some chunks are dense and some are not, all become sparse, or rows with gaps."""
+    if any(isinstance(one, GappedRows) for one in rows):
+        return join_gapped(rows)
     if not any(isinstance(one, SparseRows) for one in rows):
         return np.concatenate(rows)
     parts = [one.copy() if isinstance(one, SparseRows) else drop_zeros(one) for one in rows]
@@ -96,7 +99,7 @@ class Batch:
     negative numbers are complete, the others may go on later.
     """
 
-    X: Matrix  # a matrix, or SparseRows for models that take them
+    X: Matrix  # a matrix, or SparseRows or GappedRows for models that take them
     weights: Array = field(default_factory=lambda: NO_WEIGHTS)
     labels: NDArray[np.int64] = field(default_factory=lambda: NO_LABELS)
     sequences: NDArray[np.int64] = field(default_factory=lambda: NO_SEQUENCES)
@@ -107,7 +110,7 @@ class Batch:
     def __getitem__(self, rows: Places) -> Batch:
         # Kernels are compiled for contiguous arrays; a run of rows is one already, and is not copied. Listed rows are taken,
         # which is faster than an index.
-        if isinstance(self.X, SparseRows):
+        if isinstance(self.X, SparseRows | GappedRows):
             X: Matrix = self.X[rows]
         elif isinstance(rows, np.ndarray) and rows.dtype.kind == "i":
             X = np.take(self.X, rows, axis=0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +58,15 @@ class Statistics:
         return tuple(field.name for field in fields(cls))
 
     def _combine(self, function: Callable[..., Any], *others: Statistics) -> Self:
-        parts = (self, *others)
-        return type(self)(*[function(*[getattr(part, name) for part in parts]) for name in self._names()])
+        parts: tuple[Statistics, ...] = (self, *others)
+        if others and type(others[0]) is not type(self):
+            parts = to_one_form(parts)
+        made = type(parts[0])(*[function(*[getattr(part, name) for part in parts]) for name in parts[0]._names()])
+        return cast(Self, made)
+
+    def in_form(self, form: type[Statistics]) -> Statistics:
+        """Return the statistics as one of their wider forms, which has more arrays; by default there is none."""
+        return self
 
     def __add__(self, other: Self) -> Self:
         return self._combine(operator.add, other)
@@ -117,6 +124,12 @@ class Statistics:
 def _is_finite(array: Array, most: int) -> bool:
     # A sum shows what is not finite at a tenth of the cost of a look at every number.
     return array.size > most or math.isfinite(array.sum()) or bool(np.isfinite(array).all())
+
+
+def to_one_form(parts: Sequence[Stats]) -> tuple[Stats, ...]:
+    """Return statistics in the widest form that one of them has."""
+    form = type(max(parts, key=lambda part: len(part._names())))
+    return tuple(cast(Stats, part.in_form(form)) for part in parts)
 
 
 def _writable(part: Part) -> Part:

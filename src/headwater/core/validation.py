@@ -11,20 +11,33 @@ from scipy.sparse import issparse
 
 from headwater.core.batch import NO_LABELS, NO_WEIGHTS, Batch
 from headwater.core.chunk import Chunk, values_of
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import HEAVIEST, LARGEST, LIGHTEST, Array
 from headwater.core.values import AnyArray, Matrix, Row, Rows, Values
 
 
-def check_rows(X: Rows, name: str = "X", owner: str = "this model") -> Array:
-    """Return X as a C-ordered float64 matrix of finite rows; the array itself if it already is one."""
+def check_rows(X: Rows, name: str = "X", owner: str = "this model", gaps: bool = False) -> Matrix:
+    """Return X as a C-ordered float64 matrix of finite rows; the array itself if it already is one.
+
+    If there may be `gaps`, a value that is NaN, None or NA is missing, and what comes back are GappedRows if one is.
+    """
     X = values_of(X) if isinstance(X, Chunk) else X
     if issparse(X):
         raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense rows: pass {name}.toarray()")
-    array = numeric(X, name)
+    array = numeric(X, name, gaps)
     check_shape(array, name)
     rows = np.ascontiguousarray(array, dtype=np.float64)
+    if gaps:
+        return rows if is_in_range(rows) else to_gapped(rows, name)
     check_finite(rows, name)
     return rows
+
+
+def to_gapped(rows: Array, name: str) -> Array | GappedRows:
+    """Return rows in which NaN is a gap; what is no number else is refused."""
+    found = GappedRows.of(rows)
+    check_finite(found.filled(0.0), name)
+    return found if found.missing.any() else rows
 
 
 def check_shape(array: AnyArray, name: str) -> None:
@@ -131,13 +144,15 @@ def make_batch(rows: Matrix, weights: Array, labels: NDArray[np.int64]) -> Batch
     return Batch(rows, weights, labels)
 
 
-def check_row(x: Row, names: Sequence[str] | None, width: int | None) -> Array:
-    """Return one row, an array or a mapping from column names to values, as a matrix with one row."""
+def check_row(x: Row, names: Sequence[str] | None, width: int | None, gaps: bool = False) -> Matrix:
+    """Return one row, an array or a mapping from column names to values, as a matrix with one row; it may have `gaps`."""
     values = row_values(x, names, width)
     plain = type(values) is np.ndarray and values.dtype == np.float64
-    row = values if plain else np.asarray(numeric(values, "the row"), dtype=np.float64)
+    row = values if plain else np.asarray(numeric(values, "the row", gaps), dtype=np.float64)
     check_row_shape(row, width)
     row = np.ascontiguousarray(row).reshape(1, -1)
+    if gaps and not is_in_range(row):
+        return to_gapped(row, "the row")
     check_finite(row, "the row")
     return row
 
@@ -168,9 +183,9 @@ def n_dimensions(values: Values) -> int:
     return int(np.ndim(given))
 
 
-def refuse_unreadable(values: Values, name: str) -> None:
+def refuse_unreadable(values: Values, name: str, gaps: bool = False) -> None:
     """Refuse what looks like an array and cannot be read as one: masks would be lost, and so would columns of one name."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+    if not gaps and isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         number = int(np.ma.count_masked(values))
         raise ValueError(
             f"{name} is a masked array with {number} masked value{'s' * (number != 1)}, which would be taken for data: drop "
@@ -189,10 +204,12 @@ def refuse_unreadable(values: Values, name: str) -> None:
             )
 
 
-def numeric(values: Values, name: str) -> AnyArray:
-    """Return an array of real numbers, converting objects that are numbers and refusing text."""
-    refuse_unreadable(values, name)
+def numeric(values: Values, name: str, gaps: bool = False) -> AnyArray:
+    """Return an array of real numbers, converting objects that are numbers and refusing text; NaN where there are `gaps`."""
+    refuse_unreadable(values, name, gaps)
     try:
+        if isinstance(values, np.ma.MaskedArray):
+            values = np.ma.filled(values.astype(np.float64), np.nan)
         array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{name} cannot be read as an array of numbers: {error}") from error
@@ -202,7 +219,7 @@ def numeric(values: Values, name: str) -> AnyArray:
         raise ValueError(f"{name} must hold numbers, got {array.dtype}: encode text and dates as numbers first")
     if array.dtype.kind not in "fiub":
         try:
-            array = array.astype(np.float64)
+            array = (_fill_gaps(array) if gaps else array).astype(np.float64)
         except OverflowError as error:
             raise ValueError(f"{name} contains a whole number too large for float64: rescale it") from error
         except (ValueError, TypeError) as error:
@@ -213,9 +230,20 @@ def numeric(values: Values, name: str) -> AnyArray:
     return array
 
 
+def _fill_gaps(array: AnyArray) -> AnyArray:
+    """Objects with NaN in the place of None and of the NA of pandas, which is no number."""
+    missing = np.frompyfunc(lambda value: value is None or type(value).__name__ in ("NAType", "NaTType"), 1, 1)(array)
+    return np.where(missing.astype(bool), np.nan, array) if array.dtype.kind == "O" else array
+
+
+def is_in_range(array: Array) -> bool:
+    """Return whether all numbers are finite, and none too large."""
+    return bool(array.min() >= -LARGEST and array.max() <= LARGEST)  # false for NaN, too
+
+
 def check_finite(array: Array, name: str, row: int | None = None) -> None:
     """Refuse NaN, infinity and what is too large; of one row by its number."""
-    if array.min() >= -LARGEST and array.max() <= LARGEST:  # false for NaN, too
+    if is_in_range(array):
         return
     if np.isnan(array).any():
         row = int(np.argwhere(np.isnan(array))[0][0]) if row is None else row

@@ -150,13 +150,18 @@ class EstimatorCore(BaseEstimator, ABC):
         """Return what is given as rows: counts of words, if X holds documents; `anew`, of a model that forgets all it knows."""
         return X
 
+    @property
+    def _takes_gaps(self) -> bool:
+        """Whether values may be missing."""
+        return False
+
     def _checked(self, X: Taken) -> Matrix:
         """Return the rows of a chunk, or refuse them in one sentence."""
-        return check_rows(X, owner=type(self).__name__)
+        return check_rows(X, owner=type(self).__name__, gaps=self._takes_gaps)
 
     def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Matrix:
         """Return one row as a chunk, or refuse it."""
-        return check_row(x, names, width)
+        return check_row(x, names, width, self._takes_gaps)
 
     def _aligned(self, rows: Matrix) -> Matrix:
         """Return the rows in the width of the model, or refuse them."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.statistics import Array, Statistics
+from headwater.core.statistics import Array, Statistics, to_one_form
 from headwater.core.values import Index
 
 MOST_RATIO = 3.0  # of a variance, in any direction, to the one that kept rows say alone, beside chance
@@ -55,6 +55,8 @@ def recombine_components(
     A row of a matrix is a component to be, a column one that is there: so components are merged, split, emptied or replaced.
     What all components share stays that of the first.
     """
+    if others is not None:
+        statistics, others = to_one_form((statistics, others))
     arrays = dict(statistics.to_arrays())
     for name, array in arrays.items():
         if name == NOT_OF_COMPONENTS or name in shared:
@@ -67,6 +69,7 @@ def recombine_components(
 
 def replace_components(statistics: Stats, other: Stats, which: NDArray[np.bool_]) -> Stats:
     """Return statistics that have these components from another."""
+    statistics, other = to_one_form((statistics, other))
     own, arrays = statistics.to_arrays(), other.to_arrays()
     for name, array in own.items():
         if name != NOT_OF_COMPONENTS:

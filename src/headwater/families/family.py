@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.records import arrays_of
 from headwater.core.statistics import Array, Statistics
 from headwater.core.values import Index, Matrix, Values
@@ -35,6 +36,7 @@ from headwater.kernels.parallel import run_slabs
 
 EMPTY: Array = np.empty(0)
 EMPTY_TABLE: Array = np.empty((0, 0))
+GAPS_REFUSED = "the components of this model are learned from complete rows, got rows with missing values"
 LEAST_SHARE = 1e-290  # of a sum of densities: a smaller one says nothing of the density any more
 
 Prior = TypeVar("Prior")
@@ -176,13 +178,16 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         If responsibilities are `given`, they are read and not written, and nothing is scored. `totals` may be changed in place.
         """
         weights, learning = batch.row_weights, totals is not None
+        gapped = isinstance(batch.X, GappedRows)
+        log_densities = self.log_densities_with_gaps if gapped else self.log_densities
+        collect = self.collect_with_gaps if gapped else self.collect
 
         def work(slab: int, start: int, stop: int) -> tuple[float, Stats | None]:
             rows, score = slice(start, stop), 0.0
             if given:
                 shares = responsibilities[rows]
             else:
-                shares = self.log_densities(parameters, batch.X[rows]) + log_weights
+                shares = log_densities(parameters, batch.X[rows]) + log_weights
                 found = posterior(shares, batch.labels[rows])
                 score = float(weights[rows] @ found)
                 if scores.size:
@@ -190,7 +195,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
                 if responsibilities.size:
                     responsibilities[rows] = shares
             weighted = shares * weights[rows, None] if learning else shares
-            return score, self.collect(parameters, batch.X[rows], weighted) if learning else None
+            return score, collect(parameters, batch.X[rows], weighted) if learning else None
 
         done = run_slabs(work, len(batch), n_threads)
         for _, part in done:
@@ -202,6 +207,21 @@ class Family(ABC, Generic[Prior, Stats, Params]):
     ) -> tuple[Array, Params, Array, bool] | None:
         """Make passes over few rows in a kernel; None, by default, if there is none and the loop makes them."""
         return None
+
+    # Rows with gaps
+
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether rows may have gaps: then there are the two functions below, and geometries and priors know gaps, too."""
+        return False
+
+    def log_densities_with_gaps(self, parameters: Params, X: GappedRows) -> Array:
+        """Return the log-density (n, K) of what was observed of every row; 0 for a row without a value."""
+        raise ValueError(GAPS_REFUSED)
+
+    def collect_with_gaps(self, parameters: Params, X: GappedRows, responsibilities: Array) -> Stats:
+        """Return total expected statistics of rows given what was observed; rows without a value add nothing."""
+        raise ValueError(GAPS_REFUSED)
 
     # Components
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.core.values import Index, Matrix, Values
 from headwater.families import gaussian_soundness as soundness
@@ -24,6 +25,7 @@ from headwater.families.gaussian_belief import (
     valid,
 )
 from headwater.families.gaussian_covariance import COVARIANCES, Covariance
+from headwater.families.gaussian_gaps import Answers, add_complete, estep_with_gaps
 from headwater.families.gaussian_moments import rebase_moments, split_masses
 from headwater.families.gaussian_parameters import (
     blank_parameters,
@@ -34,6 +36,7 @@ from headwater.families.gaussian_parameters import (
 )
 from headwater.families.gaussian_prior import check_hyperparameters, flat_prior, proper_prior, refine_prior, settle_prior
 from headwater.families.gaussian_records import (
+    GappedStatistics,
     GaussianBelief,
     GaussianParameters,
     GaussianPrior,
@@ -191,7 +194,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     def readout(self, name: str, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianParameters:
         """Return parameters of the named kind for totals (not means per row)."""
-        mean_count, dof_count = masses(totals)
+        mean_count, dof_count = masses(totals, self.covariance_type)
         if mean_count.shape[1] > 1:
             return columns_readout(name, prior, totals)
         parameters = self.blank_parameters(prior.origin)
@@ -282,6 +285,9 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         n_threads: int | None = None,
     ) -> tuple[float, GaussianStatistics | None]:
         """Add to `totals`, fill `scores` and `responsibilities`; return the weighted score and `totals`."""
+        if isinstance(batch.X, GappedRows) or isinstance(totals, GappedStatistics):
+            way = estep_with_gaps if isinstance(batch.X, GappedRows) else add_complete
+            return way(self, parameters, log_weights, batch, totals, Answers(scores, responsibilities, given), n_threads)
         offset = parameters.offset + log_weights
         power, stretch = parameters.power, parameters.stretch
         if not self.kind.matrix:
@@ -309,7 +315,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         """Whether E-steps are taken by products of matrices."""
         return self.kind.dense_from(self.n_components, width)
 
-    def collect(self, parameters: GaussianParameters, X: Array, responsibilities: Array) -> GaussianStatistics:
+    def collect(self, parameters: GaussianParameters, X: Matrix, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known."""
         return collect_by_estep(self, parameters, Batch(X), responsibilities)
 
@@ -366,11 +372,18 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         )  # fmt: skip
         return totals.scaled(1.0 / n_eff), n_eff
 
-    # Chains
+    @property
+    def takes_gaps(self) -> bool:
+        return True
 
-    def log_densities(self, parameters: GaussianParameters, X: Array) -> Array:
+    def log_densities(self, parameters: GaussianParameters, X: Matrix) -> Array:
         """Return the log-density of each row under each component, however small."""
         return log_densities_by_estep(self, parameters, X)
+
+    log_densities_with_gaps = log_densities
+    collect_with_gaps = collect
+
+    # Chains
 
     def flat(self, statistics: GaussianStatistics) -> Array:
         """Return statistics as one row of numbers, the counts first."""

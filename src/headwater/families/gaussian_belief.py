@@ -53,7 +53,7 @@ def _made_definite(matrices: Array) -> tuple[Array, Array, Array]:
 def belief(covariance_type: str, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianBelief:
     """Return prior plus totals: the belief that the readouts summarise."""
     matrix, spherical = covariance_type in ("full", "tied"), covariance_type == "spherical"
-    mean_count, dof_count = masses(totals)
+    mean_count, dof_count = masses(totals, covariance_type)
     if covariance_type == "tied":
         dof_count = np.broadcast_to(dof_count.sum(axis=0), dof_count.shape)
     kappa, dof = prior.mean_precision + mean_count, prior.dof + dof_count

@@ -17,7 +17,7 @@ def split_masses(statistics: GaussianStatistics, by_column: bool) -> MomentStati
     if isinstance(statistics, MomentStatistics):
         return statistics
     columns = statistics.first.shape[1] if by_column else 1
-    mean_count, dof_count = (np.repeat(mass, columns, axis=1) for mass in masses(statistics))
+    mean_count, dof_count = (np.repeat(mass, columns, axis=1) for mass in masses(statistics, "diag" if by_column else "full"))
     return MomentStatistics(
         statistics.from_base, statistics.count, statistics.first, statistics.second, mean_count, dof_count
     )  # fmt: skip
@@ -25,7 +25,7 @@ def split_masses(statistics: GaussianStatistics, by_column: bool) -> MomentStati
 
 def rebase_moments(covariance_type: str, statistics: GaussianStatistics, shift: Array) -> GaussianStatistics:
     """Return statistics about an origin that lies at -shift of theirs, so that a row x is x + shift now."""
-    first, mass, matrix = statistics.first, masses(statistics)[0], covariance_type in ("full", "tied")
+    first, mass, matrix = statistics.first, masses(statistics, covariance_type)[0], covariance_type in ("full", "tied")
     if matrix:
         cross = first[:, :, None] * shift + shift[:, None] * first[:, None, :] + mass[:, :, None] * np.outer(shift, shift)
         cross = np.tril(cross.sum(axis=0) if covariance_type == "tied" else cross)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Statistics
 from headwater.families.components import ComponentStatistics
 
 
@@ -16,6 +16,17 @@ class GaussianStatistics(ComponentStatistics):
 
     first: Array
     second: Array
+
+    def in_form(self, form: type[Statistics]) -> Statistics:
+        """Return the statistics with masses for each column, if that is what others have."""
+        return self.with_gaps() if form is GappedStatistics else self
+
+    def with_gaps(self) -> GappedStatistics:
+        """Return the statistics with masses for each column, so that rows with gaps can be added to them."""
+        if isinstance(self, GappedStatistics):
+            return self
+        mass = np.repeat(self.count[:, None], self.first.shape[1], axis=1)
+        return GappedStatistics(self.from_base, self.count, self.first, self.second, mass, mass.copy())
 
 
 @dataclass(frozen=True)
@@ -30,10 +41,29 @@ class MomentStatistics(GaussianStatistics):
     dof_count: Array
 
 
-def masses(totals: GaussianStatistics) -> tuple[Array, Array]:
-    """Rows' worth of knowledge about each mean and each covariance: the count of the component, unless they differ."""
+@dataclass(frozen=True)
+class GappedStatistics(GaussianStatistics):
+    """Statistics of rows of which some had gaps.
+
+    `observed` (K, d) is the responsibility for values that were there. `known` (K, d) is the rows' worth of information about
+    each column: a gap counts by the part of the column's variance that the other columns explain. Where columns are
+    independent given the component, both are the same, and they are what means and variances divide by.
+    """
+
+    observed: Array
+    known: Array
+
+
+def masses(totals: GaussianStatistics, kind: str) -> tuple[Array, Array]:
+    """Rows' worth of knowledge about each mean and each covariance: the count of the component, unless they differ.
+
+    `kind` is that of the covariance. Matrices are learned from completed rows, of which all count.
+    """
     if isinstance(totals, MomentStatistics):
         return totals.mean_count, totals.dof_count
+    if isinstance(totals, GappedStatistics) and kind in ("diag", "spherical"):
+        mean = totals.observed
+        return mean, mean.mean(axis=1, keepdims=True) if kind == "spherical" else mean
     return totals.count[:, None], totals.count[:, None]
 
 
@@ -71,6 +101,13 @@ class GaussianParameters:
     power: Array
     stretch: Array
     units: Array = field(default_factory=lambda: np.empty(0))
+
+
+@dataclass(frozen=True)
+class ColumnParameters(GaussianParameters):
+    """Parameters of components whose columns have masses of their own: what each adds to the log-density (K, d)."""
+
+    constants: Array = field(default_factory=lambda: np.empty((0, 0)))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.core.values import Values
 from headwater.families.family import EMPTY, EMPTY_TABLE
@@ -119,10 +120,20 @@ class ScaledGaussian(Gaussian):
         n_threads: int | None = None,
     ) -> tuple[float, GaussianStatistics | None]:
         """Add to `totals`, fill `scores` and `responsibilities`; return the weighted score and `totals`."""
-        if parameters.units.size:
-            batch = _entered(batch, parameters.origin, parameters.units)
-            parameters = replace(parameters, origin=np.zeros_like(parameters.origin))
-        return super().estep(parameters, log_weights, batch, totals, scores, responsibilities, given, n_threads)
+        if not parameters.units.size:
+            return super().estep(parameters, log_weights, batch, totals, scores, responsibilities, given, n_threads)
+        volumes = np.log(parameters.units)
+        batch = _entered(batch, parameters.origin, parameters.units)
+        parameters = replace(parameters, origin=np.zeros_like(parameters.origin), units=EMPTY)
+        if not isinstance(batch.X, GappedRows):
+            return super().estep(parameters, log_weights, batch, totals, scores, responsibilities, given, n_threads)
+        parameters = replace(parameters, offset=parameters.offset + volumes.sum())
+        score, totals = super().estep(parameters, log_weights, batch, totals, scores, responsibilities, given, n_threads)
+        if not given:  # the density of a row with gaps knows the units of what was observed
+            volume = ~batch.X.missing @ volumes
+            scores -= volume if scores.size else 0.0
+            score -= float(batch.row_weights @ volume)
+        return score, totals
 
     def collect_seeds(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known."""
@@ -235,6 +246,8 @@ def _in_units(geometry: Geometry) -> Geometry:
 
 def _entered(batch: Batch, origin: Array, units: Array) -> Batch:
     """Rows about the origin, in units. They are subtracted first, which loses nothing."""
+    if isinstance(batch.X, GappedRows):
+        return replace(batch, X=replace(batch.X, values=(batch.X.values - origin) / units))
     return replace(batch, X=(batch.X - origin) / units)
 
 

@@ -1,0 +1,93 @@
+"""Rows with gaps: of some rows some values are missing. The mask is carried, so no kernel has to look for NaN."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.statistics import Array
+from headwater.core.values import Index, Places
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class GappedRows:
+    """Rows (n, d) of which some values are `missing`; there, `values` hold NaN.
+
+    It is a type of its own, so that code for complete rows refuses it, and never computes with NaN unawares.
+    """
+
+    values: Array
+    missing: Mask
+
+    @classmethod
+    def of(cls, values: Array) -> GappedRows:
+        """Return rows in which NaN is a gap."""
+        return cls(values, np.isnan(values))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.values.shape
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that they take."""
+        return self.values.nbytes + self.missing.nbytes
+
+    @property
+    def gaps(self) -> NDArray[np.int64]:
+        """Number of missing values of each row."""
+        return np.count_nonzero(self.missing, axis=1)
+
+    @property
+    def is_empty(self) -> Mask:
+        """Which rows (n,) have nothing but gaps."""
+        return np.asarray(self.missing.all(axis=1))
+
+    def __getitem__(self, rows: Places) -> GappedRows:
+        if isinstance(rows, slice):
+            return GappedRows(np.ascontiguousarray(self.values[rows]), np.ascontiguousarray(self.missing[rows]))
+        places = np.asarray(rows)
+        if places.dtype.kind == "b":
+            places = np.flatnonzero(places)
+        return GappedRows(np.take(self.values, places, axis=0), np.take(self.missing, places, axis=0))
+
+    def columns(self, columns: slice | Index) -> GappedRows:
+        """Return some of the columns."""
+        return GappedRows(np.ascontiguousarray(self.values[:, columns]), np.ascontiguousarray(self.missing[:, columns]))
+
+    def complete(self, rows: NDArray[np.int64]) -> Array:
+        """Return listed rows, which have no gaps, as a plain matrix."""
+        return np.take(self.values, rows, axis=0)
+
+    def filled(self, fill: Array | float) -> Array:
+        """Return the values, with those of `fill`, which may be one for each column, in the gaps."""
+        return np.where(self.missing, fill, self.values)
+
+    def copy(self) -> GappedRows:
+        """Return the rows in memory of their own."""
+        return GappedRows(self.values.copy(), self.missing.copy())
+
+
+def sort_by_pattern(missing: Mask) -> NDArray[np.int64]:
+    """Return an order (n,) of rows in which those with the same gaps follow one another; else as they were."""
+    packed = np.packbits(missing, axis=1)
+    if packed.shape[1] <= 8:
+        wide = np.zeros((len(packed), 8), dtype=np.uint8)
+        wide[:, : packed.shape[1]] = packed
+        return np.argsort(wide.view(np.uint64)[:, 0], kind="stable")
+    return np.lexsort(packed.T[::-1])
+
+
+def join_gapped(rows: list[Array | GappedRows]) -> GappedRows:
+    """Return rows of several chunks, of which some may be complete, as one."""
+    values = [one.values if isinstance(one, GappedRows) else one for one in rows]
+    masks = [one.missing if isinstance(one, GappedRows) else np.zeros(one.shape, dtype=bool) for one in rows]
+    return GappedRows(np.concatenate(values), np.concatenate(masks))

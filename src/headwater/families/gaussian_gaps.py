@@ -1,0 +1,242 @@
+"""K Gaussians and rows with gaps: which rows go to which kernel, and what those for gaps need beside the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from headwater.core.batch import Batch
+from headwater.core.gapped_rows import GappedRows, sort_by_pattern
+from headwater.core.statistics import Array
+from headwater.families.gaussian_records import ColumnParameters, GappedStatistics, GaussianParameters, GaussianStatistics
+from headwater.families.posterior import posterior
+from headwater.kernels.gaussian_gaps import estep_columns_gaps, estep_matrix_gaps
+from headwater.kernels.parallel import run_slabs
+
+if TYPE_CHECKING:
+    from headwater.families.gaussian import Gaussian
+
+LOG_2_PI = float(np.log(2.0 * np.pi))
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Where an E-step writes scores (n,) and responsibilities (n, K), which it reads instead if they are given; or empty."""
+
+    scores: Array
+    responsibilities: Array
+    given: bool
+
+    def part(self, rows: NDArray[np.int64]) -> Answers:
+        """Return room for some of the rows, with what is given for them."""
+        scores = np.empty(len(rows)) if self.scores.size else self.scores
+        return Answers(scores, self.responsibilities[rows] if self.responsibilities.size else self.responsibilities, self.given)
+
+    def put(self, rows: NDArray[np.int64], found: Answers) -> None:
+        """Write what was found for some of the rows."""
+        if self.scores.size:
+            self.scores[rows] = found.scores
+        if self.responsibilities.size and not self.given:
+            self.responsibilities[rows] = found.responsibilities
+
+
+def estep_with_gaps(
+    family: Gaussian,
+    parameters: GaussianParameters,
+    log_weights: Array,
+    batch: Batch,
+    totals: GaussianStatistics | None,
+    answers: Answers,
+    n_threads: int | None,
+) -> tuple[float, GaussianStatistics | None]:
+    """E-step of rows with gaps. Those without any go the way of complete rows; those without a value say nothing."""
+    X: GappedRows = batch.X
+    gaps, width, score = X.gaps, X.shape[1], 0.0
+    if totals is not None:
+        totals = totals.with_gaps()
+    complete, empty = np.flatnonzero(gaps == 0), np.flatnonzero(gaps == width)
+    if len(complete):
+        room = answers.part(complete)
+        rows = _rows(batch, complete, X.complete(complete))
+        own, totals = family.estep(
+            parameters, log_weights, rows, totals, room.scores, room.responsibilities, room.given, n_threads
+        )  # fmt: skip
+        score += own
+        answers.put(complete, room)
+    if len(empty):
+        score += _answer_empty(log_weights, _rows(batch, empty, X[empty]), empty, answers)
+    partial = np.flatnonzero((gaps > 0) & (gaps < width))
+    if len(partial):
+        partial = partial[sort_by_pattern(X.missing[partial])]
+        room = answers.part(partial)
+        rows = _rows(batch, partial, X[partial])
+        score += _run(family, _kernel_of(family, parameters, log_weights), rows, totals, room, n_threads)
+        answers.put(partial, room)
+    return score, totals
+
+
+def add_complete(
+    family: Gaussian,
+    parameters: GaussianParameters,
+    log_weights: Array,
+    batch: Batch,
+    totals: GaussianStatistics | None,
+    answers: Answers,
+    n_threads: int | None,
+) -> tuple[float, GaussianStatistics | None]:
+    """E-step of complete rows whose statistics are added to those of rows with gaps."""
+    score, own = family.estep(
+        parameters, log_weights, batch, family.zeros(batch.X.shape[1]), answers.scores, answers.responsibilities,
+        answers.given, n_threads,
+    )  # fmt: skip
+    assert own is not None and totals is not None
+    _add_in_place(totals, own.with_gaps())
+    return score, totals
+
+
+def _add_in_place(totals: GaussianStatistics, part: GaussianStatistics) -> None:
+    for mine, theirs in zip(totals.to_arrays().values(), part.to_arrays().values(), strict=True):
+        mine += theirs
+
+
+def _rows(batch: Batch, places: NDArray[np.int64], X: Array | GappedRows) -> Batch:
+    """Some rows of a batch, in another form."""
+    weights = batch.weights[places] if batch.weights.size else batch.weights
+    return Batch(X, weights, batch.labels[places] if batch.labels.size else batch.labels)
+
+
+def _answer_empty(log_weights: Array, batch: Batch, places: NDArray[np.int64], answers: Answers) -> float:
+    """Score rows that say nothing: their evidence is 1, and their responsibilities are the weights. Nothing is learned."""
+    if answers.given:
+        return 0.0
+    joint = np.tile(log_weights, (len(places), 1))
+    found = posterior(joint, batch.labels)
+    if not batch.labels.size:
+        found[:] = logsumexp(log_weights)
+    answers.put(places, Answers(found, joint, False))
+    return float(batch.row_weights @ found)
+
+
+def _run(
+    family: Gaussian,
+    kernel: Callable[..., float],
+    batch: Batch,
+    totals: GaussianStatistics | None,
+    answers: Answers,
+    n_threads: int | None,
+) -> float:
+    """Call the kernel for every slab, each of which adds to totals of its own, and add these up in a fixed order."""
+    width = batch.X.shape[1]
+
+    def work(slab: int, start: int, stop: int) -> tuple[float, GaussianStatistics | None]:
+        part = None if totals is None else family.zeros(width).with_gaps()
+        return kernel(batch, start, stop, answers, part), part
+
+    score = 0.0
+    for value, part in run_slabs(work, len(batch), n_threads):
+        score += value
+        if totals is not None and part is not None:
+            _add_in_place(totals, part)
+    return score
+
+
+def _kernel_of(family: Gaussian, parameters: GaussianParameters, log_weights: Array) -> Callable[..., float]:
+    """The kernel of the kind of covariance, with all but the rows and the room for answers."""
+    return (_matrix_kernel if family.kind.matrix else _columns_kernel)(family, parameters, log_weights)
+
+
+def _matrix_kernel(family: Gaussian, parameters: GaussianParameters, log_weights: Array) -> Callable[..., float]:
+    width = parameters.shift.shape[1]
+    factor = np.ascontiguousarray(np.tril(parameters.factor.reshape(-1, width, width)))
+    turned = np.ascontiguousarray(np.swapaxes(factor, 1, 2))
+    precision = turned @ factor
+    gap_offset, gap_power = gap_tables(parameters)
+    variances = row_variances(factor)
+    offset = parameters.offset + log_weights
+    none, no_cube = np.empty((0, 0)), np.empty((0, 0, 0))
+
+    def kernel(batch: Batch, start: int, stop: int, answers: Answers, part: GappedStatistics | None) -> float:
+        moments = (np.empty(0), none, no_cube, none, none)
+        if part is not None:
+            second = part.second.reshape(-1, width, width)
+            moments = (part.count, part.first, second, part.observed, part.known)
+        return float(
+            estep_matrix_gaps(
+                batch.X.values, batch.X.missing, start, stop, batch.weights, batch.labels, parameters.origin, factor, turned,
+                precision, variances, parameters.shift, offset, gap_offset, gap_power, parameters.stretch, answers.scores,
+                answers.responsibilities, answers.given, *moments,
+            )
+        )  # fmt: skip
+
+    return kernel
+
+
+def _columns_kernel(family: Gaussian, parameters: GaussianParameters, log_weights: Array) -> Callable[..., float]:
+    k, width = parameters.shift.shape
+    tail = bool((parameters.power > 0.0).any())
+    power, stretch = (
+        np.array(np.broadcast_to(one.reshape(k, -1), (k, width))) for one in (parameters.power, parameters.stretch)
+    )
+    none = gap_offset = gap_power = np.empty((0, 0))
+    factor, shift = parameters.factor, parameters.shift
+    if tail and family.spherical:
+        gap_power = power[:, :1] - 0.5 * np.arange(width + 1.0)
+        gap_offset = gammaln(gap_power) - gammaln(gap_power[:, -1:])
+        factor, shift = factor * np.sqrt(stretch), shift * np.sqrt(stretch)
+        constants = np.log(factor) - 0.5 * np.log(np.pi)
+    else:
+        constants = column_constants(parameters)
+
+    def kernel(batch: Batch, start: int, stop: int, answers: Answers, part: GappedStatistics | None) -> float:
+        moments = (np.empty(0), none, none, none)
+        if part is not None:
+            moments = (part.count, part.first, part.second, part.observed)
+        score = estep_columns_gaps(
+            batch.X.values, batch.X.missing, start, stop, batch.weights, batch.labels, parameters.origin, factor, shift,
+            log_weights, constants, gap_offset, gap_power, power, stretch, tail and not family.spherical,
+            tail and family.spherical, answers.scores, answers.responsibilities, answers.given, *moments,
+        )  # fmt: skip
+        if part is not None:
+            part.known[...] = part.observed
+        return float(score)
+
+    return kernel
+
+
+def gap_tables(parameters: GaussianParameters) -> tuple[Array, Array]:
+    """Return what m gaps add to the constant of a row's log-density, beside their precisions, and the power of its tail.
+
+    Both are (K, d + 1). A Gaussian gains m log(2 pi) / 2. A Student-t over the whole row keeps its degrees of freedom, so its
+    power falls by m / 2.
+    """
+    k, width = parameters.shift.shape
+    gaps = np.arange(width + 1.0)
+    power, stretch = parameters.power[:, None], parameters.stretch[:, None]
+    if not (power > 0.0).any():
+        return np.tile(0.5 * LOG_2_PI * gaps, (k, 1)), np.zeros((k, width + 1))
+    left = power - 0.5 * gaps
+    return gammaln(left) - gammaln(power) - 0.5 * gaps * np.log(stretch / np.pi), left
+
+
+def column_constants(parameters: GaussianParameters) -> Array:
+    """Return what each column (K, d) adds to the log-density of its component, where columns are independent."""
+    if isinstance(parameters, ColumnParameters):
+        return parameters.constants
+    k, width = parameters.shift.shape
+    log_factor = np.log(parameters.factor)
+    power, stretch = parameters.power.reshape(k, -1), parameters.stretch.reshape(k, -1)
+    if (power > 0.0).any():
+        return log_factor + gammaln(power) - gammaln(power - 0.5) + 0.5 * np.log(stretch / np.pi)
+    rest = (parameters.offset - log_factor.sum(axis=1)) / width  # the same for all columns
+    return log_factor + rest[:, None]
+
+
+def row_variances(factor: Array) -> Array:
+    """Return the variances (K, d) of components with these inverse Cholesky factors (K, d, d)."""
+    root = np.linalg.inv(factor)
+    return np.einsum("kij,kij->ki", root, root)
