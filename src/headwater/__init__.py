@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from headwater.diagnostics.health import Finding, Health
     from headwater.diagnostics.history import History
     from headwater.estimators.categorical_hmm import CategoricalHMM
+    from headwater.estimators.column_views import ColumnClassifier, ColumnRegressor
     from headwater.estimators.completion import completion_perplexity
+    from headwater.estimators.conditional import Conditional
     from headwater.estimators.direction_of_arrival import DirectionOfArrival
+    from headwater.estimators.explanation import Explanation
     from headwater.estimators.gaussian_hmm import GaussianHMM
     from headwater.estimators.gaussian_mixture import GaussianMixture
     from headwater.estimators.itakura_saito_nmf import ItakuraSaitoNMF
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from headwater.estimators.model_file import load
     from headwater.estimators.multinomial_mixture import MultinomialMixture
     from headwater.estimators.race import Race, Rival
+    from headwater.estimators.reason_table import ReasonTable
     from headwater.estimators.regression_mixture import RegressionMixture
     from headwater.io.stream import Stream, stream
     from headwater.monitors import Monitor
@@ -56,7 +60,11 @@ _HOMES = {
     "headwater.estimators.itakura_saito_nmf": ["ItakuraSaitoNMF"],
     "headwater.estimators.latent_dirichlet_allocation": ["LatentDirichletAllocation"],
     "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
+    "headwater.estimators.column_views": ["ColumnClassifier", "ColumnRegressor"],
     "headwater.estimators.completion": ["completion_perplexity"],
+    "headwater.estimators.conditional": ["Conditional"],
+    "headwater.estimators.explanation": ["Explanation"],
+    "headwater.estimators.reason_table": ["ReasonTable"],
     "headwater.estimators.merge": ["merge"],
     "headwater.estimators.race": ["Race", "Rival"],
     "headwater.estimators.model_file": ["load"],
@@ -83,9 +91,13 @@ __all__ = [
     "BayesianOnlineEM",
     "CategoricalHMM",
     "CollapsedVB",
+    "ColumnClassifier",
+    "ColumnRegressor",
+    "Conditional",
     "Decay",
     "Description",
     "DirectionOfArrival",
+    "Explanation",
     "Finding",
     "ForgettingFactor",
     "GaussianHMM",
@@ -106,6 +118,7 @@ __all__ = [
     "OnlineVB",
     "QuasiBayes",
     "Race",
+    "ReasonTable",
     "RegressionMixture",
     "Rival",
     "SatoEM",

@@ -38,6 +38,9 @@ def assert_alike(one, other):
     if isinstance(one, tuple):
         for part, counterpart in zip(one, other, strict=True):
             assert_alike(part, counterpart)
+    elif isinstance(one, hw.Conditional | hw.Explanation):
+        for name in ("weights", "mean", "variance") if isinstance(one, hw.Conditional) else ("tail", "surprise", "expected"):
+            assert_alike(getattr(one, name), getattr(other, name))
     else:
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 

@@ -17,6 +17,7 @@ from headwater.diagnostics.component_description import column_names
 from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals
 from headwater.estimators.calls import reads
 from headwater.estimators.describers.gaussian_mixture import GaussianMixtureDescriber
+from headwater.estimators.gap_answers import GapAnswers
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.start_parameters import given_parameters, shaped
 from headwater.families.gaussian import Gaussian
@@ -26,7 +27,7 @@ from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.models.seeding import INIT_PARAMS
 
 
-class GaussianMixture(MixtureEstimator):
+class GaussianMixture(GapAnswers, MixtureEstimator):
     """A mixture of Gaussians that learns from streams, or from all rows at once.
 
     Names, shapes and meanings are those of `sklearn.mixture.GaussianMixture`; `partial_fit`, weights, labels, online

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
-from headwater.core.contracts import PriorIn
+from headwater.core.contracts import ParamsIn, PriorIn
 from headwater.core.statistics import Array, Stats
+from headwater.core.values import Matrix
+from headwater.families.conditional_law import ConditionalLaw, Mask
 
 
 @runtime_checkable
@@ -83,3 +85,11 @@ class MatchesMoments(Protocol[PriorIn, Stats]):
         projection: tuple[str, str],
     ) -> tuple[Stats, float]:
         """Learn row by row; return statistics, as means per row, and n_eff."""
+
+
+@runtime_checkable
+class AnswersGaps(Protocol[ParamsIn]):
+    """Some columns of a row say what the others may be: rows with gaps are completed and explained."""
+
+    def conditional(self, parameters: ParamsIn, X: Matrix, missing: Mask) -> ConditionalLaw:
+        """Return the law of the missing columns of rows (n, d) under each component, given their observed columns."""

@@ -14,6 +14,7 @@ from headwater.core.statistics import Array
 from headwater.core.values import Index, Matrix, Values
 from headwater.families import gaussian_soundness as soundness
 from headwater.families.components import find_near, find_supported, recombine_components, replace_components, select_components
+from headwater.families.conditional_law import ConditionalLaw
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
 from headwater.families.gaussian_belief import (
     belief,
@@ -24,6 +25,7 @@ from headwater.families.gaussian_belief import (
     separation,
     valid,
 )
+from headwater.families.gaussian_conditional import conditional_law
 from headwater.families.gaussian_covariance import COVARIANCES, Covariance
 from headwater.families.gaussian_gaps import Answers, add_complete, estep_with_gaps
 from headwater.families.gaussian_moments import rebase_moments, split_masses
@@ -404,6 +406,12 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
             X, prior.origin, READOUTS[name], chain, self._prior_tuple(prior), steps, gains, n_eff, known, now, given,
             mean, average, scores,
         )  # fmt: skip
+
+    # Rows with gaps
+
+    def conditional(self, parameters: GaussianParameters, X: Matrix, missing: NDArray[np.bool_]) -> ConditionalLaw:
+        """Return the law of missing columns under each component, given the observed ones."""
+        return conditional_law(self.covariance_type, parameters, X, missing)
 
     # What users see
 

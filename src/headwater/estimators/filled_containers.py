@@ -1,0 +1,81 @@
+"""Rows whose gaps are filled, in the kind of container that they came in: types, names and observed values stay as they are."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.statistics import Array
+from headwater.core.values import Rows
+
+
+def fill_container(X: Rows, missing: NDArray[np.bool_], filled: Array) -> Any:
+    """Return X with values of `filled` where `missing` says so; whole numbers where the type of a column holds no others.
+
+    Arrays and data frames (pandas, polars, Arrow) come back as they are; what is anything else, such as lists, as an array.
+    """
+    pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
+    if pandas is not None and isinstance(X, pandas.DataFrame):
+        return _fill_pandas(X, missing, filled)
+    if polars is not None and isinstance(X, polars.DataFrame):
+        return _fill_polars(X, missing, filled)
+    if arrow is not None and isinstance(X, arrow.Table | arrow.RecordBatch):
+        return _fill_arrow(X, missing, filled)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "fiubO":
+        result = np.array(X)
+        result[missing] = filled[missing].astype(result.dtype)
+        return result
+    return filled
+
+
+def _gap_columns(missing: NDArray[np.bool_]) -> list[int]:
+    return [int(column) for column in np.flatnonzero(missing.any(axis=0))]
+
+
+def _fill_pandas(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
+    result = X.copy()
+    for column in _gap_columns(missing):
+        old, gaps = X.iloc[:, column], missing[:, column]
+        values = filled[gaps, column]
+        kind = np.dtype(getattr(old.dtype, "numpy_dtype", old.dtype))  # of the values, where the type has a mask beside them
+        new = old.array.copy()
+        new[gaps] = (
+            values >= 0.5 if kind.kind == "b" else np.rint(values).astype(kind) if kind.kind in "iu" else values.astype(kind)
+        )
+        result.isetitem(column, type(old)(new, index=old.index, name=old.name, dtype=old.dtype))
+    return result
+
+
+def _fill_polars(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
+    result = X.clone()
+    for column in _gap_columns(missing):
+        old, gaps = X.to_series(column), missing[:, column]
+        values = filled[gaps, column]
+        if str(old.dtype) == "Boolean":
+            values = values >= 0.5
+        elif old.dtype.is_integer():
+            values = np.rint(values).astype(np.int64)
+        new = type(old)(values=values).cast(old.dtype)
+        result = result.with_columns(old.clone().scatter(np.flatnonzero(gaps), new).alias(old.name))
+    return result
+
+
+def _fill_arrow(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    result = X
+    for column in _gap_columns(missing):
+        old, gaps = X.column(column), missing[:, column]
+        values = filled[gaps, column]
+        if types.is_boolean(old.type):
+            values = values >= 0.5
+        elif types.is_integer(old.type):
+            values = np.rint(values).astype(np.int64)
+        whole = old.combine_chunks() if hasattr(old, "combine_chunks") else old
+        new = compute.replace_with_mask(whole, pa.array(gaps), pa.array(values).cast(old.type, safe=False))
+        result = result.set_column(column, X.schema.field(column), new)
+    return result

@@ -1,0 +1,135 @@
+"""ConditionalLaw: what is known of the missing columns of rows under each component, given those that are observed.
+
+A family that offers `conditional` (capabilities.py) returns one for a block of rows. Where the columns of a component are
+independent, `IndependentColumns` makes it of the laws of single entries.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.statistics import Array
+from headwater.families.entry_law import EntryLaw
+
+Mask = NDArray[np.bool_]
+Places = NDArray[np.int64]
+
+
+class ConditionalLaw(ABC):
+    """n rows of d columns under K components; `missing` (n, d) says which entries of `rows` are not looked at."""
+
+    rows: Array
+    missing: Mask
+
+    @property
+    @abstractmethod
+    def log_marginal(self) -> Array:
+        """Log-density (n, K) of the observed columns under each component; 0 for a row without any."""
+
+    @abstractmethod
+    def entries(self, rows: Places, columns: Places) -> EntryLaw:
+        """Return the laws (e, K) of missing entries, each given the observed columns of its row."""
+
+    @abstractmethod
+    def covariances(self) -> Array:
+        """Return the covariances (n, K, d, d) of the columns; 0 where one is observed."""
+
+    @abstractmethod
+    def draw(self, components: Places, uniforms: Array) -> Array:
+        """Return rows (n, d) without gaps, each from its component; `uniforms` (n, d + 1) are what is random of them."""
+
+    @abstractmethod
+    def log_density(self, of: Array) -> Array:
+        """Return the log-density (n, K) of the missing columns of `of`, given the observed columns of the rows."""
+
+    @abstractmethod
+    def ascend(self, of: Array, shares: Array) -> Array:
+        """Return rows whose log-density, averaged by shares (n, K), is no lower than that of `of`."""
+
+    @abstractmethod
+    def without_column(self) -> tuple[Array, EntryLaw, Places, Places]:
+        """Return what the other observed columns say of each observed entry.
+
+        The log-density (e, K) of the others, the laws (e, K) of the entry given them, and the rows and columns of the entries.
+        """
+
+    @abstractmethod
+    def without_pair(self) -> tuple[Array, Array, Array]:
+        """Return what the other observed columns say of pairs of columns, (n, K, d, d) each, of which i < j is meant.
+
+        The log-density of the others, the log-density of the pair given them, and the logarithm of the probability that a
+        pair lies as far from its centre.
+        """
+
+
+@dataclass(frozen=True)
+class IndependentColumns(ConditionalLaw):
+    """Columns that are independent in each component: what is missing is left out, and knows nothing of the others.
+
+    `law_of(columns)` returns the laws (e, K) of entries of these columns.
+    """
+
+    rows: Array
+    missing: Mask
+    n_components: int
+    law_of: Callable[[Places], EntryLaw]
+
+    def _observed(self) -> tuple[Places, Places, EntryLaw]:
+        rows, columns = np.nonzero(~self.missing)
+        return rows, columns, self.law_of(columns)
+
+    def _column_logs(self, of: Array, chosen: Mask) -> Array:
+        """Log-densities (n, d, K) of chosen entries; 0 elsewhere."""
+        logs = np.zeros((*of.shape, self.n_components))
+        rows, columns = np.nonzero(chosen)
+        logs[rows, columns] = self.law_of(columns).log_density(of[rows, columns])
+        return logs
+
+    @property
+    def log_marginal(self) -> Array:
+        return np.asarray(self._column_logs(self.rows, ~self.missing).sum(axis=1))
+
+    def entries(self, rows: Places, columns: Places) -> EntryLaw:
+        return self.law_of(columns)
+
+    def covariances(self) -> Array:
+        n, width = self.rows.shape
+        found = np.zeros((n, self.n_components, width, width))
+        rows, columns = np.nonzero(self.missing)
+        found[rows, :, columns, columns] = self.law_of(columns).variance
+        return found
+
+    def draw(self, components: Places, uniforms: Array) -> Array:
+        filled = self.rows.copy()
+        rows, columns = np.nonzero(self.missing)
+        values = self.law_of(columns).quantile(uniforms[rows, columns])
+        filled[rows, columns] = values[np.arange(len(rows)), components[rows]]
+        return filled
+
+    def log_density(self, of: Array) -> Array:
+        return np.asarray(self._column_logs(of, self.missing).sum(axis=1))
+
+    def ascend(self, of: Array, shares: Array) -> Array:
+        better = of.copy()
+        rows, columns = np.nonzero(self.missing)
+        better[rows, columns] = self.law_of(columns).ascend(of[rows, columns], shares[rows])
+        return better
+
+    def without_column(self) -> tuple[Array, EntryLaw, Places, Places]:
+        rows, columns, law = self._observed()
+        logs = self._column_logs(self.rows, ~self.missing)
+        return logs.sum(axis=1)[rows] - logs[rows, columns], law, rows, columns
+
+    def without_pair(self) -> tuple[Array, Array, Array]:
+        rows, columns, law = self._observed()
+        logs = np.moveaxis(self._column_logs(self.rows, ~self.missing), 2, 1)
+        tails = np.zeros_like(logs)
+        tails[rows, :, columns] = np.log(2.0) + np.minimum(*law.log_beyond(self.rows[rows, columns]))
+        pair, both = logs[..., :, None] + logs[..., None, :], tails[..., :, None] + tails[..., None, :]
+        # Fisher: the product of two independent probabilities is less than p with probability p (1 - log p).
+        return logs.sum(axis=2)[..., None, None] - pair, pair, np.minimum(both + np.log1p(-np.minimum(both, 0.0)), 0.0)

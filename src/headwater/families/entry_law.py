@@ -1,0 +1,167 @@
+"""Laws of single entries under each of K components: what a column may be, given the component and the columns that are known.
+
+Every array is (e, K): e entries, K components; or of a shape that broadcasts to it. Values are (e,).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, log_ndtr, ndtr, ndtri, stdtr, stdtrit
+
+from headwater.core.statistics import Array
+
+LOG_ROOT_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
+
+
+class EntryLaw(ABC):
+    """The law of each of e entries under each component."""
+
+    @property
+    @abstractmethod
+    def mean(self) -> Array:
+        """Means (e, K)."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> Array:
+        """Variances (e, K)."""
+
+    @abstractmethod
+    def select(self, entries: NDArray[np.int64] | NDArray[np.bool_]) -> Self:
+        """Return the laws of some of the entries."""
+
+    @abstractmethod
+    def log_density(self, values: Array) -> Array:
+        """Return log-densities (e, K), or log-probabilities."""
+
+    @abstractmethod
+    def below(self, values: Array) -> Array:
+        """Return the probability (e, K) of no more than the value."""
+
+    @abstractmethod
+    def above(self, values: Array) -> Array:
+        """Return the probability (e, K) of at least the value."""
+
+    @abstractmethod
+    def log_beyond(self, values: Array) -> tuple[Array, Array]:
+        """Return the logarithms of `below` and of `above`, however small."""
+
+    @abstractmethod
+    def quantile(self, probability: Array) -> Array:
+        """Return the value (e, K) that is not exceeded with this probability, (e,) or a number."""
+
+    @abstractmethod
+    def ascend(self, values: Array, shares: Array) -> Array:
+        """Return values (e,) whose log-density, averaged by shares (e, K), is no lower: a step to a mode of the mixture."""
+
+
+@dataclass(frozen=True)
+class NormalEntries(EntryLaw):
+    """Normal laws with these centres and standard deviations."""
+
+    centre: Array
+    scale: Array
+
+    @property
+    def mean(self) -> Array:
+        return np.broadcast_to(self.centre, self._shape)
+
+    @property
+    def variance(self) -> Array:
+        return np.broadcast_to(np.square(self.scale), self._shape)
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(self.centre.shape, self.scale.shape)
+
+    def select(self, entries: NDArray[np.int64] | NDArray[np.bool_]) -> Self:
+        return replace(self, centre=self.centre[entries], scale=self.scale[entries])
+
+    def log_density(self, values: Array) -> Array:
+        return np.asarray(-0.5 * np.square(self._standard(values)) - np.log(self.scale) - LOG_ROOT_TWO_PI)
+
+    def below(self, values: Array) -> Array:
+        return np.asarray(ndtr(self._standard(values)))
+
+    def above(self, values: Array) -> Array:
+        return np.asarray(ndtr(-self._standard(values)))
+
+    def log_beyond(self, values: Array) -> tuple[Array, Array]:
+        standard = self._standard(values)
+        return log_ndtr(standard), log_ndtr(-standard)
+
+    def quantile(self, probability: Array) -> Array:
+        return np.asarray(self.centre + self.scale * _column(ndtri(probability)))
+
+    def ascend(self, values: Array, shares: Array) -> Array:
+        return _precision_mean(shares, self.centre, self.scale)
+
+    def _standard(self, values: Array) -> Array:
+        return np.asarray((values[:, None] - self.centre) / self.scale)
+
+
+@dataclass(frozen=True)
+class StudentEntries(EntryLaw):
+    """Student's t with these centres, scales and degrees of freedom."""
+
+    centre: Array
+    scale: Array
+    dof: Array
+
+    @property
+    def mean(self) -> Array:
+        return np.broadcast_to(self.centre, self._shape)
+
+    @property
+    def variance(self) -> Array:
+        with np.errstate(divide="ignore"):
+            stretch = np.where(self.dof > 2.0, self.dof / np.maximum(self.dof - 2.0, 0.0), np.inf)
+        return np.broadcast_to(stretch * np.square(self.scale), self._shape)
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(self.centre.shape, self.scale.shape, self.dof.shape)
+
+    def select(self, entries: NDArray[np.int64] | NDArray[np.bool_]) -> Self:
+        return replace(self, centre=self.centre[entries], scale=self.scale[entries], dof=self.dof[entries])
+
+    def log_density(self, values: Array) -> Array:
+        dof, standard = self.dof, self._standard(values)
+        constant = gammaln(0.5 * (dof + 1.0)) - gammaln(0.5 * dof) - 0.5 * np.log(np.pi * dof) - np.log(self.scale)
+        return np.asarray(constant - 0.5 * (dof + 1.0) * np.log1p(np.square(standard) / dof))
+
+    def below(self, values: Array) -> Array:
+        return np.asarray(stdtr(self.dof, self._standard(values)))
+
+    def above(self, values: Array) -> Array:
+        return np.asarray(stdtr(self.dof, -self._standard(values)))
+
+    def log_beyond(self, values: Array) -> tuple[Array, Array]:
+        with np.errstate(divide="ignore"):
+            return np.log(self.below(values)), np.log(self.above(values))
+
+    def quantile(self, probability: Array) -> Array:
+        return np.asarray(self.centre + self.scale * stdtrit(self.dof, _column(probability)))
+
+    def ascend(self, values: Array, shares: Array) -> Array:
+        # Student's t is a normal law of unknown scale: what is far off counts less (the EM step of that scale).
+        weights = (self.dof + 1.0) / (self.dof + np.square(self._standard(values)))
+        return _precision_mean(shares * weights, self.centre, self.scale)
+
+    def _standard(self, values: Array) -> Array:
+        return np.asarray((values[:, None] - self.centre) / self.scale)
+
+
+def _precision_mean(shares: Array, centre: Array, scale: Array) -> Array:
+    precision = shares / np.square(scale)
+    return np.asarray((precision * centre).sum(axis=1) / precision.sum(axis=1))
+
+
+def _column(values: Array) -> Array:
+    """Values (e,) as (e, 1); a number as it is."""
+    return np.asarray(values)[..., None] if np.ndim(values) else np.asarray(values)
