@@ -69,6 +69,7 @@ KINDS = {
     "spectra": (lambda: hw.ItakuraSaitoNMF(2, warm_up=60, random_state=0), _frames),
     "chain": (lambda: hw.GaussianHMM(2, warm_up=60, random_state=0), _chain),
     "symbols": (lambda: hw.CategoricalHMM(2, warm_up=60, random_state=0), _symbols),
+    "directions": (lambda: hw.VonMisesFisherMixture(2, warm_up=60, random_state=0), _tables),
     "arrival": (lambda: hw.DirectionOfArrival(warm_up=60, random_state=0), _snapshots),
 }
 

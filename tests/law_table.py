@@ -76,6 +76,19 @@ COUNT_MODELS = [
 ]  # fmt: skip
 
 
+DIRECTION_MODELS = [
+    hw.VonMisesFisherMixture(3, algorithm=algorithm, warm_up=120, random_state=0, **{**plain(algorithm), **options})
+    for algorithm, options in (
+        ("auto", {}), ("em", {}), ("vb", {}), ("online-em", {}), (hw.OnlineEM(batch_size=1), {}),
+        (hw.SatoEM(batch_size=40), {}), (hw.BayesianOnlineEM(batch_size=40), {}),
+        (hw.BayesianOnlineEM(batch_size=40, estimate="mode"), {}),
+        (hw.OnlineVB(batch_size=40), {}), (hw.OnlineVB(batch_size=40, decay=0.7), {}), (hw.SimulatedEM(n_samples=3), {}),
+        ("auto", {"half_life": 80.0}), ("auto", {"parts": 3, "reservoir": 250}),
+        ("online-em", {"half_life": 80.0, "mean_precision_prior": 2.0}),
+    )
+]  # fmt: skip
+
+
 TOPIC_MODELS = [
     hw.LatentDirichletAllocation(3, algorithm=algorithm, warm_up=120, random_state=0, doc_topic_prior="learn", **options)
     for algorithm, options in (
@@ -251,6 +264,14 @@ def snapshots():
     return rows
 
 
+@cache
+def directions():
+    """Rows about three directions, of any length."""
+    rng = np.random.default_rng(12)
+    rows = np.eye(4)[rng.integers(3, size=400)] + 0.3 * rng.normal(size=(400, 4))
+    return rows * rng.uniform(0.1, 10.0, size=(400, 1))
+
+
 def rows_for(model):
     """Rows that a model of the table learns."""
     if isinstance(model, chain_models.RowsInCategoricalHMM):
@@ -259,6 +280,6 @@ def rows_for(model):
         return chain_models.a_stream(400, seed=7)[0]
     kinds = {
         hw.GaussianMixture: rows, hw.MarkovMixture: sequences, hw.RegressionMixture: targets, hw.ItakuraSaitoNMF: frames,
-        hw.DirectionOfArrival: snapshots,
+        hw.DirectionOfArrival: snapshots, hw.VonMisesFisherMixture: directions,
     }  # fmt: skip
     return kinds.get(type(model), counts)()

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from headwater.estimators.race import Race, Rival
     from headwater.estimators.reason_table import ReasonTable
     from headwater.estimators.regression_mixture import RegressionMixture
+    from headwater.estimators.von_mises_fisher_mixture import VonMisesFisherMixture
     from headwater.io.stream import Stream, stream
     from headwater.monitors import Monitor
     from headwater.policies.growth import Growth
@@ -57,6 +58,7 @@ _HOMES = {
     "headwater.estimators.multinomial_mixture": ["MultinomialMixture"],
     "headwater.estimators.markov_mixture": ["MarkovMixture"],
     "headwater.estimators.regression_mixture": ["RegressionMixture"],
+    "headwater.estimators.von_mises_fisher_mixture": ["VonMisesFisherMixture"],
     "headwater.estimators.itakura_saito_nmf": ["ItakuraSaitoNMF"],
     "headwater.estimators.latent_dirichlet_allocation": ["LatentDirichletAllocation"],
     "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
@@ -125,6 +127,7 @@ __all__ = [
     "SimulatedEM",
     "Stream",
     "SurrogateEM",
+    "VonMisesFisherMixture",
     "completion_perplexity",
     "distributed",
     "load",

@@ -39,6 +39,7 @@ _ENTRIES = {
         Entry("multinomial", "MultinomialMixture", "clusters of rows of counts: documents, baskets, events"),
         Entry("markov", "MarkovMixture", "clusters of sequences of symbols"),
         Entry("regression", "RegressionMixture", "several linear regressions of a target; needs --target"),
+        Entry("vmf", "VonMisesFisherMixture", "clusters of directions: embeddings, compared by their cosine"),
         Entry("lda", "LatentDirichletAllocation", "topics of documents"),
         Entry("nmf", "ItakuraSaitoNMF", "additive components of power spectra"),
         Entry("hmm", "GaussianHMM", "hidden states of sequences of numbers"),

@@ -21,6 +21,7 @@ DATA = {
     "multinomial": (np.abs(ROWS).round(), ["-k", "2"]),
     "markov": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "x0", "--set", "n_symbols=3"]),
     "regression": (ROWS, ["-k", "2", "--target", "x2"]),
+    "vmf": (ROWS, ["-k", "2"]),
     "lda": (np.abs(ROWS).round(), ["-k", "2"]),
     "nmf": (ROWS**2, ["-k", "2"]),
     "hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0"]),

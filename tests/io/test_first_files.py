@@ -10,6 +10,7 @@ import pytest
 import headwater as hw
 
 FILES = Path(__file__).parents[1] / "data" / "first_files"
+LATER = {"directions"}  # kinds that the first release did not have
 ANSWERS = json.loads((FILES / "answers.json").read_text())
 
 
@@ -27,7 +28,7 @@ def scores(model, kind, chunk):
 
 
 def test_there_is_a_file_of_every_kind():
-    assert {one["kind"] for one in ANSWERS.values()} == set(every_model.KINDS)
+    assert {one["kind"] for one in ANSWERS.values()} == set(every_model.KINDS) - LATER
     assert {file.stem for file in FILES.glob("*.hw")} == set(ANSWERS)
 
 

@@ -9,6 +9,7 @@ from law_table import (
     ARRIVAL_MODELS,
     CHAIN_MODELS,
     COUNT_MODELS,
+    DIRECTION_MODELS,
     HEALING_MODELS,
     MODELS,
     OFTEN_HEALING,
@@ -108,6 +109,11 @@ HEALING_CASES = [
     for number, model in enumerate(HEALING_MODELS)
     for law in applicable_laws(model)
 ]
+DIRECTION_CASES = [
+    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number < 4 else pytest.mark.slow)
+    for number, model in enumerate(DIRECTION_MODELS)
+    for law in applicable_laws(model)
+]
 REGRESSION_CASES = [
     pytest.param(
         model, law, id=f"{model.gating}-{model.fit_intercept}-{name(model, law)}",
@@ -156,6 +162,11 @@ def test_law_of_counts(model, law):
 
 @pytest.mark.parametrize(("model", "law"), REGRESSION_CASES)
 def test_law_of_regressions(model, law):
+    law(*short_stream(model))
+
+
+@pytest.mark.parametrize(("model", "law"), DIRECTION_CASES)
+def test_law_of_directions(model, law):
     law(*short_stream(model))
 
 

@@ -263,19 +263,23 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         they are apart, that is the same.
         """
         rows = 0.5 * (totals.count[:, None] + others.count)
-        return np.asarray(np.maximum(rows, 0.0) * self._density_divergences(prior, totals, others))
+        return np.asarray(np.maximum(rows, 0.0) * self._belief_divergences(prior, totals, others))
 
     def contrast(self, prior: Prior, totals: Stats, others: Stats) -> Array:
         """Return the symmetric divergence (K,) of the densities of each component here and there, in nats a row.
 
         A component without a row has no density of its own and differs from none.
         """
-        apart = np.diagonal(self._density_divergences(prior, totals, others))
+        apart = np.diagonal(self._belief_divergences(prior, totals, others))
         return np.where(np.minimum(totals.count, others.count) < 1.0, 0.0, apart)
 
-    def _density_divergences(self, prior: Prior, totals: Stats, others: Stats) -> Array:
+    def density_divergences(self, ones: Params, others: Params) -> Array:
+        """Return the symmetric divergence (K, K) of these densities and those, in nats a row; by default by sampling."""
+        return sampled_divergences(self, ones, others)
+
+    def _belief_divergences(self, prior: Prior, totals: Stats, others: Stats) -> Array:
         one, other = (self.readout("mean", prior, part) for part in (totals, others))
-        return sampled_divergences(self, one, other)
+        return self.density_divergences(one, other)
 
     # What no rows could have made
 

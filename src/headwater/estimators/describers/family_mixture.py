@@ -14,7 +14,6 @@ from headwater.diagnostics.description import Description
 from headwater.diagnostics.health import Finding
 from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence, Support
 from headwater.estimators.describers.mixture import MixtureDescriber
-from headwater.families.divergence import sampled_divergences
 from headwater.families.family import Family
 
 MOMENT_ROWS = 4096  # drawn from a component to tell its mean: off by a sixtieth of a standard deviation
@@ -39,7 +38,7 @@ class FamilyChecks:
         """Symmetric divergences (K, K) of the densities, in nats a row, and what of them is chance: chi-squared, by rows."""
         behind = np.maximum(self.rows, 1.0)
         chance = (self.each + DOUBT * np.sqrt(2.0 * self.each)) * (1.0 / behind[:, None] + 1.0 / behind)
-        return sampled_divergences(self.family, self.parameters, self.parameters), chance
+        return self.family.density_divergences(self.parameters, self.parameters), chance
 
     def degenerate_findings(self, alive: NDArray[np.bool_]) -> list[Finding]:
         """Nothing is known of components by themselves."""
