@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from headwater.core.statistics import Array
@@ -53,7 +54,7 @@ def expectations(width: int, rows: Array, length: Array) -> Expectations:
     peak, spread = _find_peak(width, rows, length)
     lowest = height(peak) - DEPTH
 
-    def is_high(at: Array) -> Array:
+    def is_high(at: Array) -> NDArray[np.bool_]:
         return np.asarray(height(at) > lowest)
 
     reach = np.sqrt(2.0 * DEPTH) * spread
@@ -99,7 +100,7 @@ def _moment(width: int, kappa: Array) -> tuple[Array, Array]:
     return value, kappa * kappa - value * value - (width - 2.0) * value
 
 
-def _leave(inside: Callable[[Array], Array], start: Array, step: Array) -> Array:
+def _leave(inside: Callable[[Array], NDArray[np.bool_]], start: Array, step: Array) -> Array:
     """Walk from each start in growing steps until the condition fails."""
     at, going = start + step, np.ones(start.shape, dtype=bool)
     for _ in range(DOUBLINGS):
