@@ -2,9 +2,9 @@
 Embeddings: clusters of directions
 ==================================
 
-Embeddings are compared by the cosine of their angle, so their lengths should not count. Here
-the embeddings are made up: sixty columns, eight topics of very different widths, and lengths
-at random. A mixture of directions finds topics that k-means mixes up.
+Embeddings are compared by the cosine of their angle, so their lengths should not count.
+Here they are made up: sixty columns, eight topics of very different widths, and lengths at
+random. A mixture of directions finds topics that k-means mixes up.
 """
 
 import matplotlib.pyplot as plt
@@ -37,8 +37,8 @@ print(f"k-means:    {adjusted_rand_score(kinds, means.labels_):.3f}")
 # %%
 # Narrow and wide
 # ---------------
-# Each component has a width of its own: left, the concentration that was learned against the
-# one of its topic. Right, cosines of rows with the mean direction of their component.
+# Each component has a width of its own: left, the concentration that was learned against
+# the noise of its topic. Right, cosines of rows with the mean direction of their component.
 
 found = np.array(
     [np.bincount(kinds[model.predict(X) == k], minlength=8).argmax() for k in range(8)]

@@ -11,11 +11,11 @@ from headwater.checks import check_estimator
 RNG = np.random.default_rng(0)
 KAPPA = np.array([30.0, 60.0, 120.0])
 CENTRES = np.linalg.qr(RNG.normal(size=(8, 3)))[0].T
-LABELS = RNG.integers(3, size=3000)
+labels = RNG.integers(3, size=3000)
 ROWS = np.empty((3000, 8))
 for one in range(3):
-    at = LABELS == one
-    ROWS[at] = stats.vonmises_fisher(CENTRES[one], KAPPA[one]).rvs(int(at.sum()), random_state=one)
+    at = np.flatnonzero(labels == one)
+    ROWS[at] = stats.vonmises_fisher(CENTRES[one], KAPPA[one]).rvs(len(at), random_state=one)
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "em", "vb", "online-em", hw.OnlineVB(batch_size=100), hw.SatoEM(batch_size=100)])
@@ -25,7 +25,7 @@ def test_directions_and_concentrations_are_recovered(algorithm):
     order = np.argsort(model.concentrations_)
     np.testing.assert_allclose(model.concentrations_[order], KAPPA, rtol=0.06)
     assert (np.sum(model.mean_directions_[order] * CENTRES, axis=1) > 0.999).all()
-    assert adjusted_rand_score(LABELS, model.predict(ROWS)) > 0.98
+    assert adjusted_rand_score(labels, model.predict(ROWS)) > 0.98
     np.testing.assert_allclose(np.linalg.norm(model.mean_directions_, axis=1), 1.0, rtol=1e-12)
 
 
@@ -65,7 +65,7 @@ def test_it_grows_to_the_number_there_is():
 
 
 def test_a_prior_pulls_rows_together():
-    rows = ROWS[LABELS == 2][:20]
+    rows = ROWS[labels == 2][:20]
     loose, tight = (
         hw.VonMisesFisherMixture(1, mean_prior=mean, mean_precision_prior=50.0, algorithm="em").fit(rows)
         for mean in (None, 0.999 * CENTRES[2])

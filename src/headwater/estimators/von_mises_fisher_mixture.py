@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from headwater.core.algorithms import Algorithm
+from headwater.core.algorithm import Algorithm
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, check_rows
 from headwater.core.values import RandomState, Row, Values
