@@ -74,6 +74,34 @@ def test_help_teaches_by_example(command, capsys):
     assert "Examples:" in out and f"headwater {command} " in out.replace("headwater version\n", "headwater version ")
 
 
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_a_screen(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*command.split(), "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 80
+    assert main([*command.split(), "-h"]) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_all_options_are_explained_by_help_all(command, capsys, monkeypatch):
+    from typer.main import get_command
+
+    monkeypatch.setenv("COLUMNS", "80")
+    options = [one for one in get_command(app).commands[command].params if one.param_type_name == "option" and not one.hidden]
+    assert main([command, "--help-all"]) == 0
+    everything = capsys.readouterr().out
+    assert main([command, "--help"]) == 0
+    short = capsys.readouterr().out
+    for option in options:
+        name = max([*option.opts, *option.secondary_opts], key=len)
+        assert re.search(rf"^  .*{name}( [^ ]+)?(  +\S|$)", everything, re.MULTILINE), name  # with an explanation
+        assert name in short
+    assert all(line in everything for line in EXAMPLES[command])
+    assert max(map(len, everything.splitlines())) <= 80
+
+
 def test_help_names_every_command_and_every_model(capsys):
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
@@ -428,3 +456,14 @@ def test_a_full_disk_is_said_of_what_is_written(tmp_path, monkeypatch, capsys):
         f"headwater: a copy of {tmp_path / 'x.npy.gz'}, {tmp_path / 'copy'}, cannot be written: No space left on device; "
         f"TMPDIR can name another place.\n"
     )
+
+
+def test_a_report_is_named_after_the_data_and_shows_kept_columns(there, capsys):
+    assert main(["report", "m.hw", "a.csv", "--keep", "id", "-o", "page.html"]) == 0
+    page = (there / "page.html").read_text(encoding="utf-8")
+    assert "<h1>a</h1>" in page and 'class="kept" data-name="id"' in page
+    assert main(["report", "m.hw", "-o", "page.html"]) == 0
+    assert "<h1>m</h1>" in (there / "page.html").read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert main(["report", "m.hw", "--keep", "id", "-o", "page.html"]) == 2
+    assert "--keep names columns of the data, and no data is given" in capsys.readouterr().err

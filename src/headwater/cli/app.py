@@ -14,6 +14,7 @@ import typer
 from headwater.cli import compare, compile, convert, demo, fit, inspect, merge, report, sample, score
 from headwater.cli import version as versions
 from headwater.cli.support.advice import to_command_line_words
+from headwater.cli.support.command import ABOUT
 from headwater.cli.support.failures import (
     EXIT_USAGE,
     CommandError,
@@ -23,27 +24,26 @@ from headwater.cli.support.failures import (
     report_failure,
     silence_output,
 )
+from headwater.cli.support.help_text import group_class
 from headwater.cli.support.imports import skip_slow_imports
 from headwater.cli.support.provenance import record_command
 from headwater.cli.support.signals import clean_up, ignore_signals, install_handlers
 
-HELP = """Learn mixtures, hidden Markov models, topics and factors from streams: one pass, bounded memory, mergeable results.
-
-\b
-Examples:
-  headwater fit gaussian trades.parquet -k 8 -o trades.hw
-  headwater inspect trades.hw
-  headwater score trades.hw new.csv --rate 0.01 -o scores.parquet
-  headwater report trades.hw trades.parquet -o trades.html
-
-Each command has its own examples: headwater fit --help
+WORDS = "Learn mixtures, hidden Markov models, topics and factors from streams: one pass, bounded memory, models that merge."
+EXAMPLES = """
+headwater fit gaussian trades.parquet -k 8 -o trades.hw
+headwater inspect trades.hw
+headwater score trades.hw new.csv --rate 0.01 -o scores.parquet
+headwater report trades.hw trades.parquet -o trades.html
 """
+AFTER = "Each command has its own examples: headwater fit --help"
 
 COMMANDS = (fit, score, inspect, sample, merge, compare, report, convert, compile, demo, versions)
 
 app = typer.Typer(
     name="headwater",
-    help=HELP,
+    help=WORDS,
+    cls=group_class(WORDS, EXAMPLES, AFTER, ABOUT),
     no_args_is_help=True,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -49,7 +49,7 @@ def compare(
     algorithms: Algorithms = None,
     picture: Picture = None,
 ) -> None:
-    """Learn the same data by every algorithm that can, and rank them by held-out score.
+    """Learn by every algorithm, and rank them by held-out score.
 
     One row in ten is held out and scored after all others are learned; of sequences one in ten, of few long sequences the
     last tenth. Each algorithm runs in its own process, where its memory is measured. Seconds are those of learning, without

@@ -30,7 +30,7 @@ Again = Annotated[bool, typer.Option("--again", help="Compile what is there alre
 
 
 def compile_kernels(messages: MessageOptions, models: Words = None, again: Again = False) -> None:
-    """Compile kernels ahead of the first fit, for images and CI.
+    """Compile kernels before the first fit, for images and CI.
 
     Kernels are compiled when they are first used, and kept beside the package, or where NUMBA_CACHE_DIR says. This command uses
     all of them once. It fixes the seed of Python's hashes, on which the order of sums in compiled code depends: installations

@@ -42,7 +42,10 @@ ARRAY_FORMATS = ("npy", "npz")
 def convert(
     data: Data, reading: ReadOptions, messages: MessageOptions, output: Output = None, output_format: Format = None
 ) -> None:
-    """Write data in another format, as a model would see it; or what a model has learned, as JSON."""
+    """Write data in another format, or a model as JSON.
+
+    The data is written as a model would see it: columns chosen, categories and missing values as asked.
+    """
     check_output(output)
     if len(data) == 1 and Path(data[0]).suffix == ".hw":
         written = _convert_model(Path(data[0]), output, output_format)

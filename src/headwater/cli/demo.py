@@ -13,7 +13,7 @@ from headwater.cli.support.options import MessageOptions, Seed
 
 EXAMPLES = """
 headwater demo            # learn a million rows and show the progress
-headwater demo odd-rows   # find wrong rows of a pump; also: topics, regimes
+headwater demo odd-rows   # find faulty readings; also: topics, regimes
 headwater demo --quick    # fewer rows
 headwater demo --file     # path of the data file that comes with headwater
 headwater fit gaussian "$(headwater demo --file)" --exclude digit -k 10
@@ -22,11 +22,9 @@ headwater fit gaussian "$(headwater demo --file)" --exclude digit -k 10
 Stories = Literal["mixture", "odd-rows", "topics", "regimes"]
 Story = Annotated[Stories, typer.Argument(metavar="[STORY]", help="mixture, odd-rows, topics or regimes.")]
 File = Annotated[bool, typer.Option("--file", help="Print the path of the data file that comes with headwater, and stop.")]
-Rows = Annotated[
-    int | None, typer.Option("--rows", min=1, help="Rows, texts or days of the story.", show_default="by the story")
-]
+Rows = Annotated[int | None, typer.Option("--rows", min=1, help="Rows, texts or days to learn.", show_default="by the demo")]
 Picture = Annotated[
-    Path | None, typer.Option("--picture", help="Picture to write.", show_default="headwater-demo.png, or by the story")
+    Path | None, typer.Option("--picture", help="Picture to write.", show_default="headwater-demo.png, or by the demo")
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer rows; one process, memory not measured.")]
 
@@ -40,10 +38,12 @@ def demo(
     quick: Quick = False,
     seed: Seed = 0,
 ) -> None:
-    """Tell one of four stories about a stream, in less than a minute, with a picture at the end.
+    """Run one of four demos, each less than a minute long.
 
-    mixture: a million rows are learned, next to the truth and to scikit-learn. odd-rows: wrong rows of a pump, and the reason.
-    topics: texts that keep coming, with new words. regimes: calm and wild weeks of a market.
+    Each ends with a picture.
+
+    mixture: a million rows, beside the truth and scikit-learn. odd-rows: faulty readings of a pump, with the reason. topics:
+    texts that keep coming, with new words. regimes: calm and volatile weeks of a market.
     """
     if file:
         from headwater import datasets

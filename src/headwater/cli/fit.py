@@ -41,8 +41,9 @@ headwater fit gaussian 'days/*.csv' -k auto --exclude id --report r.html
 headwater fit regression flats.csv --target rent -k 3 --set gating=input
 headwater fit lda news.txt -k 50 -o news.hw
 headwater fit hmm sensors.csv --key machine -k 4 --half-life 1e6 -o hmm.hw
-headwater fit gaussian small.csv -k 3 --passes auto  # until it converges
 headwater fit trades.hw more.parquet -o trades.hw    # continues learning
+
+headwater fit gaussian small.csv -k 3 --passes auto  # until it converges
 # interrupted? the same command continues:
 headwater fit gaussian big.csv -k 20 -o big.hw --checkpoint big.ckpt
 # workers on this machine, or those of a Dask cluster, read the files:
@@ -54,7 +55,7 @@ zcat log.csv.gz | headwater fit gaussian - --format csv -k 5 -o log.hw
 Model = Annotated[
     str,
     typer.Argument(
-        help=f"What to learn ({', '.join(MODELS)}), or a model file that is to continue learning.",
+        help=f"What to learn: {', '.join(MODELS)}; or a model file, which continues learning.",
         metavar="MODEL",
         show_default=False,
         autocompletion=complete_word,
@@ -68,10 +69,15 @@ class FitOutputs:
 
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Model file to write.", show_default=False)] = None
     report: Annotated[
-        Path | None, typer.Option("--report", help="Write a report about the model here.", show_default=False)
+        Path | None, typer.Option("--report", help="Write a page about the model (HTML) here.", show_default=False)
     ] = None
     raw_rows: Annotated[
-        bool, typer.Option("--raw-rows/--no-raw-rows", help="Whether the model file may hold rows of the data.")
+        bool,
+        typer.Option(
+            "--raw-rows/--no-raw-rows",
+            help="Whether the model file may hold rows of the data.",
+            rich_help_panel="Passes and files",
+        ),
     ] = True
 
 
@@ -85,7 +91,7 @@ def fit(
     options: FitOptions,
     outputs: FitOutputs,
 ) -> None:
-    """Learn a model from data of any size. Without -o the model is shown and not saved."""
+    """Learn a model from data of any size. Without -o it is shown and not saved."""
     for path in filter(None, (outputs.output, outputs.report, options.checkpoint)):  # before any work is done
         check_output(path)
     cluster.check(data, options)

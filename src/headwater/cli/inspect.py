@@ -17,7 +17,10 @@ headwater inspect trades.hw --json | jq '.components[0]'
 
 
 def inspect(model: ModelFile, messages: MessageOptions) -> None:
-    """Show what a model has learned: its components, their weights and most telling values, intervals, and its health."""
+    """Show what a model has learned, and its health.
+
+    Components come with their weights, their most distinctive values and credible intervals.
+    """
     learned, commands = load_with_commands(model)
     if messages.json:
         history = getattr(learned, "history_", None)

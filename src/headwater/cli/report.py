@@ -51,7 +51,7 @@ def report(
     title: Title = None,
     image_shape: Shape = None,
 ) -> None:
-    """Write a page about a model: odd rows, what was learned, how learning went, how sure it is.
+    """Write a page about a model: odd rows, components, intervals.
 
     The page is one HTML file that needs no network.
     """

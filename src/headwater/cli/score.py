@@ -26,11 +26,10 @@ def score(
     options: ScoreOptions,
     table: TableOptions,
 ) -> None:
-    """Score each row: its log-density, how odd it is, and its cluster.
+    """Score each row: how odd it is, and its cluster.
 
-    Writes one line for each row, chunk by chunk: its number, its score (log-density; low is odd), the cluster it belongs
-    to, and what else is asked for. Documents and sequences also have their length and their score per word or symbol;
-    --rate, --threshold and --rank use the latter, since otherwise the long ones would be the odd ones.
+    Writes one line for each row: its number, its score (log-density; low is odd), its cluster, and what else is asked for.
+    Documents and sequences are compared by their score per word or symbol, which is written, too.
     """
     from headwater.cli.support.score_table import write_scores
 

@@ -15,10 +15,12 @@ import typer
 from typer.models import ArgumentInfo, OptionInfo
 
 from headwater.cli.support.failures import report_failure, usage_error
+from headwater.cli.support.help_text import HELP_ALL, CommandHelp, command_class, help_all_option
 from headwater.cli.support.output_files import refuse_to_replace
 
-# The examples in the help of each command, by its name.
+# The examples in the help of each command, and the first sentence of it, by its name.
 EXAMPLES: dict[str, tuple[str, ...]] = {}
+ABOUT: dict[str, str] = {}
 
 
 def add_command(
@@ -40,8 +42,13 @@ def add_command(
         else:
             parameters.append(parameter.replace(annotation=kind, kind=Parameter.KEYWORD_ONLY))
 
+    called = name or function.__name__
+    words = "\n\n".join(" ".join(part.split()) for part in (function.__doc__ or "").split("\n\n"))
+    found = CommandHelp(called, words, examples, tuple(parameters))
+
     @functools.wraps(function)
     def run(**given: Any) -> None:
+        given.pop(HELP_ALL, None)
         _refuse_name_clashes(parameters, given, in_place)
         quiet = given.get("quiet", False)
         made = {
@@ -53,13 +60,13 @@ def add_command(
         except (KeyboardInterrupt, BrokenPipeError) as error:  # typer would handle them in its own way
             raise typer.Exit(report_failure(error, debug=False)) from None
 
-    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    options = [*parameters, help_all_option(found)]
+    run.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
     del run.__wrapped__
-    shown = "\n".join(f"  {line}" for line in examples.strip().splitlines())
-    words = "\n\n".join(" ".join(part.split()) for part in (function.__doc__ or "").split("\n\n"))
-    EXAMPLES[name or function.__name__] = tuple(examples.strip().splitlines())
-    app.command(name or function.__name__, help=f"{words}\n\n\b\nExamples:\n{shown}")(run)
+    EXAMPLES[called] = tuple(line for line in examples.strip().splitlines() if line)
+    ABOUT[called] = words.split("\n\n")[0].split(". ")[0].rstrip(".") + "."
+    app.command(called, help=words, cls=command_class(found))(run)
 
 
 @contextmanager

@@ -21,30 +21,35 @@ class FitOptions:
 
     algorithm: Annotated[
         str | None,
-        typer.Option("--algorithm", help="How to learn; headwater compare tells which is best.", show_default=False),
+        typer.Option("--algorithm", help="How to learn; see headwater compare.", show_default="auto"),
     ] = None
     passes: Annotated[
         str | None,
         typer.Option(
             "--passes",
-            help="Passes over the data: 1 streams it; more hold all rows in memory (but not on a cluster), and auto goes on "
-            "until convergence.",
+            help="Passes over the data: 1 streams it, more hold all rows in memory, auto goes on until convergence.",
             show_default="1, or auto if the algorithm needs it",
+            rich_help_panel="Passes and files",
         ),
     ] = None
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            "--checkpoint", help="Save the model and its place in the data here, to continue from.", show_default=False
-        ),
+        typer.Option("--checkpoint", help="Save progress here; the same command continues from it.", show_default=False),
     ] = None
     checkpoint_rows: Annotated[
-        int | None, typer.Option("--checkpoint-rows", min=1, help="Rows between checkpoints.", show_default=False)
+        int | None,
+        typer.Option(
+            "--checkpoint-rows", min=1, help="Rows between checkpoints.", show_default=False, rich_help_panel="Passes and files"
+        ),
     ] = None
     checkpoint_seconds: Annotated[
         float | None,
         typer.Option(
-            "--checkpoint-seconds", min=0.0, help="Seconds between checkpoints.", show_default=f"{CHECKPOINT_SECONDS:.0f}"
+            "--checkpoint-seconds",
+            min=0.0,
+            help="Seconds between checkpoints.",
+            show_default=f"{CHECKPOINT_SECONDS:.0f}",
+            rich_help_panel="Passes and files",
         ),
     ] = None
 

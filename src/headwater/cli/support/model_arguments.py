@@ -87,9 +87,7 @@ def entry_of(word: str) -> Entry:
 class ModelSettings:
     """Options for the parameters of a new model."""
 
-    k: Annotated[
-        str | None, typer.Option("-k", help="Number of components; auto finds it from the data.", show_default="auto")
-    ] = None
+    k: Annotated[str | None, typer.Option("-k", metavar="K", help="Number of components, or auto.", show_default="auto")] = None
     half_life: Annotated[
         float | None, typer.Option("--half-life", help="Rows after which a row counts half.", show_default=False)
     ] = None
@@ -98,7 +96,7 @@ class ModelSettings:
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Any parameter of the model as name=value, or of its algorithm as algorithm.name=value.",
+            help="Any other parameter, such as covariance_type=diag.",
             show_default=False,
         ),
     ] = ()  # type: ignore[assignment]

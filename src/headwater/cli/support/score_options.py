@@ -25,16 +25,14 @@ class ScoreOptions:
     ] = None
     only_odd: Annotated[bool, typer.Option("--only-odd", help="Write only the odd rows.")] = False
     rank: Annotated[bool, typer.Option("--rank", help="Add the share of usual rows with a lower score.")] = False
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Add the probability, or the weight, of every component.")
-    ] = False
+    probabilities: Annotated[bool, typer.Option("--probabilities", help="Add the probability of every component.")] = False
     against: Annotated[
         str | None,
         typer.Option(
             "--against",
-            help="What is usual: the rows that were learned, or this data, which is then read twice.",
+            help="What is usual: rows that were learned, or this data.",
             metavar="learned|data",
-            show_default="learned, if the model kept their scores",
+            show_default="learned, if known",
         ),
     ] = None
     keep: Annotated[
