@@ -57,20 +57,12 @@ bench: $(STAMP)  ## peers side by side in one run
 	$(PY) -m benchmarks
 
 papers: $(STAMP)  ## figures and tables of the papers, made again (about an hour and a half; data sets from HEADWATER_DATA)
-	$(PY) -m papers.variational
-	$(PY) -m papers.moment_matching
-	$(PY) -m pages boem
+	$(PY) -m pages variational boem online_em moment_matching
 	$(PY) -m papers.latent_factors
-	$(PY) -m pages online_em
 	$(PY) -m papers.calibration --fresh
 
 examples: $(STAMP)  ## real data, with tables and pictures (about 20 minutes; data sets from HEADWATER_DATA)
-	$(PY) -m examples.newsgroups
-	$(PY) -m examples.msnbc
-	$(PY) -m examples.regimes
-	$(PY) -m examples.letters
-	$(PY) -m examples.chorales
-	$(PY) -m examples.drift
+	$(PY) -m pages examples
 
 $(DOCS_STAMP): $(STAMP)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'

@@ -1,19 +1,19 @@
-"""python -m benchmarks.many_machines [--rows N]: a mixture from a folder of Parquet files, by one worker, two, and others.
+"""A mixture from a folder of Parquet files, by one worker, by two, and by others.
 
-Everything is learned from the same files, one contender after the other in one run, and judged on the same rows, which nobody
-learned from. Clusters are up and kernels are compiled before a clock starts. One worker and two take turns. Others, once each:
+``python -m pages many_machines`` measures it and writes docs/benchmarks/many_machines.md. Everything is learned from the same
+files, one contender after the other in one run, and judged on the same held-out rows. Clusters are up and kernels are compiled
+before a clock starts. One worker and two take turns. Others, once each, in interpreters that the environment names:
 
-    --spark-python PATH       an interpreter with pyspark (and Java on the machine): Spark MLlib's mixture
-    --dask-ml-python PATH     an interpreter with dask-ml, to see whether it has an answer
+    HEADWATER_SPARK_PYTHON      an interpreter with pyspark (and Java on the machine): Spark MLlib's mixture
+    HEADWATER_DASK_ML_PYTHON    an interpreter with dask-ml, to see whether it has a mixture
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,93 +21,63 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
-from benchmarks import many_machines_data, page
+from benchmarks import many_machines_data
+from benchmarks import many_machines_values as values
 from benchmarks.data import start_from
 from benchmarks.density import mean_score, mixture_of
 from benchmarks.many_machines_data import COMPONENTS, Rows
-from benchmarks.many_machines_page import PAGE
-from benchmarks.many_machines_peers import dask_ml_says, sklearn_fits, spark_fits
+from benchmarks.many_machines_peers import dask_ml_says, sklearn_fit, spark_fits
 from benchmarks.passes import per_pass
-from benchmarks.timing import interleave, one_thread
+from benchmarks.timing import interleave
 from headwater import distributed
+from pages.page import Measures, Page
+from pages.results import Figures
 
 WORKERS = (1, 2)
 KINDS = ("full", "diag")
 WARM = 64_000  # rows in as many files, so that every worker loads its kernels
+SPARK, DASK_ML = "HEADWATER_SPARK_PYTHON", "HEADWATER_DASK_ML_PYTHON"
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    options = parser().parse_args(arguments)
-    page.run(PAGE, options, partial(measure, options))
+@dataclass(frozen=True)
+class Scale:
+    """How much is done. Of scikit-learn: passes, threads, and rows at most (all that memory holds if None)."""
+
+    rows: int = 10_000_000
+    repeats: int = 3
+    sklearn_passes: int = 10
+    sklearn_threads: int = 2
+    sklearn_rows: int | None = 1_000_000
+    spark_passes: tuple[int, ...] = (2, 6)
+    seed: int = 1000
 
 
-def parser() -> argparse.ArgumentParser:
-    result = page.parser(PAGE, __doc__)
-    result.add_argument("--rows", type=int, help="rows in all (10,000,000; a quick run 160,000)")
-    result.add_argument("--go-on", action="store_true", help="keep the figures there are, and measure others only")
-    result.add_argument("--folder", type=Path, help="where files are kept from run to run; that of temporary files by default")
-    result.add_argument("--repeats", type=int, default=3, help="turns of one worker and two; the best counts")
-    result.add_argument("--sklearn-passes", type=int, default=20, help="max_iter of scikit-learn; 0 leaves it out")
-    result.add_argument("--sklearn-rows", type=int, help="at most so many; all that memory holds by default")
-    result.add_argument("--sklearn-threads", type=int, default=2, help="of its products of matrices")
-    result.add_argument("--spark-python", metavar="PATH", help="an interpreter with pyspark; left out by default")
-    result.add_argument("--spark-passes", type=int, nargs="*", default=[2, 10, 30], help="maxIter of its fits, 100 by itself")
-    result.add_argument("--dask-ml-python", metavar="PATH", help="an interpreter with dask-ml; not asked by default")
-    return result
-
-
-def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    size = options.rows or (160_000 if options.quick else 10_000_000)
-    rows = many_machines_data.written(size, options.seed, options.folder)
-    warm = many_machines_data.written(WARM, options.seed, options.folder)
-    figures: dict[str, Any] = {
-        "rows": size, "files": len(rows.paths), "components": COMPONENTS, "width": rows.held_out.shape[1],
+def facts(rows: Rows) -> Figures:
+    return {
+        "rows": rows.rows, "files": len(rows.paths), "components": COMPONENTS, "width": rows.held_out.shape[1],
         "bytes": sum(path.stat().st_size for path in rows.paths), "held_out": len(rows.held_out),
-        "truth": mean_score(rows.truth, rows.held_out), "fits": [], "pairs": [],
-        "spark": options.spark_python is not None, "dask_ml": dask_ml_says(options.dask_ml_python),
+        "truth": mean_score(rows.truth, rows.held_out),
     }  # fmt: skip
-    if options.go_on:
-        known = json.loads((options.out / f"{PAGE.name}.json").read_text(encoding="utf-8"))
-        if known["rows"] != size:
-            raise SystemExit(f"the figures in {options.out} are of {known['rows']:,} rows")
-        figures |= {name: known[name] for name in ("fits", "pairs")}
-    with one_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for entry in () if options.go_on else ours(rows, warm, 1 if options.quick else options.repeats):
-            said(entry)
-            figures["pairs" if "one" in entry else "fits"].append(entry)
-            yield figures
-    for entry in others(rows, options):
-        said(entry)
-        figures["fits"].append(entry)
-        yield figures
 
 
-def said(entry: dict[str, Any]) -> None:
-    """One line on the screen for what was measured just now."""
-    shown = {name: value for name, value in entry.items() if name != "report"}
-    print(
-        "  ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{value}" for name, value in shown.items()),
-        flush=True,
-    )
-
-
-def ours(rows: Rows, warm: Rows, repeats: int) -> Iterator[dict[str, Any]]:
+def measure_workers(scale: Scale, data: Path | None) -> Measures:
     """One pass by the workers of either cluster and by a single stream, then exact passes."""
+    rows, warm = (many_machines_data.written(number, scale.seed) for number in (scale.rows, WARM))
+    yield "files", partial(facts, rows)
     with ExitStack() as stack:
         clients = {n: stack.enter_context(distributed.connect(f"local:{n}")) for n in WORKERS}
         for kind in KINDS:
             for client in clients.values():
                 one_pass(kind, warm, client)
             stream(kind, warm)
-            yield from streamed(kind, rows, clients, repeats)
+            yield f"one pass/{kind}", partial(streamed, kind, rows, clients, scale.repeats)
         for kind in KINDS:
             for client in clients.values():
                 exact(kind, warm, client, 1)
-            yield from passes(kind, rows, clients, repeats)
+            yield f"batch EM/{kind}", partial(passes, kind, rows, clients, scale.repeats)
 
 
-def streamed(kind: str, rows: Rows, clients: dict[int, Any], repeats: int) -> Iterator[dict[str, Any]]:
+def streamed(kind: str, rows: Rows, clients: dict[int, Any], repeats: int) -> Figures:
     found: dict[Any, Any] = {}
 
     def keep(name: Any, work: Callable[[], Any]) -> Callable[[int], None]:
@@ -115,23 +85,24 @@ def streamed(kind: str, rows: Rows, clients: dict[int, Any], repeats: int) -> It
 
     contenders = {n: keep(n, partial(one_pass, kind, rows, client)) for n, client in clients.items()}
     timings = interleave({**contenders, "stream": keep("stream", partial(stream, kind, rows))}, repeats)
+    fits = []
     for name, timing in timings.items():
         workers = {} if name == "stream" else {"workers": name, "report": str(found[name].distributed_report_)}
-        yield {
+        fits.append({
             "name": "headwater, one stream" if name == "stream" else f"headwater, {name} worker{'s' if name > 1 else ''}",
             "covariance": kind, "seconds": timing.best, "rows": rows.rows, "passes": 1, "per_pass": timing.best,
             "score": score(found[name], rows), **workers,
-        }  # fmt: skip
-    yield pair(f"one pass, {kind}", timings)
+        })  # fmt: skip
+    return {"fits": fits, "pair": pair(f"one pass, {kind}", timings)}
 
 
-def passes(kind: str, rows: Rows, clients: dict[int, Any], repeats: int) -> Iterator[dict[str, Any]]:
+def passes(kind: str, rows: Rows, clients: dict[int, Any], repeats: int) -> Figures:
     """Exact passes of batch EM from the truth on: a fit with three less a fit with one, halved."""
     fits = {n: partial(exact, kind, rows, client) for n, client in clients.items()}
-    yield pair(f"a pass of batch EM, {kind}", per_pass(fits, repeats))
+    return {"pair": pair(f"a pass of batch EM, {kind}", per_pass(fits, repeats))}
 
 
-def pair(name: str, timings: dict[Any, Any]) -> dict[str, Any]:
+def pair(name: str, timings: dict[Any, Any]) -> Figures:
     one, two = (timings[n] for n in WORKERS)
     return {
         "line": name, "one": one.best, "two": two.best, "ratio": one.best / two.best, "of_medians": one.median / two.median,
@@ -164,16 +135,33 @@ def score(model: Any, rows: Rows) -> float:
     return mean_score(mixture_of(model.weights_, model.means_, model.covariances_), rows.held_out)
 
 
-def others(rows: Rows, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    if options.sklearn_passes:
-        for kind in KINDS:
-            number = 2 if options.quick else options.sklearn_passes
-            yield from sklearn_fits(rows, kind, number, options.sklearn_rows, options.sklearn_threads)
-    if options.spark_python:
-        every = [2, 4] if options.quick else options.spark_passes
-        yield from spark_fits(rows, options.spark_python, 2, every)
-        yield from spark_fits(rows, options.spark_python, 1, every[:2])
+def measure_sklearn(scale: Scale, data: Path | None) -> Measures:
+    rows = many_machines_data.written(scale.rows, scale.seed)
+    for kind in KINDS:
+        options = (scale.sklearn_passes, scale.sklearn_rows, scale.sklearn_threads)
+        yield kind, lambda kind=kind, options=options: {"fits": [sklearn_fit(rows, kind, *options)]}
 
 
-if __name__ == "__main__":
-    main()
+def measure_spark(scale: Scale, data: Path | None) -> Measures:
+    if python := os.environ.get(SPARK):
+        rows = many_machines_data.written(scale.rows, scale.seed)
+        for cores, some in ((2, scale.spark_passes), (1, scale.spark_passes[:1])):
+            yield f"local[{cores}]", lambda cores=cores, some=some: {"fits": [*spark_fits(rows, python, cores, [*some])]}
+
+
+def measure_dask_ml(scale: Scale, data: Path | None) -> Measures:
+    if python := os.environ.get(DASK_ML):
+        yield "dask-ml", lambda: {"said": dask_ml_says(python)}
+
+
+def absent(scale: Scale, data: Path | None) -> list[str]:
+    return [f"{name} ({variable})" for name, variable in (("Spark", SPARK), ("dask-ml", DASK_ML)) if variable not in os.environ]
+
+
+PAGE = Page(
+    name="many_machines", room="benchmarks", full=Scale(), minutes=15, seeds="1000",
+    quick=Scale(rows=160_000, repeats=1, sklearn_passes=2, spark_passes=(2, 4)),
+    parts={"workers": measure_workers, "sklearn": measure_sklearn, "spark": measure_spark, "dask_ml": measure_dask_ml},
+    values={"workers": values.workers, "dask_ml": values.dask_ml}, names={"code": values}, absent=absent,
+    silent=(ConvergenceWarning,),
+)  # fmt: skip

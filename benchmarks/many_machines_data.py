@@ -36,12 +36,12 @@ class Rows:
         return sorted(self.folder.glob("*.parquet"))
 
 
-def written(rows: int, seed: int, folder: Path | None = None) -> Rows:
-    """Return the files of so many rows, which are written unless an earlier run has left them."""
+def written(rows: int, seed: int) -> Rows:
+    """Return the files of so many rows in the folder of temporary files, written unless an earlier run has left them."""
     root = np.random.SeedSequence(seed)
     first, last, *others = (np.random.default_rng(one) for one in root.spawn(FILES + 2))
     truth = make_truth(COMPONENTS, WIDTH, first)
-    place = (folder or Path(gettempdir())) / f"headwater-many-machines-{rows}-{seed}"
+    place = Path(gettempdir()) / f"headwater-many-machines-{rows}-{seed}"
     complete = place / "complete"
     if not complete.exists():
         place.mkdir(parents=True, exist_ok=True)

@@ -45,7 +45,7 @@ def in_memory(rows: Rows, most: int | None) -> Array:
     return np.concatenate(parts)
 
 
-def sklearn_fits(rows: Rows, covariance_type: str, passes: int, most: int | None, threads: int) -> Iterator[dict[str, Any]]:
+def sklearn_fit(rows: Rows, covariance_type: str, passes: int, most: int | None, threads: int) -> dict[str, Any]:
     """A pass of EM from the truth on, and a fit as it is by default but for the number of passes."""
     import sklearn
     from sklearn.exceptions import ConvergenceWarning
@@ -58,7 +58,7 @@ def sklearn_fits(rows: Rows, covariance_type: str, passes: int, most: int | None
         warnings.simplefilter("ignore", ConvergenceWarning)
         each = per_pass({"peer": partial(fit, GaussianMixture, arguments, X)}, 1, 2)["peer"].best
         seconds, model = timed(model.fit, X)
-    yield {
+    return {
         "name": f"scikit-learn {sklearn.__version__}, in memory, {threads} thread{'s' if threads > 1 else ''}",
         "covariance": covariance_type, "seconds": seconds, "rows": len(X), "passes": int(model.n_iter_), "per_pass": each,
         "score": mean_score(mixture_of(model.weights_, model.means_, model.covariances_), rows.held_out),
@@ -94,10 +94,8 @@ def _difference(found: dict[str, Any], before: dict[str, Any] | None) -> float |
     return float((found["seconds"] - before["seconds"]) / (found["passes"] - before["passes"]))
 
 
-def dask_ml_says(python: str | None) -> str:
+def dask_ml_says(python: str) -> str:
     """Whether dask-ml has an answer, found out in an interpreter that has it."""
-    if python is None:
-        return "dask-ml was not asked: `--dask-ml-python` names an interpreter that has it."
     done = subprocess.run([python, "-W", "ignore", "-c", ASK_DASK_ML], capture_output=True, text=True, check=False)
     if done.returncode:
         return f"dask-ml does not load in the interpreter given: {done.stderr.strip().splitlines()[-1]}"

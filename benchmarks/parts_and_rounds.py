@@ -1,14 +1,13 @@
-"""python -m benchmarks.parts_and_rounds: what a model loses when rows are learned in many parts, against one stream.
+"""What a model loses when rows are learned in many parts, against one stream of the same rows.
 
-One pass by `hw.distributed.fit` over 1, 4, 16 and 64 parts of the same rows, in 1 and 4 rounds and in as many as it chooses.
-Rows are shuffled, so that parts are alike, or sorted by component, so that each part has seen something else. The bar is one
-stream of the shuffled rows; another stream, of the rows in another order, says how much of a difference is luck.
+``python -m pages parts_and_rounds`` measures it and writes docs/benchmarks/parts_and_rounds.md. Rows are shuffled, so that
+parts are alike, or sorted by component, so that each part has seen something else.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,62 +16,59 @@ from typing import Any
 import numpy as np
 
 import headwater as hw
-from benchmarks import page
 from benchmarks.data import Array
 from benchmarks.parts_and_rounds_data import KINDS, Drawn, Kind
-from benchmarks.parts_and_rounds_page import PAGE
-from benchmarks.timing import one_thread
+from benchmarks.parts_and_rounds_values import losses
 from headwater import distributed
+from pages.page import Measures, Page
+from pages.results import Figures
 
 PARTS = (1, 4, 16, 64)
 ROUNDS: tuple[Any, ...] = (1, 4, "auto")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    result = page.parser(PAGE, __doc__)
-    result.add_argument("--sets", type=int, help="at most so many data sets of each kind")
-    options = result.parse_args(arguments)
-    page.run(PAGE, options, partial(measure, options))
+@dataclass(frozen=True)
+class Scale:
+    """How much is done: data sets of each kind, rows divided by so much, numbers of parts."""
+
+    sets: int = 2
+    divide: int = 1
+    parts: tuple[int, ...] = PARTS
+    seed: int = 1000
 
 
-def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    most, divide = options.sets or (1 if options.quick else 100), 20 if options.quick else 1
-    parts = PARTS[:2] if options.quick else PARTS
-    kinds = [{"name": kind.name, "rows": kind.rows // divide, "sets": min(kind.sets, most), "per": kind.per} for kind in KINDS]
-    figures: dict[str, Any] = {"kinds": [], "parts": list(parts), "rounds": list(ROUNDS), "found": []}
-    with one_thread(), distributed.connect("local") as client:
-        for kind, about in zip(KINDS, kinds, strict=True):
-            for number in range(about["sets"]):
-                rng = np.random.default_rng([options.seed, number, KINDS.index(kind)])
-                drawn = kind.draw(about["rows"], rng)
-                for entry in compared(kind, number, drawn, rng, parts, client):
-                    print("  ".join(str(value) for value in entry.values()), flush=True)
-                    figures["found"].append(entry)
-            figures["kinds"].append(about)
-            yield figures
+def measure(scale: Scale, data: Path | None) -> Measures:
+    with distributed.connect("local") as client:
+        for at, kind in enumerate(KINDS):
+            for number in range(scale.sets):
+                rng = np.random.default_rng([scale.seed, number, at])
+                yield f"{kind.name}/{number}", partial(loss_set, kind, rng, scale, client)
 
 
-def compared(
-    kind: Kind, number: int, drawn: Drawn, rng: np.random.Generator, parts: Sequence[int], client: Any
-) -> Iterator[dict[str, Any]]:
-    """Yield what every way loses against one stream of the shuffled rows, in nats."""
+def loss_set(kind: Kind, rng: np.random.Generator, scale: Scale, client: Any) -> Figures:
+    drawn = kind.draw(kind.rows // scale.divide, rng)
+    found = [*compared(drawn, rng, scale.parts, client)]
+    return {"kind": kind.name, "rows": len(drawn.rows), "per": kind.per, "losses": found}
+
+
+def compared(drawn: Drawn, rng: np.random.Generator, parts: Sequence[int], client: Any) -> Iterator[list[Any]]:
+    """Yield order, way, rounds, and what is lost that way against one stream of the shuffled rows, in nats."""
     orders = {"shuffled": drawn.rows[rng.permutation(len(drawn.rows))], "sorted": drawn.rows}
     again = drawn.rows[rng.permutation(len(drawn.rows))]
     with TemporaryDirectory(prefix="headwater-parts-") as folder:
         bar = drawn.score(streamed(drawn, orders["shuffled"], folder), drawn.held_out)
 
-        def entry(order: str, way: int | str, rounds: int | str | None, model: Any) -> dict[str, Any]:
-            lost = bar - drawn.score(model, drawn.held_out)
-            return {"kind": kind.name, "set": number, "order": order, "way": way, "rounds": rounds, "loss": lost}
+        def lost(model: Any) -> float:
+            return bar - drawn.score(model, drawn.held_out)
 
-        yield entry("shuffled", "another stream", None, streamed(drawn, again, folder))
-        yield entry("sorted", "one stream", None, streamed(drawn, drawn.rows, folder))
+        yield ["shuffled", "another stream", None, lost(streamed(drawn, again, folder))]
+        yield ["sorted", "one stream", None, lost(streamed(drawn, drawn.rows, folder))]
         for order, rows in orders.items():
             path = saved(rows, folder)
             for n in parts:
                 # A round has whole parts, so there are no more rounds than parts.
                 for rounds in (one for one in ROUNDS if one == "auto" or one <= n):
-                    yield entry(order, n, rounds, parted(drawn, path, len(rows), n, rounds, client))
+                    yield [order, n, rounds, lost(parted(drawn, path, len(rows), n, rounds, client))]
 
 
 def saved(rows: Array, folder: str) -> str:
@@ -98,5 +94,7 @@ def parted(drawn: Drawn, path: str, rows: int, n_parts: int, rounds: int | str, 
     return model
 
 
-if __name__ == "__main__":
-    main()
+PAGE = Page(
+    name="parts_and_rounds", room="benchmarks", full=Scale(), quick=Scale(1, 20, PARTS[:2]), minutes=6,
+    seeds="1000, with the number of the set", parts={"losses": measure}, values={"losses": losses}, names={"ROUNDS": ROUNDS},
+)  # fmt: skip

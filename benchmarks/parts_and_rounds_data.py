@@ -70,17 +70,16 @@ def topics(rows: int, rng: np.random.Generator, width: int = 500, n_topics: int 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of data: how it is drawn, rows of a set, how many sets, and what a loss is counted per."""
+    """A kind of data: how it is drawn, rows of a set, and what a loss is counted per."""
 
     name: str
     draw: Callable[[int, np.random.Generator], Drawn]
     rows: int
-    sets: int
     per: str = "row"
 
 
 KINDS = (
-    Kind("Gaussians", gaussians, 192_000, 5),
-    Kind("counts", counts, 64_000, 3),
-    Kind("topics", topics, 16_000, 2, "word"),
+    Kind("Gaussians", gaussians, 192_000),
+    Kind("counts", counts, 64_000),
+    Kind("topics", topics, 16_000, "word"),
 )

@@ -1,115 +1,104 @@
-"""python -m benchmarks.refinement: one pass over rows in any order, against ten restarts of scikit-learn on all of them.
+"""One pass over rows in any order, against ten restarts of scikit-learn on all of them.
 
-Without options that choose, all is measured and written to docs/benchmarks; with them, only printed, unless --out is given.
-What peers need minutes for is kept, by the rows that it was found on.
+``python -m pages refinement`` measures it and writes docs/benchmarks/refinement.md; ``--set`` and ``--out`` make other runs:
+
+    python -m pages refinement --only sets --set sets=24 --set seed=77 --set "orders=('shuffled',)" --out /tmp/some
+    python -m pages refinement --only cost --set "contenders=('small:reservoir=2000', 'default')" --out /tmp/small
+
+What peers need minutes for is stored, by the rows that it was found on. `python -m benchmarks refinement` has the same figures
+as lines with targets.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from benchmarks import page
+from benchmarks import refinement_values as values
 from benchmarks.line import Line
-from benchmarks.refinement_contenders import CONTENDERS, contender
+from benchmarks.refinement_contenders import CONTENDERS, compile_kernels, contender
 from benchmarks.refinement_cost import ROWS as LONG
-from benchmarks.refinement_cost import cost
-from benchmarks.refinement_data import HELD_OUT, ORDERS, ROWS
+from benchmarks.refinement_cost import best, cost
+from benchmarks.refinement_data import HELD_OUT, LONGEST, ORDERS, ROWS, SMALL, draw
 from benchmarks.refinement_lines import cost_line, real_lines, set_lines
-from benchmarks.refinement_page import PAGE
-from benchmarks.refinement_peers import folder
-from benchmarks.refinement_real import REALS, REPEATS, real_sets
-from benchmarks.refinement_sets import SETS, Plan, compared, told
-from benchmarks.refinement_summary import summaries
+from benchmarks.refinement_peers import POLISH, RESTARTS, folder
+from benchmarks.refinement_real import FLOOR, REALS, REPEATS, real_set
+from benchmarks.refinement_sets import SETS, Plan, compared
+from benchmarks.refinement_summary import CLOSE, PEERS
 from benchmarks.registry import benchmark
-from benchmarks.scale import Scale
-from benchmarks.timing import one_thread
-
-PARTS = ("sets", "real", "cost")
-CHOOSING = ("sets", "first", "orders", "rows", "contender", "parts")
+from benchmarks.scale import Scale as Topic
+from pages.page import Measures, Page, data_directory
 
 
 @benchmark
-def refinement(scale: Scale) -> Iterator[Line]:
+def refinement(scale: Topic) -> Iterator[Line]:
     plan = Plan(
-        scale.first_seed, range(SETS if scale.judged else scale.seeds), rows=scale.rows(ROWS), held_out=scale.rows(HELD_OUT),
-        cache=folder() if scale.judged else None,
+        scale.first_seed, rows=scale.rows(ROWS), held_out=scale.rows(HELD_OUT), cache=folder() if scale.judged else None
     )  # fmt: skip
-    yield from set_lines(list(compared(plan)))
-    yield from real_lines(list(real_sets(plan, REALS if scale.judged else REALS[-1:], REPEATS if scale.judged else 1)))
+    prepare()
+    yield from set_lines([compared(plan, number) for number in range(SETS if scale.judged else scale.seeds)])
+    reals, repeats = (REALS, REPEATS) if scale.judged else (REALS[-1:], 1)
+    yield from real_lines({real.name: real_set(plan, real, repeats, data_directory()) for real in reals})
     yield cost_line(cost(scale.first_seed, scale.rows(LONG, least=40_000), scale.repeats))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    options = parser().parse_args(arguments)
-    chosen = any(getattr(options, name) is not None for name in CHOOSING)
-    if chosen and not options.quick and not options.render and options.out == page.OUT:
-        for _ in measure(options, options.parts or PARTS[:1]):
-            pass
-    else:
-        page.run(PAGE, options, partial(measure, options, options.parts or PARTS))
+@dataclass(frozen=True)
+class Scale:
+    """How much is done. A contender is NAME, or NAME:PARAMETER=VALUE,PARAMETER=VALUE; peers are stored if `cached`."""
+
+    seed: int = 4000
+    first: int = 0
+    sets: int = SETS
+    orders: tuple[str, ...] = tuple(ORDERS)
+    contenders: tuple[str, ...] = ("plain stream:reservoir=0", "default")
+    rows: int = ROWS
+    held_out: int = HELD_OUT
+    real: tuple[str, ...] = tuple(real.name for real in REALS)
+    repeats: int = REPEATS
+    long: int = LONG
+    cached: bool = True
+
+    @property
+    def plan(self) -> Plan:
+        return Plan(
+            self.seed, self.orders, tuple(map(contender, self.contenders)), self.rows, self.held_out,
+            cache=folder() if self.cached else None,
+        )  # fmt: skip
 
 
-def measure(options: argparse.Namespace, parts: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield all that was measured so far, set after set, and say it."""
-    plan = planned(options)
-    figures: dict[str, Any] = {
-        "seed": plan.seed,
-        "rows": plan.rows,
-        "held_out": plan.held_out,
-        "sets": [],
-        "real": [],
-        "cost": None,
-    }
-    print(f"{', '.join(one.name for one in plan.contenders)}: loss, seconds of learning + of the first reading", flush=True)
-    reals = REALS[-1:] if options.quick else REALS
-    with one_thread():
-        for part, entries in (("sets", compared(plan)), ("real", real_sets(plan, reals, 1 if options.quick else REPEATS))):
-            for entry in entries if part in parts else ():
-                print(told(entry), flush=True)
-                figures[part].append(entry)
-                yield figures
-        for (order, name), each in summaries(figures["sets"]).items():
-            print(f"{order:14} {name:24} {each}")
-        if "cost" in parts:
-            figures["cost"] = cost(plan.seed, LONG // 20 if options.quick else LONG, contenders=plan.contenders)
-            print(cost_line(figures["cost"]).note)
-            yield figures
+def measure_sets(scale: Scale, data: Path | None) -> Measures:
+    for number in range(scale.first, scale.first + scale.sets):
+        yield f"{number}", partial(compared, scale.plan, number)
 
 
-def planned(options: argparse.Namespace) -> Plan:
-    first, sets = options.first or 0, options.sets or (2 if options.quick else SETS)
-    rows = options.rows or (ROWS // 40 if options.quick else ROWS)
-    cache = options.cache or (None if options.quick else folder())
-    return Plan(
-        options.seed, range(first, first + sets), options.orders or tuple(ORDERS), tuple(options.contender or CONTENDERS), rows,
-        HELD_OUT // 40 if options.quick else HELD_OUT, cache=cache,
-    )  # fmt: skip
+def measure_real(scale: Scale, data: Path | None) -> Measures:
+    for real in REALS:
+        if real.name in scale.real and real.path(data):
+            yield real.name, partial(real_set, scale.plan, real, scale.repeats, data)
 
 
-def parser() -> argparse.ArgumentParser:
-    result = page.parser(PAGE, __doc__)
-    result.add_argument("--sets", type=int, help=f"how many data sets (default: {SETS})")
-    result.add_argument("--first", type=int, help="number of the first set")
-    result.add_argument("--orders", type=partial(named, tuple(ORDERS)), help=f"any of {', '.join(ORDERS)}, with commas between")
-    result.add_argument("--parts", type=partial(named, PARTS), help=f"any of {', '.join(PARTS)}, with commas between")
-    result.add_argument("--rows", type=int, help=f"rows of a set (default: {ROWS})")
-    result.add_argument("--contender", type=contender, action="append", metavar="NAME:KEY=VALUE,...", help="in place of ours")
-    result.add_argument("--cache", type=Path, help="where peers are kept (default: HEADWATER_BENCHMARK_CACHE)")
-    return result
+def measure_cost(scale: Scale, data: Path | None) -> Measures:
+    yield "long stream", partial(cost, scale.seed, scale.long, contenders=scale.plan.contenders)
 
 
-def named(known: Sequence[str], text: str) -> tuple[str, ...]:
-    """Names of a list with commas, all of them known."""
-    names = tuple(name.strip() for name in text.split(","))
-    for name in names:
-        if name not in known:
-            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(known)}")
-    return names
+def absent(scale: Scale, data: Path | None) -> list[str]:
+    return [real.name for real in REALS if real.name in scale.real and not real.path(data)]
 
 
-if __name__ == "__main__":
-    main()
+def prepare() -> None:
+    compile_kernels(CONTENDERS, draw(0, 0, 12_000, 10).rows)
+
+
+PAGE = Page(
+    name="refinement", room="benchmarks", full=Scale(), minutes=60, seeds="4000, with the number of the set",
+    quick=Scale(sets=2, rows=ROWS // 40, held_out=HELD_OUT // 40, real=("abalone",), repeats=1, long=LONG // 20, cached=False),
+    parts={"sets": measure_sets, "real": measure_real, "cost": measure_cost},
+    values={"sets": values.sets, "real": values.real, "cost": values.cost},
+    names={
+        "code": values, "CLOSE": CLOSE, "PEERS": PEERS, "RESTARTS": RESTARTS, "POLISH": POLISH, "SMALL": SMALL,
+        "LONGEST": LONGEST, "FLOOR": FLOOR, "best": best,
+    },
+    absent=absent, prepare=prepare,
+)  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.line import Line, Target, at_least, at_most, quotient
@@ -26,7 +26,7 @@ def set_lines(entries: Sequence[dict[str, Any]]) -> Iterator[Line]:
         judged, first = name == DEFAULT, order == "shuffled"
         target = at_most(0.003 if first else 0.01) if judged else None
         title = f"{order}, {name}"
-        note = f"{told(each)}; {theirs}" if judged and first else told(each)
+        note = f"{described(each)}; {theirs}" if judged and first else described(each)
         yield Line(f"mean loss, {title}", each.mean_without_gains, restarts.mean_without_gains, NATS, None, target, note)
         if judged and first:
             yield Line(f"worst loss, {title}", each.worst, restarts.worst, NATS, None, at_most(0.02), "peer: n_init=10")
@@ -37,26 +37,24 @@ def set_lines(entries: Sequence[dict[str, Any]]) -> Iterator[Line]:
         yield Line(f"time, {title}", each.seconds, each.one_fit, "s", ratio, at_least(1) if judged and first else None, note)
 
 
-def told(each: Summary) -> str:
+def described(each: Summary) -> str:
     return (
         f"{each.sets} sets, gains count as 0 (else {each.mean:.4f}); 90th percentile {each.ninetieth:.4f}, worst "
         f"{each.worst:.4f}, within {CLOSE}: {each.close:.0%}; against the polished best of 10 restarts"
     )
 
 
-def real_lines(entries: Sequence[dict[str, Any]]) -> Iterator[Line]:
+def real_lines(entries: Mapping[str, dict[str, Any] | None]) -> Iterator[Line]:
     """Lines of real sets: the default in the order of the file and shuffled, beside the best of ten restarts."""
-    for entry in entries:
-        if entry["absent"]:
-            yield Line(f"mean loss, {entry['set']}", math.nan, None, NATS, None, None, "not in the folder HEADWATER_DATA")
+    for name, entry in entries.items():
+        if entry is None:
+            yield Line(f"mean loss, {name}", math.nan, None, NATS, None, None, "not in the folder HEADWATER_DATA")
             continue
         size = f"{entry['rows']:,} rows, K{entry['n_components']} d{entry['width']}"
-        for (order, name), each in summaries([entry]).items():
+        for (order, way), each in summaries([entry]).items():
             if order != PEERS:
                 note = f"{size}; worst of {each.sets}: {each.worst:.4f}; peer: n_init=10"
-                yield Line(
-                    f"mean loss, {entry['set']}, {order}, {name}", each.mean, entry["peers"][-1]["loss"], NATS, None, None, note
-                )
+                yield Line(f"mean loss, {name}, {order}, {way}", each.mean, entry["peers"][-1]["loss"], NATS, None, None, note)
 
 
 def cost_line(cost: dict[str, Any]) -> Line:

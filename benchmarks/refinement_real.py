@@ -7,8 +7,6 @@ and, where rows are shuffled, another order each time.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,11 +32,13 @@ class Real:
     n_components: int
     without: tuple[str, ...] = ()
 
-    def read(self) -> Array | None:
-        """All rows in the order of the file, if HEADWATER_DATA has it."""
-        path = Path(os.environ.get("HEADWATER_DATA", "")) / self.name / self.file
-        if not path.is_file():
-            return None
+    def path(self, data: Path | None) -> Path | None:
+        """Its file in the directory of data sets, if it is there."""
+        path = data / self.name / self.file if data else None
+        return path if path and path.is_file() else None
+
+    def read(self, path: Path) -> Array:
+        """All rows in the order of the file."""
         if path.suffix == ".npz":
             with np.load(path) as found:
                 return np.asarray(found["X"], dtype=float)
@@ -68,29 +68,25 @@ def parted(rows: Array) -> tuple[Array, Array]:
     return (learned - learned.mean(axis=0)) / scale, (rows[held] - learned.mean(axis=0)) / scale
 
 
-def real_sets(plan: Plan, reals: tuple[Real, ...] = REALS, repeats: int = REPEATS) -> Iterator[Entry]:
-    """Yield set after set; one that is absent has neither peers nor runs."""
-    for number, real in enumerate(reals):
-        rows = real.read()
-        if rows is None:
-            yield {"set": real.name, "absent": True, "peers": [], "runs": []}
-            continue
-        learned, held_out = parted(rows)
-        task = Task(f"refinement-{real.name}", real.n_components, learned, held_out, FLOOR, plan.restarts)
-        peers = peers_of(task, plan.cache)
-        runs: list[dict[str, Any]] = []
-        for repeat in range(repeats):
-            mixed = learned[np.random.default_rng([plan.seed, number, repeat]).permutation(len(learned))]
-            for order, given in ((FILE_ORDER, learned), (SHUFFLED, mixed)):
-                for one in plan.contenders:
-                    run = streamed(one.model(real.n_components, repeat, reg_covar=FLOOR), given, held_out, True)
-                    lost = peers.reference_learned - run.learned
-                    runs.append({**run_entry(order, one.name, run, peers), "learned_loss": lost})
-        about = {"set": real.name, "absent": False, "rows": len(learned), "n_components": real.n_components}
-        theirs = [
-            {**each, "learned_loss": peers.reference_learned - peers.learned(each["n_init"])} for each in peer_entries(peers)
-        ]
-        yield {**about, "width": learned.shape[1], "text": "", "peers": theirs, "runs": runs}
+def real_set(plan: Plan, real: Real, repeats: int, data: Path | None) -> Entry | None:
+    """What is measured on one set; None if it is absent."""
+    path = real.path(data)
+    if path is None:
+        return None
+    learned, held_out = parted(real.read(path))
+    task = Task(f"refinement-{real.name}", real.n_components, learned, held_out, FLOOR, plan.restarts)
+    peers = peers_of(task, plan.cache)
+    runs: list[dict[str, Any]] = []
+    for repeat in range(repeats):
+        mixed = learned[np.random.default_rng([plan.seed, REALS.index(real), repeat]).permutation(len(learned))]
+        for order, given in ((FILE_ORDER, learned), (SHUFFLED, mixed)):
+            for one in plan.contenders:
+                run = streamed(one.model(real.n_components, repeat, reg_covar=FLOOR), given, held_out, True)
+                lost = peers.reference_learned - run.learned
+                runs.append({**run_entry(order, one.name, run, peers), "learned_loss": lost})
+    theirs = [{**each, "learned_loss": peers.reference_learned - peers.learned(each["n_init"])} for each in peer_entries(peers)]
+    about = {"set": real.name, "rows": len(learned), "n_components": real.n_components, "width": learned.shape[1]}
+    return {**about, "peers": theirs, "runs": runs}
 
 
 def of_learned(entry: Entry) -> Entry:

@@ -1,14 +1,13 @@
-"""python -m benchmarks.thousand_parts: what a round of 10 to 1,000 parts costs on this machine, against the cost model.
+"""What a round of 10 to 1,000 parts costs on this machine, against the cost model.
 
-The constants of `thousand_parts_model` are measured one by one (`thousand_parts_pieces`), and then real runs of
-`hw.distributed.fit` by two worker processes, whose rounds the model has to foretell. The same code foretells what no machine
-here can run: 10^12 rows by 1,000 workers. Then the messages of large tables of words (`thousand_parts_words`).
+``python -m pages thousand_parts`` measures it and writes docs/benchmarks/thousand_parts.md: the constants of
+`thousand_parts_model`, one by one (`thousand_parts_pieces`); real runs of `hw.distributed.fit` by two worker processes, whose
+rounds the model has to predict; and the messages of large tables of words (`thousand_parts_words`).
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from math import nan
@@ -21,49 +20,54 @@ from typing import Any
 import numpy as np
 
 import headwater as hw
-from benchmarks import page, thousand_parts_words
+from benchmarks import thousand_parts_values as values
+from benchmarks import thousand_parts_words
 from benchmarks.data import make_truth
 from benchmarks.files import write_parquet
-from benchmarks.thousand_parts_model import Constants, pass_costs
-from benchmarks.thousand_parts_page import PAGE
+from benchmarks.thousand_parts_model import LINK, Constants, pass_costs
 from benchmarks.thousand_parts_pieces import FEW, LONG, Bench, of_dask, of_tasks, on_workers
 from benchmarks.timing import one_thread, timed
 from headwater import distributed
+from pages.page import Measures, Page
+from pages.results import Figures
 
 COMPONENTS = WIDTH = 10
 ROWS = 4096
 WORKERS = 2
 RUNS = ((10, 1), (100, 1), (300, 1), (1000, 1), (1000, 4))  # parts and rounds
-QUICK = ((3, 1), (8, 2))
 FILES = {"long": 4, "few": 40}  # by which tasks are measured
 MIDDLE = 8  # ... and so many parts
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    result = page.parser(PAGE, __doc__)
-    result.add_argument("--repeats", type=int, default=3, help="of the constants of tasks; the medians count")
-    result.add_argument("--no-words", action="store_true", help="leave out the tables of words")
-    options = result.parse_args(arguments)
-    page.run(PAGE, options, partial(measure, options))
+@dataclass(frozen=True)
+class Scale:
+    """How much is done: parts and rounds of the runs, repeats of the constants of tasks, and how large tables of words are."""
+
+    runs: tuple[tuple[int, int], ...] = RUNS
+    repeats: int = 3
+    nothing: int = 1000  # tasks that do nothing
+    words: int = thousand_parts_words.WORDS
+    components: int = thousand_parts_words.COMPONENTS
+    documents: tuple[int, ...] = thousand_parts_words.DOCUMENTS
+    seed: int = 1000
 
 
-def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    runs = QUICK if options.quick else RUNS
-    figures: dict[str, Any] = {
-        "rows": ROWS, "long": LONG, "few": FEW, "components": COMPONENTS, "width": WIDTH, "workers": WORKERS,
-        "runs": [], "words": [],
-    }  # fmt: skip
+def measure_runs(scale: Scale, data: Path | None) -> Measures:
+    yield "runs", partial(constants_and_runs, scale)
+
+
+def constants_and_runs(scale: Scale) -> Figures:
+    """The constants, before and after the runs; and the runs."""
     with one_thread(), TemporaryDirectory(prefix="headwater-parts-") as folder:
-        full, long, few = written(Path(folder), max(parts for parts, _ in runs), options.seed)
+        full, long, few = written(Path(folder), max(parts for parts, _ in scale.runs), scale.seed)
         bench = Bench.of(long, full[:MIDDLE], ROWS, few, begun(long))
         with distributed.connect(f"local:{WORKERS}") as client:
             run(client, full[:10], 1)  # kernels are loaded
-            constants_of = partial(pieces, client, bench, options)
-            before = constants_of()
-            found = [run(client, full[:parts], rounds) for parts, rounds in runs]
-            after = constants_of()
+            before = pieces(client, bench, scale)
+            found = [run(client, full[:parts], rounds) for parts, rounds in scale.runs]
+            after = pieces(client, bench, scale)
             kept = Path(folder) / "kept.hw"
-            model = fit(client, full[: runs[0][0]], 1, checkpoint=kept)
+            model = fit(client, full[: scale.runs[0][0]], 1, checkpoint=kept)
             checkpoint = kept.stat().st_size
             keep = median(timed(model.save, Path(folder) / "model.hw")[0] for _ in range(5))
     largest = max(found, key=lambda one: one["parts"])
@@ -76,23 +80,22 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         look=largest["look"] / largest["parts"], start=median(one["start"] for one in found), keep=keep,
         checkpoint=checkpoint, row=8 * WIDTH,
     )  # fmt: skip
-    figures |= {"constants": asdict(constants), "tasks_a_second": rate}
-    for one in found:
-        one["foretold"] = foretold(constants, one)
-        print("  ".join(f"{name} {value}" for name, value in one.items()), flush=True)
-        figures["runs"].append(one)
-    yield figures
-    if not options.no_words:
-        for entry in thousand_parts_words.tables(options.seed, options.quick):
-            print("  ".join(str(value) for value in entry.values()), flush=True)
-            figures["words"].append(entry)
-        yield figures
+    return {
+        "rows": ROWS, "long": LONG, "few": FEW, "components": COMPONENTS, "width": WIDTH, "workers": WORKERS,
+        "constants": asdict(constants), "tasks_a_second": rate,
+        "runs": [{**one, "predicted": predicted(constants, one)} for one in found],
+    }  # fmt: skip
 
 
-def pieces(client: Any, bench: Bench, options: argparse.Namespace) -> dict[str, float]:
+def measure_words(scale: Scale, data: Path | None) -> Measures:
+    for kind in thousand_parts_words.KINDS:
+        for number in scale.documents:
+            yield f"{kind.__name__}/{number}", partial(thousand_parts_words.table_set, kind, number, scale)
+
+
+def pieces(client: Any, bench: Bench, scale: Scale) -> dict[str, float]:
     """Return the constants that are measured without a run."""
-    found = of_tasks(bench, 1 if options.quick else options.repeats)
-    return {**found, **of_dask(client, bench, 30 if options.quick else 1000)}
+    return {**of_tasks(bench, scale.repeats), **of_dask(client, bench, scale.nothing)}
 
 
 def written(folder: Path, parts: int, seed: int) -> list[list[Path]]:
@@ -158,7 +161,7 @@ def run(client: Any, paths: Sequence[Path], rounds: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def foretold(constants: Constants, one: dict[str, Any]) -> dict[str, float]:
+def predicted(constants: Constants, one: dict[str, Any]) -> dict[str, float]:
     """Return what the model says of a run, whose rounds come one after the other."""
     costs = pass_costs(constants, one["of_a_round"], ROWS, WORKERS)
     return {
@@ -170,5 +173,9 @@ def foretold(constants: Constants, one: dict[str, Any]) -> dict[str, float]:
     }
 
 
-if __name__ == "__main__":
-    main()
+PAGE = Page(
+    name="thousand_parts", room="benchmarks", full=Scale(), minutes=4, seeds="1000",
+    quick=Scale(((3, 1), (8, 2)), 1, 30, 1000, 5, (50, 500)),
+    parts={"runs": measure_runs, "words": measure_words},
+    values={"runs": values.runs, "words_of_parts": values.words_of_parts}, names={"code": values, "LINK": LINK},
+)  # fmt: skip

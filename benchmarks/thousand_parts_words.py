@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from headwater.distributed import tasks
 from headwater.distributed.parts import Part, ReadPlan
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.io.files import messages
+from pages.results import Figures
 
 WORDS, COMPONENTS = 100_000, 100
 LENGTH, EXPONENT = 100, 1.05
@@ -33,32 +33,29 @@ def documents(number: int, words: int, rng: np.random.Generator) -> Any:
     return found
 
 
-def tables(seed: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Yield the bytes of messages by the height in the tree, beside those of the same tables with all words in them."""
-    words, components = (WORDS // 100, 5) if quick else (WORDS, COMPONENTS)
-    for kind in KINDS:
-        rng = np.random.default_rng(seed)
-        model = kind(components, random_state=0, n_threads=1)
-        model.partial_fit(documents(BEFORE, words, rng))
-        data = to_bytes(model.branch())
-        learner = from_bytes(data)._learner
-        for number in (count // 10 if quick else count for count in DOCUMENTS):
-            level = [
-                tasks.learn_part(
-                    data, {}, Part(at, f"part {at}"), (documents(number, words, rng), None, None), ReadPlan("arrays")
-                )
-                for at in range(PARTS)
-            ]
-            delta = messages.from_bytes(level[0].data, learner, Delta)
-            heights = [mean(level)]
-            while len(level) > 1:
-                level = [tasks.add_messages(data, {}, level[at], level[at + 1], Delta) for at in range(0, len(level), 2)]
-                heights.append(mean(level))
-            yield {
-                "kind": kind.__name__, "words": words, "components": components, "documents": number, "model": len(data),
-                "tables": 1 if delta.average is None else 2, "heights": heights, "merged": level[0].merged,
-                "dense": words * components * 8 * (1 if delta.average is None else 2),
-            }  # fmt: skip
+def table_set(kind: Any, number: int, scale: Any) -> Figures:
+    """The bytes of messages by the height in the tree, beside those of the same tables with all words in them."""
+    rng = np.random.default_rng(scale.seed)
+    model = kind(scale.components, random_state=0, n_threads=1)
+    model.partial_fit(documents(BEFORE, scale.words, rng))
+    data = to_bytes(model.branch())
+    learner = from_bytes(data)._learner
+    level = [
+        tasks.learn_part(
+            data, {}, Part(at, f"part {at}"), (documents(number, scale.words, rng), None, None), ReadPlan("arrays")
+        )
+        for at in range(PARTS)
+    ]
+    delta = messages.from_bytes(level[0].data, learner, Delta)
+    heights = [mean(level)]
+    while len(level) > 1:
+        level = [tasks.add_messages(data, {}, level[at], level[at + 1], Delta) for at in range(0, len(level), 2)]
+        heights.append(mean(level))
+    tables = 1 if delta.average is None else 2
+    return {
+        "kind": kind.__name__, "words": scale.words, "components": scale.components, "documents": number, "model": len(data),
+        "tables": tables, "heights": heights, "merged": level[0].merged, "dense": scale.words * scale.components * 8 * tables,
+    }  # fmt: skip
 
 
 def mean(messages: list[Any]) -> float:

@@ -1,7 +1,6 @@
 """Harmony of Bach's chorales: hidden Markov models of their chords, on the usual split, beside hmmlearn and a plain chain.
 
-Run it with ``python -m examples.chorales``; it writes its section of docs/examples/chains.md, the picture beside it and the
-figures behind both (chains.json). The directory of data sets is named by HEADWATER_DATA or ``--data``.
+``python -m pages chorales`` measures it and writes docs/examples/chorales.md.
 """
 
 from __future__ import annotations
@@ -9,17 +8,20 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
-from examples.chorales_page import CHAIN, FIT, PEER, STREAM, UNIGRAM
-from examples.command import run
+from examples import chorales_values as values
+from examples.chorales_values import CHAIN, FIT, PEER, STREAM, UNIGRAM
+from pages.page import Measures, Page
+from pages.results import Figures
 
 FILE = "jsb_chorales/jsb_chorales.npz"
 SYMBOLS = 100  # the commonest chords, and one symbol for all others
@@ -37,9 +39,6 @@ class Scale:
     seeds: int = 3
     chorales: int | None = None
     shown: int = 10
-
-
-FULL, QUICK = Scale(), Scale((2, 3), 1, 20, 2)
 
 
 @dataclass(frozen=True)
@@ -113,13 +112,13 @@ def learners(k: int, seed: int, learn: Part, width: int) -> dict[str, Any]:
     }
 
 
-def judged(learn: Any, parts: dict[str, Part]) -> tuple[Any, dict[str, float]]:
-    """What was learned, with CPU seconds, and nats a chord of every part."""
+def judged(learn: Any, parts: dict[str, Part]) -> dict[str, float]:
+    """CPU seconds, and nats a chord of every part."""
     began = time.process_time()
     found = learn()
     _ = found.transmat_
-    told = {"seconds": time.process_time() - began}
-    return found, told | {name: found.score(part.symbols, part.lengths) / len(part.symbols) for name, part in parts.items()}
+    spent = {"seconds": time.process_time() - began}
+    return spent | {name: found.score(part.symbols, part.lengths) / len(part.symbols) for name, part in parts.items()}
 
 
 def without_states(parts: dict[str, Part], width: int) -> dict[str, dict[str, float]]:
@@ -138,42 +137,52 @@ def without_states(parts: dict[str, Part], width: int) -> dict[str, dict[str, fl
     }
 
 
-def measure(path: Path, quick: bool = False) -> dict[str, Any]:
-    """Learn everything that the section tells of."""
-    scale = QUICK if quick else FULL
-    chorales = Chorales.load(path, scale.chorales)
+# The page
+
+
+def facts(chorales: Chorales, scale: Scale) -> Figures:
     parts, width = chorales.parts, len(chorales.chords) + 1
-    for learn in [*learners(2, 0, parts["train"], width).values()][:2]:
-        learn()  # compiles the kernels
-    runs: dict[str, dict[str, list[dict[str, float]]]] = {}
-    shown: Any = None
-    for k in scale.states:
-        kept: dict[str, list[dict[str, float]]] = {}
-        for seed in range(scale.seeds):
-            for name, learn in learners(k, seed, parts["train"], width).items():
-                found, told = judged(learn, parts)
-                kept.setdefault(name, []).append(told)
-                if name == FIT and k == scale.shown and (shown is None or told["train"] > shown[0]):
-                    shown = told["train"], found
-        runs[str(k)] = kept
-        print(f"{k} states: " + ", ".join(f"{name} {ones[0]['test']:.4f}" for name, ones in kept.items()), flush=True)
     return {
-        "quick": quick, "chorales": {name: len(part.lengths) for name, part in parts.items()},
+        "chorales": {name: len(part.lengths) for name, part in parts.items()},
         "steps": {name: len(part.symbols) for name, part in parts.items()}, "symbols": width, "seeds": scale.seeds,
-        "passes": PASSES, "prior": PRIOR,
-        "other": {name: float((part.symbols == width - 1).mean()) for name, part in parts.items()},
-        "chords": [list(chord) for chord in chorales.chords], "runs": runs, "without": without_states(parts, width),
-        "close": {
-            "often": shown[1].get_stationary_distribution().round(4).tolist(),
-            "emissions": shown[1].emissionprob_.round(4).tolist(), "transitions": shown[1].transmat_.round(4).tolist(),
-        },
+        "passes": PASSES, "other": {name: float((part.symbols == width - 1).mean()) for name, part in parts.items()},
+        "chords": [[*chord] for chord in chorales.chords], "without": without_states(parts, width),
     }  # fmt: skip
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    return run("chorales", FILE, measure, __doc__, argv)
+def compared(k: int, chorales: Chorales, seeds: int) -> Figures:
+    """Every learner with so many states, seed by seed."""
+    parts, kept = chorales.parts, {}
+    for seed in range(seeds):
+        for name, learn in learners(k, seed, parts["train"], len(chorales.chords) + 1).items():
+            kept.setdefault(name, []).append(judged(learn, parts))
+    return {"states": k, "runs": kept}
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+def closely(chorales: Chorales, scale: Scale) -> Figures:
+    """The best fit of the model that is shown."""
+    learn, width = chorales.parts["train"], len(chorales.chords) + 1
+    fits = [learners(scale.shown, seed, learn, width)[FIT]() for seed in range(scale.seeds)]
+    best = max(fits, key=lambda one: one.score(learn.symbols, learn.lengths))
+    return {
+        "often": best.get_stationary_distribution().round(4).tolist(), "emissions": best.emissionprob_.round(4).tolist(),
+        "transitions": best.transmat_.round(4).tolist(),
+    }  # fmt: skip
+
+
+def measure(scale: Scale, data: Path | None) -> Measures:
+    assert data is not None
+    chorales = Chorales.load(data / FILE, scale.chorales)
+    for learn in [*learners(2, 0, chorales.parts["train"], len(chorales.chords) + 1).values()][:2]:
+        learn()  # compiles the kernels
+    yield "chorales", partial(facts, chorales, scale)
+    for k in scale.states:
+        yield f"states/{k}", partial(compared, k, chorales, scale.seeds)
+    yield "close", partial(closely, chorales, scale)
+
+
+PAGE = Page(
+    name="chorales", room="examples", full=Scale(), quick=Scale((2, 3), 1, 20, 2), minutes=2, seeds="0 to 2: the starts",
+    parts={"states": measure}, values={"states": values.states}, needs=(FILE,), pictures={"chorales": values.draw},
+    silent=(ConvergenceWarning,),
+)  # fmt: skip

@@ -1,7 +1,6 @@
 """Forgetting that tunes itself: ``half_life="auto"`` beside fixed half-lives and none, where streams drift and where not.
 
-Run it with ``python -m examples.drift``; it writes docs/examples/drift.md, the picture beside it and the figures behind both
-(drift.json). The directory of data sets is named by HEADWATER_DATA or ``--data``.
+``python -m pages drift`` measures it and writes docs/examples/drift.md.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 import headwater as hw
-from examples.command import run
-from examples.drift_data import counts, electricity, heavy, lines, streams
+from examples import drift_values as values
+from examples.drift_data import KINDS, counts, electricity, heavy, lines, streams
+from pages.page import Measures, Page
+from pages.results import Figures
 
 Array = NDArray[np.float64]
 FILE = "electricity_nsw/electricity_nsw.csv.gz"
 SCORED_FROM = 2048  # rows, before which models wait for their first start
 HALF_LIVES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)
 SHOWN = ("abrupt", "gradual", "recurring")
+CALM = {
+    "4 components, 4 learned": 4, "4 components, 2 learned": 2, "4 components, 6 learned": 6, "heavy tails, 4 learned": 4,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done: rows and seeds of the made-up streams, half-hours, numbers of components for these, calm streams."""
+    """How much is done: rows and seeds of the simulated streams, half-hours, numbers of components for these, calm streams."""
 
     rows: int = 60_000
     seeds: int = 3
@@ -37,9 +42,6 @@ class Scale:
     calm: int = 40
     calm_rows: int = 20_000
     half_lives: tuple[int, ...] = HALF_LIVES
-
-
-FULL, QUICK = Scale(), Scale(6000, 1, 5000, (3,), 1, 4000, (1000,))
 
 
 def scores_of(rows: Any, half_life: Any, k: int = 4, kind: Any = hw.GaussianMixture, **options: Any) -> tuple[Array, Any]:
@@ -74,77 +76,96 @@ def traced(rows: Array, half_life: int, k: int = 4, points: int = 60) -> dict[st
     return found
 
 
-def calm_streams(scale: Scale) -> dict[str, list[int]]:
-    """Streams in which nothing changes: how many there were, and in how many something was forgotten."""
-    found = {}
-    for name, k in (("4 components, 4 learned", 4), ("4 components, 2 learned", 2), ("4 components, 6 learned", 6),
-                    ("heavy tails, 4 learned", 4)):  # fmt: skip
-        alarms = 0
-        for seed in range(scale.calm):
-            rows = heavy(scale.calm_rows, seed) if "heavy" in name else streams(scale.calm_rows, seed)["stationary"]
-            alarms += scores_of(rows, "auto", k)[1]._state.records["drift"].alarms > 0
-        found[name] = [scale.calm, int(alarms)]
-    return found
+# The page
 
 
-def others(scale: Scale) -> dict[str, dict[str, float]]:
-    """The same for other covariances, for counts and for regressions."""
-    rows, some, fewer = streams(scale.rows, 0)["abrupt"], (1000, 8000), max(scale.rows // 3, 2 * SCORED_FROM)
-    found = {f"Gaussians, {kind}, abrupt": compared(rows, some, covariance_type=kind) for kind in ("tied", "diag", "spherical")}
-    found["counts, one topic becomes another"] = compared(counts(fewer, 0), some, 3, kind=hw.MultinomialMixture)
-    found["regressions, one line turns"] = compared(lines(fewer, 0), some, 2, kind=hw.RegressionMixture)
-    return found
+def of_seed(seed: int, scale: Scale) -> Figures:
+    """Every kind of stream, drawn by one seed."""
+    return {"runs": {name: compared(rows, scale.half_lives) for name, rows in streams(scale.rows, seed).items()}}
 
 
-def cost(scale: Scale) -> dict[str, list[float]]:
-    """Seconds of a stream in which nothing changes, without and with watching; the best of three."""
-    found = {}
-    for columns, k in ((2, 4), (10, 8), (20, 20)):
-        rng = np.random.default_rng(0)
-        rows = (4.0 * rng.normal(size=(k, columns)))[rng.integers(k, size=5 * scale.rows)]
-        rows += rng.normal(size=rows.shape)
-        seconds: dict[Any, list[float]] = {None: [], "auto": []}
-        for half_life in (None, "auto") * 3:
-            model = hw.GaussianMixture(k, half_life=half_life, random_state=0, n_threads=1)
-            began = time.perf_counter()
-            model.partial_fit(rows)
-            seconds[half_life].append(time.perf_counter() - began)
-        found[f"{columns} columns, {k} components"] = [min(seconds[None]), min(seconds["auto"])]
-    return found
-
-
-def measure(path: Path, quick: bool = False) -> dict[str, Any]:
-    """Learn everything that the page tells of."""
-    scale = QUICK if quick else FULL
-    kinds: dict[str, list[dict[str, float]]] = {}
-    for seed in range(scale.seeds):
-        for name, rows in streams(scale.rows, seed).items():
-            kinds.setdefault(name, []).append(compared(rows, scale.half_lives))
-    for name, runs in kinds.items():
-        print(name, {key: round(float(np.mean([run[key] for run in runs])), 3) for key in runs[0]}, flush=True)
-    prices = electricity(path, scale.half_hours)
-    market = {str(k): compared(prices, scale.half_lives, k) for k in scale.components}
-    print("electricity", {k: {key: round(value, 3) for key, value in run.items()} for k, run in market.items()}, flush=True)
-    made, shown = streams(scale.rows, 0), scale.components[len(scale.components) // 2]
-    best = {name: int(best_fixed(kinds[name][0])) for name in SHOWN}
-    traces = {name: traced(made[name], best[name]) for name in SHOWN}
-    traces["electricity"] = traced(prices, int(best_fixed(market[str(shown)])), shown)
-    return {
-        "quick": quick, "rows": scale.rows, "seeds": scale.seeds, "half_hours": len(prices), "kinds": kinds, "market": market,
-        "shown": shown, "others": others(scale), "traces": traces, "calm": calm_streams(scale), "calm_rows": scale.calm_rows,
-        "cost": cost(scale), "cost_rows": 5 * scale.rows,
-    }  # fmt: skip
-
-
-def best_fixed(run: dict[str, float]) -> str:
+def best_fixed(run: dict[str, float]) -> int:
     """The fixed half-life that scored best, which nobody knows beforehand."""
-    return max((key for key in run if key not in ("auto", "None")), key=lambda key: run[key])
+    return int(max((key for key in run if key not in ("auto", "None")), key=lambda key: run[key]))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    return run("drift", FILE, measure, __doc__, argv)
+def traced_kind(name: str, scale: Scale) -> Figures:
+    rows = streams(scale.rows, 0)[name]
+    return {"name": name, **traced(rows, best_fixed(compared(rows, scale.half_lives)))}
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+def measure_streams(scale: Scale, data: Path | None) -> Measures:
+    for seed in range(scale.seeds):
+        yield f"seed/{seed}", partial(of_seed, seed, scale)
+    for name in SHOWN:
+        yield f"trace/{name}", partial(traced_kind, name, scale)
+
+
+def measure_electricity(scale: Scale, data: Path | None) -> Measures:
+    if data is not None and (data / FILE).is_file():
+        prices, shown = electricity(data / FILE, scale.half_hours), scale.components[len(scale.components) // 2]
+        for k in scale.components:
+            yield f"components/{k}", partial(of_prices, prices, k, scale)
+        yield "trace", lambda: traced(prices, best_fixed(compared(prices, scale.half_lives, shown)), shown)
+
+
+def of_prices(prices: Array, k: int, scale: Scale) -> Figures:
+    return {"components": k, "run": compared(prices, scale.half_lives, k)}
+
+
+def measure_others(scale: Scale, data: Path | None) -> Measures:
+    rows, some, fewer = streams(scale.rows, 0)["abrupt"], (1000, 8000), max(scale.rows // 3, 2 * SCORED_FROM)
+    for kind in ("tied", "diag", "spherical"):
+        yield f"Gaussians, {kind}, abrupt", partial(compared, rows, some, covariance_type=kind)
+    topics = partial(compared, counts(fewer, 0), some, 3, kind=hw.MultinomialMixture)
+    yield "counts, one topic becomes another", topics
+    yield "regressions, one line turns", partial(compared, lines(fewer, 0), some, 2, kind=hw.RegressionMixture)
+
+
+def measure_calm(scale: Scale, data: Path | None) -> Measures:
+    for name, k in CALM.items():
+        yield name, partial(calm_set, name, k, scale)
+
+
+def calm_set(name: str, k: int, scale: Scale) -> Figures:
+    """Streams in which nothing changes: how many there were, and in how many something was forgotten."""
+    forgot = 0
+    for seed in range(scale.calm):
+        rows = heavy(scale.calm_rows, seed) if "heavy" in name else streams(scale.calm_rows, seed)["stationary"]
+        forgot += scores_of(rows, "auto", k)[1]._state.records["drift"].alarms > 0
+    return {"name": name, "rows": scale.calm_rows, "streams": scale.calm, "forgot": int(forgot)}
+
+
+def measure_cost(scale: Scale, data: Path | None) -> Measures:
+    for columns, k in ((2, 4), (10, 8), (20, 20)):
+        yield f"{columns}/{k}", partial(cost_set, columns, k, scale)
+
+
+def cost_set(columns: int, k: int, scale: Scale) -> Figures:
+    """CPU seconds of a stream in which nothing changes, without and with watching; the best of three."""
+    rng = np.random.default_rng(0)
+    rows = (4.0 * rng.normal(size=(k, columns)))[rng.integers(k, size=5 * scale.rows)]
+    rows += rng.normal(size=rows.shape)
+    seconds: dict[Any, list[float]] = {None: [], "auto": []}
+    for half_life in (None, "auto") * 3:
+        model = hw.GaussianMixture(k, half_life=half_life, random_state=0, n_threads=1)
+        began = time.process_time()
+        model.partial_fit(rows)
+        seconds[half_life].append(time.process_time() - began)
+    spent = {"none": min(seconds[None]), "auto": min(seconds["auto"])}
+    return {"name": f"{columns} columns, {k} components", "rows": len(rows), **spent}
+
+
+def absent(scale: Scale, data: Path | None) -> list[str]:
+    return [] if data is not None and (data / FILE).is_file() else ["electricity prices"]
+
+
+PAGE = Page(
+    name="drift", room="examples", full=Scale(), quick=Scale(6000, 1, 5000, (3,), 1, 4000, (1000,)), minutes=4,
+    seeds="0 to 2 of the streams, 0 to 39 where nothing drifts",
+    parts={
+        "streams": measure_streams, "electricity": measure_electricity, "others": measure_others, "calm": measure_calm,
+        "cost": measure_cost,
+    },
+    values=values.VALUES, names={"KINDS": KINDS, "SCORED_FROM": SCORED_FROM}, pictures={"drift": values.draw}, absent=absent,
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Streams that drift: made-up ones, each in its own way, and half-hourly prices and demand of electricity."""
+"""Streams that drift: simulated ones, each in its own way, and half-hourly prices and demand of electricity."""
 
 from __future__ import annotations
 

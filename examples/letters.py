@@ -1,7 +1,6 @@
-"""Vowels and consonants, found in a novel by a hidden Markov model of its letters that was told nothing of either.
+"""Vowels and consonants, found in a novel by a hidden Markov model of its letters that knows nothing of either.
 
-Run it with ``python -m examples.letters``; it writes its section of docs/examples/chains.md, the picture beside it and the
-figures behind both (chains.json). The directory of data sets is named by HEADWATER_DATA or ``--data``.
+``python -m pages letters`` measures it and writes docs/examples/letters.md.
 """
 
 from __future__ import annotations
@@ -10,17 +9,21 @@ import gzip
 import logging
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
-from examples.command import run
-from examples.letters_page import CHAIN, FIT, PEER, STEPS, STREAM, SYMBOLS, UNIGRAM, VOWELS
+from examples import letters_values as values
+from examples.letters_values import CHAIN, FIT, PEER, STEPS, STREAM, SYMBOLS, UNIGRAM, VOWELS
+from pages.page import Measures, Page
+from pages.results import Figures
 
 FILE = "english_text/pride_and_prejudice.txt.gz"
 CHUNK = 10_000
@@ -37,9 +40,6 @@ class Scale:
     seeds: int = 3
     letters: int | None = None
     shown: int = 6
-
-
-FULL, QUICK = Scale(), Scale((2,), 1, 60_000, 2)
 
 
 def load(path: Path, at_most: int | None = None) -> NDArray[np.int64]:
@@ -80,24 +80,24 @@ def peer(k: int, X: NDArray[np.int64], seed: int) -> Any:
     return CategoricalHMM(k, n_iter=PASSES, random_state=seed, implementation="scaling", n_features=len(SYMBOLS)).fit(X)
 
 
-def judged(learn: Callable[[], Any], learned: NDArray[np.int64], held_out: NDArray[np.int64]) -> dict[str, Any]:
+def judged(learn: Callable[[], Any], learned: NDArray[np.int64], held_out: NDArray[np.int64]) -> Figures:
     """What a learner took and how good it is: nats a letter of what it learned and of what it did not see."""
     began = time.process_time()
     found = learn()
     _ = found.transmat_
     seconds = time.process_time() - began
-    told = {
+    outcome = {
         "seconds": seconds,
         "learned": found.score(learned) / len(learned),
         "held_out": found.score(held_out) / len(held_out),
     }
     if len(found.transmat_) == 2:
-        told |= sides(found.transmat_, found.emissionprob_, learned)
+        outcome |= sides(found.transmat_, found.emissionprob_, learned)
     passes = getattr(found, "monitor_", None) if hasattr(found, "lower_bounds_") or not hasattr(found, "partial_fit") else None
-    return told if passes is None else told | {"passes": passes.iter}
+    return outcome if passes is None else outcome | {"passes": passes.iter}
 
 
-def sides(transitions: NDArray[np.float64], emissions: NDArray[np.float64], X: NDArray[np.int64]) -> dict[str, Any]:
+def sides(transitions: NDArray[np.float64], emissions: NDArray[np.float64], X: NDArray[np.int64]) -> Figures:
     """How far the state that has e is the vowels': the share of letters, and of the alphabet, on the right side."""
     belongs = state_of_letter(transitions, emissions)[
         :, 1 if emissions[1, SYMBOLS.index("e")] > emissions[0, SYMBOLS.index("e")] else 0
@@ -136,7 +136,7 @@ def window_of(X: NDArray[np.int64]) -> int:
     return min(WINDOW, len(X) // 2)
 
 
-def online(k: int, X: NDArray[np.int64]) -> dict[str, list[float]]:
+def online(k: int, X: NDArray[np.int64]) -> Figures:
     """Mean score of the letters before they were learned, window by window."""
     found, window = {}, window_of(X)
     for name, algorithm in ((STREAM, "auto"), (STEPS, "online-em")):
@@ -144,48 +144,57 @@ def online(k: int, X: NDArray[np.int64]) -> dict[str, list[float]]:
         scores = np.concatenate([learner.update(X[at : at + 1000]) for at in range(0, len(X), 1000)])
         windows = range(0, len(X) - window + 1, window)
         found[name] = [float(np.nanmean(scores[at : at + window])) for at in windows]
-    return found
+    return {"window": window, "scores": found}
 
 
-def measure(path: Path, quick: bool = False) -> dict[str, Any]:
-    """Learn everything that the section tells of."""
-    scale = QUICK if quick else FULL
-    X = load(path, scale.letters)
-    cut = len(X) - len(X) // HELD_OUT
-    learned, held_out = X[:cut], X[cut:]
-    for warm in (streamed, fitted):
-        warm(2, X[:5000], 0)  # compiles the kernels
-    streamed(2, X[:5000], 0, "online-em")
-    runs: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for k in scale.states:
-        kept: dict[str, list[dict[str, Any]]] = {}
-        for seed in range(scale.seeds):
-            for name, learn in (
-                (STREAM, lambda k=k, seed=seed: streamed(k, learned, seed)),
-                (STEPS, lambda k=k, seed=seed: streamed(k, learned, seed, "online-em")),
-                (FIT, lambda k=k, seed=seed: fitted(k, learned, seed)),
-                (PEER, lambda k=k, seed=seed: peer(k, learned, seed)),
-            ):
-                kept.setdefault(name, []).append(judged(learn, learned, held_out))
-        runs[str(k)] = kept
-        print(f"{k} states: " + ", ".join(f"{name} {ones[0]['held_out']:.4f}" for name, ones in kept.items()), flush=True)
-    close = max((fitted(scale.shown, learned, seed) for seed in range(scale.seeds)), key=lambda one: one.score(learned))
+# The page
+
+
+def facts(learned: NDArray[np.int64], held_out: NDArray[np.int64], scale: Scale) -> Figures:
     return {
-        "quick": quick, "letters": len(learned), "held_out": len(held_out), "chunk": CHUNK,
-        "window": window_of(learned), "seeds": scale.seeds,
-        "passes": PASSES, "shown": scale.shown, "runs": runs, "without": without_states(learned, held_out),
-        "often": (np.bincount(X[:, 0], minlength=len(SYMBOLS)) / len(X)).tolist(), "online": online(2, learned),
-        "close": {
-            "emissions": close.emissionprob_.round(4).tolist(), "transitions": close.transmat_.round(4).tolist(),
-            "given_letter": state_of_letter(close.transmat_, close.emissionprob_).round(4).tolist(),
-        },
+        "letters": len(learned), "held_out": len(held_out), "chunk": CHUNK, "seeds": scale.seeds, "passes": PASSES,
+        "shown": scale.shown, "without": without_states(learned, held_out),
     }  # fmt: skip
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    return run("letters", FILE, measure, __doc__, argv)
+def compared(k: int, learned: NDArray[np.int64], held_out: NDArray[np.int64], seeds: int) -> Figures:
+    """Every learner with so many states, seed by seed."""
+    kept: dict[str, list[Figures]] = {}
+    for seed in range(seeds):
+        learners = {
+            STREAM: partial(streamed, k, learned, seed), STEPS: partial(streamed, k, learned, seed, "online-em"),
+            FIT: partial(fitted, k, learned, seed), PEER: partial(peer, k, learned, seed),
+        }  # fmt: skip
+        for name, learn in learners.items():
+            kept.setdefault(name, []).append(judged(learn, learned, held_out))
+    return {"states": k, "runs": kept}
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+def closely(learned: NDArray[np.int64], scale: Scale) -> Figures:
+    """The best fit of a larger model."""
+    best = max((fitted(scale.shown, learned, seed) for seed in range(scale.seeds)), key=lambda one: one.score(learned))
+    return {
+        "emissions": best.emissionprob_.round(4).tolist(), "transitions": best.transmat_.round(4).tolist(),
+        "given_letter": state_of_letter(best.transmat_, best.emissionprob_).round(4).tolist(),
+    }  # fmt: skip
+
+
+def measure(scale: Scale, data: Path | None) -> Measures:
+    assert data is not None
+    X = load(data / FILE, scale.letters)
+    cut = len(X) - len(X) // HELD_OUT
+    learned, held_out = X[:cut], X[cut:]
+    for warm in (streamed, fitted, partial(streamed, algorithm="online-em")):
+        warm(2, X[:5000], 0)  # compiles the kernels
+    yield "text", partial(facts, learned, held_out, scale)
+    yield "online", partial(online, 2, learned)
+    for k in scale.states:
+        yield f"states/{k}", partial(compared, k, learned, held_out, scale.seeds)
+    yield "close", partial(closely, learned, scale)
+
+
+PAGE = Page(
+    name="letters", room="examples", full=Scale(), quick=Scale((2,), 1, 60_000, 2), minutes=6, seeds="0 to 2: the starts",
+    parts={"states": measure}, values={"states": values.states}, names={"UNIGRAM": UNIGRAM, "CHAIN": CHAIN}, needs=(FILE,),
+    pictures={"letters": values.draw}, silent=(ConvergenceWarning,),
+)  # fmt: skip

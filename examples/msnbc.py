@@ -1,15 +1,14 @@
 """A day of a news site: a million sessions, clustered in one pass by how visitors go from page to page.
 
-Run it with ``python -m examples.msnbc``; it writes its section of docs/examples/counts.md, the picture beside it and the
-figures behind both (counts.json). The directory of data sets is named by HEADWATER_DATA or ``--data``.
+``python -m pages msnbc`` measures it and writes docs/examples/msnbc.md.
 """
 
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 import headwater as hw
-from examples.command import run
-from examples.msnbc_page import BOTH, COUNTS, EM, MARKOV
+from examples import msnbc_values as values
+from examples.msnbc_values import BOTH, COUNTS, EM, MARKOV
 from headwater.demo.memory import memory_since, reset_peak_memory
+from pages.page import Measures, Page
+from pages.results import Figures
 
+FILE = "msnbc/msnbc.npz"
 CHUNK = 10_000
 HELD_OUT = 10  # every so many-th session is held out
 
@@ -36,9 +38,6 @@ class Scale:
     seeds: int = 3
     sessions: int | None = None
     shown: int = 8
-
-
-FULL, QUICK = Scale(), Scale((2, 3), 1, 4000, 3)
 
 
 # The sessions
@@ -114,9 +113,7 @@ def streamed(k: int, learn: Sessions, seed: int, labels: NDArray[np.int64] | Non
 
 def in_passes(k: int, learn: Sessions, seed: int) -> hw.MarkovMixture:
     """EM over all sessions, pass after pass."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of passes is in the table
-        return chains(k, learn, seed, "em").fit(learn.values, lengths=learn.lengths)
+    return chains(k, learn, seed, "em").fit(learn.values, lengths=learn.lengths)  # the table has the number of passes
 
 
 def counted(k: int, learn: Sessions, seed: int) -> hw.MultinomialMixture:
@@ -127,13 +124,13 @@ def counted(k: int, learn: Sessions, seed: int) -> hw.MultinomialMixture:
     return model
 
 
-def timed(learn: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
+def timed(learn: Callable[[], Any]) -> tuple[Any, Figures]:
     """What was learned, and what it took: seconds, and the peak of memory over what was held before, in MB."""
     before = reset_peak_memory()
-    began = time.perf_counter()
+    began = time.process_time()
     model = learn()
     _ = model.weights_  # reading ends a warm-up that was not complete, and folds the last rows
-    seconds, grown = time.perf_counter() - began, memory_since(before)
+    seconds, grown = time.process_time() - began, memory_since(before)
     return model, {"seconds": seconds, "megabytes": None if grown is None else grown / 1e6}
 
 
@@ -142,9 +139,9 @@ def per_view(model: hw.MarkovMixture, held_out: Sessions) -> float:
     return float(model.score_samples(held_out.values, held_out.lengths).sum() / len(held_out.values))
 
 
-def compared(k: int, learn: Sessions, held_out: Sessions, seed: int) -> dict[str, dict[str, Any]]:
+def compared(k: int, learn: Sessions, held_out: Sessions, seed: int) -> dict[str, Figures]:
     """All learners with as many components, from one seed."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Figures] = {}
     model, found[MARKOV] = timed(lambda: streamed(k, learn, seed))
     found[MARKOV]["score"] = per_view(model, held_out)
     bags, found[COUNTS] = timed(lambda: counted(k, learn, seed))
@@ -165,7 +162,7 @@ def compared(k: int, learn: Sessions, held_out: Sessions, seed: int) -> dict[str
 # A closer look
 
 
-def portraits(model: hw.MarkovMixture, held_out: Sessions) -> list[dict[str, Any]]:
+def portraits(model: hw.MarkovMixture, held_out: Sessions) -> list[Figures]:
     """The clusters by weight: their chains, and the held-out sessions that are theirs."""
     cluster = model.predict(held_out.values, held_out.lengths)
     k, symbols = model.n_components, len(held_out.categories)
@@ -184,38 +181,39 @@ def portraits(model: hw.MarkovMixture, held_out: Sessions) -> list[dict[str, Any
     return found
 
 
-# The command
+# The page
 
 
-def measure(path: Path, quick: bool = False) -> dict[str, Any]:
-    """Learn everything that the section tells of."""
-    scale = QUICK if quick else FULL
-    sessions = Sessions.load(path, scale.sessions)
+def facts(sessions: Sessions, scale: Scale) -> Figures:
     learn, held_out = sessions.split()
-    for fit in (streamed, in_passes, counted):  # compiles the kernels
-        fit(2, learn.chosen(np.arange(len(learn)) < 3000), 0)
-    runs: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for k in (1, *scale.components):
-        kept: dict[str, list[dict[str, Any]]] = {}
-        for seed in range(scale.seeds):
-            for name, one in compared(k, learn, held_out, seed).items():
-                kept.setdefault(name, []).append(one)
-        runs[str(k)] = kept
-        print(f"{k} components: " + ", ".join(f"{name} {ones[0]['score']:.4f}" for name, ones in kept.items()), flush=True)
     return {
-        "quick": quick, "sessions": len(learn), "views": len(learn.values), "held_out": len(held_out),
-        "held_out_views": len(held_out.values), "chunk": CHUNK, "every": HELD_OUT, "seeds": scale.seeds,
-        "median_length": float(np.median(sessions.lengths)), "longest": int(sessions.lengths.max()),
-        "single": int((sessions.lengths == 1).sum()) / len(sessions),
-        "bytes": int(learn.values.nbytes + learn.lengths.nbytes), "categories": sessions.categories, "runs": runs,
-        "clusters": portraits(streamed(scale.shown, learn, 0), held_out),
+        "sessions": len(learn), "views": len(learn.values), "held_out": len(held_out), "held_out_views": len(held_out.values),
+        "chunk": CHUNK, "every": HELD_OUT, "seeds": scale.seeds, "median_length": float(np.median(sessions.lengths)),
+        "longest": int(sessions.lengths.max()), "single": int((sessions.lengths == 1).sum()) / len(sessions),
+        "bytes": int(learn.values.nbytes + learn.lengths.nbytes), "categories": sessions.categories,
     }  # fmt: skip
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    return run("msnbc", "msnbc/msnbc.npz", measure, __doc__, argv)
+def measure(scale: Scale, data: Path | None) -> Measures:
+    assert data is not None
+    sessions = Sessions.load(data / FILE, scale.sessions)
+    learn, held_out = sessions.split()
+    for fit in (streamed, in_passes, counted):  # compiles the kernels
+        fit(2, learn.chosen(np.arange(len(learn)) < 3000), 0)
+    yield "sessions", partial(facts, sessions, scale)
+    yield "clusters", lambda: {"clusters": portraits(streamed(scale.shown, learn, 0), held_out)}
+    for k in (1, *scale.components):
+        yield f"components/{k}", partial(repeated, k, learn, held_out, scale.seeds)
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+def repeated(k: int, learn: Sessions, held_out: Sessions, seeds: int) -> Figures:
+    found = [compared(k, learn, held_out, seed) for seed in range(seeds)]
+    return {"components": k, "runs": {name: [one[name] for one in found] for name in found[0]}}
+
+
+PAGE = Page(
+    name="msnbc", room="examples", full=Scale(), quick=Scale((2, 3), 1, 4000, 3), minutes=5, seeds="0 to 2: the starts",
+    parts={"chains": measure}, values={"chains": values.chains}, needs=(FILE,),
+    names={"code": values, "MARKOV": MARKOV, "EM": EM, "COUNTS": COUNTS, "BOTH": BOTH}, pictures={"msnbc": values.draw},
+    silent=(ConvergenceWarning,),
+)  # fmt: skip

@@ -1,15 +1,14 @@
-"""Twenty newsgroups: documents clustered in one pass by their words, with some, all or none of the groups told.
+"""Twenty newsgroups: documents clustered in one pass by their words, with some, all or none of the labels.
 
-Run it with ``python -m examples.newsgroups``; it writes its section of docs/examples/counts.md, the picture beside it and the
-figures behind both (counts.json). The directory of data sets is named by HEADWATER_DATA or ``--data``.
+``python -m pages newsgroups`` measures it and writes docs/examples/newsgroups.md.
 """
 
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,12 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.naive_bayes import MultinomialNB
 
 import headwater as hw
-from examples.command import run
-from examples.newsgroups_page import FIRST, FIT, KMEANS, NB, STARTED, STREAM
+from examples import newsgroups_values as values
+from examples.newsgroups_values import FIRST, FIT, KMEANS, NB, STARTED, STREAM
+from pages.page import Measures, Page
+from pages.results import Figures
+
+FILE = "newsgroups20/newsgroups20.npz"
 
 CHUNK = 500
 FOLDS = 3  # of the labelled documents, to choose naive Bayes' alpha; so many of each group are labelled at least
@@ -44,9 +47,6 @@ class Scale:
     seeds: int = 10
     percentages: tuple[int, ...] = (0, 1, 10, 100)
     documents: int | None = None
-
-
-FULL, QUICK = Scale(), Scale(1, (0, 10, 100), 600)
 
 
 # The documents
@@ -77,7 +77,7 @@ class Corpus:
             parts += [rows[kept], groups[kept]]
         return cls(*parts, names, vocabulary)
 
-    def told(self, percentage: int, rng: np.random.Generator) -> Labels:
+    def labels(self, percentage: int, rng: np.random.Generator) -> Labels:
         """The group of so many percent of the documents of each group, drawn at random; -1 for the others."""
         labels = np.full(len(self.learn_groups), -1)
         for group in range(len(self.names)) if percentage else ():
@@ -115,10 +115,10 @@ def fed(model: hw.MultinomialMixture, corpus: Corpus, labels: Labels, order: Lab
 
 def judged(learn: Callable[[], hw.MultinomialMixture], corpus: Corpus) -> Learned:
     """Learn by the clock, and ask about the documents to judge by."""
-    began = time.perf_counter()
+    began = time.process_time()
     model = learn()
     _ = model.weights_  # reading ends a warm-up that was not complete, and folds the last rows
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     score = float(model.score_samples(corpus.judge).sum() / corpus.judge.sum())
     return Learned(model.predict(corpus.judge), seconds, score, model)
 
@@ -148,32 +148,27 @@ def started(corpus: Corpus, labels: Labels, order: Labels, seed: int) -> Learned
 def fitted(corpus: Corpus, labels: Labels, order: Labels, seed: int) -> Learned:
     """All documents at hand."""
 
-    def learn() -> hw.MultinomialMixture:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return mixture(corpus, seed).fit(corpus.learn[order], labels=labels[order])
-
-    return judged(learn, corpus)
+    return judged(lambda: mixture(corpus, seed).fit(corpus.learn[order], labels=labels[order]), corpus)
 
 
 def naive_bayes(corpus: Corpus, labels: Labels, order: Labels, seed: int) -> Learned:
     """Learns from the labelled documents only; its alpha is chosen by folds of these."""
     known = order[labels[order] >= 0]
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-    began = time.perf_counter()
+    began = time.process_time()
     search = GridSearchCV(MultinomialNB(), {"alpha": ALPHAS}, cv=folds).fit(corpus.learn[known], labels[known])
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     joint = search.best_estimator_.predict_joint_log_proba(corpus.judge)
     return Learned(joint.argmax(axis=1), seconds, float(logsumexp(joint, axis=1).sum() / corpus.judge.sum()))
 
 
 def k_means(corpus: Corpus, labels: Labels, order: Labels, seed: int) -> Learned:
     """Mini-batch k-means on tf-idf, labels ignored."""
-    began = time.perf_counter()
+    began = time.process_time()
     scale = TfidfTransformer(norm="l2", sublinear_tf=True)
     rows = scale.fit_transform(corpus.learn[order])
     model = MiniBatchKMeans(len(corpus.names), n_init=KMEANS_STARTS, random_state=seed).fit(rows)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     return Learned(model.predict(scale.transform(corpus.judge)).astype(np.int64), seconds)
 
 
@@ -192,7 +187,7 @@ def matched(predicted: Labels, groups: Labels, number: int) -> Labels:
     return linear_sum_assignment(-table)[1]
 
 
-def outcome(learned: Learned, corpus: Corpus) -> dict[str, Any]:
+def outcome(learned: Learned, corpus: Corpus) -> Figures:
     """How the predictions agree with the groups of the documents to judge by."""
     groups = corpus.judge_groups
     names = matched(learned.predicted, groups, len(corpus.names))
@@ -205,7 +200,7 @@ def outcome(learned: Learned, corpus: Corpus) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def components(learned: Learned, corpus: Corpus) -> list[dict[str, Any]]:
+def components(learned: Learned, corpus: Corpus) -> list[Figures]:
     """The components in the order of the groups they match: what they hold, and the words that tell them from the others."""
     model, groups = learned.model, corpus.judge_groups
     names = matched(learned.predicted, groups, len(corpus.names))
@@ -223,44 +218,53 @@ def components(learned: Learned, corpus: Corpus) -> list[dict[str, Any]]:
     return found
 
 
-# The command
+# The page
 
 
-def measure(path: Path, quick: bool = False) -> dict[str, Any]:
-    """Learn everything that the section tells of."""
-    scale = QUICK if quick else FULL
-    corpus = Corpus.load(path, scale.documents)
-    rows = len(corpus.learn_groups)
-    for compiled in (stream, fitted):
-        compiled(corpus, corpus.told(10, np.random.default_rng(0)), np.arange(min(rows, 2500)), 0)
-    runs: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    told: dict[str, int] = {}
-    shown: list[dict[str, Any]] = []
-    for percentage in scale.percentages:
-        kept: dict[str, list[dict[str, Any]]] = {}
-        for seed in range(scale.seeds):
-            rng = np.random.default_rng(np.random.SeedSequence((20, seed)))
-            order, labels = rng.permutation(rows), corpus.told(percentage, rng)
-            told[str(percentage)] = int((labels >= 0).sum())
-            for name in {0: NONE, 100: ALL}.get(percentage, SOME):
-                learned = LEARNERS[name](corpus, labels, order, seed)
-                kept.setdefault(name, []).append(outcome(learned, corpus))
-                if (percentage, seed, name) == (0, 0, STREAM):
-                    shown = components(learned, corpus)
-        runs[str(percentage)] = kept
-        key = "accuracy" if percentage else "matched"
-        print(f"{percentage} %: " + ", ".join(f"{name} {ones[0][key]:.3f}" for name, ones in kept.items()), flush=True)
+def facts(corpus: Corpus, scale: Scale) -> Figures:
     return {
-        "quick": quick, "documents": rows, "judged": len(corpus.judge_groups), "words": len(corpus.vocabulary),
-        "tokens": int(corpus.learn.sum()), "groups": len(corpus.names), "chunk": CHUNK, "seeds": scale.seeds, "told": told,
-        "folds": FOLDS, "alphas": list(ALPHAS), "kmeans_starts": KMEANS_STARTS, "runs": runs, "components": shown,
+        "documents": len(corpus.learn_groups), "judged": len(corpus.judge_groups), "words": len(corpus.vocabulary),
+        "tokens": int(corpus.learn.sum()), "groups": len(corpus.names), "chunk": CHUNK, "seeds": scale.seeds, "folds": FOLDS,
+        "alphas": [*ALPHAS], "kmeans_starts": KMEANS_STARTS,
     }  # fmt: skip
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    return run("newsgroups", "newsgroups20/newsgroups20.npz", measure, __doc__, argv)
+def drawn(corpus: Corpus, percentage: int, seed: int) -> tuple[Labels, Labels]:
+    """Order and labels of a run."""
+    rng = np.random.default_rng(np.random.SeedSequence((20, seed)))
+    return rng.permutation(len(corpus.learn_groups)), corpus.labels(percentage, rng)
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+def compared(corpus: Corpus, percentage: int, seeds: int) -> Figures:
+    """Every learner with so many labels, seed by seed."""
+    kept: dict[str, list[Figures]] = {}
+    for seed in range(seeds):
+        order, labels = drawn(corpus, percentage, seed)
+        for name in {0: NONE, 100: ALL}.get(percentage, SOME):
+            kept.setdefault(name, []).append(outcome(LEARNERS[name](corpus, labels, order, seed), corpus))
+    return {"percentage": percentage, "labelled": int((labels >= 0).sum()), "runs": kept}
+
+
+def shown(corpus: Corpus) -> Figures:
+    order, labels = drawn(corpus, 0, 0)
+    return {"components": components(stream(corpus, labels, order, 0), corpus)}
+
+
+def measure(scale: Scale, data: Path | None) -> Measures:
+    assert data is not None
+    corpus = Corpus.load(data / FILE, scale.documents)
+    for compiled in (stream, fitted):
+        compiled(corpus, drawn(corpus, 10, 0)[1], np.arange(min(len(corpus.learn_groups), 2500)), 0)
+    yield "corpus", partial(facts, corpus, scale)
+    for percentage in scale.percentages:
+        yield f"labels/{percentage}", partial(compared, corpus, percentage, scale.seeds)
+    yield "components", partial(shown, corpus)
+
+
+PAGE = Page(
+    name="newsgroups", room="examples", full=Scale(), quick=Scale(1, (0, 10, 100), 600), minutes=1,
+    seeds="0 to 9: order, labelled documents and start",
+    parts={"learners": measure}, values={"learners": values.learners}, needs=(FILE,),
+    names={name: getattr(values, name) for name in ("STREAM", "FIRST", "STARTED", "FIT", "NB", "KMEANS")},
+    pictures={"newsgroups": values.draw}, silent=(ConvergenceWarning,),
+)  # fmt: skip

@@ -1,7 +1,6 @@
 """Calm and turbulent months: 62 years of the S&P 500 by a hidden Markov model of its returns, month by month and at once.
 
-Run it with ``python -m examples.regimes``; it writes its section of docs/examples/chains.md, the picture beside it and the
-figures behind both (chains.json). The directory of data sets is named by HEADWATER_DATA or ``--data``.
+``python -m pages regimes`` measures it and writes docs/examples/regimes.md.
 """
 
 from __future__ import annotations
@@ -11,21 +10,25 @@ import gzip
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 import headwater as hw
-from examples.command import run
-from examples.regimes_page import FIT, GAUSSIAN, MIXTURE, PEER, REFIT, STREAM
+from examples import regimes_values as values
+from examples.regimes_values import FIT, MIXTURE, PEER, REFIT, STREAM
+from pages.page import Measures, Page
+from pages.results import Figures
 
 Array = NDArray[np.float64]
 FILE = "sp500_monthly/sp500_monthly.csv.gz"
 WAIT = 240  # months before anything is scored
 WAITS, STAYS, ALGORITHMS = (120, 240), (0, 9, 30), {"step by step": "online-em", "a year at a time": hw.OnlineEM(batch_size=12)}
-SHOWN = (240, 9, "step by step")  # chosen with the series in view, so all others are told too
+SHOWN = (240, 9, "step by step")  # chosen with the series in view, so the page gives all others too
 YEAR = 12  # months after which the peer is fitted again
 PASSES, SETTLED = 1000, 1e-4  # of every fit
 
@@ -38,9 +41,6 @@ class Scale:
     seeds: int = 6
     months: int | None = None
     every: int = YEAR
-
-
-FULL, QUICK = Scale(), Scale((2,), 2, 300, 60)
 
 
 @dataclass(frozen=True)
@@ -155,41 +155,49 @@ def regimes_of(model: hw.GaussianHMM) -> list[dict[str, float]]:
     ]  # fmt: skip
 
 
-def measure(path: Path, quick: bool = False) -> dict[str, Any]:
-    """Learn everything that the section tells of."""
-    scale = QUICK if quick else FULL
-    months = Months.load(path, scale.months)
-    X, found = months.returns, {}
-    for k in scale.regimes:
-        fits = [fitted(k, X, seed) for seed in range(scale.seeds)]
-        best = max(fits, key=lambda model: model.score(X))
-        settings = [(wait, stays, name) for wait in WAITS for stays in STAYS for name in ALGORITHMS]
-        ways = {setting: streamed(k, X, *setting) for setting in settings}
-        again = {stays: fitted_again(k, X, scale.every, stays)[WAIT:] for stays in (0, SHOWN[1])}
-        turbulent = best.predict_proba(X)[:, np.argmax(best.covars_[:, 0, 0])]
-        scores, filtered = ways[SHOWN]
-        found[str(k)] = {
-            "at_once": at_once(k, X, fits), "bic": best.bic(X), "regimes": regimes_of(best),
-            "turbulent": turbulent.round(4).tolist(), "filtered": filtered[WAIT:].round(4).tolist(),
-            "stream": {STREAM: scores[WAIT:].round(4).tolist(), REFIT: again[SHOWN[1]].round(4).tolist()},
-            "ways": [[*setting, float(found[0][WAIT:].mean())] for setting, found in ways.items()],
-            "again": [[stays, float(scores.mean())] for stays, scores in again.items()],
-            "spells": [[months.dates[begin], months.dates[end]] for begin, end in spells(turbulent)],
-        }  # fmt: skip
-        print(f"{k} regimes: {best.score(X) / len(X):.4f} nats a month", flush=True)
+# The page
+
+
+def facts(months: Months, scale: Scale) -> Figures:
+    X = months.returns
     alone = fitted(1, X, 0)
     return {
-        "quick": quick, "dates": months.dates, "index": months.index.tolist(), "wait": WAIT, "shown": list(SHOWN),
-        "every": scale.every,
-        "seeds": scale.seeds, "alone": {"score": alone.score(X) / len(X), "bic": alone.bic(X)},
-        "stream": {GAUSSIAN: one_gaussian(X)[WAIT:].round(4).tolist()}, "runs": found,
+        "dates": months.dates, "index": months.index.tolist(), "wait": WAIT, "shown": [*SHOWN], "every": scale.every,
+        "passes": PASSES, "seeds": scale.seeds, "alone": {"score": alone.score(X) / len(X), "bic": alone.bic(X)},
+        "gaussian": one_gaussian(X)[WAIT:].round(4).tolist(),
     }  # fmt: skip
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    return run("regimes", FILE, measure, __doc__, argv)
+def compared(k: int, months: Months, scale: Scale) -> Figures:
+    """Everything with so many regimes."""
+    X = months.returns
+    fits = [fitted(k, X, seed) for seed in range(scale.seeds)]
+    best = max(fits, key=lambda model: model.score(X))
+    settings = [(wait, stays, name) for wait in WAITS for stays in STAYS for name in ALGORITHMS]
+    ways = {setting: streamed(k, X, *setting) for setting in settings}
+    again = {stays: fitted_again(k, X, scale.every, stays)[WAIT:] for stays in (0, SHOWN[1])}
+    turbulent = best.predict_proba(X)[:, np.argmax(best.covars_[:, 0, 0])]
+    scores, filtered = ways[SHOWN]
+    return {
+        "k": k, "at_once": at_once(k, X, fits), "bic": best.bic(X), "regimes": regimes_of(best),
+        "turbulent": turbulent.round(4).tolist(), "filtered": filtered[WAIT:].round(4).tolist(),
+        "stream": {STREAM: scores[WAIT:].round(4).tolist(), REFIT: again[SHOWN[1]].round(4).tolist()},
+        "ways": [[*setting, float(found[0][WAIT:].mean())] for setting, found in ways.items()],
+        "again": [[stays, float(scores.mean())] for stays, scores in again.items()],
+        "spells": [[months.dates[begin], months.dates[end]] for begin, end in spells(turbulent)],
+    }  # fmt: skip
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+def measure(scale: Scale, data: Path | None) -> Measures:
+    assert data is not None
+    months = Months.load(data / FILE, scale.months)
+    yield "series", partial(facts, months, scale)
+    for k in scale.regimes:
+        yield f"regimes/{k}", partial(compared, k, months, scale)
+
+
+PAGE = Page(
+    name="regimes", room="examples", full=Scale(), quick=Scale((2,), 2, 300, 60), minutes=2, seeds="0 to 5: the starts of fits",
+    parts={"regimes": measure}, values={"regimes": values.regimes}, needs=(FILE,), pictures={"regimes": values.draw},
+    names={"FIT": FIT, "PEER": PEER, "MIXTURE": MIXTURE}, silent=(ConvergenceWarning,),
+)  # fmt: skip

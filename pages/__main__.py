@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import os
 import shlex
 import sys
 import time
@@ -17,7 +16,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from pages import machine
-from pages.page import NAMES, Page, find
+from pages.page import NAMES, Page, data_directory, find
 from pages.render import text, write
 from pages.results import Results, plain
 
@@ -54,12 +53,6 @@ def command() -> argparse.ArgumentParser:
     return parser
 
 
-def data_directory() -> Path | None:
-    """The directory that HEADWATER_DATA names, if it is one."""
-    name = os.environ.get("HEADWATER_DATA", "")
-    return Path(name) if name and Path(name).is_dir() else None
-
-
 def make(parser: argparse.ArgumentParser, page: Page, options: argparse.Namespace, argv: Sequence[str] | None) -> None:
     """Measure, unless the figures there are will do, and render."""
     out, began = options.out or page.out, time.perf_counter()
@@ -76,6 +69,9 @@ def make(parser: argparse.ArgumentParser, page: Page, options: argparse.Namespac
         for part in options.only:
             if part not in page.parts:
                 parser.error(f"{part!r} is no part of {page.name}: choose from {', '.join(page.parts)}")
+        for file in page.needs:
+            if options.data is None or not (options.data / file).is_file():
+                parser.error(f"HEADWATER_DATA, or --data, must name a directory of data sets that has {file}")
         out.mkdir(parents=True, exist_ok=True)
         said = shlex.join(["python", "-m", "pages", *(argv if argv is not None else sys.argv[1:])])
         measure(page, results, results.begin([*page.parts], options.only, options.fresh), scale, options.data, said)
@@ -133,11 +129,13 @@ def state(page: Page) -> str:
     """Name, minutes, and how old the figures are."""
     results = page.results()
     commits = dict.fromkeys(run["commit"] for run in results.runs.values())
-    told = []
+    stated = []
     for commit in commits:
         number = machine.changed_files(commit, "src/headwater")
-        told.append(f"{commit} ({'not in this history' if number is None else f'{number} files of the library changed since'})")
-    return f"{page.name:18} {page.minutes:4g} min  {'; '.join(told) or 'no figures'}"
+        stated.append(
+            f"{commit} ({'not in this history' if number is None else f'{number} files of the library changed since'})"
+        )
+    return f"{page.name:18} {page.minutes:4g} min  {'; '.join(stated) or 'no figures'}"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -15,6 +16,12 @@ DOCS = ROOT / "docs"
 
 Measures = Iterator[tuple[str, Callable[[], Figures]]]  # the sets of a part, and what measures each
 Part = Callable[[Any, Path | None], Measures]  # given a scale, and the directory of data sets if there is one
+
+
+def data_directory() -> Path | None:
+    """The directory that HEADWATER_DATA names, if it is one."""
+    name = os.environ.get("HEADWATER_DATA", "")
+    return Path(name) if name and Path(name).is_dir() else None
 
 
 def nothing_absent(scale: Any, data: Path | None) -> list[str]:
@@ -44,6 +51,7 @@ class Page:
     values: Mapping[str, Callable[[Results], Any]]
     names: Mapping[str, Any] = field(default_factory=dict)
     pictures: Mapping[str, Callable[[Path, Results], None]] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()  # files of the data directory without which there is no page
     absent: Callable[[Any, Path | None], list[str]] = nothing_absent  # data sets and peers that are not at hand
     prepare: Callable[[], None] = nothing_to_prepare  # before anything is measured: compile kernels
     silent: tuple[type[Warning], ...] = ()  # warnings that are no news here
@@ -63,9 +71,9 @@ class Page:
 
 # Names by the module that has the page, shortest run first.
 MODULES = {
-    "papers": ("boem", "online_em"),
-    "benchmarks": (),
-    "examples": (),
+    "papers": ("variational", "boem", "online_em", "moment_matching"),
+    "benchmarks": ("thousand_parts", "parts_and_rounds", "many_machines", "refinement"),
+    "examples": ("newsgroups", "regimes", "chorales", "drift", "msnbc", "letters"),
 }
 NAMES = {name: room for room, names in MODULES.items() for name in names}
 

@@ -42,30 +42,30 @@ def text(page: Page, results: Results) -> str:
         name: make(results) if name not in page.parts or results.measured(name) else None for name, make in page.values.items()
     }
     template = environment().get_template(page.template)
-    body = template.render(page.names, **values, scale=results.scale, made=made(page, results), words=words)
-    title, rest = body.split("\n", 1)
+    title, body = template.render(page.names, **values, scale=results.scale, words=words).split("\n", 1)
     written = f"<!-- Written by python -m pages {page.name} from {page.template}: change these, not this page. -->"
-    return f"{title}\n\n{written}\n{rest}"
+    made = f"Made by `python -m pages {page.name}`. {came_from(page, results)}"
+    return "\n\n".join([title, written, *notices(page, results), body.strip(), "---", made]) + "\n"
 
 
-def made(page: Page, results: Results) -> str:
-    """The paragraph that says how the figures came to be, and what is wrong with them."""
-    lines = [f"`python -m pages {page.name}` measured the figures and wrote this page. {came_from(page, results)}"]
+def notices(page: Page, results: Results) -> list[str]:
+    """What is wrong with the figures, if anything, to be read first."""
+    lines = []
     if results.scale != plain(asdict(page.full)):
         lines.append("**A reduced run, to try the command: its figures mean little.**")
     if results.pending:
         lines.append(f"**Not complete yet**: {words.listed(results.pending)}.")
     if results.absent:
         lines.append(f"**Not at hand, so left out**: {words.listed(results.absent)}.")
-    return "\n\n".join(lines)
+    return lines
 
 
 def came_from(page: Page, results: Results) -> str:
-    """Commit, date, machine and seeds of the runs; parts that were measured together are told together."""
+    """Commit, date, machine and seeds of the runs; parts that were measured together are named together."""
     runs = [(part, results.runs[part]) for part in page.parts if part in results.runs]
     if not runs:
         return "Nothing is measured yet."
-    told = []
+    stated = []
     for run, parts in groupby(runs, key=lambda one: (one[1]["commit"], one[1]["date"][:10], one[1]["machine"].get("cpu"))):
         commit, date, cpu = run
         among = [part for part, _ in parts]
@@ -74,8 +74,8 @@ def came_from(page: Page, results: Results) -> str:
         spent = "" if None in seconds else f", {sum(seconds) / 60.0:.0f} minutes"
         where = f"{cpu}, {machine['cores']} cores{spent}" if cpu else "the machine was not recorded"
         names = "" if len(among) == len(runs) else f"{words.listed(among)}: "
-        told.append(f"{names}commit {commit}, {date}, {where}")
-    return f"Figures: {'; '.join(told)}. Seeds: {page.seeds}."
+        stated.append(f"{names}commit {commit}, {date}, {where}")
+    return f"Figures: {'; '.join(stated)}. Seeds: {page.seeds}."
 
 
 def write(page: Page, results: Results, out: Path) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pages.drawing import drawing
 from papers.calibration_ranks import AMBIGUITY, BINS, NOMINAL
 from papers.calibration_results import Figures
-from papers.moment_matching_pictures import drawing
 
 QUANTITIES = ("weights", "means", "variances")
 COLORS = (

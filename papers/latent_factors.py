@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 import headwater as hw
+from pages.page import data_directory
 from papers import latent_factors_audio as audio
 from papers import latent_factors_corpus as corpus
 from papers import latent_factors_cost as cost
@@ -31,7 +32,6 @@ from papers import latent_factors_variance as variance
 from papers.latent_factors_claims import claims
 from papers.latent_factors_page import render
 from papers.latent_factors_results import FULL, NAME, PARTS, Figures, Results, Scale
-from papers.moment_matching_data import data_directory
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "papers"
 Measures = Iterator[tuple[str, Callable[[], Figures]]]  # the sets of a part, and what measures each

@@ -7,12 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from pages.words import listed, row
 from papers import latent_factors_corpus as corpus
 from papers import latent_factors_printed as printed
 from papers import latent_factors_swimmer as swimmer
 from papers.latent_factors_results import Figures, Results
-from papers.moment_matching_claims import listed
-from papers.moment_matching_page import header, row
 
 PAPER_ACCEPTANCE, NEAR = 0.4, 0.1
 EXACT = 0.2  # tokens of a topic within which a sampler counts as right
@@ -20,6 +19,10 @@ MIXES = 0.5  # alpha from which on Metropolis mixes well enough to judge by
 AGREES = 0.2  # relative difference of a measured variance from formula 4
 SIMILAR = 3.0  # ratio of the seconds of a pass that are called similar
 Claim = tuple[str, str, str]
+
+
+def header(*names: str) -> list[str]:
+    return [row(*names), "|---" * len(names) + "|"]
 
 
 def span(values: Sequence[float], form: str = ".1f") -> str:

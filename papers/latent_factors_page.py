@@ -6,14 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from pages.words import listed, row
 from papers import latent_factors_audio as audio
 from papers import latent_factors_corpus as corpus
 from papers import latent_factors_pictures as pictures
 from papers import latent_factors_swimmer as swimmer
-from papers.latent_factors_claims import by_corpus, claims, in_order, limbs, span
+from papers.latent_factors_claims import by_corpus, claims, header, in_order, limbs, span
 from papers.latent_factors_results import FULL, NAME, Figures, Results, Scale
-from papers.moment_matching_claims import listed
-from papers.moment_matching_page import header, row
 
 
 def image(words: str, name: str) -> list[str]:

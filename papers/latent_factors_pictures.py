@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pages.drawing import legend_of
+from pages.drawing import drawing, legend_of
 from papers.latent_factors_audio import RANGE
 from papers.latent_factors_corpus import (
     BATCH,
@@ -23,7 +23,6 @@ from papers.latent_factors_corpus import (
 )
 from papers.latent_factors_results import Figures, decoded
 from papers.latent_factors_swimmer import FOUND, SIDE
-from papers.moment_matching_pictures import drawing
 
 BLUE, ORANGE, GREEN, RED, GREY = "#1b6ca8", "#e07b39", "#4a9d5f", "#c43c4d", "#222222"
 COLORS = {

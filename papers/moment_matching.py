@@ -1,27 +1,28 @@
 """Paper 003's experiments made again: Bayesian moment matching beside online EM, on generated and on real rows.
 
-Run it with ``python -m papers.moment_matching``; it writes docs/papers/moment_matching.md, the pictures beside it and the
-figures behind both (moment_matching.json). The directory of data sets is named by HEADWATER_DATA or ``--data``; sets that
-are not there are skipped. A run that was broken off goes on where it ended; ``--only`` makes parts again.
+``python -m pages moment_matching`` measures them and writes docs/papers/moment_matching.md. Data sets that are not there are
+left out.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from sklearn.exceptions import ConvergenceWarning
 
+from pages.page import Measures, Page
+from pages.results import Figures
+from papers import moment_matching_learners as learners
 from papers import moment_matching_printed as printed
-from papers.moment_matching_claims import claims
-from papers.moment_matching_data import LARGE, SMALL, Source, Split, Truth, data_directory, fewest_values
+from papers import moment_matching_values as values
+from papers.moment_matching_data import LARGE, MISSING, SMALL, Source, Split, Truth, fewest_values
 from papers.moment_matching_learners import (
     BMM,
     DMM,
@@ -38,16 +39,15 @@ from papers.moment_matching_learners import (
     line_name,
     warm_up_rows,
 )
-from papers.moment_matching_page import NAME, render
-from papers.moment_matching_results import PARTS, Results
+from papers.moment_matching_pictures import FLOOR, PICTURES
+from papers.wilcoxon import SIGNIFICANT
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "papers"
+CLOCK = "CPU"  # what seconds are of, but where threads run
 # (components, columns, distance of the two closest means) of figure 1
 FIGURE_1 = (
     (2, 3, 4.0), (2, 10, 1.5), (3, 4, 2.5), (3, 8, 1.5), (4, 5, 4.0), (4, 10, 2.5), (5, 7, 2.5), (6, 3, 2.5), (6, 10, 4.0),
 )  # fmt: skip
 OVERFITTING = ("banknote", "abalone", "ccpp", "kin8nm")
-Measures = Iterator[tuple[str, Callable[[], Any]]]  # the sets of a part, and what measures each
 
 
 # How much is done
@@ -55,7 +55,6 @@ Measures = Iterator[tuple[str, Callable[[], Any]]]  # the sets of a part, and wh
 
 @dataclass(frozen=True)
 class Scale:
-    name: str
     learn: int = 170_000
     held_out: int = 30_000
     figure_sets: int = len(FIGURE_1)
@@ -74,14 +73,12 @@ class Scale:
     random_steps: int = 200_000
 
 
-FULL = Scale("full")
 QUICK = Scale(
-    "quick", learn=3000, held_out=1000, figure_sets=2, check_points=4, components=(2, 3), splits=2, at_most=1500,
+    learn=3000, held_out=1000, figure_sets=2, check_points=4, components=(2, 3), splits=2, at_most=1500,
     small=("banknote", "plastic"), large=("magic04", "generated_50"), many=(1, 4), overfitting=("banknote",),
     overfitting_splits=1, printed_cases=(printed.CASES[0], printed.CASES[8], printed.CASES[14]), printed_sets=2,
     printed_rows=300, random_steps=2000,
 )  # fmt: skip
-SCALES = {scale.name: scale for scale in (FULL, QUICK)}
 
 
 # Figure 1
@@ -92,13 +89,13 @@ def check_points(rows: int, number: int) -> list[int]:
     return sorted({round(point) for point in np.geomspace(min(200, rows), rows, number)})
 
 
-def figure_set(index: int, scale: Scale) -> dict[str, Any]:
+def figure_set(index: int, scale: Scale) -> Figures:
     components, columns, apart = FIGURE_1[index]
     truth = Truth.drawn(components, columns, apart, index)
     drawn = truth.sample(scale.learn + scale.held_out, index)
     learn, judge = drawn[: scale.learn], drawn[scale.learn :]
     points = check_points(scale.learn, scale.check_points)
-    learners: dict[str, Any] = {}
+    lines: dict[str, Any] = {}
     warm_up = 0
     for learner in FIGURE_LEARNERS:
         model, at, seconds, scores = learner.make(components, index), 0, 0.0, []
@@ -108,10 +105,11 @@ def figure_set(index: int, scale: Scale) -> dict[str, Any]:
             at = point
         if learner is BMM:
             warm_up = warm_up_rows(model)
-        learners[learner.name] = {"scores": scores, "seconds": seconds}
+        lines[learner.name] = {"scores": scores, "seconds": seconds}
     return {
         "components": components, "columns": columns, "apart": apart, "truth": truth.score(judge),
-        "parameters": truth.parameters, "warm_up": warm_up, "rows": points, "learners": learners,
+        "parameters": truth.parameters, "warm_up": warm_up, "rows": points, "learners": lines,
+        "clock": CLOCK,
     }  # fmt: skip
 
 
@@ -123,16 +121,16 @@ def make_figure1(scale: Scale, directory: Path | None) -> Measures:
 # Tables 1 to 3
 
 
-def table_set(source: Source, scale: Scale, directory: Path | None, warm_up: WarmUp) -> dict[str, Any]:
+def table_set(source: Source, scale: Scale, directory: Path | None, warm_up: WarmUp) -> Figures:
     rows, truth = source.load(directory, scale.at_most), source.truth()
     components = scale.components if source.components is None else (source.components,)
-    found: dict[str, dict[str, Any]] = {learner.name: {"scores": [], "seconds": []} for learner in TABLE_LEARNERS}
+    found: dict[str, Figures] = {learner.name: {"scores": [], "seconds": []} for learner in TABLE_LEARNERS}
     choices: dict[str, Choice] = {}
     threads = min(DMM_PARTS, os.cpu_count() or 1)
     result: dict[str, Any] = {
         "title": source.title, "rows": len(rows), "columns": rows.shape[1], "paper": source.paper, "note": source.note,
         "generated": truth is not None, "values": len(rows) if truth else fewest_values(rows), "truth": [], "threads": threads,
-        "learners": found,
+        "learners": found, "clock": CLOCK,
     }  # fmt: skip
     for seed in range(min(source.splits, scale.splits)):
         split = Split.drawn(rows, seed)
@@ -149,8 +147,9 @@ def table_set(source: Source, scale: Scale, directory: Path | None, warm_up: War
             if learner is BMM and seed == 0:
                 result["warm_up"] = min(1.0, warm_up_rows(model) / len(split.learn))
             if learner is DMM and seed == 0:
-                model = learner.make(choice.components, seed, warm_up, choice.alpha, threads)
-                result["threaded_seconds"] = learned(model, split.learn)[1]
+                for name, one, number in (("alone", BMM, 1), ("threaded", DMM, threads)):
+                    model = one.make(choices[one.name].components, seed, warm_up, choice.alpha, number)
+                    result[f"{name}_seconds"] = learned(model, split.learn, time.perf_counter)[1]
     return result
 
 
@@ -169,7 +168,7 @@ def make_tables(scale: Scale, directory: Path | None) -> Measures:
 # More components than there are
 
 
-def overfitting_set(source: Source, scale: Scale, directory: Path | None) -> dict[str, Any]:
+def overfitting_set(source: Source, scale: Scale, directory: Path | None) -> Figures:
     rows = source.load(directory)
     splits = [Split.drawn(rows, seed, learn_at_most=1000, judge_at_most=3000) for seed in range(scale.overfitting_splits)]
     lines: dict[str, list[list[float]]] = {line_name(*line): [] for line in OVERFITTING_LINES}
@@ -196,7 +195,7 @@ def make_overfitting(scale: Scale, directory: Path | None) -> Measures:
 
 
 def make_printed(scale: Scale, directory: Path | None) -> Measures:
-    def random_steps() -> dict[str, Any]:
+    def random_steps() -> Figures:
         shares = {f"{offset:g}": printed.random_steps(offset, scale.random_steps) for offset in printed.OFFSETS}
         return {"steps": scale.random_steps, "share": shares}
 
@@ -206,57 +205,20 @@ def make_printed(scale: Scale, directory: Path | None) -> Measures:
         yield case.name, partial(printed.streamed, case, scale.printed_sets, rows, held_out, BMM.make)
 
 
-MAKERS = {"figure1": make_figure1, "tables": make_tables, "overfitting": make_overfitting, "printed": make_printed}
-
-
-# The command
-
-
-def run(results: Results, parts: Sequence[str], directory: Path | None) -> None:
-    scale = SCALES[results.scale]
+def absent(scale: Scale, directory: Path | None) -> list[str]:
     wanted = {*scale.small, *scale.large, *scale.overfitting}
     missing = (source.title for source in (*SMALL, *LARGE) if source.name in wanted and not source.available(directory))
-    results.absent = list(dict.fromkeys(missing))
-    with threadpool_limits(1):
-        compile_kernels()
-        for part in parts:
-            kept = results.figures.setdefault(part, {})
-            for name, measure in MAKERS[part](scale, directory):
-                if name in kept:
-                    continue
-                began = time.perf_counter()
-                kept[name] = measure()
-                print(f"{part}: {name}, {time.perf_counter() - began:.1f} s", flush=True)
-                results.write()
-            results.pending.remove(part)
-            results.write()
+    return [*dict.fromkeys(missing)]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog=f"python -m papers.{NAME}", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few and small sets, for a test of the command")
-    parser.add_argument("--only", choices=PARTS, action="append", help="make this part only (may be given again)")
-    parser.add_argument("--fresh", action="store_true", help="do not go on with a run that was broken off")
-    parser.add_argument("--render", action="store_true", help="write page and pictures again from the figures there are")
-    parser.add_argument("--data", type=Path, default=data_directory(), help="directory of data sets (default: HEADWATER_DATA)")
-    parser.add_argument("--out", type=Path, default=OUT, help="where to write (default: docs/papers)")
-    options = parser.parse_args(argv)
-    options.out.mkdir(parents=True, exist_ok=True)
-    began = time.perf_counter()
-    scale = (QUICK if options.quick else FULL).name
-    results = Results.read(options.out / f"{NAME}.json", scale)
-    if options.render:
-        if not results.figures:
-            parser.error(f"there are no figures to render in {options.out}")
-    else:
-        if results.scale != scale:
-            parser.error(f"{options.out} holds the figures of a {results.scale} run: give another --out")
-        run(results, results.begin(options.only or (), options.fresh), options.data)
-    render(results, options.out)
-    print("\n".join(claims(results)))
-    print(f"\nWrote {NAME}.md, its pictures and its figures to {options.out} in {time.perf_counter() - began:.0f} s.")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+PAGE = Page(
+    name="moment_matching", room="papers", full=Scale(), quick=QUICK, minutes=45,
+    seeds="the number of the set or of the split",
+    parts={"printed": make_printed, "figure1": make_figure1, "overfitting": make_overfitting, "tables": make_tables},
+    values=values.VALUES,
+    names={
+        "code": learners, "values": values, "update": printed, "MISSING": MISSING, "FLOOR": FLOOR, "SIGNIFICANT": SIGNIFICANT,
+        "learners": (*FIGURE_LEARNERS, learners.BATCH_EM),
+    },
+    pictures=PICTURES, absent=absent, prepare=compile_kernels, silent=(ConvergenceWarning,),
+)  # fmt: skip

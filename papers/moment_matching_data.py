@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +12,6 @@ from headwater.core.statistics import Array
 
 LEAST_WEIGHT = 0.3  # of an equal share
 TEST_SHARE = 0.1
-
-
-def data_directory() -> Path | None:
-    """The directory that HEADWATER_DATA names, if it is one."""
-    name = os.environ.get("HEADWATER_DATA", "")
-    return Path(name) if name and Path(name).is_dir() else None
 
 
 # Generated rows
@@ -196,7 +189,7 @@ LARGE = (
         "generated_50", "generated, the size of MiniBooNE", paper="MINIBOONE", generated=(130_064, 50), components=5, splits=2
     ),
 )  # fmt: skip
-MISSING = "Northridge (2929 rows), which is in the paper's Table 1, could not be had and is left out."
+MISSING = "Northridge (2929 rows), which is in the paper's Table 1, was not available and is left out."
 
 
 # Splits

@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pages.drawing import drawing
+from pages.results import Results
 from papers.moment_matching_learners import BATCH_EM, BATCHES, BMM, DMM, KL, OVERFITTING_LINES, QB, ROWS, VB, line_name
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FLOOR = 1e-4
 COLORS = {
     BMM.name: "#1b6ca8", KL.name: "#7fb2d9", DMM.name: "#e07b39", VB.name: "#4a9d5f", QB.name: "#9467a8",
     BATCHES.name: "#8c6d46", ROWS.name: "#c43c4d", BATCH_EM.name: "#222222",
 }  # fmt: skip
-STYLE: dict[Any, Any] = {
-    "font.size": 9, "axes.titlesize": 10, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.edgecolor": "0.75",
-    "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False,
-}  # fmt: skip
 
 
-@contextmanager
-def drawing(path: Path, height: float) -> Iterator[Figure]:
-    """A figure to draw on, written to the path at the end."""
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with rc_context(STYLE):
-        figure = Figure(figsize=(11.0, height), dpi=100, layout="constrained")
-        FigureCanvasAgg(figure)
-        yield figure
-        figure.savefig(path)
-
-
-def draw_figure1(path: Path, sets: Sequence[dict[str, Any]]) -> None:
+def draw_figure1(path: Path, results: Results) -> None:
+    sets = results.of("figure1")
     lines = -(-len(sets) // 3)
     with drawing(path, 0.8 + 2.6 * lines) as figure:
         panels = figure.subplots(lines, 3, sharex=True, sharey=True).ravel()
@@ -59,7 +38,8 @@ def draw_figure1(path: Path, sets: Sequence[dict[str, Any]]) -> None:
         figure.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=6)
 
 
-def draw_overfitting(path: Path, sets: Sequence[dict[str, Any]]) -> None:
+def draw_overfitting(path: Path, results: Results) -> None:
+    sets = results.of("overfitting")
     with drawing(path, 3.6) as figure:
         panels = figure.subplots(1, len(sets), squeeze=False)[0]
         for axes, one in zip(panels, sets, strict=True):
@@ -81,3 +61,6 @@ def draw_overfitting(path: Path, sets: Sequence[dict[str, Any]]) -> None:
         panels[0].set_ylabel("held-out score, nats per row")
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=3)
+
+
+PICTURES = {"moment_matching": draw_figure1, "moment_matching_overfitting": draw_overfitting}

@@ -1,8 +1,6 @@
-import importlib
 import io
 import subprocess
 import sys
-from pathlib import Path
 from typing import get_args
 
 import matplotlib
@@ -139,17 +137,3 @@ def test_contenders_run_apart_and_measure_their_own_memory(tmp_path):
     assert (tmp_path / "demo.png").exists()
     assert "not measured" not in told
     assert "of the memory" in told
-
-
-@pytest.mark.slow
-def test_the_page_of_the_variational_paper_is_written(tmp_path, capsys, monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1]))
-    variational = importlib.import_module("papers.variational")
-    assert variational.main(["--quick", "--out", str(tmp_path)]) == 0
-    page = (tmp_path / "variational.md").read_text(encoding="utf-8")
-    for method in variational.METHODS:
-        assert f"| {method.name} |" in page
-        assert f"- **{method.name}**: " in page
-    assert (tmp_path / "variational.png").read_bytes().startswith(b"\x89PNG")
-    assert "nan" not in page
-    assert "the claim" in capsys.readouterr().out

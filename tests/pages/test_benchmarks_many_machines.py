@@ -1,39 +1,31 @@
 """The benchmarks of many machines: their judge, their files and pages, and each run once with few rows."""
 
 import json
+import tempfile
 
 import numpy as np
 import pytest
+from page_checks import complete, page_of
 
 pytest.importorskip("benchmarks", reason="run from the root of the repository")
 
-from benchmarks import (
-    many_machines,
-    many_machines_data,
-    many_machines_page,
-    many_machines_peers,
-    page,
-    parts_and_rounds,
-    parts_and_rounds_page,
-)
+from benchmarks import many_machines, many_machines_data, many_machines_peers, parts_and_rounds, parts_and_rounds_values
 from benchmarks import parts_and_rounds_data as drawn
 from benchmarks.data import make_truth
 from benchmarks.density import log_density, mean_score, mixture_of
+from pages.__main__ import main
 
-MACHINE = {"cpu": "a CPU", "cores": 2, "memory_gb": 8.0, "load_average": 0.0, "date": "2026-01-01", "headwater": "0"}
 FIT = {"covariance": "full", "rows": 100, "passes": 1, "per_pass": None, "score": -3.25}
 
 
-def figures(**others):
+def figures(ratio=2.0):
     fits = [
         {"name": "headwater, 1 worker", "seconds": 2.0, "workers": 1, "report": "what one moved", **FIT},
         {"name": "headwater, 2 workers", "seconds": 1.0, "workers": 2, "report": "what two moved", **FIT},
     ]
-    pairs = [{"line": "one pass, full", "one": 2.0, "two": 1.0, "ratio": 2.0, "of_medians": 1.9}]
-    return {
-        "quick": False, "machine": MACHINE, "rows": 100, "files": 2, "components": 3, "width": 4, "bytes": 1000, "held_out": 10,
-        "truth": -3.0, "fits": fits, "pairs": pairs, "spark": False, "dask_ml": "dask-ml says nothing.", **others,
-    }  # fmt: skip
+    pair = {"line": "one pass, full", "one": 2.0, "two": 1.0, "ratio": ratio, "of_medians": 1.9}
+    files = {"rows": 100, "files": 2, "components": 3, "width": 4, "bytes": 1000, "held_out": 10, "truth": -3.0}
+    return {"files": files, "one pass/full": {"fits": fits, "pair": pair}}
 
 
 def test_the_judge_knows_the_density_of_a_mixture():
@@ -51,10 +43,12 @@ def test_the_judge_knows_the_density_of_a_mixture():
     assert mean_score(truth, rows) == pytest.approx(wanted.mean(), rel=1e-12)
 
 
-def test_files_are_written_once_and_hold_all_rows(tmp_path):
-    first = many_machines_data.written(1000, 5, tmp_path)
+def test_files_are_written_once_and_hold_all_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    first = many_machines_data.written(1000, 5)
+    assert first.folder.parent == tmp_path
     before = {path: path.stat().st_mtime_ns for path in first.paths}
-    again = many_machines_data.written(1000, 5, tmp_path)
+    again = many_machines_data.written(1000, 5)
     assert len(before) == many_machines_data.FILES
     assert {path: path.stat().st_mtime_ns for path in again.paths} == before
     assert np.array_equal(first.held_out, again.held_out)
@@ -81,78 +75,69 @@ def test_a_data_set_suits_its_model(kind):
 
 
 def test_the_page_has_what_was_measured():
-    text = page.text(many_machines_page.PAGE, figures())
-    assert "| one pass, full | 2.00 | 1.00 | 2.00 | 1.90 |" in text
+    text = complete(page_of(many_machines.PAGE, workers=figures()))
+    assert "| one pass, full | 2.00 | 1.00 | 2.00 | 1.90 |" in text and "reached by one pass, full." in text
     assert "| headwater, 2 workers | full | 0.0001 | 1 | 1.0 |  | -3.2500 | 0.2500 |" in text
-    assert "Spark was left out" in text
-    assert "dask-ml says nothing." in text
-    assert "what two moved" in text
-    assert "what one moved" not in text
-    assert "Spark was left out" not in page.text(many_machines_page.PAGE, figures(spark=True))
+    assert "what two moved" in text and "what one moved" not in text and "Spark 4" not in text
+    assert "<!-- table: many-machines-workers -->\n\n|" in text
+    peers = {"spark": {"local[2]": {"fits": [{"name": "Spark 4.3.0, local[2]", "seconds": 9.0, **FIT}]}}}
+    text = page_of(many_machines.PAGE, workers=figures(1.5), dask_ml={"dask-ml": {"said": "dask-ml says nothing."}}, **peers)
+    assert "| Spark 4.3.0, local[2] | full |" in text and "dask-ml says nothing." in text and "reached by none." in text
+
+
+def test_peers_without_an_interpreter_are_absent(monkeypatch):
+    for name in (many_machines.SPARK, many_machines.DASK_ML):
+        monkeypatch.delenv(name, raising=False)
+    assert many_machines.PAGE.absent(many_machines.PAGE.full, None) == [
+        "Spark (HEADWATER_SPARK_PYTHON)", "dask-ml (HEADWATER_DASK_ML_PYTHON)",
+    ]  # fmt: skip
+    assert not [*many_machines.measure_spark(many_machines.PAGE.full, None)]
 
 
 def test_losses_are_shown_beside_those_of_streams():
-    def entry(number, order, way, rounds, loss):
-        return {"kind": "Gaussians", "set": number, "order": order, "way": way, "rounds": rounds, "loss": loss}
-
-    found = [entry(0, "shuffled", "another stream", None, 0.001), entry(0, "sorted", "one stream", None, 0.7)]
-    found += [entry(number, "shuffled", 4, 1, loss) for number, loss in enumerate((0.01, 0.03))]
-    given = {"rounds": [1, "auto"], "parts": [4], "found": found}
-    lines = parts_and_rounds_page.losses("Gaussians", given)
+    streams = [["shuffled", "another stream", None, 0.001], ["sorted", "one stream", None, 0.7]]
+    sets = {
+        f"Gaussians/{number}": {
+            "kind": "Gaussians", "rows": 100, "per": "row",
+            "losses": [*streams, ["shuffled", 4, 1, loss], ["shuffled", 4, "auto", loss], ["sorted", 4, "auto", 0.0]],
+        }
+        for number, loss in enumerate((0.01, 0.03))
+    }  # fmt: skip
+    lines = parts_and_rounds_values.loss_table([*sets.values()]).splitlines()
+    assert lines[0] == "| rows |  | rounds: 1 | rounds: auto |"
     assert lines[2:] == [
-        "| shuffled | another stream | 0.0010 |  |",
-        "| shuffled | 4 parts | 0.0200 (0.0300) |  |",
-        "| sorted | one stream | 0.7000 |  |",
-        "| sorted | 4 parts |  |  |",
+        "| shuffled | another stream | 0.0010 (0.0010) |  |",
+        "| shuffled | 4 parts | 0.0200 (0.0300) | 0.0200 (0.0300) |",
+        "| sorted | one stream | 0.7000 (0.7000) |  |",
+        "| sorted | 4 parts |  | 0.0000 (0.0000) |",
     ]
+    text = complete(page_of(parts_and_rounds.PAGE, losses=sets))
+    assert "2 data sets of 100 rows; nats a row." in text and "<!-- table: parts-and-rounds-gaussians -->" in text
 
 
-def test_tables_are_put_into_other_pages():
-    section = page.Section("speed", "Speed", "", ["| a |", "|---|"])
-    other = "<!-- table: other -->\nkept\n<!-- end of table: other -->\n"
-    before = f"Text.\n<!-- table: speed -->\nold\n<!-- end of table: speed -->\n{other}"
-    after = page.filled(before, [section])
-    assert "old" not in after
-    assert "<!-- table: speed -->\n\n| a |\n|---|\n\n<!-- end of table: speed -->" in after
-    assert other in after
-    assert page.filled(after, [section]) == after
-
-
-def test_a_quick_run_does_not_replace_results(tmp_path):
-    with pytest.raises(SystemExit, match="a quick run is no result"):
-        many_machines.main(["--quick"])
-    with pytest.raises(SystemExit, match="no figures to render"):
-        many_machines.main(["--render", "--out", str(tmp_path)])
-    page.write(tmp_path, many_machines_page.PAGE, figures())
-    written = (tmp_path / "many_machines.md").read_text()
-    (tmp_path / "many_machines.md").unlink()
-    many_machines.main(["--render", "--out", str(tmp_path)])
-    assert (tmp_path / "many_machines.md").read_text() == written
-
-
-def test_passes_are_told_apart_by_two_fits():
+def test_two_fits_give_the_seconds_of_a_pass():
     short, long = {"seconds": 10.0, "passes": 2}, {"seconds": 26.0, "passes": 10}
     assert many_machines_peers._difference(long, short) == 2.0
     assert many_machines_peers._difference(short, None) is None
-    assert "was not asked" in many_machines_peers.dask_ml_says(None)
 
 
 @pytest.mark.slow
-def test_one_worker_and_two_run(tmp_path):
+def test_one_worker_and_two_run(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
-    options = ["--quick", "--rows", "32000", "--out", str(tmp_path), "--folder", str(tmp_path), "--sklearn-threads", "1"]
-    many_machines.main(options)
-    found = json.loads((tmp_path / "many_machines.json").read_text())
-    assert len(found["pairs"]) == 4
-    scores = {(entry["name"], entry["covariance"]): entry["score"] for entry in found["fits"]}
-    assert scores["headwater, 1 worker", "full"] == scores["headwater, 2 workers", "full"]
-    assert scores["headwater, 2 workers", "full"] > found["truth"] - 0.1
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    settings = ["--set", "rows=32000", "--set", "sklearn_threads=1"]
+    assert main(["many_machines", "--quick", "--out", str(tmp_path), *settings]) == 0
+    found = json.loads((tmp_path / "many_machines.json").read_text())["figures"]
+    assert len([one for one in found["workers"].values() if "pair" in one]) == 4
+    scores = {fit["name"]: fit["score"] for fit in found["workers"]["one pass/full"]["fits"]}
+    assert scores["headwater, 1 worker"] == scores["headwater, 2 workers"] > found["workers"]["files"]["truth"] - 0.1
 
 
 @pytest.mark.slow
 def test_parts_and_rounds_run(tmp_path):
     pytest.importorskip("distributed")
-    parts_and_rounds.main(["--quick", "--out", str(tmp_path)])
-    found = json.loads((tmp_path / "parts_and_rounds.json").read_text())
-    assert {entry["kind"] for entry in found["found"]} == {kind.name for kind in drawn.KINDS}
-    assert {(entry["way"], entry["rounds"]) for entry in found["found"]} >= {(4, 1), (4, 4), (4, "auto"), (1, 1)}
+    assert main(["parts_and_rounds", "--quick", "--out", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "parts_and_rounds.json").read_text())["figures"]["losses"]
+    assert {one["kind"] for one in found.values()} == {kind.name for kind in drawn.KINDS}
+    for one in found.values():
+        assert {(way, rounds) for _, way, rounds, _ in one["losses"]} >= {(4, 1), (4, 4), (4, "auto"), (1, 1)}

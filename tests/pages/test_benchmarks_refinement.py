@@ -5,17 +5,19 @@ import math
 
 import numpy as np
 import pytest
+from page_checks import complete, page_of
 
 pytest.importorskip("benchmarks", reason="run from the root of the repository")
 
 from sklearn.mixture import GaussianMixture as Peer
 
-from benchmarks import page, refinement, refinement_cost, refinement_lines, refinement_page, refinement_peers, refinement_real
+from benchmarks import refinement, refinement_cost, refinement_lines, refinement_peers, refinement_real
 from benchmarks.refinement_contenders import CONTENDERS, contender, streamed
 from benchmarks.refinement_data import LONGEST, ORDERS, SEPARATIONS, SMALL, arranged, draw, shape_of, truth_of
 from benchmarks.refinement_peers import Task, peers_of
 from benchmarks.refinement_summary import summaries
 from benchmarks.timing import one_thread
+from pages.__main__ import main
 
 
 def entry(number, loss, **more):
@@ -24,7 +26,7 @@ def entry(number, loss, **more):
         {"order": order, "contender": one.name, "loss": loss, "learned_loss": 0.03, "learning": 0.5, "reading": 0.5}
         for order in ORDERS for one in CONTENDERS
     ]  # fmt: skip
-    about = {"set": number, "text": "", "n_components": 3, "width": 2, "small": True, "elongated": False, "absent": False}
+    about = {"set": number, "text": "", "n_components": 3, "width": 2, "small": True, "elongated": False}
     return {**about, "rows": 100, "peers": peers, "runs": runs, **more}
 
 
@@ -189,61 +191,53 @@ def test_only_the_default_has_to_reach_something():
     assert "extra cost +10%" in long.note
 
 
-def test_a_real_set_that_is_absent_is_said_to_be(monkeypatch, tmp_path):
-    monkeypatch.setenv("HEADWATER_DATA", str(tmp_path))
-    found = list(refinement_real.real_sets(refinement.Plan()))
-    assert [each["absent"] for each in found] == [True] * 6
+def test_a_real_set_that_is_absent_is_said_to_be(tmp_path):
+    page = refinement.PAGE
+    assert page.absent(page.full, tmp_path) == page.absent(page.full, None) == [real.name for real in refinement.REALS]
+    assert not [*page.parts["real"](page.full, tmp_path)]
+    found = {real.name: refinement_real.real_set(refinement.Plan(), real, 1, tmp_path) for real in refinement.REALS}
+    assert [*found.values()] == [None] * 6
     lines = list(refinement_lines.real_lines(found))
     assert all(math.isnan(line.ours) and "HEADWATER_DATA" in line.note for line in lines)
-    assert "no such set: magic04, ccpp" in refinement_page.about_real(found)
+    (line,) = refinement_lines.real_lines({"abalone": entry("abalone", 0.02, runs=[entry(0, 0.02)["runs"][1]])})
+    assert (line.name, line.ours) == ("mean loss, abalone, shuffled, default", 0.02)
 
 
-def test_real_rows_are_read_and_parted(monkeypatch, tmp_path):
-    monkeypatch.setenv("HEADWATER_DATA", str(tmp_path))
+def test_real_rows_are_read_and_parted(tmp_path):
     rows = np.random.default_rng(0).normal(3.0, 5.0, size=(50, 2))
     (tmp_path / "a").mkdir()
     np.savez(tmp_path / "a" / "a.npz", X=rows)
     header = "x,kind,y"
     text = "\n".join([header, *(f"{x!r},g,{y!r}" for x, y in rows.tolist())])
     (tmp_path / "a" / "a.csv").write_text(text)
-    assert np.array_equal(refinement_real.Real("a", "a.npz", 2).read(), rows)
-    assert np.array_equal(refinement_real.Real("a", "a.csv", 2, ("kind",)).read(), rows)
+    for real in (refinement_real.Real("a", "a.npz", 2), refinement_real.Real("a", "a.csv", 2, ("kind",))):
+        assert np.array_equal(real.read(real.path(tmp_path)), rows)
     learned, held_out = refinement_real.parted(rows)
     assert (len(learned), len(held_out)) == (40, 10)
     assert np.allclose(learned.std(axis=0), 1.0)
     assert np.allclose(held_out[1] - held_out[0], (rows[9] - rows[4]) / np.delete(rows, np.s_[4::5], axis=0).std(axis=0))
 
 
-def test_the_page_has_what_was_measured(tmp_path):
-    figures = {
-        "seed": 7, "rows": 100, "held_out": 50, "sets": [entry(0, 0.004), entry(1, 0.0)],
-        "real": [entry("abalone", 0.02), {"set": "ccpp", "absent": True, "peers": [], "runs": []}], "cost": COST,
-        "quick": False, "machine": {"cpu": "", "cores": 1, "memory_gb": 1, "load_average": 0.0, "date": "", "headwater": ""},
-    }  # fmt: skip
-    text = page.text(refinement_page.PAGE, json.loads(json.dumps(figures)))
+def test_the_page_has_what_was_measured():
+    sets, real = {"0": entry(0, 0.004), "1": entry(1, 0.0)}, {"abalone": entry("abalone", 0.02)}
+    text = complete(page_of(refinement.PAGE, sets=sets, real=real, cost={"long stream": COST}))
     assert "| default, one pass | 0.0020 | 0.0020 | 0.0036 | 0.0040 | 50% | 0.50 |" in text
     assert "| scikit-learn n_init=10 | 0.0010 | 0.0010 | 0.0010 | 0.0010 | 100% | 10.00 |" in text
     assert "| by cluster | plain stream | 0.0020 |" in text
     assert "| abalone: 100 rows, K3 d2 | scikit-learn n_init=1, all rows | 0.0100 | 0.0200 | 1.00 |" in text
-    assert "no such set: ccpp." in text
     assert "| default | 1.000 | 2.000 | 0.100 | 2.200 |" in text
-    assert "takes +10% against" in text
-    refinement_page.sections({**figures, "real": [], "cost": None})
+    assert "takes +10 % against" in text
+    assert page_of(refinement.PAGE, sets=sets).count("Not measured.") == 2
 
 
-def test_a_run_of_some_sets_is_only_printed(monkeypatch, capsys):
-    def never(*given):
-        raise AssertionError("some sets are no result")
-
-    monkeypatch.setattr(page, "write", never)
-    monkeypatch.setattr(refinement, "compared", lambda plan: (entry(number, 0.0) for number in plan.sets))
-    refinement.main(["--sets", "2", "--first", "3", "--orders", "shuffled, drifting"])
-    printed = capsys.readouterr().out
-    assert "  3 " in printed
-    assert "within 0.002 100%" in printed
-    with pytest.raises(SystemExit):
-        refinement.main(["--orders", "sideways"])
-    assert "'sideways' is none of shuffled, by cluster" in capsys.readouterr().err
+def test_a_run_of_some_sets_and_contenders(monkeypatch, tmp_path):
+    plans = []
+    monkeypatch.setattr(refinement, "compared", lambda plan, number: plans.append(plan) or entry(number, 0.0))
+    settings = [f"--set={one}" for one in ("sets=2", "first=3", "orders=('shuffled',)", "contenders=('small:reservoir=9',)")]
+    assert main(["refinement", "--quick", "--only", "sets", "--out", str(tmp_path), *settings]) == 0
+    assert [*json.loads((tmp_path / "refinement.json").read_text())["figures"]["sets"]] == ["3", "4"]
+    assert plans[0].orders == ("shuffled",) and plans[0].cache is None
+    assert [(one.name, dict(one.parameters)) for one in plans[0].contenders] == [("small", {"reservoir": 9})]
 
 
 def test_contenders_take_turns_on_a_long_stream(monkeypatch):

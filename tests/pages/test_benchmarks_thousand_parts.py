@@ -1,15 +1,18 @@
 """The cost model of many machines: its formulas, its page, and the command run once with few parts."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from page_checks import page_of
 
 pytest.importorskip("benchmarks", reason="run from the root of the repository")
 
-from benchmarks import page, thousand_parts, thousand_parts_page
+from benchmarks import thousand_parts, thousand_parts_values
 from benchmarks.thousand_parts_model import Constants, depth_of, pass_costs, round_cost
+from pages.__main__ import main
+from pages.page import DOCS
 
 CONSTANTS = Constants(
     read=1.0, learn=2.0, exact=4.0, watch=0.5, task=10.0, add=5.0, watched_add=6.0, worker=3.0,
@@ -47,20 +50,30 @@ def test_a_scheduler_may_be_what_all_wait_for():
     assert round_cost(slow, 5, 2.0, 2).on(100) == 5000.0
 
 
-def test_bytes_are_as_foretold_or_the_page_says_no():
+def test_bytes_are_as_predicted_or_the_page_says_no():
     one = {
-        "parts": 3, "rounds": 1, "of_a_round": [3], "message": 1000, "merged": 1990, "path": 2000,
-        "foretold": {"merged": 2000, "path": 2000},
+        "parts": 3, "rounds": 1, "of_a_round": [3], "message": 1000, "merged": 1990, "path": 2000, "workers": 1.0,
+        "scheduler": 0.5, "seconds": 1.0,
+        "predicted": {"merged": 2000, "path": 2000, "workers": 1.2, "scheduler": 0.5, "seconds": 0.75},
     }  # fmt: skip
-    assert thousand_parts_page.as_foretold(one)
-    assert thousand_parts_page.byte_lines([one])[-1].endswith("| yes |")
+    facts = {"rows": 4096, "long": 100, "few": 16, "components": 10, "width": 10, "workers": 2, "tasks_a_second": 300.0}
+
+    def text(run):
+        figures = {**facts, "constants": asdict(CONSTANTS), "runs": [run]}
+        found = page_of(thousand_parts.PAGE, runs={"runs": figures})
+        assert found.count("Not measured.") == 1  # the tables of words
+        return found
+
+    assert thousand_parts_values.as_predicted(one)
+    assert "| 3 | 1 | 1,000 | 2,000 | 1,990 | 2,000 | 2,000 | yes |" in text(one)
+    assert "| 3 | 1 | 1.20 | 1.00 | +20 % | 0.50 | 0.50 | +0 % | 0.75 | 1.00 | -25 % | 1.5 |" in text(one)
     for wrong in ({"merged": 2001}, {"merged": 1000}, {"path": 1000}):
-        assert not thousand_parts_page.as_foretold({**one, **wrong})
-        assert thousand_parts_page.byte_lines([{**one, **wrong}])[-1].endswith("| NO |")
+        assert not thousand_parts_values.as_predicted({**one, **wrong})
+        assert "| NO |" in text({**one, **wrong})
 
 
 def test_pages_have_lines_for_its_tables():
-    text = (page.DOCS / "mechanisms" / "cluster-costs.md").read_text(encoding="utf-8")
+    text = (DOCS / "mechanisms" / "cluster-costs.md").read_text(encoding="utf-8")
     for name in ("constants", "check", "bytes", "scale", "once", "words"):
         assert text.count(f"<!-- table: thousand-parts-{name} -->") == 1
         assert text.count(f"<!-- end of table: thousand-parts-{name} -->") == 1
@@ -69,18 +82,17 @@ def test_pages_have_lines_for_its_tables():
 @pytest.mark.slow
 def test_a_few_parts_run(tmp_path):
     pytest.importorskip("distributed")
-    thousand_parts.main(["--quick", "--out", str(tmp_path)])
-    found = json.loads((tmp_path / "thousand_parts.json").read_text())
+    assert main(["thousand_parts", "--quick", "--out", str(tmp_path)]) == 0
+    figures = json.loads((tmp_path / "thousand_parts.json").read_text())["figures"]
+    found, words = figures["runs"]["runs"], [*figures["words"].values()]
     assert [one["parts"] for one in found["runs"]] == [3, 8]
-    assert all(thousand_parts_page.as_foretold(one) for one in found["runs"])
+    assert all(thousand_parts_values.as_predicted(one) for one in found["runs"])
     assert all(one["rows"] == one["parts"] * found["rows"] for one in found["runs"])
     times = {name: value for name, value in found["constants"].items() if name != "watch"}  # a difference of two times
     assert min(times.values()) > 0 and np.isfinite(found["constants"]["watch"])
-    assert len(found["words"]) == 4
-    for one in found["words"]:
+    assert len(words) == 4
+    for one in words:
         # Further up, messages have more words; digits in their headers come and go.
-        assert np.diff(one["heights"]).min() > -thousand_parts_page.DIGITS
+        assert np.diff(one["heights"]).min() > -thousand_parts_values.DIGITS
         assert one["heights"][-1] > one["heights"][0]
-    written = (tmp_path / "thousand_parts.md").read_text()
-    assert "| NO |" not in written
-    assert "## Large tables of words" in written
+    assert "| NO |" not in (tmp_path / "thousand_parts.md").read_text()

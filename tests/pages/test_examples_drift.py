@@ -5,10 +5,12 @@ import json
 
 import numpy as np
 import pytest
+from page_checks import complete
 
 pytest.importorskip("examples", reason="run from the root of the repository")
 
-from examples import drift, drift_data, drift_page
+from examples import drift, drift_data, drift_values
+from pages.__main__ import main
 
 
 def test_streams_drift_as_they_say():
@@ -24,9 +26,9 @@ def test_streams_drift_as_they_say():
 
 def test_the_page_says_what_the_figures_do():
     run = {"auto": -4.0, "None": -6.0, "500": -4.5, "1000": -3.9}
-    assert drift.best_fixed(run) == "1000"
-    assert drift_page.line("abrupt", run, list(run)) == ["abrupt", "-4.000", "-6.000", "-4.500", "**-3.900**"]
-    (said,) = drift_page.verdict({"abrupt": run, "gradual": {**run, "auto": -3.8}}, "stream")
+    assert drift.best_fixed(run) == 1000
+    assert drift_values.line("abrupt", run, list(run)) == ["abrupt", "-4.000", "-6.000", "-4.500", "**-3.900**"]
+    said = drift_values.verdict({"abrupt": run, "gradual": {**run, "auto": -3.8}}, "stream")
     assert "better in 1 of 2, and at worst 0.100 nats a row behind (abrupt)" in said
     assert "1,000 rows, it is 0.000 nats a row" in said
 
@@ -39,9 +41,10 @@ def test_the_command_runs_from_end_to_end(tmp_path):
     with gzip.open(folder / "electricity_nsw.csv.gz", "wt", encoding="utf-8") as file:
         file.write("period,nswprice,nswdemand\n" + "".join(f"1,{price:.2f},{demand:.2f}\n" for price, demand in rows))
     out = tmp_path / "out"
-    assert drift.main(["--quick", "--data", str(tmp_path / "data"), "--out", str(out)]) == 0
-    figures = json.loads((out / "drift.json").read_text())["drift"]
-    assert set(figures["kinds"]) == set(drift_data.KINDS) and figures["half_hours"] == 5000
-    page = (out / "drift.md").read_text()
-    assert "A quick run" in page and "| abrupt |" in page
+    assert main(["drift", "--quick", "--data", str(tmp_path / "data"), "--out", str(out)]) == 0
+    figures = json.loads((out / "drift.json").read_text())["figures"]
+    assert set(figures["streams"]["seed/0"]["runs"]) == set(drift_data.KINDS)
+    assert figures["electricity"]["trace"]["rows"][-1] == 5000
+    text = complete((out / "drift.md").read_text())
+    assert "| abrupt |" in text and "in 5,000 half-hours" in text
     assert (out / "drift.png").stat().st_size > 10_000

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 pytest.importorskip("papers", reason="run from the root of the repository")
 
+from pages.page import data_directory
 from papers import latent_factors as command
 from papers import latent_factors_audio as audio
 from papers import latent_factors_claims as claims
@@ -21,7 +22,6 @@ from papers import latent_factors_swimmer as swimmer
 from papers import latent_factors_variance as variance
 from papers.latent_factors_page import page
 from papers.latent_factors_results import FULL, PARTS, Results, Scale, coded, decoded
-from papers.moment_matching_data import data_directory
 
 TINY = replace(
     FULL, seeds=1, images=30, burn_in=3, kept=2, chains=4, draws=40, copies=40, steps=50, library_copies=2,

@@ -1,22 +1,23 @@
 """Paper 003's page: its tables and words from made-up figures, its data, and the printed equations against brute force."""
 
-import json
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
+from page_checks import complete, page_of, results_with
 from scipy.stats import beta, gamma, multivariate_normal, norm, wishart
 
 pytest.importorskip("papers", reason="run from the root of the repository")
 
+from pages.__main__ import main, measure
+from pages.render import text
 from papers import moment_matching as command
 from papers import moment_matching_data as data
 from papers import moment_matching_printed as printed
 from papers.moment_matching_learners import BATCH_EM, BMM, FIGURE_LEARNERS, OVERFITTING_LINES, TABLE_LEARNERS, line_name
-from papers.moment_matching_page import page
-from papers.moment_matching_results import PARTS, Results
 from papers.wilcoxon import arrow
+
+PAGE = command.PAGE
 
 TINY = replace(
     command.QUICK, learn=600, held_out=200, figure_sets=1, check_points=2, components=(2,), at_most=400,
@@ -166,17 +167,14 @@ def test_truth_is_scored_as_a_density_of_z_scores():
     np.testing.assert_allclose(split.truth_score(truth), moved.score(split.judge))
 
 
-def test_sets_that_are_absent_are_skipped(tmp_path, monkeypatch):
+def test_sets_that_are_absent_are_skipped(tmp_path):
     for directory in (None, tmp_path):
-        names = [name for name, _ in command.make_tables(command.FULL, directory)]
+        names = [name for name, _ in command.make_tables(PAGE.full, directory)]
         assert names == ["large/generated_16", "large/generated_91", "large/generated_50"]
-        assert not [*command.make_overfitting(command.FULL, directory)]
+        assert not [*command.make_overfitting(PAGE.full, directory)]
+        assert "Abalone" in PAGE.absent(PAGE.full, directory)
     with pytest.raises(FileNotFoundError, match=r"no abalone/abalone\.csv\.gz"):
         data.SMALL[0].load(tmp_path)
-    monkeypatch.setenv("HEADWATER_DATA", str(tmp_path / "nowhere"))
-    assert data.data_directory() is None
-    monkeypatch.setenv("HEADWATER_DATA", str(tmp_path))
-    assert data.data_directory() == tmp_path
 
 
 def test_tables_are_read_without_their_labels(tmp_path):
@@ -224,18 +222,20 @@ def table_set(ahead, splits=10, **settings):
     }  # fmt: skip
     made = {
         "title": "Abalone", "rows": 4177, "columns": 8, "paper": "ABALONE", "note": "", "generated": False, "values": 28,
-        "truth": [], "threads": 2, "threaded_seconds": 0.5, "warm_up": 1.0, "learners": learners,
+        "truth": [], "threads": 2, "alone_seconds": 1.0, "threaded_seconds": 0.5, "warm_up": 1.0, "learners": learners,
+        "clock": "CPU",
     }  # fmt: skip
     return made | settings
 
 
-def made_up(ahead, tmp_path):
+def made_up(ahead):
     figure = {
         "components": 2, "columns": 3, "apart": 4.0, "truth": -1.0, "parameters": 19, "warm_up": 250, "rows": [200, 1000],
         "learners": {
             learner.name: {"scores": [-2.0, -1.001 - (0.0 if learner is BMM else ahead)], "seconds": 1.0}
             for learner in FIGURE_LEARNERS
         },
+        "clock": "CPU",
     }  # fmt: skip
     lines = {line_name(*line): [[-3.0, -3.0], [-2.0, -2.0]] for line in OVERFITTING_LINES}
     lines[BATCH_EM.name] = [[-3.0, -3.0], [-4.0, -4.0]]
@@ -255,11 +255,11 @@ def made_up(ahead, tmp_path):
         "overfitting": {"ccpp": overfitting},
         "printed": {"random steps": {"steps": 2000, "share": {"0": 0.04, "10": 0.2, "100": 0.4}}, case["warm_up"]: case},
     }
-    return Results(tmp_path / "moment_matching.json", "full", figures, [], ["Airfoil"])
+    return figures
 
 
-def test_the_page_says_what_the_figures_say(tmp_path):
-    told = page(made_up(0.02, tmp_path))
+def test_the_page_says_what_the_figures_say():
+    told = text(PAGE, results_with(PAGE, absent=["Airfoil"], **made_up(0.02)))
     assert "**oBMM converges to the truth**: holds" in told
     assert "**oBMM is more accurate than the paper's online EM, row by row**: depends on the sets and the start" in told
     assert "small sets, warm-up of 100 rows: does not hold (better on 0, worse on 1, neither on 0" in told
@@ -268,80 +268,32 @@ def test_the_page_says_what_the_figures_say(tmp_path):
     assert "This does not hold on every set: it is on 0 of 1, and at most 0.0200 below" in told
     assert "**A large number of components does not overfit**: holds" in told
     assert "has an answer for every row in 1 of 2 runs in one column" in told
-    assert "left out: Airfoil." in told
+    assert "left out**: Airfoil." in told
     assert "| Abalone\\*, 4,177 x 8 | 10 | -2.770 ↓ (4, 0.8) | -2.770 ↓ (4) | **-2.750** (4) |" in told
     assert "| -2.65 | -1.82 |" in told and "| 48.6 | 12.1 | 2.3 |" in told and "-58.1" not in told
     assert "| one | 50 | 0 | 1 | 1 of 2 | 7 | 25 % | -0.1000 | -0.2000 | -0.0100 | 1.5 |" in told
-    lines = told.splitlines()
-    for line, rule in pairwise(lines):
-        if rule.startswith("|---"):
-            assert line.count(" | ") + 1 == rule.count("---")
-    better = page(made_up(0.001, tmp_path))
+    assert "In 2 threads oDMM runs 2.00 times as fast" in told
+    complete(told.replace("{mu, mu mu', Lambda, Lambda_ij^2}", ""))
+    better = page_of(PAGE, **made_up(0.001))
     assert "oDMM is only slightly worse than oBMM**: holds" in better and "This holds: it is on 1 of 1" in better
-
-
-def test_a_page_of_nothing_says_so(tmp_path):
-    results = Results(tmp_path / "moment_matching.json", "quick", {}, ["tables"], [])
-    told = page(results)
-    assert told.count("Not measured.") == 4
-    assert "A quick run" in told and "**Not complete yet**: tables." in told
-
-
-def test_rendering_needs_only_the_figures(tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        command.main(["--render", "--out", str(tmp_path)])
-    assert "no figures to render" in capsys.readouterr().err
-    made_up(0.02, tmp_path).write()
-    assert command.main(["--render", "--out", str(tmp_path)]) == 0
-    for name in ("moment_matching.png", "moment_matching_overfitting.png"):
-        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "moment_matching.md").read_text().startswith("# Bayesian moment matching")
-    with pytest.raises(SystemExit):
-        command.main(["--quick", "--out", str(tmp_path)])
-    assert "give another --out" in capsys.readouterr().err
-
-
-def test_an_interrupted_run_goes_on_and_a_part_is_made_again(tmp_path, monkeypatch):
-    made = []
-
-    def maker(part):
-        def make(scale, directory):
-            for name in "ab":
-                yield name, lambda name=name: made.append(part + name) or {"rows": len(made)}
-
-        return make
-
-    monkeypatch.setattr(command, "MAKERS", {part: maker(part) for part in PARTS})
-    monkeypatch.setattr(command, "compile_kernels", lambda: None)
-    path = tmp_path / "moment_matching.json"
-    results = Results(path, "quick", {"figure1": {"a": {}, "b": {}}, "tables": {"a": {}}}, [*PARTS[1:]], [])
-    results.write()
-    results = Results.read(path, "quick")
-    command.run(results, results.begin((), False), None)
-    assert made == ["tablesb", "overfittinga", "overfittingb", "printeda", "printedb"]
-    made.clear()
-    results = Results.read(path, "quick")
-    assert not results.pending
-    command.run(results, results.begin(["tables"], False), None)
-    assert made == ["tablesa", "tablesb"]
-    stored = json.loads(path.read_text())
-    assert stored["pending"] == [] and set(stored["figures"]) == set(PARTS)
 
 
 # The command
 
 
+@pytest.mark.slow
+def test_rendering_needs_only_the_figures(tmp_path):
+    replace(results_with(PAGE, **made_up(0.02)), path=tmp_path / "moment_matching.json").write()
+    assert main(["moment_matching", "--render", "--out", str(tmp_path)]) == 0
+    for name in ("moment_matching.png", "moment_matching_overfitting.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
 def test_one_generated_set_goes_through_every_learner(tmp_path, monkeypatch):
     few = tuple(replace(source, generated=(400, 3), components=2) for source in data.LARGE if source.generated)
     monkeypatch.setattr(command, "LARGE", few)
-    monkeypatch.setitem(command.SCALES, "quick", TINY)
-    assert command.main(["--quick", "--out", str(tmp_path), "--data", str(tmp_path)]) == 0
-    told = (tmp_path / "moment_matching.md").read_text()
-    assert "nan" not in told
-    assert "generated, the size of MiniBooNE" in told and "left out: Banknote and Plastic" in told
-
-
-@pytest.mark.slow
-def test_quick_run(tmp_path):
-    assert command.main(["--quick", "--out", str(tmp_path)]) == 0
-    assert (tmp_path / "moment_matching.md").is_file()
+    results = PAGE.results(tmp_path, TINY)
+    measure(PAGE, results, results.begin([*PAGE.parts]), TINY, tmp_path)
+    assert not results.pending and results.absent == ["Banknote", "Plastic"] and results.figures["overfitting"] == {}
+    told = text(PAGE, results)
+    assert "nan" not in told and "generated, the size of MiniBooNE" in told and "CPU seconds to learn" in told

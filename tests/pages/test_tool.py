@@ -21,8 +21,6 @@ class Scale:
 
 TEMPLATE = """# Squares
 
-{{ made }}
-
 {% if squares %}
 <!-- table: squares -->
 
@@ -91,7 +89,8 @@ def test_a_run_stores_figures_and_what_they_were_taken_on(squares, tmp_path):
     told = (tmp_path / "docs" / "papers" / "squares.md").read_text()
     assert told.startswith("# Squares\n\n<!-- Written by python -m pages squares from papers/squares.md")
     assert "| 3.0 | 9.00 |" in told and "The largest root is 3." in told
-    assert f"commit {machine.revision()}, " in told and "Seeds: none." in told
+    assert told.splitlines()[-1].startswith(f"Made by `python -m pages squares`. Figures: commit {machine.revision()}, ")
+    assert told.endswith(" Seeds: none.\n")
     assert (tmp_path / "docs" / "papers" / "squares.png").read_text() == "2"
 
 
@@ -152,6 +151,18 @@ def test_what_is_not_known_is_said_in_a_sentence(squares, tmp_path, capsys):
         assert words_said in capsys.readouterr().err
 
 
+def test_a_page_that_needs_a_data_set_is_not_measured_without(squares, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "find", lambda name: replace(squares[0], needs=("numbers/numbers.csv",)))
+    with pytest.raises(SystemExit):
+        command.main(["squares", "--data", str(tmp_path)])
+    assert (
+        "HEADWATER_DATA, or --data, must name a directory of data sets that has numbers/numbers.csv" in capsys.readouterr().err
+    )
+    (tmp_path / "numbers").mkdir()
+    (tmp_path / "numbers" / "numbers.csv").touch()
+    assert command.main(["squares", "--data", str(tmp_path)]) == 0 and len(squares[1]) == 4
+
+
 def test_tables_are_put_into_other_pages(squares, tmp_path):
     other = "<!-- table: other -->\nkept\n<!-- end of table: other -->\n"
     beside = tmp_path / "docs" / "scale.md"
@@ -208,6 +219,9 @@ def test_a_page_of_nothing_says_so(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_quick_run_of_every_page(name, tmp_path):
+    data = command.data_directory()
+    if any(data is None or not (data / file).is_file() for file in find(name).needs):
+        pytest.skip(f"HEADWATER_DATA has no {find(name).needs}")
     assert command.main([name, "--quick", "--out", str(tmp_path)]) == 0
     told = (tmp_path / f"{name}.md").read_text()
     assert "nan" not in told
