@@ -7,6 +7,7 @@ import pytest
 from naive.moments import KINDS
 
 import headwater as hw
+from headwater.estimators import model_file
 
 kinds = pytest.mark.parametrize("kind", KINDS)
 WIDTH, WARM_UP = 3, 600
@@ -106,3 +107,17 @@ def test_tied_covariances_are_refused(learn):
         getattr(model, learn)(sane_rows(100, np.random.default_rng(21)))
     for word in ("'auto'", "'online-vb'", "'quasi-bayes'"):
         assert word in str(caught.value)
+
+
+@kinds
+@pytest.mark.parametrize("weight", [1e6, 1e12, 1e20])
+def test_a_heavy_row_between_components_leaves_a_belief(kind, weight):
+    """It takes nearly all of the prior from weights and means, and a file holds what is more or less than the prior."""
+    rng = np.random.default_rng(0)
+    model = matching(kind, warm_up=20, n_components=2)
+    model.partial_fit(rng.normal(size=(40, 2)) + np.where(np.arange(40) % 2, 5.0, 0.0)[:, None])
+    for row in ([2.5, 2.5], [1e9, -1e9]):
+        model.partial_fit(np.array([row]), sample_weight=[weight])
+        again = model_file.from_bytes(model_file.to_bytes(model))
+        assert (again.weights_ > 0.0).all() and np.isfinite(again.covariances_).all()
+        assert np.isfinite(again.score_samples(np.zeros((1, 2)))).all()

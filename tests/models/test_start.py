@@ -13,6 +13,7 @@ from headwater.core.batch import Batch, drop_zeros
 from headwater.core.row_order import order_labelled_first
 from headwater.families.multinomial_geometry import Geometry
 from headwater.kernels.parallel import one_blas_thread, run_tasks
+from headwater.models.planes import plane_groups
 from headwater.models.seeding import named_assignments, seed_assignments
 
 
@@ -248,3 +249,13 @@ def test_parts_that_forget_everything_do_not_wait_for_each_other():
     model = hw.MultinomialMixture(2, algorithm="boem", half_life=1e-3, parts=2, warm_up=4, n_threads=2, random_state=0)
     model.partial_fit(X[:4]).partial_fit(X)
     assert np.isfinite(model.score_samples(X[:3])).all()
+
+
+def test_planes_through_rows_of_any_size_are_found():
+    """A ridge of fixed size is lost beside rows of 1e9, of which some are the same."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        rows = np.zeros((50, 4))
+        rows[:, 0], rows[:25, 1:] = 1.0, 1e9 * rng.normal()
+        groups, distance = plane_groups(rows, np.ones(50), np.full(50, -1), 2, rng, 3, False)
+        assert set(groups) <= {0, 1} and np.isfinite(distance)

@@ -404,10 +404,13 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         weights = self.weights_
         kept = self._active() if min_weight is None else weights >= min_weight
         kept[np.argmax(weights)] = True
-        pruned = copy(self)
-        pruned.set_params(n_components=int(kept.sum()), **dict.fromkeys(self._traits.given_start), **self._parameters_of(kept))
-        learner = pruned._make_learner(self._learner.width)
+        kept[np.argmax(self._read().stream.statistics.count)] = True  # which passes of `fit` may report as light
+        pruned, now = copy(self), self._given_parameters()
+        pruned.set_params(**self._runtime.made_with)  # what was set since holds when learning goes on, if it can
+        smaller = {"n_components": int(kept.sum()), **dict.fromkeys(self._traits.given_start), **pruned._parameters_of(kept)}
+        learner = pruned.set_params(**smaller)._make_learner(self._learner.width)
         pruned._runtime = self._reader.select(learner, np.flatnonzero(kept), pruned._given_parameters())
+        pruned.set_params(**{name: value for name, value in now.items() if name not in smaller})
         for name in RESULTS:
             pruned.__dict__.pop(name, None)
         return pruned

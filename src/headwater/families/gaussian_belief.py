@@ -14,6 +14,7 @@ from headwater.families.gaussian_records import (
     GaussianStatistics,
     masses,
 )
+from headwater.kernels.gaussian_readout import ROUNDING
 
 LEAST = 1e-13  # eigenvalue, beside the variances, of a matrix that rounding has left indefinite
 
@@ -79,6 +80,8 @@ def columns_readout(name: str, prior: GaussianPrior, totals: GaussianStatistics)
     """Parameters of components whose columns have a Normal-Gamma belief each (diag): the mean, or Student-t tails."""
     known = belief("diag", prior, totals)
     means, kappa, dof, scale = known.means - prior.origin, known.mean_precision, known.dof, known.scale
+    square = prior.scale + totals.second + prior.mean_precision * prior.mean**2
+    scale = np.maximum(scale, ROUNDING * square)  # as the kernel has it
     width = means.shape[1]
     if name == "mean":
         factor, power, stretch = np.sqrt(dof / scale), np.zeros(len(means)), np.ones(len(means))

@@ -13,6 +13,7 @@ from headwater.families.soundness import (
     NO_PARAMETERS,
     NO_PRIOR,
     OTHER_LENGTHS,
+    ROUNDING,
     SLACK,
     TOO_MANY,
     exceeds,
@@ -39,8 +40,12 @@ def find_statistics_problem(record: MultinomialStatistics, groups: NDArray[np.in
 
 
 def find_length_problem(record: MultinomialStatistics) -> str:
-    """A component without rows has no words: both have the same responsibilities. Topics have not, where they are drawn."""
-    return TOO_MANY if np.any(record.length > MOST_WORDS * np.maximum(record.count, 0.0) + 1e-100) else ""
+    """A component without rows has no words: both have the same responsibilities. Topics have not, where they are drawn.
+
+    What moves between components leaves rounding errors, which are a part of the longest.
+    """
+    most = MOST_WORDS * np.maximum(record.count, 0.0) + ROUNDING * record.length.max(initial=0.0) + 1e-100
+    return TOO_MANY if np.any(record.length > most) else ""
 
 
 def find_prior_problem(record: MultinomialPrior, width: int) -> str:

@@ -111,7 +111,7 @@ def gather_moments(moments, steering, noise, size, heard, real, imag):
             im = moments[1, i, j] - moments[2, i, j]
             im += hole * (steering[1, i] * steering[0, j] - steering[0, i] * steering[1, j])
             if i == j:
-                real[i, i] += re + noise * (size - heard[i])
+                real[i, i] += re + noise * max(size - heard[i], 0.0)  # sums of weights, in two orders
             else:
                 real[i, j] += re
                 real[j, i] += re

@@ -30,6 +30,9 @@ FARTHEST = 1e300
 OVERFLOWS = 1e280
 # Degrees of freedom never fall below those with which a precision, and a covariance just so, have a mean.
 LEAST_DOF = 2.01
+# A heavy row that might be of any component leaves a belief worth less than the prior. Totals are what is more or less than the
+# prior, so weights and means keep this part of it, which rounding cannot take from them.
+LEAST_PART = 1e-9
 
 LOG_PI = math.log(math.pi)
 
@@ -163,7 +166,9 @@ def match_full(
         common += log(factor_of_all)
         for k in range(n_components):
             untouched = keep == 1.0 and p[k] * weight <= NEGLIGIBLE * kappa[k]
-            if not untouched or factor_of_all == 1.0:
+            raised = alpha[k] < LEAST_PART * concentration[k]
+            alpha[k] = max(alpha[k], LEAST_PART * concentration[k])
+            if raised or not untouched or factor_of_all == 1.0:
                 log_alpha[k] = log(alpha[k]) - common
             if untouched:
                 continue
@@ -171,6 +176,7 @@ def match_full(
             kappa[k], after, g, s, t = project_wishart(
                 p[k], rest, weight, width, kappa[k], dof[k], distance[k], dof_projection, lowest
             )
+            kappa[k] = max(kappa[k], LEAST_PART * prior[1])
             dof[k] = after
             update_scale(scale[k], apart[k], s, t)
             if distance[k] < OVERFLOWS:
@@ -310,6 +316,7 @@ def match_diag(
                     distance[k, group] = min(total / here, FARTHEST)
         project_dirichlet(p, weight, weight_projection, alpha, newton)
         for k in range(n_components):
+            alpha[k] = max(alpha[k], LEAST_PART * concentration[k])
             if keep == 1.0 and p[k] * weight <= NEGLIGIBLE * kappa[k, 0]:
                 continue
             rest = others(p, k)
@@ -336,6 +343,8 @@ def match_diag(
                     for j in range(group * columns, (group + 1) * columns):
                         mean[k, j] += g * apart[k, j]
                         scale[k, j] = s * (scale[k, j] + t * apart[k, j] ** 2)
+            for group in range(groups):
+                kappa[k, group] = max(kappa[k, group], LEAST_PART * prior[1])
             constant[k] = gamma_constant(k, columns, kappa, shape, scale, rate, stretch)
 
     write_diag(prior, concentration, alpha, kappa, shape, mean, scale, count, mean_count, dof_count, first, second)

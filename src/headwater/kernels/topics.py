@@ -16,7 +16,9 @@ from headwater.kernels.fastmath import digamma, exp, log
 from headwater.kernels.mixture import EXPECT_LOG
 from headwater.kernels.random import begin_stream, log_gamma_variate, uniform
 
-MOST_TOKENS = 2**20  # of one document that are drawn one by one; of a longer one each stands for several
+MOST_TOKENS = (
+    2**13
+)  # of one document that are drawn one by one; of a longer one each stands for several, so that none takes long
 BLOCK = 32
 LOWEST_LOG = -600.0  # so that a word that no topic has seen is not impossible in all of them
 

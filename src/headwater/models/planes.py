@@ -11,6 +11,7 @@ SUBSETS = 200  # planes through a few rows each that seeds are chosen from
 SAMPLE = 400  # rows that choose
 WIDEST = 30  # a plane through more rows than that is never of one component
 RIDGE = 1e-6
+ROUNDING = 1e-12  # of the squares, which hides a ridge where some rows are far larger than others
 
 
 def plane_groups(
@@ -54,7 +55,9 @@ def _chosen(design: Array, target: Array, weights: Array, planes: Array, rng: np
     n, size = design.shape
     subsets = rng.integers(n, size=(SUBSETS, size))
     through = design[subsets]
-    squares = np.swapaxes(through, 1, 2) @ through + RIDGE * np.eye(size)
+    squares = np.swapaxes(through, 1, 2) @ through
+    ridges = np.maximum(RIDGE, ROUNDING * np.trace(squares, axis1=1, axis2=2) / size)
+    squares += ridges[:, None, None] * np.eye(size)
     candidates = np.linalg.solve(squares, np.swapaxes(through, 1, 2) @ target[subsets][..., None])[..., 0]
     sample = rng.permutation(n)[:SAMPLE]
     distances = np.abs(target[sample, None] - design[sample] @ candidates.T)

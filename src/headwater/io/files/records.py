@@ -6,7 +6,7 @@ A file is not trusted: a tree is read as a value of the template's kind and shap
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -29,6 +29,17 @@ def kind_of(record: Any) -> str:
     """Return the name by which files know a kind of record."""
     name = type(record).__name__
     return KINDS.get(name, name)
+
+
+def tables_of(record: object) -> Iterator[Table]:
+    """Yield every table in a record, in order."""
+    if isinstance(record, Table):
+        yield record
+    elif isinstance(record, Blend):
+        yield from (record.table, record.rest)
+    elif is_dataclass(record):
+        for part in fields(record):
+            yield from tables_of(getattr(record, part.name))
 
 
 Value = TypeVar("Value")

@@ -39,7 +39,7 @@ LIGHTEST = 1e-300
 LONGEST_CLOCK = 1e12  # in nats
 SCORED = 256  # kept rows that are scored to see whether parameters are any
 FARTHEST = 1e235  # of a score
-LEAST_COUNTS = 0.1  # a row; one, but for what was mended
+LEAST_COUNTS = 1e-6  # a row; one, but for what was mended, and for components that were pruned: the heaviest always stays
 SLACK = 1e-6  # for rounding, of what sums up to one
 ESTIMATED = 1.0  # for what is an estimate, as a part of all that is known
 
@@ -305,8 +305,8 @@ class StateReader:
     def differences(self, tree: Any, path: str) -> Statistics:
         """Return statistics that may be those of no rows, as differences of statistics are."""
         like = self.zeros
-        if isinstance(tree, dict) and tree.get("kind") != type(like).__name__ and ("exact", "match_moments") in self.model.ways:
-            like = self.model.statistics_for("match_moments", like)
+        if self.learner.algorithm.projection is not None:
+            like = self.model.statistics_for(self.learner.algorithm.readout, like)
         statistics: Statistics = self.reader.read(tree, like, path)
         return statistics
 
