@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from every_model import KINDS
+from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
 import headwater as hw
@@ -273,3 +274,26 @@ def test_several_sequences_are_not_taken_for_one():
     for name in ("filter", "next_state_proba", "next_distribution"):
         with pytest.raises(ValueError, match=rf"CategoricalHMM\.{name} takes the rows of one sequence, got a stream of 2"):
             getattr(model, name)(X=several)
+
+
+class Doubled(hw.GaussianMixture):
+    """A model that learns twice the rows, and whose methods have no decorators."""
+
+    def partial_fit(self, X, y=None, sample_weight=None, labels=None):
+        return super().partial_fit(2.0 * np.asarray(X))
+
+    def score_samples(self, X):
+        return super().score_samples(2.0 * np.asarray(X))
+
+
+def test_methods_of_a_subclass_take_streams_too(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(400, 2))
+    path = tmp_path / "rows.npy"
+    np.save(path, rows)
+    model = Doubled(2, random_state=0).partial_fit(hw.stream(path, chunk_rows=100))
+    plain = hw.GaussianMixture(2, random_state=0)
+    for part in np.split(2.0 * rows, 4):
+        plain.partial_fit(part)
+    assert_array_equal(model.means_, plain.means_)
+    assert_array_equal(model.score_samples(hw.stream(path, chunk_rows=100)), plain.score_samples(2.0 * rows))
+    assert model.partial_fit(rows) is model

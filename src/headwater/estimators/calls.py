@@ -1,6 +1,7 @@
 """How public methods are called: on several threads, and with a stream in place of rows.
 
-Every public method of an estimator has one of these decorators.
+Every public method of an estimator has one of these decorators; a method of a subclass in the place of such a one is called in
+the same way, without a decorator of its own (`call_like_inherited`).
 
 - `reads` does not change the model: it sees one model from beginning to end, whatever others learn meanwhile.
 - `learns` changes it: those that learn take turns, and what one has learned is seen in one step, if it did not fail.
@@ -25,6 +26,7 @@ from collections.abc import Callable
 from copy import copy
 from functools import wraps
 from threading import Lock, RLock
+from types import FunctionType
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -64,6 +66,7 @@ def reads(method: F) -> F:
     def read(self: Any, *arguments: Any, **options: Any) -> Any:
         return method(copy(self), *arguments, **options)
 
+    read.calls_by = reads  # type: ignore[attr-defined]
     return cast(F, read)
 
 
@@ -78,6 +81,7 @@ def learns(method: F) -> F:
             self.__dict__ = work.__dict__
             return self if found is work else found
 
+    learn.calls_by = learns  # type: ignore[attr-defined]
     return cast(F, learn)
 
 
@@ -124,6 +128,7 @@ def _learns_rows(method: F, go_through: Callable[[Method, Any, Chunks, dict[str,
             return self if found is work else found
 
     learn_rows.takes_streams = True  # type: ignore[attr-defined]
+    learn_rows.calls_by = lambda other: _learns_rows(other, go_through)  # type: ignore[attr-defined]
     return cast(F, learn_rows)
 
 
@@ -138,4 +143,17 @@ def _answers_rows(method: F, go_through: Callable[[Method, Any, Chunks, dict[str
         return method(view, *arguments, **options)
 
     answer.takes_streams = True  # type: ignore[attr-defined]
+    answer.calls_by = lambda other: _answers_rows(other, go_through)  # type: ignore[attr-defined]
     return cast(F, answer)
+
+
+def call_like_inherited(kind: type) -> None:
+    """Let the methods of a new class that take the place of decorated ones be called as these are."""
+    inherited = kind.__mro__[1:]
+    for name, method in list(vars(kind).items()):
+        if not isinstance(method, FunctionType) or hasattr(method, "calls_by"):
+            continue
+        before = next((vars(base)[name] for base in inherited if name in vars(base)), None)
+        decorate = getattr(before, "calls_by", None)
+        if decorate is not None:
+            setattr(kind, name, decorate(method))

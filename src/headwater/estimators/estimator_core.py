@@ -41,7 +41,7 @@ from headwater.core.validation import (
 )
 from headwater.core.values import Matrix, RandomState, Row, Rows, Values
 from headwater.estimators import race_stream
-from headwater.estimators.calls import learns
+from headwater.estimators.calls import call_like_inherited, learns
 from headwater.estimators.changed_settings import refuse_algorithm, refuse_priors, refuse_shapes
 from headwater.estimators.component_count import GIVEN, RACE, choose, with_choice
 from headwater.estimators.reading import Reading
@@ -72,6 +72,10 @@ class EstimatorCore(BaseEstimator, ABC):
 
     _runtime: Runtime
     _scores_start: bool
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        call_like_inherited(cls)
 
     def __copy__(self) -> Self:
         """Return a copy that learns on its own."""
