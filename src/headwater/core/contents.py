@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from headwater.core.state import Progress, State, Stream, WarmUp
 
-# Records of policies that files know, by the names that files have for them.
+# Records of policies that files have parts of their own for, by the names of these. Others are kept by the policies' names.
 FILE_NAMES = {
     "reported": "fit_result", "average": "average", "reservoir": "reservoir", "healing": "refinement", "drift": "drift",
 }  # fmt: skip
@@ -31,7 +31,13 @@ def contents(state: State) -> dict[str, object]:
         "carry": getattr(unfolded, "carry", None),
         "waiting": getattr(unfolded, "waiting", ()),
         **records,
+        **other_records(state),
     }
+
+
+def other_records(stream: Stream) -> dict[str, object]:
+    """Return the records that files have no parts of their own for, by the names of their policies."""
+    return {name: stream.records[name] for name in sorted(stream.records) if name not in FILE_NAMES.values()}
 
 
 def folded_progress(stream: Stream) -> Progress:

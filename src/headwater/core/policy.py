@@ -103,6 +103,14 @@ class Policy:
         """Rows have more columns from now on."""
         return stream
 
+    def blank_record(self, plan: Plan, stream: Stream) -> object | None:
+        """Return a record of the kind and shapes that a stream has, like which files are read; None if files do not hold it."""
+        return None
+
+    def find_problem(self, plan: Plan, stream: Stream, record: object) -> str:
+        """Return what is wrong with a record that was read like the blank one, as the end of a sentence; "" if nothing is."""
+        return ""
+
 
 class FindsStart:
     """Capability of a policy: it finds the start of a stream, and the model that a start leads to."""

@@ -85,7 +85,23 @@ class StateReader:
             stream = replace(stream, parameters=self._parameters(record["parameters"], stream, f"{path}/parameters"))
         if record["reported"] is not None:
             stream = stream.with_record(FIT_RESULT, self._parameters(record["reported"], stream, f"{path}/reported"))
-        return self._searched(self._unfolded(record, stream, path, part), record, path)
+        stream = self._searched(self._unfolded(record, stream, path, part), record, path)
+        return self._with_records(stream, self.reader.expect(record["records"], dict, f"{path}/records"), f"{path}/records")
+
+    def _with_records(self, stream: Stream, records: dict[str, object], path: str) -> Stream:
+        """The stream with the records of policies that say themselves what theirs is like."""
+        plan = self.learner.plan
+        for name, tree in records.items():
+            policy = next((one for one in plan.policies if one.name == name), None)
+            blank = None if policy is None else policy.blank_record(plan, stream)
+            if policy is None or blank is None:
+                raise Damaged(f"{path} has {name!r}, of which this model knows nothing")
+            record = self.reader.read(tree, blank, f"{path}/{name}")
+            problem = policy.find_problem(plan, stream, record)
+            if problem:
+                raise Damaged(f"{path}/{name} {problem}")
+            stream = stream.with_record(name, record)
+        return stream
 
     def _stream(self, record: dict[str, Any], path: str, key: int, progress: Progress) -> Stream:
         """The statistics of a stream on its base, with the parameters that follow from them."""
@@ -239,7 +255,8 @@ class StateReader:
 
     def _warming_up(self, record: dict[str, Any], path: str, key: int, progress: Progress) -> WarmUp:
         others = ("parameters", "reported", "statistics", "average", "pending", "carry")
-        if any(record[name] is not None for name in others) or record["parts"] or record["waiting"] or progress != Progress():
+        lists = ("parts", "waiting", "records")
+        if any(record[name] is not None for name in others) or any(map(record.get, lists)) or progress != Progress():
             raise Damaged(f"{path} has learned something, and yet has no base")
         if record["buffer"] is None:
             raise Damaged(f"{path} has seen no row")

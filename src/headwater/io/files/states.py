@@ -10,7 +10,7 @@ import numpy as np
 
 from headwater.core.average import AVERAGE
 from headwater.core.batch import Batch, SparseRows
-from headwater.core.contents import folded_progress
+from headwater.core.contents import folded_progress, other_records
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.learner import Learner
 from headwater.core.loop import read
@@ -22,12 +22,13 @@ from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR
 from headwater.policies.search_policy import stop_search
 
 # The parts of a state in a file: those of its warm-up or stream, of its step and of its policies. None where there is nothing.
+# Records of policies that have no part here are in `records`, by their names; a file without such has no `records`.
 PARTS = (
     "key", "buffer", "base", "parameters", "reported", "statistics", "average", "pending", "progress", "parts", "carry",
-    "waiting", "reservoir", "healing", "drift",
+    "waiting", "reservoir", "healing", "drift", "records",
 )  # fmt: skip
 BASE_PARTS = ("prior", "statistics", "average", "progress", "lineage", "ancestors", "growth")
-LATER_PARTS = {"reservoir": None, "healing": None, "drift": None}  # which older files do not have
+LATER_PARTS: dict[str, object] = {"reservoir": None, "healing": None, "drift": None, "records": {}}  # not in all files
 
 
 def rows_held(state: State) -> Iterator[Batch]:
@@ -58,7 +59,8 @@ def without_rows(learner: Learner, state: State) -> Stream:
 
 def write_state(writer: Writer, learner: Learner, state: State, path: str) -> dict[str, Any]:
     """Return the tree of a state. Parameters are left out where they follow from the rest."""
-    tree = dict.fromkeys(PARTS) | {"key": state.key, "parts": [], "waiting": []}
+    tree: dict[str, Any] = dict.fromkeys(PARTS) | {"key": state.key, "parts": [], "waiting": []}
+    del tree["records"]
     if isinstance(state, WarmUp):
         tree["progress"] = writer.write(Progress(), f"{path}/progress")
         tree["buffer"] = _write_rows(writer, state.buffer.batch(), f"{path}/buffer") if state.rows else None
@@ -80,6 +82,9 @@ def write_state(writer: Writer, learner: Learner, state: State, path: str) -> di
         "drift": state.records.get(DRIFT),
     }
     tree |= {name: writer.write(one, f"{path}/{name}") for name, one in parts.items()}
+    others = other_records(state)
+    if others:
+        tree["records"] = {name: writer.write(one, f"{path}/records/{name}") for name, one in others.items()}
     waiting, shards = getattr(unfolded, "waiting", ()), getattr(unfolded, "streams", ())
     tree["waiting"] = [_write_rows(writer, batch, f"{path}/waiting/{at}") for at, batch in enumerate(waiting)]
     tree["parts"] = [write_state(writer, learner, shard, f"{path}/parts/{at}") for at, shard in enumerate(shards)]
