@@ -7,9 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headwater.io.files.atomic import remove_parts
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
 RECORD = "checkpoint"
 
@@ -43,7 +46,7 @@ class Checkpoint:
     def __init__(
         self,
         path: str | Path,
-        identity: Mapping[str, Any],
+        identity: Mapping[str, object],
         *,
         every_rows: int | None = None,
         every_seconds: float = 30.0,
@@ -58,7 +61,7 @@ class Checkpoint:
         self._written = Position()
         self._moment = time.monotonic()
 
-    def resume(self, **functions: Any) -> tuple[Any, Position] | None:
+    def resume(self, **functions: object) -> tuple[StreamingEstimator, Position] | None:
         """Return the model and its position, or None if there is no file; a file of another run is refused.
 
         Parameters of the model that are functions must be given, since no file can hold them.
@@ -77,7 +80,7 @@ class Checkpoint:
         self.more = record.get("more") or {}
         return model, self._written
 
-    def _check_record(self, record: Any) -> tuple[Position, Mapping[str, Any]]:
+    def _check_record(self, record: object) -> tuple[Position, Mapping[str, object]]:
         """Return position and identity of a record, or refuse a damaged one."""
         position, identity = (record.get(name) if isinstance(record, dict) else None for name in ("position", "identity"))
         if isinstance(position, dict) and set(position) == {"passes", "rows", "complete"} and isinstance(identity, dict):
@@ -89,7 +92,7 @@ class Checkpoint:
                 return found, identity
         raise ValueError(f"the checkpoint {self.path} is damaged: it does not say where the run is; remove it to begin anew")
 
-    def _refuse_another(self, found: Mapping[str, Any], replaced: Sequence[str]) -> None:
+    def _refuse_another(self, found: Mapping[str, object], replaced: Sequence[str]) -> None:
         for name in dict.fromkeys([*self.identity, *found]):
             here, there = self.identity.get(name), found.get(name)
             if name in replaced or here == there:
@@ -110,7 +113,7 @@ class Checkpoint:
                 return True
         return time.monotonic() - self._moment >= self.every_seconds
 
-    def write(self, model: Any, position: Position, more: Mapping[str, Any] | None = None) -> None:
+    def write(self, model: StreamingEstimator, position: Position, more: Mapping[str, object] | None = None) -> None:
         """Replace the file by this model and position atomically; `more` is stored with them."""
         from headwater.estimators.model_file import save
 
@@ -119,6 +122,6 @@ class Checkpoint:
         self._written, self._moment = position, time.monotonic()
 
 
-def _abridge(value: Any) -> str:
+def _abridge(value: object) -> str:
     text = json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."

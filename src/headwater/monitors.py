@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from headwater.diagnostics.component_description import scores_per_size
 from headwater.diagnostics.history import History
 from headwater.estimators.calls import lock_of
 from headwater.estimators.stream_input import refuse_beside
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
 NO_SCORES: Array = np.empty(0)
 THRESHOLD_SCORES = 512  # scores, of which five lie below a threshold at a rate of one in a hundred
@@ -57,7 +60,7 @@ class Monitor:
     True
     """
 
-    def __init__(self, model: Any, history: History | None = None) -> None:
+    def __init__(self, model: StreamingEstimator, history: History | None = None) -> None:
         if not hasattr(type(model), "_describer"):
             raise TypeError(f"model must be a headwater model, got {type(model).__name__}")
         if history is not None and not isinstance(history, History):
@@ -72,7 +75,7 @@ class Monitor:
     def _repr_html_(self) -> str:
         return f"<p>{escape(type(self.model).__name__)}, watched</p>{self.history._repr_html_()}"
 
-    def learn(self, X: Rows, **companions: Any) -> Any:
+    def learn(self, X: Rows, **companions: object) -> object:
         """Learn a chunk. If it is refused, model and history stay as they were.
 
         Parameters
@@ -91,7 +94,7 @@ class Monitor:
         with lock_of(self.model):  # another thread that learns waits
             return self._learn_stream(X, companions) if isinstance(X, Chunks) else self._learn(X, companions)
 
-    def _learn(self, X: Rows, companions: dict[str, Any]) -> Any:
+    def _learn(self, X: Rows, companions: dict[str, object]) -> object:
         began, model, history = time.perf_counter(), self.model, self.history
         given = _arguments_for(model, X, companions)
         before = model._runtime.rows if model._has_state() else 0
@@ -106,7 +109,7 @@ class Monitor:
         self.history = model.history_ = replace(history, seconds=spent)
         return model
 
-    def _learn_stream(self, X: Chunks, companions: dict[str, Any]) -> Any:
+    def _learn_stream(self, X: Chunks, companions: dict[str, object]) -> object:
         refuse_beside(self.model, "partial_fit", companions)
         before, history = self.model.__dict__.copy(), self.history
         try:
@@ -119,7 +122,7 @@ class Monitor:
         return self.model
 
 
-def _arguments_for(model: Any, X: Rows, companions: dict[str, Any]) -> dict[str, Any]:
+def _arguments_for(model: StreamingEstimator, X: Rows, companions: dict[str, object]) -> dict[str, object]:
     """Return the arguments for `partial_fit`: a target only if the model learns one."""
     unknown = [name for name in companions if name not in COMPANIONS]
     if unknown:
@@ -132,7 +135,7 @@ def _arguments_for(model: Any, X: Rows, companions: dict[str, Any]) -> dict[str,
     return given
 
 
-def _learn_and_score(model: Any, given: dict[str, Any], history: History) -> Array:
+def _learn_and_score(model: StreamingEstimator, given: dict[str, object], history: History) -> Array:
     """Learn a chunk and return the scores of its rows; NaN for rows that were not scored."""
     if model._traits.scores_by_learning and history.all_scored <= model._traits.scored_share * history.seen:
         return np.asarray(model._update_after_start(**given))
@@ -149,7 +152,7 @@ def _learn_and_score(model: Any, given: dict[str, Any], history: History) -> Arr
     return scores
 
 
-def _rows_to_score(rows: int, model: Any, history: History) -> NDArray[np.int64]:
+def _rows_to_score(rows: int, model: StreamingEstimator, history: History) -> NDArray[np.int64]:
     """Return the places of rows to score: a small share, or more while there are too few scores for thresholds."""
     number = rows * model._traits.scored_share
     if history.seen == model._runtime.rows:  # the monitor has seen the whole stream

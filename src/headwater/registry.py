@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headwater.core.learner import Learner
+    from headwater.estimators.base import StreamingEstimator
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def find(word: str) -> Entry:
     return found
 
 
-def word_of(model: Any) -> str:
+def word_of(model: StreamingEstimator) -> str:
     """Return the word of a model, or the name of its class if it has none."""
     name = type(model).__name__
     return next((entry.word for entry in MODELS.values() if entry.name == name), name)
@@ -116,7 +117,7 @@ def takes_symbols(kind: type[Any]) -> bool:
     return bool(kind._traits.takes_symbols)
 
 
-def make_provisional_learner(model: Any, **changed: Any) -> Learner:
+def make_provisional_learner(model: StreamingEstimator, **changed: object) -> Learner:
     """Check the parameters of a model before any data is read, and return the learner for two columns.
 
     Lists of numbers, and the number of symbols, depend on the columns of the data, and are left out.

@@ -15,7 +15,7 @@ Examples
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
@@ -48,6 +48,9 @@ from headwater.checks.support import Law
 from headwater.core.schedules import Equal
 from headwater.core.statistics import Array
 from headwater.policies.drift_monitor import adapts
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
 __all__ = [
     "EXPECTED_FAILURES",
@@ -101,7 +104,7 @@ DIRECTION_FAILURES = {
 }
 
 
-def check_estimator(estimator: Any, rows: Array | None = None) -> None:
+def check_estimator(estimator: StreamingEstimator, rows: Array | None = None) -> None:
     """Run every law and scikit-learn's checks on an unfitted estimator.
 
     Parameters
@@ -124,7 +127,7 @@ def check_estimator(estimator: Any, rows: Array | None = None) -> None:
     estimator_checks.check_estimator(estimator, expected_failed_checks=expected)
 
 
-def check_laws(estimator: Any, rows: Array) -> None:
+def check_laws(estimator: StreamingEstimator, rows: Array) -> None:
     """Run every law that applies to the estimator's algorithm on these rows.
 
     Parameters
@@ -146,7 +149,7 @@ def check_laws(estimator: Any, rows: Array) -> None:
         law(candidate, rows)
 
 
-def applicable_laws(estimator: Any) -> Iterator[Law]:
+def applicable_laws(estimator: StreamingEstimator) -> Iterator[Law]:
     """Yield the laws for streams if the algorithm is online, those for passes if it makes any, and those for all."""
     learner = estimator._make_learner(2)
     algorithm = learner.algorithm

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -29,8 +29,11 @@ from headwater.core.steps import fold
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.policies.names import RESERVOIR
 
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
-def inputs_are_not_changed(estimator: Any, rows: Array) -> None:
+
+def inputs_are_not_changed(estimator: StreamingEstimator, rows: Array) -> None:
     """Learning and reading leave the caller's arrays alone."""
     weights, labels = np.linspace(0.5, 2.0, len(rows)), np.full(len(rows), -1)
     labels[:3] = 0
@@ -41,7 +44,7 @@ def inputs_are_not_changed(estimator: Any, rows: Array) -> None:
         np.testing.assert_array_equal(array, original)
 
 
-def reading_changes_nothing(estimator: Any, rows: Array) -> None:
+def reading_changes_nothing(estimator: StreamingEstimator, rows: Array) -> None:
     """Attributes, scores and predictions can be asked for at any time, and the state stays as it was."""
     fit(estimator, rows[: len(rows) - 7])
     before = pickle.dumps(list(arrays_of(estimator._state)))
@@ -49,7 +52,7 @@ def reading_changes_nothing(estimator: Any, rows: Array) -> None:
     assert pickle.dumps(list(arrays_of(estimator._state))) == before
 
 
-def threads_change_nothing(estimator: Any, rows: Array) -> None:
+def threads_change_nothing(estimator: StreamingEstimator, rows: Array) -> None:
     """One thread or two, the same bits."""
     many = np.concatenate([rows] * (10_000 // len(rows) + 1))
     one = fit(clone(estimator).set_params(n_threads=1), many)
@@ -59,13 +62,13 @@ def threads_change_nothing(estimator: Any, rows: Array) -> None:
     np.testing.assert_array_equal(one.score_samples(*given), two.score_samples(*given))
 
 
-def seeds_decide(estimator: Any, rows: Array) -> None:
+def seeds_decide(estimator: StreamingEstimator, rows: Array) -> None:
     """The same seed gives the same model."""
     estimator.set_params(random_state=3)
     assert_same(fit(clone(estimator), rows)._state, fit(clone(estimator), rows)._state)
 
 
-def saved_and_resumed_is_never_stopped(estimator: Any, rows: Array) -> None:
+def saved_and_resumed_is_never_stopped(estimator: StreamingEstimator, rows: Array) -> None:
     """A model that is stored, in a model file or in a pickle, and loaded goes on as if nothing had happened, bit for bit."""
     half = len(rows) // 2 + 1
     fit(estimator, rows[:half])
@@ -81,7 +84,7 @@ def saved_and_resumed_is_never_stopped(estimator: Any, rows: Array) -> None:
         np.testing.assert_array_equal(scores, loaded.score_samples(*given))
 
 
-def the_state_is_finite(estimator: Any, rows: Array) -> None:
+def the_state_is_finite(estimator: StreamingEstimator, rows: Array) -> None:
     """Finite rows make a finite state and finite answers."""
     state = fit(estimator, rows)._state
     reservoir = state.records.get(RESERVOIR) if isinstance(state, Stream) else None
@@ -98,7 +101,7 @@ def the_state_is_finite(estimator: Any, rows: Array) -> None:
             assert np.isfinite(getattr(estimator, method)(rows)).all(), f"{method} is not finite"
 
 
-def bad_input_is_refused(estimator: Any, rows: Array) -> None:
+def bad_input_is_refused(estimator: StreamingEstimator, rows: Array) -> None:
     """Bad input gets an error of one sentence and leaves the model exactly as it was."""
     learn = fit(estimator, rows).partial_fit if is_online(estimator) else fit(estimator, rows).fit
     before = pickle.dumps(list(arrays_of(estimator._state)))
@@ -139,7 +142,7 @@ def bad_input_is_refused(estimator: Any, rows: Array) -> None:
         assert pickle.dumps(list(arrays_of(estimator._state))) == before, "a refused chunk changed the model"
 
 
-def weights_are_copies(estimator: Any, rows: Array) -> None:
+def weights_are_copies(estimator: StreamingEstimator, rows: Array) -> None:
     """From one and the same state, weight k is k copies and weight 0 is absent, in the summary and in the fold."""
     plan, state = fit_stream(estimator, rows)
     times = np.arange(len(rows)) % 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -36,8 +36,11 @@ from headwater.policies.reservoir_policy import kept_rows
 from headwater.policies.restate import restate_at
 from headwater.policies.search_policy import stop_search
 
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
-def the_cut_changes_nothing(estimator: Any, rows: Array) -> None:
+
+def the_cut_changes_nothing(estimator: StreamingEstimator, rows: Array) -> None:
     """Chunks of 1, of 37 and all rows at once give the same model, and every row is counted once."""
     given = split_target(estimator, rows)
     whole = clone(estimator).partial_fit(*given)
@@ -50,7 +53,7 @@ def the_cut_changes_nothing(estimator: Any, rows: Array) -> None:
         np.testing.assert_allclose(cut.score_samples(*given), whole.score_samples(*given), rtol=1e-6, atol=1e-7)
 
 
-def a_sweep_is_the_loop_row_by_row(estimator: Any, rows: Array) -> None:
+def a_sweep_is_the_loop_row_by_row(estimator: StreamingEstimator, rows: Array) -> None:
     """An algorithm that folds every row does in its kernel what the loop with batches of one does."""
     plan, state = fit_stream(estimator, rows)
     plan = plan.of_shard
@@ -62,7 +65,7 @@ def a_sweep_is_the_loop_row_by_row(estimator: Any, rows: Array) -> None:
     assert_close(swept, state, 1e-7)
 
 
-def updates_score_before_they_learn(estimator: Any, rows: Array) -> None:
+def updates_score_before_they_learn(estimator: StreamingEstimator, rows: Array) -> None:
     """`update` learns what `partial_fit` learns, and its scores do not know the rows that come later."""
     half = len(rows) // 2
     early, late = split_target(estimator, rows[:half]), split_target(estimator, rows[half:])
@@ -93,7 +96,7 @@ def memory_is_flat(estimator: Any, rows: Array) -> None:
     assert kept == (min(most, state.rows) if REFINEMENT in state.records else 0)
 
 
-def merging_is_adding(estimator: Any, rows: Array) -> None:
+def merging_is_adding(estimator: StreamingEstimator, rows: Array) -> None:
     """Models of one lineage merge in any order and tree, the base alone is the identity, and no row is lost.
 
     What they learned adds up to the same, when it is sent as bytes. Streams that were refined apart come to one reference by
@@ -140,7 +143,7 @@ def merging_is_adding(estimator: Any, rows: Array) -> None:
     assert_close(base.branch()._read().parameters, base._read().parameters, 1e-12)
 
 
-def the_order_of_a_merge_changes_nothing(estimator: Any, rows: Array) -> None:
+def the_order_of_a_merge_changes_nothing(estimator: StreamingEstimator, rows: Array) -> None:
     """Models that share no base are matched, and come out the same, bit for bit, whatever their order; no row is lost."""
     one, other, third = (
         clone(estimator).set_params(random_state=seed).partial_fit(*split_target(estimator, rows[seed :: 1 + seed]))
@@ -153,7 +156,7 @@ def the_order_of_a_merge_changes_nothing(estimator: Any, rows: Array) -> None:
     assert_same(merged._state, again._state)
 
 
-def learning_apart_is_learning_together(estimator: Any, rows: Array) -> None:
+def learning_apart_is_learning_together(estimator: StreamingEstimator, rows: Array) -> None:
     """At fixed parameters, and where counts add, summaries folded apart and merged are the summary of all."""
     plan, state = fit_stream(estimator, rows)
     state = branch(plan, state)
@@ -166,7 +169,7 @@ def learning_apart_is_learning_together(estimator: Any, rows: Array) -> None:
     assert_close(merge_states(plan, apart).statistics, together.statistics, 1e-9)
 
 
-def passes_never_lose(estimator: Any, rows: Array) -> None:
+def passes_never_lose(estimator: StreamingEstimator, rows: Array) -> None:
     """The objective of batch EM (without a floor under the covariances) and of variational Bayes never falls."""
     floor = {"reg_covar": 0.0} if hasattr(estimator, "reg_covar") else {}
     estimator.set_params(tol=0.0, max_iter=50, **floor)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -26,26 +26,29 @@ from headwater.estimators.component_count import GIVEN
 from headwater.io.files import messages
 from headwater.policies.names import RESERVOIR
 
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
 Law = Callable[[Any, Array], None]
 
 
-def split_target(estimator: Any, rows: Array) -> tuple[Any, ...]:
+def split_target(estimator: StreamingEstimator, rows: Array) -> tuple[Any, ...]:
     """Return rows as arguments of the estimator: the last column apart, if it learns a target."""
     return (rows[:, :-1], rows[:, -1]) if estimator._traits.target_columns else (rows,)
 
 
-def make_batch(estimator: Any, rows: Array, weights: Array = NO_WEIGHTS) -> Batch:
+def make_batch(estimator: StreamingEstimator, rows: Array, weights: Array = NO_WEIGHTS) -> Batch:
     """Return rows as a checked batch."""
     return Batch(estimator._checked(estimator._chunk(*split_target(estimator, rows))), weights)
 
 
-def is_online(estimator: Any) -> bool:
+def is_online(estimator: StreamingEstimator) -> bool:
     """Whether the algorithm of an estimator learns streams."""
     unset = type(estimator)(**estimator.get_params(deep=False))  # parameters set by hand depend on the number of columns
     return bool(unset._make_learner(2).algorithm.online)
 
 
-def fit(estimator: Any, rows: Array, weights: Any = None, labels: Values = None) -> Any:
+def fit(estimator: Any, rows: Array, weights: object = None, labels: Values = None) -> Any:
     """Fit an estimator to rows, as one chunk of a stream if its algorithm learns streams."""
     learn = estimator.partial_fit if is_online(estimator) else estimator.fit
     with warnings.catch_warnings():
@@ -54,19 +57,19 @@ def fit(estimator: Any, rows: Array, weights: Any = None, labels: Values = None)
         return learn(*split_target(estimator, rows), sample_weight=weights, **options)
 
 
-def takes_labels(estimator: Any) -> bool:
+def takes_labels(estimator: StreamingEstimator) -> bool:
     """Whether an estimator learns from labels of rows."""
     return estimator._choice == GIVEN and "labels" in signature(estimator.partial_fit).parameters
 
 
-def fit_stream(estimator: Any, rows: Array) -> tuple[Plan, Stream]:
+def fit_stream(estimator: StreamingEstimator, rows: Array) -> tuple[Plan, Stream]:
     """Return the plan and the finalized stream after these rows."""
     fit(estimator, rows)
     stream: Stream = estimator._read().stream
     return estimator._learner.for_state(stream).plan, stream
 
 
-def send_delta(estimator: Any) -> Delta:
+def send_delta(estimator: StreamingEstimator) -> Delta:
     """Return what a model learned since its base, written to bytes and read again."""
     found = delta_of(estimator._learner.plan, estimator._state)
     return messages.from_bytes(messages.to_bytes(found), estimator._learner, Delta)
@@ -82,7 +85,7 @@ def stream_bytes(stream: Stream) -> int:
     return held + sum(map(stream_bytes, shards))
 
 
-def read_everything(estimator: Any, rows: Array) -> None:
+def read_everything(estimator: StreamingEstimator, rows: Array) -> None:
     """Call every method that reads, and get every learned attribute."""
     names = [name for name in dir(type(estimator)) if name.endswith("_") and not name.endswith("__")]
     for name in names:
@@ -103,13 +106,13 @@ def read_everything(estimator: Any, rows: Array) -> None:
     repr(estimator)
 
 
-def assert_same(one: Any, other: Any) -> None:
+def assert_same(one: object, other: object) -> None:
     """Raise an error unless all arrays of two states are equal."""
     for left, right in zip(arrays_of(one), arrays_of(other), strict=True):
         np.testing.assert_array_equal(left, right)
 
 
-def assert_close(one: Any, other: Any, tolerance: float) -> None:
+def assert_close(one: object, other: object, tolerance: float) -> None:
     """Raise an error unless all arrays of two states agree up to a tolerance, relative to the largest value."""
     for left, right in zip(arrays_of(one), arrays_of(other), strict=True):
         scale = max(1.0, float(np.abs(right).max(initial=0.0)))

@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import typer
 
@@ -118,7 +117,7 @@ def run_command(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _help_of(error: Any) -> str:
+def _help_of(error: object) -> str:
     context = getattr(error, "ctx", None)
     return f"see {context.command_path if context is not None else 'headwater'} --help"
 
@@ -126,7 +125,7 @@ def _help_of(error: Any) -> str:
 def _print_warnings_in_one_line() -> None:
     """Print warnings of the library as errors are printed."""
 
-    def show(message: Any, *rest: Any, **more: Any) -> None:
+    def show(message: object, *rest: object, **more: object) -> None:
         print_message("note: " + to_command_line_words(" ".join(str(message).split())))
 
     warnings.showwarning = show

@@ -80,7 +80,7 @@ def _count(number: int) -> str:
     return "1 kernel" if number == 1 else f"{number} kernels"
 
 
-def _found(record: dict[str, Any]) -> str:
+def _found(record: dict[str, object]) -> str:
     return f", {record['found']} found" if record["found"] else ""
 
 

@@ -59,7 +59,7 @@ def convert(
         print_json({"output": str(output), **written})
 
 
-def _convert_model(path: Path, output: Path | None, output_format: str | None) -> dict[str, Any]:
+def _convert_model(path: Path, output: Path | None, output_format: str | None) -> dict[str, object]:
     named = output is not None and (output.is_file() or not output.exists()) and output.suffix.lower() != ".json"
     if output_format not in (None, "json") or (output_format is None and named):
         raise usage_error(
@@ -74,7 +74,7 @@ def _convert_model(path: Path, output: Path | None, output_format: str | None) -
     return {"bytes": len(text.encode())}
 
 
-def learned_values(model: StreamingEstimator) -> dict[str, Any]:
+def learned_values(model: StreamingEstimator) -> dict[str, object]:
     """Return what a model has learned, by its public names."""
     names = getattr(model, "feature_names_in_", None)
     return {
@@ -89,7 +89,7 @@ def learned_values(model: StreamingEstimator) -> dict[str, Any]:
 
 def _convert_to_table(
     data: list[str], reading: ReadOptions, output: Path | None, form: str, messages: MessageOptions
-) -> dict[str, Any]:
+) -> dict[str, object]:
     rows = 0
     stream = reading.open_stream(data)
     with table_writer(output, form) as write, progress_bar(messages, "converting", stream.total_rows) as watch:
@@ -101,7 +101,7 @@ def _convert_to_table(
     return {"rows": rows, "rows_left_out": stream.rows_left_out}
 
 
-def _chunk_columns(chunk: Any, reading: ReadOptions) -> dict[str, Any]:
+def _chunk_columns(chunk: Any, reading: ReadOptions) -> dict[str, object]:
     """Return the columns of a chunk by name, and the companions of its rows by the names of their columns."""
     import numpy as np
 
@@ -120,7 +120,7 @@ def _chunk_columns(chunk: Any, reading: ReadOptions) -> dict[str, Any]:
 
 def _convert_to_array(
     data: list[str], reading: ReadOptions, output: Path, form: str, messages: MessageOptions
-) -> dict[str, Any]:
+) -> dict[str, object]:
     import numpy as np
 
     from headwater.io.row_collection import collect_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,6 +33,7 @@ from headwater.registry import MODELS
 
 if TYPE_CHECKING:
     from headwater.diagnostics.distributed_report import DistributedReport
+    from headwater.estimators.base import StreamingEstimator
     from headwater.io.stream import Stream
 
 EXAMPLES = """
@@ -149,7 +150,7 @@ def _rows_to_show(stream: Stream | None) -> Stream | None:
 
 
 def _print_result(
-    learned: Any, outputs: FitOutputs, cost: DistributedReport | None, left_out: int, messages: MessageOptions
+    learned: StreamingEstimator, outputs: FitOutputs, cost: DistributedReport | None, left_out: int, messages: MessageOptions
 ) -> None:
     if messages.json:
         files = {name: None if path is None else str(path) for name, path in asdict(outputs).items() if name != "raw_rows"}

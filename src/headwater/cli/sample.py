@@ -52,7 +52,7 @@ def sample(
     learned = load(model)
     learned.set_params(random_state=seed)
     taken = signature(learned.sample).parameters
-    given: dict[str, Any] = {}
+    given: dict[str, object] = {}
     if length is not None:
         if "length" not in taken:
             raise usage_error(f"{word_of(learned)} draws rows that have no --length")
@@ -72,7 +72,7 @@ def sample(
         write(_sample_columns(learned, *learned.sample(10 if number is None else number, **given)))
 
 
-def _sample_columns(model: StreamingEstimator, rows: Any, sources: Any) -> dict[str, Any]:
+def _sample_columns(model: StreamingEstimator, rows: object, sources: Any) -> dict[str, object]:
     """Return drawn rows as columns: sequences in long form, complex numbers as two columns, a column for each weight."""
     import numpy as np
 
@@ -90,7 +90,7 @@ def _sample_columns(model: StreamingEstimator, rows: Any, sources: Any) -> dict[
     return add_columns(columns, {f"weight{place}": values for place, values in enumerate(np.asarray(sources).T)})
 
 
-def _row_columns(model: StreamingEstimator, rows: Any) -> dict[str, Any]:
+def _row_columns(model: StreamingEstimator, rows: object) -> dict[str, object]:
     import numpy as np
 
     dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)

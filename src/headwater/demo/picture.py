@@ -27,7 +27,7 @@ def draw_picture(path: Path, truth: Truth, rows: Array, truth_score: float, foun
     from headwater import plotting
 
     water, peer_color, ink = "#0b7fab", "#e07b39", "#222222"
-    style: dict[Any, Any] = {
+    style: dict[Any, object] = {
         "font.size": 9.5, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "0.5",
         "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left", "legend.frameon": False,
         "xtick.color": "0.35", "ytick.color": "0.35",

@@ -35,9 +35,9 @@ SCHEMA_OPTIONS = ("columns", "exclude", "categories")
 
 def fit(
     model: StreamingEstimator,
-    data: Any,
+    data: object,
     *,
-    client: Any = None,
+    client: object = None,
     y: Values = None,
     sample_weight: Values = None,
     rounds: int | str = "auto",
@@ -47,8 +47,8 @@ def fit(
     part_rows: int | None = None,
     unreadable: str = REFUSE,
     watch: Callable[[Step], None] | None = None,
-    **reading: Any,
-) -> Any:
+    **reading: object,
+) -> StreamingEstimator:
     """Learn a model from data that no machine can hold, by the workers of a Dask cluster.
 
     The data is cut into parts, which do not depend on the number of workers. An algorithm for streams makes one pass: a start
@@ -150,13 +150,13 @@ def fit(
 
 def check_call(
     model: StreamingEstimator,
-    rounds: Any = "auto",
-    passes: Any = None,
+    rounds: object = "auto",
+    passes: object = None,
     go_on: bool = False,
-    part_rows: Any = None,
-    unreadable: Any = REFUSE,
-    watch: Any = None,
-    reading: Mapping[str, Any] | None = None,
+    part_rows: object = None,
+    unreadable: object = REFUSE,
+    watch: object = None,
+    reading: Mapping[str, object] | None = None,
 ) -> None:
     """Refuse arguments that `fit` cannot use, before any worker is asked."""
     if not isinstance(model, StreamingEstimator):
@@ -191,7 +191,7 @@ def _wait_for_workers(client: Any) -> None:
     check_workers(client)
 
 
-def copy_learned(model: StreamingEstimator, learned: Any) -> None:
+def copy_learned(model: StreamingEstimator, learned: StreamingEstimator) -> None:
     """Copy what a model has learned into another one with the same parameters."""
     parameters = set(parameter_names(type(model)))
     given = {name: value for name, value in vars(learned).items() if name not in parameters}

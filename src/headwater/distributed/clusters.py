@@ -13,9 +13,12 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headwater.core.validation import one_line
+
+if TYPE_CHECKING:
+    pass
 
 WORKER_WAIT = 60.0  # seconds that a cluster may be without workers: they may be starting
 ANSWER_WAIT = 5.0  # seconds for workers to answer a question outside of any task
@@ -60,21 +63,21 @@ def explain_lost_connection() -> Iterator[None]:
         raise ClusterError(CANCEL_REASONS.get(reason, f"tasks were cancelled ({reason}): {RETRY_ADVICE}")) from error
 
 
-def ask_workers(client: Any, question: Callable[[], Any]) -> dict[str, Any]:
+def ask_workers(client: Any, question: Callable[[], object]) -> dict[str, Any]:
     """Return the answers of workers by their addresses: exceptions of those that fail, and nothing if one is too slow.
 
     A worker may die or hang meanwhile, and neither ends a run.
     """
     try:
         # In the loop of the client, `run` is a coroutine, which can have a timeout.
-        found: dict[str, Any] = client.sync(client.run, question, on_error="return", callback_timeout=ANSWER_WAIT)
+        found: dict[str, object] = client.sync(client.run, question, on_error="return", callback_timeout=ANSWER_WAIT)
     except TimeoutError:
         return {}
     return found
 
 
 @contextmanager
-def connect(where: str = "local", security: Any = None) -> Iterator[Any]:
+def connect(where: str = "local", security: object = None) -> Iterator[object]:
     """Yield a client of a cluster, and close what was opened for it.
 
     Parameters
@@ -112,7 +115,7 @@ def connect(where: str = "local", security: Any = None) -> Iterator[Any]:
         yield client
 
 
-def _start_local_cluster(workers: int, security: Any, loop: Any) -> Any:
+def _start_local_cluster(workers: int, security: object, loop: object) -> Any:
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         sys.exit(1)  # this is a worker that imports the script which starts workers
     page = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # otherwise a fixed port, open to the network
@@ -152,7 +155,7 @@ def workers_of(where: str) -> int | None:
     raise ValueError(f"a cluster must be 'local', 'local:4' or an address such as 'tcp://host:8786', got {one_line(where)}")
 
 
-def _connect_client(where: str, security: Any) -> Any:
+def _connect_client(where: str, security: object) -> Any:
     try:
         return _import_distributed().Client(where, security=security, timeout=WORKER_WAIT / 4)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
@@ -171,7 +174,7 @@ def _silence_logs() -> Iterator[None]:
         yield
 
 
-def tls(ca_file: str, cert: str, key: str | None = None) -> Any:
+def tls(ca_file: str, cert: str, key: str | None = None) -> object:
     """Return what secures a connection: the certificate of an authority, and a certificate of one's own with its key.
 
     Parameters
@@ -201,7 +204,7 @@ def tls(ca_file: str, cert: str, key: str | None = None) -> Any:
 
 
 @contextmanager
-def _loop_without_interrupts() -> Iterator[Any]:
+def _loop_without_interrupts() -> Iterator[object]:
     """Yield an event loop whose child processes ignore Ctrl-C.
 
     A terminal sends it to the workers, too, and each of them would print a traceback, while the client decides when they
@@ -232,7 +235,7 @@ def _available_cores() -> int:
         return os.cpu_count() or 1
 
 
-def open_client(client: Any) -> Any:
+def open_client(client: object) -> Any:
     """Return a context with a client: the one given, or that of a cluster that is started now and closed at the end."""
     if client is None or isinstance(client, str):
         return connect("local" if client is None else client)

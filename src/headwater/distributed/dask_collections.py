@@ -24,7 +24,7 @@ LOOKED_PARTITIONS = 256  # of a bag, spread over the data, that are looked at fo
 LOOKED_TEXTS = 10_000  # in all of them: enough for all words but rare ones
 
 
-def is_collection(data: Any) -> bool:
+def is_collection(data: object) -> bool:
     """Whether something is a Dask collection."""
     from dask.base import is_dask_collection
 
@@ -58,7 +58,7 @@ def collection_plan(engine: DaskEngine, model: StreamingEstimator, data: DataToR
     return Plan(parts, tuple(blocks), read_plan, tokenize(source, data.y, data.sample_weight))
 
 
-def _collection_kind(data: Any) -> str:
+def _collection_kind(data: object) -> str:
     from dask.bag import Bag
     from dask.delayed import Delayed
 
@@ -72,7 +72,7 @@ def _collection_kind(data: Any) -> str:
     raise TypeError(f"data must be an array of rows, a dataframe or a bag of Dask, got {type(data).__name__}")
 
 
-def _array_blocks(data: Any, y: Values, sample_weight: Values) -> tuple[list[Any], list[int | None]]:
+def _array_blocks(data: Any, y: Values, sample_weight: Values) -> tuple[list[object], list[int | None]]:
     """Return the partitions of an array by rows, each with its companions, and their numbers of rows, as far as known."""
     from dask.delayed import delayed
 
@@ -85,7 +85,7 @@ def _array_blocks(data: Any, y: Values, sample_weight: Values) -> tuple[list[Any
     return blocks, [None if np.isnan(rows) else int(rows) for rows in data.chunks[0]]
 
 
-def _align_companion(data: Any, one: Any, name: str) -> Any:
+def _align_companion(data: Any, one: Any, name: str) -> object:
     """Return an array of values of rows, cut into partitions as the rows are."""
     if one is None:
         return None
@@ -101,7 +101,7 @@ def _align_companion(data: Any, one: Any, name: str) -> Any:
 
 
 def _find_read_plan(
-    engine: DaskEngine, kind: str, blocks: Sequence[Any], model: StreamingEstimator, data: DataToRead
+    engine: DaskEngine, kind: str, blocks: Sequence[object], model: StreamingEstimator, data: DataToRead
 ) -> ReadPlan:
     """Look at some partitions: at texts from all over the data, whose words become columns; at others until one has rows."""
     symbols = model._traits.takes_symbols or model._traits.chained
@@ -117,18 +117,18 @@ def _find_read_plan(
     raise ValueError("there is nothing to learn: the data has no rows")
 
 
-def first_items(block: Any, number: int) -> list[Any]:
+def first_items(block: Any, number: int) -> list[object]:
     """Return the first items of a partition of a bag; runs on a worker."""
     return list(islice(block, number))
 
 
-def join_lists(lists: Sequence[list[Any]]) -> list[Any]:
+def join_lists(lists: Sequence[list[object]]) -> list[object]:
     """Return the items of several lists in one; runs on a worker."""
     return [item for one in lists for item in one]
 
 
 @return_errors
-def look_at_partition(block: Any, kind: str, symbols: bool, like: Any, reading: Mapping[str, Any]) -> ReadPlan | None:
+def look_at_partition(block: Any, kind: str, symbols: bool, like: object, reading: Mapping[str, Any]) -> ReadPlan | None:
     """Return how all partitions are read, by a look at one; None if it has no rows. Runs on a worker."""
     if kind == "texts":
         block = list(block)

@@ -30,7 +30,7 @@ class DaskEngine:
     """A Dask client, the functions among the parameters of the model, and who watches the steps."""
 
     client: Any
-    functions: Mapping[str, Any] = field(default_factory=dict)
+    functions: Mapping[str, object] = field(default_factory=dict)
     watch: Watch | None = None
 
     def report(self, step: Step) -> None:
@@ -38,36 +38,36 @@ class DaskEngine:
         if self.watch is not None:
             self.watch(step)
 
-    def make_task(self, function: Callable[..., Any], *given: Any) -> Any:
+    def make_task(self, function: Callable[..., object], *given: object) -> object:
         """Return a lazy task."""
         return self._keyed_task(f"{function.__name__}-{uuid4()}", function, *given)
 
-    def _keyed_task(self, key: str, function: Callable[..., Any], *given: Any) -> Any:
+    def _keyed_task(self, key: str, function: Callable[..., object], *given: object) -> object:
         """Return a lazy task with this key, which fails on workers of another version."""
         from dask.delayed import delayed
 
         return delayed(call_checked, pure=False)(version(), function, *given, dask_key_name=key)
 
-    def make_model_task(self, function: Callable[..., Any], first: Any, *given: Any) -> Any:
+    def make_model_task(self, function: Callable[..., object], first: object, *given: object) -> object:
         """Return a lazy task that gets the functions among the parameters of the model as second argument."""
         return self.make_task(function, first, dict(self.functions), *given)
 
     def reduce_parts(
         self,
         task: Callable[..., Message],
-        kind: type[Any],
+        kind: type[object],
         model: bytes,
         plan: Plan,
         numbers: Sequence[int],
         step: Step,
-        *options: Any,
+        *options: object,
     ) -> Message:
         """Run a task for each of these parts, and add their results, sums of this kind, in pairs."""
         from dask.delayed import delayed
 
         run = uuid4().hex[:12]
 
-        def named(name: str, function: Callable[..., Any], *given: Any) -> Any:
+        def named(name: str, function: Callable[..., object], *given: object) -> object:
             return self._keyed_task(f"headwater-{name}-{run}", function, *given)
 
         held = named("model", tasks.hold, model)
@@ -90,7 +90,7 @@ class DaskEngine:
         found: Message = self.compute(level[0], leaves, step, names)
         return found
 
-    def compute(self, root: Any, leaves: Sequence[Any] = (), step: Step | None = None, names: Sequence[str] = ()) -> Any:
+    def compute(self, root: object, leaves: Sequence[object] = (), step: Step | None = None, names: Sequence[str] = ()) -> Any:
         """Return the value of a task. Its leaves are counted as they finish; `names` are their names in messages."""
         step = replace(step or Step("looking"), parts=len(leaves))
         with warnings.catch_warnings():
@@ -128,7 +128,7 @@ class DaskEngine:
         self.report(replace(step, done=step.parts))
         return failed + [at for at, future in parts.items() if future.status == "error"]
 
-    def _result(self, future: Any, failed: Sequence[str]) -> Any:
+    def _result(self, future: object, failed: Sequence[str]) -> object:
         from distributed import KilledWorker
 
         try:
@@ -151,10 +151,10 @@ class DaskEngine:
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
             raise RuntimeError(f"{failed[0]} could not be made: {why}") from error
 
-    def _fetch(self, future: Any) -> Any:
+    def _fetch(self, future: Any) -> object:
         """Return the result of a task; if the worker that holds it is lost, the task runs again on another."""
 
-        async def fetch() -> Any:
+        async def fetch() -> object:
             return await future.result()  # a coroutine in the loop of the client
 
         fetching = asyncio.run_coroutine_threadsafe(fetch(), self.client.loop.asyncio_loop)

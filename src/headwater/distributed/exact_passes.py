@@ -61,11 +61,11 @@ class Passes:
             self.unread = (*self.unread, *unread)
             self.refuse(self.unread, self.latest)
 
-    def summarizer(self, model: StreamingEstimator) -> Callable[[Any], Summary]:
+    def summarizer(self, model: StreamingEstimator) -> Callable[[object], Summary]:
         """Return a function that computes the E-step of all rows at given parameters."""
         learner = model._learner
 
-        def summarize(parameters: Any) -> Summary:
+        def summarize(parameters: object) -> Summary:
             began = time.perf_counter()
             asked = copy(self.latest or model)
             asked._runtime = asked._reader.report_parameters(parameters)
@@ -84,7 +84,7 @@ class Passes:
         return summarize
 
 
-def start_model(passes: Passes, blank: bytes, key: int, learner: Learner) -> Any:
+def start_model(passes: Passes, blank: bytes, key: int, learner: Learner) -> StreamingEstimator:
     """Return a model at the start parameters of `fit`, found by a worker on the same rows."""
     outlines = _outline_parts(passes, blank, learner)
     while True:
@@ -94,7 +94,7 @@ def start_model(passes: Passes, blank: bytes, key: int, learner: Learner) -> Any
         passes.note_unread(found)
 
 
-def _start_on_worker(passes: Passes, blank: bytes, key: int, learner: Learner, outlines: dict[int, Any]) -> Any:
+def _start_on_worker(passes: Passes, blank: bytes, key: int, learner: Learner, outlines: dict[int, Any]) -> StreamingEstimator:
     """Return the bytes of that model, or the parts that could not be read."""
     engine, plan, numbers = passes.engine, passes.plan, passes.numbers
     sizes = np.array([outlines[number].rows for number in numbers])
@@ -126,7 +126,7 @@ def _start_on_worker(passes: Passes, blank: bytes, key: int, learner: Learner, o
     return engine.compute(root, picks, Step("starting"))
 
 
-def _outline_parts(passes: Passes, blank: bytes, learner: Learner) -> dict[int, Any]:
+def _outline_parts(passes: Passes, blank: bytes, learner: Learner) -> dict[int, object]:
     """Return the outline of each part by its number; parts are read only if their rows are not known."""
     plan, engine = passes.plan, passes.engine
     plain = not learner.model.chained and not any(plan.read_plan.options.get(role) for role in ("weight", "label"))
@@ -146,7 +146,7 @@ def _outline_parts(passes: Passes, blank: bytes, learner: Learner) -> dict[int, 
     return {at: one or nothing for at, one in zip(numbers, gathered, strict=True) if not isinstance(one, Unread)}
 
 
-def _check_width(found: Any, part: Part, width: int) -> Any:
+def _check_width(found: Any, part: Part, width: int) -> object:
     """Return the outline of a part, or why it cannot be learned: its rows have other columns."""
     if found is None or isinstance(found, Unread) or found.width in (0, width):
         return found

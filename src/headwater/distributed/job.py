@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class Job:
         return int(new_key(self.model))
 
     @cached_property
-    def template(self) -> Any:
+    def template(self) -> StreamingEstimator:
         """A copy of the model with a number as its seed and no reservoir; unfitted, unless the model continues."""
         own = copy(self.model)
         if "reservoir" in parameter_names(type(own)):
@@ -90,9 +90,9 @@ class Job:
         """The parameters of the template as bytes."""
         return blank_to_bytes(self.template)
 
-    def learn(self, checkpoint: str | Path | None) -> tuple[Any, DistributedReport]:
+    def learn(self, checkpoint: str | Path | None) -> tuple[StreamingEstimator, DistributedReport]:
         """Return a model that has learned all parts, and the report."""
-        found: Any = None
+        found: StreamingEstimator | None = None
         if self.continues:
             found = self.template.branch()
             found._runtime = found._runtime.without_refinement()
@@ -107,8 +107,10 @@ class Job:
                 found, progress = self._stream_parts(learner, found, turns, progress)
             if most or not turns:
                 found, progress = self._run_exact_passes(learner, found, most, progress, trace)
+            assert found is not None  # there was a pass, or several
             if self.checkpoint is not None:
                 self._write_checkpoint(found, progress, complete=True)
+        assert found is not None  # nor is the job of a checkpoint over before there is a model
         return found, DistributedReport(len(self.plan.parts), progress.rounds, tuple(one.sentence for one in progress.unread))
 
     def _count_passes(self, learner: Learner) -> tuple[int, int]:
@@ -140,7 +142,9 @@ class Job:
 
     # One pass
 
-    def _stream_parts(self, learner: Learner, found: Any, turns: int, progress: RunProgress) -> tuple[Any, RunProgress]:
+    def _stream_parts(
+        self, learner: Learner, found: StreamingEstimator | None, turns: int, progress: RunProgress
+    ) -> tuple[StreamingEstimator, RunProgress]:
         """Stream all parts; or, if all others were streamed before, those that could not be read then."""
         if found is None:
             found = self._start_model(learner)
@@ -161,7 +165,7 @@ class Job:
         self._refuse_unread(progress.unread, found)
         return found, progress
 
-    def _start_model(self, learner: Learner) -> Any:
+    def _start_model(self, learner: Learner) -> StreamingEstimator:
         """Return a model started on a sample, which workers take and learn."""
         own, plan = self.template, self.plan
         rows = 4 * race_stream.planned(own, learner.width).warm_up if own._choice == RACE else learner.plan.warm_up_rows
@@ -187,20 +191,21 @@ class Job:
     # Exact passes
 
     def _run_exact_passes(
-        self, learner: Learner, found: Any, most: int, progress: RunProgress, trace: Sequence[float]
-    ) -> tuple[Any, RunProgress]:
+        self, learner: Learner, found: StreamingEstimator | None, most: int, progress: RunProgress, trace: Sequence[float]
+    ) -> tuple[StreamingEstimator, RunProgress]:
         """Return the model after exact passes: the best of `n_init` runs."""
         passes = Passes(self.engine, self.plan, most, self._refuse_unread, progress.rounds, progress.unread)
         if found is not None:
             found.__dict__.pop("history_", None)  # the rows will be learned again
         runs = 1 if learner.algorithm.online or self.continues else self.template.n_init
-        best, trace = (None, trace) if not progress.runs else ((found, list(trace), progress.converged), [])
+        best: tuple[StreamingEstimator, list[float], bool] | None = None
+        if progress.runs and found is not None:
+            best, trace = (found, list(trace), progress.converged), []
         for run in range(progress.runs, runs):
-            fresh = found is None or run > 0
             passes.latest, passes.before = None, len(passes.rounds)
-            begun = start_model(passes, self.blank, self.key + run, learner) if fresh else found
+            begun = start_model(passes, self.blank, self.key + run, learner) if found is None or run > 0 else found
 
-            def keep(runtime: Runtime, now: Climb, begun: Any = begun, run: int = run) -> None:
+            def keep(runtime: Runtime, now: Climb, begun: StreamingEstimator = begun, run: int = run) -> None:
                 passes.latest = _with_runtime(begun, runtime.take_summary()[1])
                 if run == 0:  # a file holds one model, and during later runs that is the best one so far
                     self._write_checkpoint(
@@ -235,7 +240,9 @@ class Job:
             raise UnreadError(unread, model)
         warnings.warn(str(UnreadError(unread)), UserWarning, stacklevel=5)
 
-    def _resume(self, path: str | Path, found: Any) -> tuple[Any, RunProgress, list[float], bool]:
+    def _resume(
+        self, path: str | Path, found: StreamingEstimator | None
+    ) -> tuple[StreamingEstimator | None, RunProgress, list[float], bool]:
         """Return the model of a checkpoint, its progress, the trace of its objective, and whether the job was complete."""
         identity = {
             "model": type(self.model).__name__,
@@ -282,7 +289,7 @@ class Job:
             self.checkpoint.write(model, Position(progress.turn, progress.round, complete), more)
 
 
-def _with_runtime(model: StreamingEstimator, runtime: Runtime) -> Any:
+def _with_runtime(model: StreamingEstimator, runtime: Runtime) -> StreamingEstimator:
     other = copy(model)
     other._runtime = runtime
     return other

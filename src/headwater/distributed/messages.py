@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headwater.diagnostics.score_window import Window
 from headwater.estimators.model_file import estimator_named
@@ -38,11 +38,11 @@ class Refusal:
     error: Exception
 
 
-def return_errors(function: Callable[..., Any]) -> Callable[..., Any]:
+def return_errors(function: Callable[..., object]) -> Callable[..., object]:
     """Make a function return errors of data or model as a Refusal instead of raising them."""
 
     @wraps(function)
-    def answer(*given: Any) -> Any:
+    def answer(*given: object) -> object:
         try:
             return function(*given)
         except (ValueError, TypeError, OSError, ImportError) as error:
@@ -70,7 +70,7 @@ class Message:
     largest: int = 0
 
 
-def functions_of(model: StreamingEstimator) -> dict[str, Any]:
+def functions_of(model: StreamingEstimator) -> dict[str, object]:
     """Return the parameters of a model that are functions: no file can hold them."""
     return {name: value for name, value in model.get_params(deep=False).items() if callable(value)}
 
@@ -83,7 +83,7 @@ def blank_to_bytes(model: StreamingEstimator) -> bytes:
     return container.to_bytes({"model": type(model).__name__, "parameters": parameters, "given": given}, writer.arrays)
 
 
-def blank_from_bytes(data: bytes, functions: Mapping[str, Any]) -> Any:
+def blank_from_bytes(data: bytes, functions: Mapping[str, object]) -> StreamingEstimator:
     """Return an unfitted model with these parameters."""
     header, arrays = container.from_bytes(data)
     reader, kind = Reader(arrays), estimator_named(header.get("model"))

@@ -45,7 +45,7 @@ class ReadPlan:
     """How chunks are made of a part: by a stream of this schema with these options, or of arrays as they are."""
 
     kind: str  # "files", "frames", "records", "texts", "arrays", "rows" or "sequences"
-    schema: Mapping[str, Any] | None = None
+    schema: Mapping[str, object] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     chunk_rows: int = 0
     seekable: bool = False  # whether a file can be read from any row on
@@ -69,8 +69,8 @@ class DataToRead:
     y: Values = None
     sample_weight: Values = None
     part_rows: int | None = None
-    like: Mapping[str, Any] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    like: Mapping[str, object] | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
     unread_before: Mapping[str, int | None] = field(default_factory=dict)
 
 
@@ -83,7 +83,7 @@ class Plan:
     """
 
     parts: tuple[Part, ...]
-    blocks: tuple[Any, ...]
+    blocks: tuple[object, ...]
     read_plan: ReadPlan
     token: str = ""
     files: tuple[tuple[Any, ...], ...] = ()
@@ -94,7 +94,7 @@ class Plan:
         paths = {self.parts[number].path for number in numbers}
         return {**self.unread_before, **{path: rows for path, rows, *_ in self.files if path in paths}}
 
-    def identity(self, unread: Mapping[str, int | None]) -> dict[str, Any]:
+    def identity(self, unread: Mapping[str, int | None]) -> dict[str, object]:
         """Return the identity of this data for a checkpoint; unread files may change their sizes and times."""
         files = [[path, unread[path], None, None] if path in unread else [path, *more] for path, *more in self.files]
         cuts = [[part.path, part.start, part.rows] for part in self.parts]
@@ -107,11 +107,11 @@ class Plan:
         return None if None in known else sum(known)  # type: ignore[arg-type]
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
-def read_plan_like(kind: str, opened: Any, reading: Mapping[str, Any]) -> ReadPlan:
+def read_plan_like(kind: str, opened: Any, reading: Mapping[str, object]) -> ReadPlan:
     """Return the plan to read rows like those of a stream; companions that were asked for must be there."""
     schema = opened.schema
     options = {name: reading[name] for name in FORMAT_OPTIONS if reading.get(name) is not None}
@@ -119,7 +119,7 @@ def read_plan_like(kind: str, opened: Any, reading: Mapping[str, Any]) -> ReadPl
     return ReadPlan(kind, schema, options, opened.chunk_rows, seekable=kind == "files" and opened.skips_rows)
 
 
-def read_chunks(model: StreamingEstimator, part: Part, block: Any, read_plan: ReadPlan) -> Iterator[Chunk]:
+def read_chunks(model: StreamingEstimator, part: Part, block: object, read_plan: ReadPlan) -> Iterator[Chunk]:
     """Yield the rows of a part with their companions; only whole sequences, if the model needs them."""
     yield from _drop_weightless(whole_sequences(model, _read_all_chunks(model, part, block, read_plan, 0)))
 
@@ -152,7 +152,7 @@ def _read_all_chunks(model: StreamingEstimator, part: Part, block: Any, read_pla
         yield from opened.stretch(part.start + begin, part.rows - begin)
 
 
-def stream_source(kind: str, block: Any) -> Any:
+def stream_source(kind: str, block: Any) -> object:
     """Return a partition as a source of `stream`: an iterator of texts, since a list would be names of files."""
     if kind == "records":
         import pyarrow as pa
@@ -197,7 +197,7 @@ def check_companions(model: StreamingEstimator, chunk: Chunk) -> None:
 
 
 def sample_part(
-    model: StreamingEstimator, part: Part, block: Any, read_plan: ReadPlan, rows: int, places: int, key: int
+    model: StreamingEstimator, part: Part, block: object, read_plan: ReadPlan, rows: int, places: int, key: int
 ) -> Chunk | None:
     """Return some rows of a part, from several places of it if the file is seekable; None if it has no rows."""
     if part.rows == 0:

@@ -34,7 +34,7 @@ ORDER_ERRORS = {
 }
 
 # Rows, bytes, time of change, and rows at which reading can start; None where it is not known.
-FileSize = tuple[int | None, int | None, Any, Sequence[int] | None]
+FileSize = tuple[int | None, int | None, object, Sequence[int] | None]
 
 
 def make_plan(engine: DaskEngine, model: StreamingEstimator, data: DataToRead) -> Plan:
@@ -50,7 +50,7 @@ def make_plan(engine: DaskEngine, model: StreamingEstimator, data: DataToRead) -
     return _plan_files(engine, model, _file_names(data.source), data)
 
 
-def check_reading(model: StreamingEstimator, reading: Mapping[str, Any]) -> None:
+def check_reading(model: StreamingEstimator, reading: Mapping[str, object]) -> None:
     """Refuse options that no stream has, and those that parts cannot have."""
     known = set(signature(stream).parameters) - {"source", "like", "prefetch"}
     unknown = [name for name in reading if name not in known]
@@ -65,7 +65,7 @@ def check_reading(model: StreamingEstimator, reading: Mapping[str, Any]) -> None
         raise ValueError(ORDER_ERRORS["vocabulary"])
 
 
-def _file_names(data: Any) -> list[str]:
+def _file_names(data: object) -> list[str]:
     """Return names of files as absolute paths, or refuse what is none."""
     named = [data] if isinstance(data, str | PurePath) else data
     if not isinstance(named, list | tuple) or not all(isinstance(one, str | PurePath) for one in named):
@@ -139,7 +139,7 @@ def find_files(names: Sequence[str], form: str | None) -> list[str]:
 
 
 @return_errors
-def look_at_files(paths: Sequence[str], like: Any, reading: Mapping[str, Any]) -> Any:
+def look_at_files(paths: Sequence[str], like: object, reading: Mapping[str, Any]) -> object:
     """Return how all files are read, by a look at the first readable one, and the bytes of a row. Runs on a worker."""
     problem: Exception | None = None
     for some in (FileNames(paths), *paths):

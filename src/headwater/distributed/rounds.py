@@ -63,7 +63,7 @@ def stream_parts(
     turns: int,
     progress: RunProgress,
     keep: Keep,
-) -> tuple[Any, RunProgress]:
+) -> tuple[StreamingEstimator, RunProgress]:
     """Stream all parts `turns` times; return the model and the progress. `keep` is called after each round."""
     everything = [part.number for part in plan.parts]
     for turn in range(progress.turn, turns):
@@ -94,7 +94,7 @@ def run_round(
     step: Step,
     turn: int = 0,
     watched: Sequence[Round] | None = None,
-) -> tuple[Any, Round, tuple[Unread, ...]]:
+) -> tuple[StreamingEstimator, Round, tuple[Unread, ...]]:
     """Stream some parts from one base; return the model that has learned all of them, the record, and unread parts.
 
     After the first turn the rows are not new, and are not counted again. With `watched`, the records of earlier rounds, the

@@ -28,7 +28,7 @@ def parameter_words(model: StreamingEstimator) -> dict[str, str]:
     return {name: _word(name, value) for name, value in model.get_params(deep=False).items()}
 
 
-def _word(name: str, value: Any) -> str:
+def _word(name: str, value: object) -> str:
     if isinstance(value, np.ndarray):
         array = np.ascontiguousarray(value)
         return f"array {array.shape} {array.dtype} {hashlib.sha256(array.tobytes()).hexdigest()[:16]}"
@@ -50,13 +50,13 @@ def unread_files(path: str | Path) -> dict[str, int | None]:
         return {}  # resuming from it will say what is wrong
 
 
-def _check_unread_files(found: Any) -> dict[str, int | None]:
+def _check_unread_files(found: object) -> dict[str, int | None]:
     if type(found) is not dict or not all(rows is None or _is_count(rows, MOST_ROWS) for rows in found.values()):
         raise ValueError("files that could not be read")
     return dict(found)
 
 
-def _is_count(value: Any, most: int) -> bool:
+def _is_count(value: object, most: int) -> bool:
     return type(value) is int and 0 <= value <= most
 
 

@@ -41,7 +41,7 @@ LEAST_ROWS_TO_DIVIDE = 4000  # of a sample: with fewer, each start would have to
 SAMPLE_PASSES = 20  # of EM over the sample, from given parameters
 OPEN_TRIES = 3  # to open a file: remote storage may fail once
 
-Functions = Mapping[str, Any]
+Functions = Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Outline:
 
     rows: int
     width: int
-    named: Any
+    named: object
     lengths: Values
 
 
@@ -71,13 +71,13 @@ def hold(data: bytes) -> bytes:
     return data
 
 
-def collect_list(items: Sequence[Any], functions: Functions) -> list[Any]:
+def collect_list(items: Sequence[object], functions: Functions) -> list[object]:
     """Return the results of other tasks as one list."""
     return list(items)
 
 
 @lru_cache(maxsize=1)
-def _cached_model(data: bytes, functions: tuple[tuple[str, Any], ...]) -> Any:
+def _cached_model(data: bytes, functions: tuple[tuple[str, object], ...]) -> object:
     model = from_bytes(data, **dict(functions))
     model.n_threads = 1  # a worker has as many threads as it has tasks
     model._runtime = replace(model._runtime.with_threads(1), made_with=model._given_parameters())
@@ -95,12 +95,12 @@ def decode_model(data: bytes, functions: Functions) -> Any:
 
 
 def sample_rows(
-    blank: bytes, functions: Functions, part: Part, block: Any, read_plan: ReadPlan, wanted: SampleSize, key: int
-) -> Any:
+    blank: bytes, functions: Functions, part: Part, block: object, read_plan: ReadPlan, wanted: SampleSize, key: int
+) -> object:
     """Return some rows of a part, or why there are none."""
     model = blank_from_bytes(blank, functions)
 
-    def read() -> Any:
+    def read() -> object:
         found = sample_part(model, part, block, read_plan, wanted.rows, wanted.places, key)
         if found is not None:
             # A part that cannot be learned is left out of the sample, and reported later.
@@ -145,7 +145,7 @@ def start_on_sample(
     return to_bytes(model), score
 
 
-def choose_best(candidates: Sequence[Any], functions: Functions) -> Any:
+def choose_best(candidates: Sequence[Any], functions: Functions) -> object:
     """Return the bytes of the model with the best score, or the first refusal."""
     refused = [one for one in candidates if isinstance(one, Refusal)]
     return refused[0] if refused else max(candidates, key=lambda one: one[1])[0]
@@ -166,7 +166,7 @@ def _climb_on_sample(model: StreamingEstimator, chunk: Chunk) -> None:
     model._runtime = runtime.restart(Start(begun.prior, end.parameters, counted))
 
 
-def measure_width(blank: bytes, functions: Functions, part: Part, block: Any, read_plan: ReadPlan) -> Any:
+def measure_width(blank: bytes, functions: Functions, part: Part, block: object, read_plan: ReadPlan) -> object:
     """Return the width of a model of this part, None if it has no rows, or why it cannot be read."""
     model = blank_from_bytes(blank, functions)
 
@@ -179,7 +179,7 @@ def measure_width(blank: bytes, functions: Functions, part: Part, block: Any, re
     return _try_to_read(part, read)
 
 
-def outline_part(blank: bytes, functions: Functions, part: Part, block: Any, read_plan: ReadPlan) -> Any:
+def outline_part(blank: bytes, functions: Functions, part: Part, block: object, read_plan: ReadPlan) -> object:
     """Return the outline of a part, or why it cannot be read."""
     model = blank_from_bytes(blank, functions)
 
@@ -199,11 +199,11 @@ def outline_part(blank: bytes, functions: Functions, part: Part, block: Any, rea
     return _try_to_read(part, read)
 
 
-def pick_rows(blank: bytes, functions: Functions, part: Part, block: Any, read_plan: ReadPlan, places: Any) -> Any:
+def pick_rows(blank: bytes, functions: Functions, part: Part, block: object, read_plan: ReadPlan, places: Any) -> object:
     """Return the rows of a part at these places, and a chunk with its columns."""
     model = blank_from_bytes(blank, functions)
 
-    def read() -> tuple[Batch, Any]:
+    def read() -> tuple[Batch, object]:
         found, at, head = [], 0, Chunk(None)
         for chunk in join_cut_sequences(model, read_chunks(model, part, block, read_plan)):
             if len(chunk):
@@ -220,7 +220,7 @@ def pick_rows(blank: bytes, functions: Functions, part: Part, block: Any, read_p
 
 
 @return_errors
-def start_passes(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any, width: int, key: int) -> Any:
+def start_passes(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any, width: int, key: int) -> object:
     """Return a model at the start parameters of exact passes, found on picked rows; or the parts that could not be read."""
     model = blank_from_bytes(blank, functions)
     unread = [one for one in picks if isinstance(one, Unread)]
@@ -243,7 +243,7 @@ def learn_part(
     held: bytes,
     functions: Functions,
     part: Part,
-    block: Any,
+    block: object,
     read_plan: ReadPlan,
     key: int = 0,
     rows_at_hand: float = np.inf,
@@ -283,7 +283,7 @@ def learn_part(
         return _read_message(part, read)
 
 
-def summarize_part(held: bytes, functions: Functions, part: Part, block: Any, read_plan: ReadPlan) -> Message:
+def summarize_part(held: bytes, functions: Functions, part: Part, block: object, read_plan: ReadPlan) -> Message:
     """Compute the E-step of a part at the parameters that the model reports."""
     base = decode_model(held, functions)
 
@@ -346,7 +346,7 @@ def _read_message(part: Part, read: Callable[[], Message]) -> Message:
     return Message(unread=(found,)) if isinstance(found, Unread) else found or Message()
 
 
-def _try_to_read(part: Part, read: Callable[[], Any]) -> Any:
+def _try_to_read(part: Part, read: Callable[[], object]) -> Any:
     """Return the result of reading a part, or an Unread that says what is wrong, so that all other parts go on."""
     for turn in range(OPEN_TRIES):
         try:

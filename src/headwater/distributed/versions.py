@@ -14,7 +14,7 @@ def version() -> str:
     return str(import_module("headwater").__version__)
 
 
-def check_workers(client: Any) -> None:
+def check_workers(client: object) -> None:
     """Refuse workers that have another headwater, or none, before they get any task.
 
     Workers that die or do not answer are left out, as are those that join later: each task checks again.
@@ -29,7 +29,7 @@ def check_workers(client: Any) -> None:
         raise ClusterError(f"workers must have headwater {here}, as here, and some have {', '.join(others)}")
 
 
-def call_checked(wanted: str, function: Callable[..., Any], *given: Any) -> Any:
+def call_checked(wanted: str, function: Callable[..., object], *given: object) -> object:
     """Call a function on a worker, if the worker has the wanted version."""
     here = version()
     if here != wanted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -81,8 +81,8 @@ def ellipses(
         angle = float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])))
         across, along = np.sqrt(np.maximum(values, 0.0))
         share = float(weights[k]) / heaviest
-        outline: dict[str, Any] = {"facecolor": "none", "linestyle": (0, (3, 2)), "linewidth": 1.1, "zorder": 4}
-        body: dict[str, Any] = {
+        outline: dict[str, object] = {"facecolor": "none", "linestyle": (0, (3, 2)), "linewidth": 1.1, "zorder": 4}
+        body: dict[str, object] = {
             "facecolor": (colors[k], 0.08 + 0.22 * share),
             "linewidth": 0.6 + 0.6 * share,
             "zorder": 3,

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from markupsafe import Markup
@@ -50,7 +50,7 @@ class PageOptions:
     level: float
 
 
-def context_of(model: StreamingEstimator, data: Data | None, options: PageOptions) -> dict[str, Any]:
+def context_of(model: StreamingEstimator, data: Data | None, options: PageOptions) -> dict[str, object]:
     """Return the variables of the template."""
     odd_rows = options.odd_rows
     if isinstance(odd_rows, bool) or not isinstance(odd_rows, int) or odd_rows < 1:
@@ -97,13 +97,13 @@ def context_of(model: StreamingEstimator, data: Data | None, options: PageOption
 # Colours and scatter plots
 
 
-def _choose_pair(model: Any) -> tuple[int, int] | None:
+def _choose_pair(model: StreamingEstimator) -> tuple[int, int] | None:
     """The columns of the scatter plot, if components are Gaussians over at least two columns."""
     gaussians = model._describer.gaussians()
     return None if gaussians is None or gaussians.means_.shape[1] < 2 else telling_pair(gaussians)
 
 
-def _colors(model: Any, found: Description, pair: tuple[int, int] | None) -> list[str]:
+def _colors(model: StreamingEstimator, found: Description, pair: tuple[int, int] | None) -> list[str]:
     """One colour for each component of the model."""
     places, number = None, 1 + max([one.index for one in found.components], default=0)
     history = getattr(model, "history_", None)
@@ -121,7 +121,7 @@ def _colors(model: Any, found: Description, pair: tuple[int, int] | None) -> lis
 
 
 def _scatter(
-    model: Any, reading: DataSummary | None, pair: tuple[int, int] | None, shades: Sequence[str]
+    model: StreamingEstimator, reading: DataSummary | None, pair: tuple[int, int] | None, shades: Sequence[str]
 ) -> tuple[Markup, str] | None:
     """Rows and components in two columns, or regressions over the input that matters most."""
     sample = None if reading is None else reading.sample
@@ -152,7 +152,7 @@ def _scatter(
     return figure(ellipses, label, "pair", (5.0, 4.0)), label
 
 
-def _regression_lines(model: Any, sample: Array, shades: Sequence[str]) -> tuple[Markup, str]:
+def _regression_lines(model: StreamingEstimator, sample: Array, shades: Sequence[str]) -> tuple[Markup, str]:
     column = int(np.argmax(np.abs(model.weights_ @ np.abs(model.coef_)) * sample[:, :-1].std(axis=0)))
     label = "The regressions over the input that matters most, with some of the rows"
 
@@ -198,7 +198,7 @@ def _interval_figures(found: Description, pixels: bool, shades: Sequence[str]) -
 # What is odd
 
 
-def _odd_row(one: OddRow, size: tuple[int, int] | None) -> dict[str, Any]:
+def _odd_row(one: OddRow, size: tuple[int, int] | None) -> dict[str, object]:
     far = [value for value in one.why if value.standing is None or abs(value.standing) >= ODD_VALUE_Z]
     why = [
         {
@@ -216,7 +216,7 @@ def _odd_row(one: OddRow, size: tuple[int, int] | None) -> dict[str, Any]:
 # How to reproduce it
 
 
-def _reproduce(model: StreamingEstimator, command: str | None, source: str | None) -> dict[str, Any]:
+def _reproduce(model: StreamingEstimator, command: str | None, source: str | None) -> dict[str, object]:
     defaults = type(model)().get_params(deep=False)
     changed = {
         name: " ".join(repr(value).split())[:200]

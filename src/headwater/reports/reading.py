@@ -20,7 +20,7 @@ from headwater.estimators.base import StreamingEstimator
 from headwater.reports.numbers import format_number
 
 Rows: TypeAlias = Any  # what a model takes as rows: an array, a frame, a sparse matrix, documents or a Chunk
-Data: TypeAlias = Any  # a path, rows, or an iterable of rows
+Data: TypeAlias = object  # a path, rows, or an iterable of rows
 
 DRAWN_ROWS = 2000  # in a figure, at most
 ODD_VALUES = 5  # values that make a row odd
@@ -121,7 +121,7 @@ def chunks_of(model: StreamingEstimator, data: Data) -> Iterator[Rows]:
         raise TypeError(f"data must be rows, or an iterable of chunks of them, got {type(data).__name__}")
 
 
-def _select_arguments(model: StreamingEstimator, chunk: Rows) -> dict[str, Any]:
+def _select_arguments(model: StreamingEstimator, chunk: Rows) -> dict[str, object]:
     given = {**chunk} if isinstance(chunk, Chunk) else {"X": chunk}
     wanted = {"X", "lengths", "key"} | ({"y"} if model._traits.target_columns else set())
     return {name: value for name, value in given.items() if name in wanted}

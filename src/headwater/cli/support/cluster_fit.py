@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from inspect import signature
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headwater.cli.support.failures import usage_error
 from headwater.cli.support.fit_options import ClusterOptions, FitOptions
@@ -32,8 +32,8 @@ def fit_on_cluster(
     messages: MessageOptions,
     *,
     seed: int,
-    like: Any,
-) -> Any:
+    like: object,
+) -> StreamingEstimator:
     """Return a model that the workers of a cluster have learned. The workers look up the names of the data."""
     import headwater.distributed
     from headwater.distributed.api import check_call
@@ -78,7 +78,7 @@ def save_unfinished(path: Path | None, commands: Sequence[str], raw_rows: bool) 
         raise ValueError(f"{str(error).rstrip('.')}; what was learned so far is saved in {path}") from error
 
 
-def _check_read_options(model: StreamingEstimator, reading: ReadOptions, arguments: Mapping[str, Any]) -> None:
+def _check_read_options(model: StreamingEstimator, reading: ReadOptions, arguments: Mapping[str, object]) -> None:
     """Refuse read options that no data could satisfy, before a cluster is asked."""
     import headwater
     from headwater.io.formats import find_format

@@ -47,7 +47,7 @@ def add_command(
     found = CommandHelp(called, words, examples, tuple(parameters))
 
     @functools.wraps(function)
-    def run(**given: Any) -> None:
+    def run(**given: object) -> None:
         given.pop(HELP_ALL, None)
         _refuse_name_clashes(parameters, given, in_place)
         quiet = given.get("quiet", False)
@@ -111,7 +111,7 @@ def _refuse_name_clashes(parameters: Sequence[Parameter], given: Mapping[str, An
         refuse_to_replace(option, output, read)
 
 
-def _to_list(value: Any) -> list[str]:
+def _to_list(value: object) -> list[str]:
     if value is None:
         return []
     return [str(one) for one in value] if isinstance(value, list) else [str(value)]

@@ -66,11 +66,11 @@ def legal_algorithms(model: StreamingEstimator) -> list[str]:
     return legal
 
 
-def _copy_unfitted(model: StreamingEstimator, **changed: Any) -> Any:
+def _copy_unfitted(model: StreamingEstimator, **changed: object) -> StreamingEstimator:
     return type(model)(**{**model.get_params(deep=False), **changed})
 
 
-def run_contender(contest: Contest, algorithm: str) -> dict[str, Any]:
+def run_contender(contest: Contest, algorithm: str) -> dict[str, object]:
     """Learn by one algorithm in its own process, and return the result that it prints."""
     asked = json.dumps({"contest": asdict(contest), "algorithm": algorithm})
     command = [sys.executable, "-P", "-m", "headwater.cli.support.contenders"]
@@ -87,7 +87,7 @@ def run_contender(contest: Contest, algorithm: str) -> dict[str, Any]:
         return _failure(algorithm, said)
 
 
-def _failure(algorithm: str, error: str) -> dict[str, Any]:
+def _failure(algorithm: str, error: str) -> dict[str, object]:
     """Return the result of an algorithm that could not learn the data."""
     unknown = dict.fromkeys(("score", "seconds", "memory"))
     return {"algorithm": algorithm, "error": error, **unknown, "rows": 0, "held_out": 0, "rows_left_out": 0}
@@ -157,7 +157,7 @@ def _select_sequences(chunk: Chunk, chosen: NDArray[np.bool_]) -> Chunk:
     return replace(chunk, X=chunk.X[rows], lengths=chunk.lengths[chosen])
 
 
-def run_algorithm(contest: Contest, word: str) -> dict[str, Any]:
+def run_algorithm(contest: Contest, word: str) -> dict[str, object]:
     """Learn by an algorithm, score the held-out rows, and return the result."""
     model, algorithm = make_model(entry_of(contest.model), contest.settings, word)
     stream = contest.reading.open_stream(list(contest.data), seed=contest.settings.seed)
@@ -189,7 +189,7 @@ def run_algorithm(contest: Contest, word: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _perplexity(model: StreamingEstimator, score: float, answers: list[RowAnswers]) -> dict[str, Any]:
+def _perplexity(model: StreamingEstimator, score: float, answers: list[RowAnswers]) -> dict[str, object]:
     """Return the perplexity per word or symbol, if rows have those."""
     size = sum(float(one.sizes.sum()) for one in answers if one.sizes is not None)
     return {"perplexity": perplexity(score, size), "per": type(model)._traits.measure[:-1]} if size else {}

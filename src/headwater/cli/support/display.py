@@ -9,13 +9,12 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 FILE_WIDTH = 10_000  # characters: a table in a file is never wrapped
 NUMBER_PATTERN = re.compile(r"-?[\d.,]*(e[-+]?\d+)?|nan|-?inf")
 
 
-def to_json_value(value: Any) -> Any:
+def to_json_value(value: object) -> object:
     """Return a value in the types of JSON; numbers that are not finite become null."""
     if isinstance(value, Mapping):
         return {str(name): to_json_value(one) for name, one in value.items()}
@@ -36,7 +35,7 @@ def to_json_value(value: Any) -> Any:
     return str(value)
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Print a value as JSON to standard output."""
     sys.stdout.write(json.dumps(to_json_value(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 

@@ -62,7 +62,7 @@ class FitOptions:
         return int(self.passes)
 
 
-def _cluster_option(flag: str, text: str, **more: Any) -> Any:
+def _cluster_option(flag: str, text: str, **more: Any) -> object:
     return typer.Option(flag, help=text, rich_help_panel="Cluster", show_default=False, **more)
 
 
@@ -133,7 +133,7 @@ class ClusterOptions:
         return int(self.rounds)
 
     @contextmanager
-    def connect_client(self) -> Iterator[Any]:
+    def connect_client(self) -> Iterator[object]:
         """Yield the Dask client of the cluster."""
         import headwater.distributed
 

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
-from typing import Any
 
 SKIPPED_PACKAGE = "pandas"
 # Loaded on the first use of a name in it. scikit-learn imports it, hardly uses it, and it takes a second.
@@ -16,7 +15,7 @@ DEFERRED_MODULE = "scipy.stats"
 class _SkippingFinder:
     """Hides pandas, which scikit-learn and pyarrow would import if it is installed, and defers a slow module."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
         if name == SKIPPED_PACKAGE:
             raise ModuleNotFoundError(f"the command line does without {SKIPPED_PACKAGE}", name=name)
         if name != DEFERRED_MODULE:

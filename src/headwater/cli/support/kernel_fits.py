@@ -12,13 +12,16 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
 
 import headwater as hw
 from headwater.kernels.compile_counts import compile_counts
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
 N_ROWS = 120
 WARM_UP = 60
@@ -27,7 +30,7 @@ READS = ("score_samples", "predictive_score_samples", "predict_proba", "predict"
 
 DRAWN = hw.SimulatedEM(burn_in=1, n_samples=1, rao_blackwell=False)
 
-Fit = tuple[Any, tuple[Any, ...], dict[str, Any]]  # a model, what it learns, and what it learns beside that
+Fit: TypeAlias = "tuple[StreamingEstimator, tuple[Any, ...], dict[str, object]]"  # a model, rows, and what comes beside them
 
 
 def gaussian_fits(rng: np.random.Generator) -> Iterator[Fit]:

@@ -40,12 +40,12 @@ COMPANIONS = {"y": "--target", "sample_weight": "--weight", "labels": "--label",
 # Files
 
 
-def load(path: Path) -> Any:
+def load(path: Path) -> StreamingEstimator:
     """Return the model in a file."""
     return load_with_commands(path)[0]
 
 
-def load_with_commands(path: Path) -> tuple[Any, list[str]]:
+def load_with_commands(path: Path) -> tuple[StreamingEstimator, list[str]]:
     """Return the model in a file, and the commands that learned it."""
     if path.is_dir():
         raise IsADirectoryError(f"a model is a file, and {path} is a directory")
@@ -108,7 +108,7 @@ class ModelSettings:
         return [name for name, value in found.items() if value is not None]
 
 
-def make_model(entry: Entry, settings: ModelSettings, algorithm: str | None = None) -> tuple[Any, Algorithm]:
+def make_model(entry: Entry, settings: ModelSettings, algorithm: str | None = None) -> tuple[StreamingEstimator, Algorithm]:
     """Return an unfitted model with these settings, and the algorithm that will learn it.
 
     The parameters are checked here, before any data is read; what depends on the columns is checked with the first rows.
@@ -147,7 +147,7 @@ def algorithm_of(model: StreamingEstimator) -> Algorithm:
 
 def parse_assignments(given: Sequence[str], option: str = "--set") -> dict[str, Any]:
     """Return the names and values of some `name=value`."""
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for one in given:
         name, equals, text = one.partition("=")
         name = name.strip().replace("-", "_")
@@ -159,7 +159,7 @@ def parse_assignments(given: Sequence[str], option: str = "--set") -> dict[str, 
     return values
 
 
-def parse_value(text: str) -> Any:
+def parse_value(text: str) -> object:
     """Return the value that a text stands for: as JSON, as Python writes it, or else the text itself."""
     for read in (json.loads, ast.literal_eval):
         try:
@@ -193,7 +193,7 @@ def add_vocabulary(entry: Entry, vocabulary: str | None, given: Sequence[str]) -
     return [*given, "vocabulary=open"]
 
 
-def _make_algorithm(word: Any, values: Mapping[str, Any]) -> Algorithm:
+def _make_algorithm(word: object, values: Mapping[str, object]) -> Algorithm:
     from headwater.core.algorithms import ALGORITHMS
 
     if word not in ALGORITHMS:

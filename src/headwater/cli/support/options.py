@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 SCHEMA_OPTIONS = ("columns", "exclude", "target", "weight", "label", "key", "categories", "vocabulary")
 
 
-def _read_option(flag: str, text: str, **more: Any) -> Any:
+def _read_option(flag: str, text: str, **more: Any) -> object:
     return typer.Option(flag, help=text, rich_help_panel="Reading data", show_default=False, **more)
 
 
-def _message_option(*flags: str, text: str) -> Any:
+def _message_option(*flags: str, text: str) -> object:
     return typer.Option(*flags, help=text, rich_help_panel="Messages", show_default=False)
 
 
@@ -69,7 +69,7 @@ class ReadOptions:
     shuffle: Annotated[int | None, _read_option("--shuffle", "Shuffle in a buffer of this many rows.", min=0)] = None
     read: Annotated[list[str], _read_option("--read", "Any other option of headwater.stream.", metavar="NAME=VALUE")] = ()  # type: ignore[assignment]
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, object]:
         """Return the options that were given, as arguments of `headwater.stream`."""
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "read"}
         for name in ("columns", "exclude"):
@@ -80,7 +80,7 @@ class ReadOptions:
         return {**given, **parse_assignments(self.read, "--read")}
 
     def open_stream(
-        self, sources: Sequence[str], *, seed: int = 0, like: Any = None, learns: bool = False, keep: Sequence[str] = ()
+        self, sources: Sequence[str], *, seed: int = 0, like: object = None, learns: bool = False, keep: Sequence[str] = ()
     ) -> Stream:
         """Open the data, in the shape of the model `like` if there is one; `learns` lets an open vocabulary grow."""
         import headwater
@@ -97,7 +97,7 @@ class ReadOptions:
         except (ValueError, TypeError) as error:
             raise usage_error(str(error)) from None
 
-    def stream_arguments(self, *, seed: int = 0, like: Any = None, learns: bool = False) -> dict[str, Any]:
+    def stream_arguments(self, *, seed: int = 0, like: object = None, learns: bool = False) -> dict[str, Any]:
         """Return all arguments of `headwater.stream` but the data, whoever opens it."""
         import headwater
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headwater.cli.support.signals import remove_parts_on_stop
 
@@ -46,7 +46,7 @@ def this_command() -> str:
     return shlex.join(["headwater", *kept])
 
 
-def read_model(path: Path) -> tuple[Any, list[str]]:
+def read_model(path: Path) -> tuple[StreamingEstimator, list[str]]:
     """Return the model in a file, and the commands that learned it."""
     from headwater.estimators.model_file import read as read_file
 

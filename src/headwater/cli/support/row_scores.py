@@ -102,7 +102,7 @@ def _predictions(model: StreamingEstimator, chunk: Chunk) -> NDArray[np.float64]
     return np.asarray(model.predict(chunk["X"]), dtype=np.float64)
 
 
-def _arguments_for(method: Callable[..., Any], chunk: Chunk) -> dict[str, Any]:
+def _arguments_for(method: Callable[..., object], chunk: Chunk) -> dict[str, object]:
     """Return the fields of a chunk that a method takes."""
     taken = signature(method).parameters
     return {name: chunk[name] for name in chunk.keys() if name in taken}  # noqa: SIM118

@@ -93,11 +93,11 @@ def write_scores(
 def _lines(
     chunk: Chunk,
     answers: RowAnswers,
-    columns: Mapping[str, Any],
+    columns: Mapping[str, object],
     complete: NDArray[np.bool_] | None,
     options: ScoreOptions,
     totals: _Totals,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the columns to write for a chunk, rows that lack a value among them, and add the chunk to the totals."""
     lines = _row_numbers(chunk, answers, totals.rows, complete)
     _refuse_name_clash(chunk.kept, [*lines, *columns])
@@ -153,7 +153,7 @@ def _complete_rows(chunk: Chunk) -> NDArray[np.bool_] | None:
     return None if complete.all() else complete
 
 
-def _fill_rows(values: Any, complete: NDArray[np.bool_] | None, empty: Any = None) -> Any:
+def _fill_rows(values: object, complete: NDArray[np.bool_] | None, empty: Any = None) -> Any:
     """Return answers of complete rows as answers of all rows; others are null, or `empty` if that is given."""
     if complete is None:
         return values
@@ -164,20 +164,20 @@ def _fill_rows(values: Any, complete: NDArray[np.bool_] | None, empty: Any = Non
     return pa.array(everywhere, mask=~complete) if empty is None else np.where(complete, everywhere, empty)
 
 
-def _select_rows(values: Any, rows: NDArray[np.bool_]) -> Any:
+def _select_rows(values: object, rows: NDArray[np.bool_]) -> object:
     import pyarrow as pa
 
     return values.filter(pa.array(rows)) if hasattr(values, "filter") else np.asarray(values)[rows]
 
 
-def _row_numbers(chunk: Chunk, answers: RowAnswers, before: int, complete: NDArray[np.bool_] | None) -> dict[str, Any]:
+def _row_numbers(chunk: Chunk, answers: RowAnswers, before: int, complete: NDArray[np.bool_] | None) -> dict[str, object]:
     """Return the number of each row in its stream; where answers are for sequences, that of the sequence."""
     if complete is None and len(answers) != len(chunk):
         return {"sequence": before + np.arange(len(answers))}
     return {"row": chunk.row_numbers}
 
 
-def _refuse_name_clash(kept: Mapping[str, Any], names: Sequence[str]) -> None:
+def _refuse_name_clash(kept: Mapping[str, object], names: Sequence[str]) -> None:
     """Refuse columns of the data that have the names of columns that are written."""
     if clashing := [name for name in kept if name in names]:
         raise usage_error(
@@ -187,9 +187,9 @@ def _refuse_name_clash(kept: Mapping[str, Any], names: Sequence[str]) -> None:
 
 def _score_columns(
     answers: RowAnswers, options: ScoreOptions, reference: Reference | None, threshold: float | None, measure: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the answers that were asked for, by the names of their columns."""
-    columns: dict[str, Any] = {}
+    columns: dict[str, object] = {}
     if answers.predictions is not None:
         columns["prediction"] = answers.predictions
     ranked = answers.rank_scores

@@ -67,7 +67,7 @@ class Stop:
         """Whether a signal has come."""
         return self.number is not None
 
-    def note(self, number: int, frame: Any) -> None:
+    def note(self, number: int, frame: object) -> None:
         """Record a signal; a second one takes effect at once."""
         self.number = number
         self.restore()
@@ -119,7 +119,7 @@ def clean_up() -> None:
         copies.remove_temporary_copies()
 
 
-def _stop(number: int, frame: Any) -> None:
+def _stop(number: int, frame: object) -> None:
     ignore_signals()
     clean_up()
     with suppress(OSError):  # by number: another thread may hold the lock of the stream

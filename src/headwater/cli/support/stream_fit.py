@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headwater.checkpoints import Checkpoint, Position
 from headwater.cli.support.continued_data import match_stages, records_of
@@ -35,8 +35,8 @@ def fit_model(
     stream: Stream,
     options: FitOptions,
     messages: MessageOptions,
-    identity: Mapping[str, Any],
-) -> Any:
+    identity: Mapping[str, object],
+) -> StreamingEstimator:
     """Return the model after it has learned the stream; `identity` tells this run from others in its checkpoint."""
     passes = options.parse_passes()
     if needs_all_rows(algorithm, passes):
@@ -74,7 +74,7 @@ def needs_all_rows(algorithm: Algorithm, passes: int | str | None) -> bool:
 
 def fit_all_rows(
     model: StreamingEstimator, algorithm: Algorithm, stream: Stream, passes: int | str | None, messages: MessageOptions
-) -> Any:
+) -> StreamingEstimator:
     """Return the model after `fit` on all rows of the stream."""
     if model._has_state():
         if algorithm.online:
@@ -110,7 +110,7 @@ def _check_and_watch(model: StreamingEstimator, stream: Stream, watch: Watch) ->
 
 def fit_stream(
     model: StreamingEstimator, stream: Stream, passes: int, checkpoint: Checkpoint | None, messages: MessageOptions
-) -> Any:
+) -> StreamingEstimator:
     """Return the model after some passes over the stream; it continues from the checkpoint if there is one."""
     if passes > 1 and stream.once:
         raise usage_error("--passes needs data that can be read again, and standard input cannot")
@@ -152,9 +152,9 @@ class _Run:
     passes: int
     messages: MessageOptions
     checkpoint: Checkpoint | None
-    more: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, object] = field(default_factory=dict)
 
-    def learn(self, model: StreamingEstimator, stream: Stream, position: Position) -> tuple[Any, Position]:
+    def learn(self, model: StreamingEstimator, stream: Stream, position: Position) -> tuple[StreamingEstimator, Position]:
         """Return the model after all passes from a position on, and the position after them."""
         from headwater.monitors import Monitor
 
@@ -203,7 +203,7 @@ def _close_sequences(model: StreamingEstimator) -> None:
         model.close(key)
 
 
-def drop_times(model: StreamingEstimator) -> Any:
+def drop_times(model: StreamingEstimator) -> StreamingEstimator:
     """Remove the times from the history of a model, so that the same rows make the same file; return the model."""
     history = model.history_
     model.history_ = replace(history, seconds=0.0, points=tuple(replace(point, seconds=0.0) for point in history.points))

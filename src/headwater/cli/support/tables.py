@@ -16,7 +16,7 @@ from headwater.cli.support.failures import usage_error
 from headwater.cli.support.options import MessageOptions, TableOptions
 from headwater.cli.support.output_files import write_atomically
 
-Write = Callable[[Mapping[str, Any]], None]
+Write = Callable[[Mapping[str, object]], None]
 
 SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
@@ -44,11 +44,11 @@ def format_of(path: Path | None, asked: str | None) -> str:
     return SUFFIXES[path.suffix.lower()]
 
 
-def split_complex(columns: Mapping[str, Any]) -> dict[str, Any]:
+def split_complex(columns: Mapping[str, Any]) -> dict[str, object]:
     """Return columns that tables can hold: complex numbers become two columns."""
     import numpy as np
 
-    parts: dict[str, Any] = {}
+    parts: dict[str, object] = {}
     for name, values in columns.items():
         if np.iscomplexobj(values):
             parts |= {f"{name}_real": values.real, f"{name}_imag": values.imag}
@@ -57,7 +57,7 @@ def split_complex(columns: Mapping[str, Any]) -> dict[str, Any]:
     return parts
 
 
-def add_columns(columns: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+def add_columns(columns: Mapping[str, object], added: Mapping[str, object]) -> dict[str, object]:
     """Return columns with others after them; an added name that exists already gets underscores."""
     found = dict(columns)
     for name, values in added.items():
@@ -67,7 +67,7 @@ def add_columns(columns: Mapping[str, Any], added: Mapping[str, Any]) -> dict[st
     return found
 
 
-def symbol_names(schema: Mapping[str, Any] | None, symbols: Any) -> Any:
+def symbol_names(schema: Mapping[str, object] | None, symbols: object) -> object:
     """Return the names of symbols if a schema has them, or the symbols themselves."""
     import numpy as np
 
@@ -83,7 +83,7 @@ def table_writer(path: Path | None, format: str) -> Iterator[Write]:
         try:
             writer = _WRITERS[format](stream)
 
-            def write(columns: Mapping[str, Any]) -> None:
+            def write(columns: Mapping[str, object]) -> None:
                 writer.write(columns)
                 if place is None:  # a reader of the pipe may wait for the answer
                     stream.flush()
@@ -121,10 +121,10 @@ class _Arrow(ABC):
         self.writer: Any = None
 
     @abstractmethod
-    def open(self, schema: Any) -> Any:
+    def open(self, schema: object) -> object:
         """Return a writer of tables with this schema."""
 
-    def write(self, columns: Mapping[str, Any]) -> None:
+    def write(self, columns: Mapping[str, object]) -> None:
         import pyarrow
 
         table = pyarrow.table(dict(columns))
@@ -138,14 +138,14 @@ class _Arrow(ABC):
 
 
 class _Parquet(_Arrow):
-    def open(self, schema: Any) -> Any:
+    def open(self, schema: object) -> object:
         from pyarrow import parquet
 
         return parquet.ParquetWriter(self.stream, schema)
 
 
 class _Feather(_Arrow):
-    def open(self, schema: Any) -> Any:
+    def open(self, schema: object) -> object:
         from pyarrow import ipc
 
         return ipc.new_file(self.stream, schema)
@@ -154,7 +154,7 @@ class _Feather(_Arrow):
 class _Csv(_Arrow):
     delimiter = ","
 
-    def open(self, schema: Any) -> Any:
+    def open(self, schema: Any) -> object:
         from pyarrow.csv import CSVWriter, WriteOptions
 
         head = io.StringIO()
@@ -174,7 +174,7 @@ class _JsonLines:
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
 
-    def write(self, columns: Mapping[str, Any]) -> None:
+    def write(self, columns: Mapping[str, object]) -> None:
         from headwater.cli.support.display import to_json_value
 
         names, values = list(columns), [to_json_value(column) for column in columns.values()]
