@@ -138,12 +138,12 @@ class Description:
 
         return description_html(self)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the same as dicts, lists, strings and numbers; numbers that are not finite are None."""
         return {"title": self.title, **_to_plain(self)}
 
 
-def _to_plain(value: Any) -> Any:
+def _to_plain(value: object) -> Any:
     if is_dataclass(value):
         return {field.name: _to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):

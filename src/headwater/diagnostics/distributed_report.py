@@ -103,7 +103,7 @@ class DistributedReport:
             f"Learned on many machines from {parts}{missing}, in {several}; {_format_bytes(moved)} of statistics were merged."
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return it in values that JSON can hold, without what depends on the cluster."""
         rounds = [{name: value for name, value in asdict(one).items() if name != "seconds"} for one in self.rounds]
         for one in rounds:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
 
 SHOWN_FINDINGS = 3  # findings beneath the table of a model
 REMARK_KINDS = frozenset({"contest", "forgetting"})  # kinds that say how something went, be it good or bad
@@ -40,7 +39,7 @@ class Finding:
     def __str__(self) -> str:
         return self.sentence
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the same as dicts, lists, strings and numbers; numbers that are not finite are None."""
         numbers = {name: value if math.isfinite(value) else None for name, value in self.numbers.items()}
         return {
@@ -141,7 +140,7 @@ class Health:
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.headline)}</p>{_html_list(self.findings)}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the same as dicts, lists, strings and numbers."""
         return {
             "ok": self.ok,

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
 
 import numpy as np
 
@@ -217,7 +216,7 @@ class History:
 
     # As values that JSON can hold
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the same as dicts, lists and numbers."""
         from headwater.diagnostics.history_file import history_to_dict  # it imports this file
 

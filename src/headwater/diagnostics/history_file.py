@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from headwater.diagnostics.score_window import COMPRESSION_SCORES, ROUNDING_ERRO
 FORMAT_NUMBER = 2
 
 
-def history_to_dict(history: History) -> dict[str, Any]:
+def history_to_dict(history: History) -> dict[str, object]:
     """Return the history as dicts, lists and numbers."""
     names = ("rows", "score", "scored", "weights", "effective_rows", "seconds", "size")
     lines = [
@@ -97,7 +96,7 @@ def read_history(found: object) -> History:
     )
 
 
-def _read_window(found: Mapping[str, Any]) -> Window:
+def _read_window(found: Mapping[str, object]) -> Window:
     window = Window(
         _read_integer(found, "start"),
         _read_integer(found, "scored"),
@@ -118,7 +117,7 @@ def _finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _read_integer(found: Mapping[str, Any], name: str, least: int = 0) -> int:
+def _read_integer(found: Mapping[str, object], name: str, least: int = 0) -> int:
     value = found[name]
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r:.40}")

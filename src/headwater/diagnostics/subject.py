@@ -82,7 +82,7 @@ class ReadingView(Protocol):
         """The model, with the number of components that was found."""
 
     @property
-    def parameters(self) -> Any:
+    def parameters(self) -> object:
         """Its parameters."""
 
     @property

@@ -36,7 +36,7 @@ class Block:
         """The place of each row among those of all files."""
         return self.before + (self.first + np.arange(len(self)) if self.numbers is None else self.numbers)
 
-    def without(self, rows: Any, here: NDArray[np.bool_]) -> Block:
+    def without(self, rows: object, here: NDArray[np.bool_]) -> Block:
         """Return a block with the rows that are left; `here` says which of its rows they are."""
         return replace(self, rows=rows, numbers=self.first + np.flatnonzero(here))
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from headwater.core.validation import one_line
 from headwater.io.read_errors import StreamError
@@ -30,7 +30,7 @@ class FormatReader(Protocol):
     def head(self, source: Source, options: Options) -> Head:
         """Look at the first rows: columns and their types, the width, or the first lines."""
 
-    def blocks(self, source: Source, options: Options, recipe: Recipe, skip: int, meter: Meter) -> Iterator[Any]:
+    def blocks(self, source: Source, options: Options, recipe: Recipe, skip: int, meter: Meter) -> Iterator[object]:
         """Yield rows as the format has them, after the rows to skip: record batches, matrices, or arrays of lines."""
 
     def count(self, source: Source, options: Options) -> int | None:

@@ -47,7 +47,7 @@ class Options:
     symbols: tuple[str, ...] | None = None
     brief: bool = False  # whether the first row alone tells how rows are read, since the next one of a pipe may take long
 
-    def non_defaults(self) -> dict[str, Any]:
+    def non_defaults(self) -> dict[str, object]:
         """Return what differs from the defaults, in values that JSON can hold."""
         found = {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name) != field.default}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}

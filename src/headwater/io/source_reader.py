@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headwater.io.blocks import Block
 from headwater.io.first_bytes import read_arrived_lines, read_first_bytes
@@ -149,7 +149,7 @@ class SourceReader:
             before += read[0]
             meter.finish(source.size)
 
-    def _number(self, found: Iterable[Any], source: Source, before: int, read: list[int], meter: Meter) -> Iterator[Block]:
+    def _number(self, found: Iterable[object], source: Source, before: int, read: list[int], meter: Meter) -> Iterator[Block]:
         """Number rows as the file does, before any are left out; `read` counts them."""
         for rows in found:
             block = Block(rows, source.name, read[0], before=before)

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Stream(Chunks):
     # What is known of it
 
     @property
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """How rows are made of what is read, in values that JSON can hold. Other files are read alike by `like=` it."""
         return self._reader.recipe.schema()
 
@@ -127,12 +127,12 @@ class Stream(Chunks):
         self._parts.append(found)
         return found
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> dict[str, object]:
         """Return what must be the same for a pass to be the same: names, sizes and times of files, and the options."""
         sources = [[source.name, source.size, source.changed] for source in self._reader.sources]
         return {"sources": sources, **self.ways()}
 
-    def ways(self) -> dict[str, Any]:
+    def ways(self) -> dict[str, object]:
         """Return what must be the same for files to be read in the same way."""
         like = self._reader.like
         said = {name: _digest(value) for name, value in self._options.non_defaults().items()}

@@ -37,7 +37,7 @@ class Tokenizer:
         stop_words = frozenset(read_texts(schema, "stop_words", VOCABULARY_LIMIT) or ())
         return cls(read_flag(schema, "lowercase", True), read_integer(schema, "shortest", 1, WORD_LETTERS_LIMIT, 1), stop_words)
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """Return the same in values that JSON can hold."""
         stop_words = sorted(self.stop_words)
         return {"kind": "text", "lowercase": self.lowercase, "shortest": self.shortest, "stop_words": stop_words}

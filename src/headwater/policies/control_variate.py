@@ -36,17 +36,17 @@ class ControlVariate:
     prior: Any
     batch: Batch
     count: float
-    beside: Any = None
+    beside: object = None
     n_threads: int | None = None
 
-    def parameters(self, statistics: Any) -> Any:
+    def parameters(self, statistics: object) -> object:
         """Parameters that statistics, per row, make."""
         return self.model.readout(self.readout, self.prior, statistics, self.count)
 
-    def look(self, parameters: Any) -> tuple[Any, float]:
+    def look(self, parameters: Any) -> tuple[object, float]:
         """Statistics per row of all rows at these parameters, as far as one can tell, and the score of those that are kept."""
         summary = self.model.summarize(parameters, self.batch, n_threads=self.n_threads)
-        found: Any = summary.mean
+        found: object = summary.mean
         if self.beside is not None:
             found = correct(self.model, self.prior, self.count, found, self.beside, summary.size)
         return found, summary.score / summary.size
@@ -66,13 +66,13 @@ class ClimbEnd:
     passes: int
 
 
-def correct(model: Mixture, prior: Any, count: float, kept: Any, beside: Any, rows: float) -> Any:
+def correct(model: Mixture, prior: Any, count: float, kept: Any, beside: object, rows: float) -> Any:
     """Return the statistics of reservoir rows plus the constant of all others, mended where no rows could have such a sum."""
     totals, sound = (kept + beside).scaled(count), kept.scaled(count)
     return model.mend(prior, totals, sound, min(rows / count, 1.0)).scaled(1.0 / count)
 
 
-def climb_rows(kept: ControlVariate, statistics: Any, passes: int, tol: float = 0.0) -> ClimbEnd:
+def climb_rows(kept: ControlVariate, statistics: object, passes: int, tol: float = 0.0) -> ClimbEnd:
     """Make passes of EM over reservoir rows, extrapolated (SQUAREM, Varadhan and Roland 2008) where that does no harm.
 
     Ends after so many passes, or when two that follow one another gain less than tol.
@@ -104,7 +104,7 @@ def climb_rows(kept: ControlVariate, statistics: Any, passes: int, tol: float = 
     return ClimbEnd(parameters, statistics, float(score), made)
 
 
-def _extrapolate(start: Any, first: Any, second: Any) -> Any | None:
+def _extrapolate(start: Any, first: object, second: Any) -> object | None:
     """Statistics farther on the way that two steps of EM have shown, if they lead somewhere."""
     names = [name for name in start.to_arrays() if name != "from_base"]
     if not all(isinstance(getattr(start, name), np.ndarray) for name in names):

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from headwater.core.state import Progress, Summary
 from headwater.core.statistics import Array
+from headwater.policies.search_settings import OPTIMISM_NATS
 
 LEAST_ROWS = 50.0  # reservoir rows of a component, to know what to expect of it
 MOST_DEVIATIONS = 3.0  # standard deviations that a row counts at most, so that no single one is a change
 SMALLEST_EFFECT = 0.05  # standard deviations that are too little to forget for
-OPTIMISM_NATS = 2.0  # nats a row, per parameter and row, by which rows that were fitted to score more
 NOISE_Z = 4.0  # standard errors of the expectation
 ALARM_NATS = 8.0  # chance is exp(-2 * ALARM_NATS) that a sum gets so high from zero
 WINDOW_BATCHES = 8  # batches that shares are counted over
@@ -208,7 +208,7 @@ def fold_forgetting(
     folds: float,
     floor: float,
     pace: float = 1.0,
-) -> tuple[Any, Progress, Drift]:
+) -> tuple[object, Progress, Drift]:
     """Fold a batch where something was forgotten: weights by their own memory, moments of each component by its own.
 
     Memory grows at a pace: what came first was told by worse parameters.

@@ -23,10 +23,11 @@ from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir import Reservoir
 from headwater.policies.reservoir_policy import RESERVOIR_BYTES, kept_rows
 from headwater.policies.schedule import schedule_search
+from headwater.policies.search_settings import LEAST_ROWS
 
 HELD_ROWS, FOLLOWING_ROWS = 32768, 2048  # reservoir rows that are scored, where the reference stands still or follows
 SAME_NATS = 0.1  # a row, by which a component may change and still be the same
-LEAST_PROPOSING, LOOKS_PER_ROUND = 2000, 40.0  # rows that propose, and how often a round of moves looks at them
+LOOKS_PER_ROUND = 40.0  # times that a round of moves looks at the rows that propose
 PACE = 0.3  # of rows that count for memory after an alarm: those before were summed at worse parameters
 CALM_WARM_UPS = 4  # without an alarm, after which rows count as in any stream
 STILL_WARM_UPS = 16  # and after which the reference stands still again
@@ -189,7 +190,7 @@ def worth_searching(plan: Plan, stream: Stream, allowed: float = np.inf) -> bool
     if drift is None or not drift.clock:
         return True
     present = float(drift.present)
-    return present >= plan.warm_up_rows and allowed >= LOOKS_PER_ROUND * min(0.5 * present, LEAST_PROPOSING)
+    return present >= plan.warm_up_rows and allowed >= LOOKS_PER_ROUND * min(0.5 * present, LEAST_ROWS)
 
 
 def _join(merged: Stream, streams: Sequence[Stream], shared: bool) -> Drift | None:

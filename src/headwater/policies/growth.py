@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from html import escape
 
 MOST_STEPS_KEPT = 100  # steps that are remembered
-START_LOOKS = 50.0  # times that rows may be looked at again, of twice as many as the warm-up has
-STREAM_LOOKS = 1.0  # and of all others, times
+GROWTH_START_LOOKS = 50.0  # times that rows may be looked at again, of twice as many as the warm-up has
+GROWTH_STREAM_LOOKS = 1.0  # and of all others, times
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Growth:
 
     def allowance(self, rows: int, warm_up: int) -> float:
         """Rows that may be looked at again now, so that growing never costs much more than the stream itself."""
-        return START_LOOKS * min(rows, 2 * warm_up) + STREAM_LOOKS * rows - self.spent
+        return GROWTH_START_LOOKS * min(rows, 2 * warm_up) + GROWTH_STREAM_LOOKS * rows - self.spent
 
     @property
     def sentence(self) -> str:

@@ -4,9 +4,9 @@ Half of the rows propose. Every component is split in two by a local refit befor
 that promise most are climbed from, and judged on the other half of the rows beside the mixture as it is, which climbs as long.
 
 **The criterion.** A step is accepted if it gains more than `ACCEPT_Z` standard errors on the rows that judge, and more than
-`LEAST_GAIN` nats a row. Where rows are too few to judge (`LEAST_JUDGES` of them), all propose, and it is accepted if it gains
-more than the Bayesian information criterion asks for: p/2 log(n) nats in all, for p parameters more. At the end components fall
-(two are merged, one is given up) that are of use by less than `KEEP_Z` standard errors, or negligibly so.
+`LEAST_STEP_GAIN` nats a row. Where rows are too few to judge (`LEAST_JUDGES` of them), all propose, and it is accepted if it
+gains more than the Bayesian information criterion asks for: p/2 log(n) nats in all, for p parameters more. At the end
+components fall (two are merged, one is given up) that are of use by less than `KEEP_Z` standard errors, or negligibly so.
 
 **The steps.** A split; two splits at once, if none alone is accepted; an exchange (a split, and a merger of others). If nothing
 is accepted, the same is tried on more rows, and components are split in more ways; and then, where components overlap, a new
@@ -22,12 +22,12 @@ import numpy as np
 
 from headwater.core.statistics import Array
 from headwater.policies.growth import Step
-from headwater.policies.growth_stages import PASSES_EACH, SearchRows, Stage
+from headwater.policies.growth_stages import SearchRows, Stage
 from headwater.policies.search_context import Budget, Verdict, compare_scores
+from headwater.policies.search_settings import ACCEPT_Z, PASSES_EACH, START_PASSES
 from headwater.policies.split_merge import Move, Removal, Split, apply_move, find_removals, find_split
 
-ACCEPT_Z = 2.5  # standard errors
-LEAST_GAIN = 5e-4  # nats a row that are not worth another component
+LEAST_STEP_GAIN = 5e-4  # nats a row that are not worth another component
 KEEP_Z = 1.0  # standard errors by which a component must be of use to stay
 LEAST_JUDGES = 500  # rows that judge, at least
 SPLITS_AT_ONCE = 2  # splits that are tried at once
@@ -35,7 +35,6 @@ ROWS_EACH = 10  # rows that propose, for each component
 MORE_TIMES, MOST_TIMES = 4, 4  # as many rows, if nothing is accepted
 MOST_STEPS = 1000
 OVERLAP_SHARE = 0.02  # responsibility that is not the largest of its row, from which on components overlap
-START_PASSES = 100  # passes that a new start costs
 
 Tried = tuple[Stage | None, Step | None]  # where a step that is accepted leads, and what it was
 NOTHING: Tried = (None, None)
@@ -113,7 +112,7 @@ def grow_components(
 def accepts(ground: SearchRows, found: Verdict, parameters: int) -> bool:
     """The criterion, for a contender with so many parameters more."""
     if ground.judge is not None:
-        return found.z > ACCEPT_Z and found.gain > LEAST_GAIN
+        return found.z > ACCEPT_Z and found.gain > LEAST_STEP_GAIN
     n = ground.propose.size
     return found.gain * n > 0.5 * max(parameters, 1) * np.log(max(n, 2.0))
 
@@ -177,7 +176,7 @@ def _try_removal(ground: SearchRows, stage: Stage, budget: Budget) -> Tried:
     found = compare_scores(incumbent.scores(ground), reached.scores(ground), ground.judges.row_weights)
     idle = not accepts(ground, found, stage.extra_parameters(reached, ground.width))
     if ground.judge is not None:
-        idle = found.gain < LEAST_GAIN or found.z < KEEP_Z
+        idle = found.gain < LEAST_STEP_GAIN or found.z < KEEP_Z
     return (reached if idle else None), make_step(ground, stage, reached, Verdict(-found.gain, -found.z), _word(fall))
 
 

@@ -13,12 +13,10 @@ from headwater.core.contracts import Start
 from headwater.core.statistics import Array
 from headwater.models.mixture import Mixture
 from headwater.policies.control_variate import ClimbEnd, ControlVariate, climb_rows
+from headwater.policies.search_settings import JUDGING_TIMES, LEAST_ROWS, PASSES_EACH, PROPOSING_TIMES
 from headwater.policies.split_merge import Removal, Split, View
 
-LEAST_ROWS = 2000  # that propose at first, and that judge, at least
-PROPOSING_TIMES, JUDGING_TIMES = 5, 10  # and so many times what moves every parameter
 EXTRA_SPLITS = 6  # ways more to split a component, where all others were tried
-PASSES_EACH = 8  # of every contender
 WINNER_PASSES = 16  # and of the winner, under a prior of its own
 
 
@@ -33,7 +31,7 @@ class SearchRows:
     judge: Batch | None
     readout: str
     method: str
-    geometry: Any = None
+    geometry: object = None
     restart: Callable[[Mixture, Batch], Start] | None = None
     n_threads: int | None = None
     clumps: int = 0
@@ -83,7 +81,7 @@ class Stage:
         batch = ground.propose
         return ControlVariate(self.model, ground.readout, self.prior, batch, batch.size, None, ground.n_threads)
 
-    def climb(self, ground: SearchRows, passes: int = PASSES_EACH, statistics: Any = None) -> Stage:
+    def climb(self, ground: SearchRows, passes: int = PASSES_EACH, statistics: object = None) -> Stage:
         """Return it after more passes, from other statistics if some are given."""
         start = self.reached.statistics if statistics is None else statistics
         return replace(self, reached=climb_rows(self.kept(ground), start, passes))

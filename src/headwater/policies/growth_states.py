@@ -23,10 +23,10 @@ from headwater.policies.growth_stages import SearchRows, Stage
 from headwater.policies.names import GROWTH, REFINEMENT, RESERVOIR
 from headwater.policies.restate import Transfer
 from headwater.policies.search_context import Budget
+from headwater.policies.search_settings import LEAST_PASS_GAIN
 from headwater.policies.split_merge import seed_method
 
 MOST_PASSES = 30  # passes over all rows of a warm-up
-LEAST_GAIN = 1e-5  # nats a row that the last of them gains
 
 
 def grow_on_rows(
@@ -47,7 +47,7 @@ def grow_on_rows(
 
 
 def _ground(
-    propose: Batch, judge: Batch | None, key: int, settings: StartSettings, geometry: Any, n_threads: int | None
+    propose: Batch, judge: Batch | None, key: int, settings: StartSettings, geometry: object, n_threads: int | None
 ) -> SearchRows:
     def restart(model: Mixture, batch: Batch) -> Start:
         return model.start(batch, (key + model.n_components) % 2**63, settings, n_threads)
@@ -81,7 +81,7 @@ def find_grown_start(model: Mixture, batch: Batch, key: int, settings: StartSett
             summary,
             batch,
             MOST_PASSES,
-            LEAST_GAIN,
+            LEAST_PASS_GAIN,
             n_threads,
             penalised=False,
         )

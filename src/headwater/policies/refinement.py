@@ -7,7 +7,6 @@ that reference anywhere: what all rows say at the new one is restated by the res
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -15,20 +14,17 @@ from headwater.core.batch import Batch
 from headwater.policies.control_variate import ClimbEnd, ControlVariate, climb_rows
 from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir_climb import climb_reservoir
-from headwater.policies.search_context import LEAST_ROWS, Budget, SearchContext, Verdict, compare_scores
+from headwater.policies.search_context import Budget, SearchContext, Verdict, compare_scores
+from headwater.policies.search_settings import ACCEPT_Z, JUDGING_TIMES, LEAST_ROWS, PASSES_EACH, PROPOSING_TIMES, START_PASSES
 from headwater.policies.split_merge import Move, Split, View, apply_move, find_removals, find_split, seed_method
 
-PROPOSING_TIMES, JUDGING_TIMES = 5, 10  # rows that propose and that judge, in times what moves every parameter
 THOROUGH_TIMES = 4  # as many rows, where only a reader waits
 MOVES_AT_ONCE = 3  # tried in a round
 MOST_ROUNDS = 6  # of moves
-PASSES_EACH = 8  # of every contender in a round
-ACCEPT_Z = 2.5  # standard errors by which a contender must be better
 LIKELY_Z = 1.0  # and if all that is known came from other rows
-START_PASSES = 100  # that a new start costs
 
 
-def refine(search: SearchContext, allowed: float = np.inf) -> tuple[Any, Any, Refinement]:
+def refine(search: SearchContext, allowed: float = np.inf) -> tuple[object, object, Refinement]:
     """Return parameters, statistics at them, and what is known of the search, after moves, comparisons and a climb.
 
     Without an end to what is `allowed`, in rows looked at, all reservoir rows are climbed on.

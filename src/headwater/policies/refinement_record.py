@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from headwater.core.statistics import Array
+from headwater.policies.search_settings import OPTIMISM_NATS
 
 SURPRISE_NATS = 0.02  # a row, that new rows score less than reservoir rows did
 SURPRISE_Z = 5.0  # and standard errors
-OPTIMISM_NATS = 2.0  # a row, per parameter and row, by which rows that were fitted to score more
 START_LOOKS = 100.0  # times that rows may be looked at again, of twice as many as the warm-up has
 STREAM_LOOKS = 0.15  # and of all others
 ALARM_LOOKS = 200.0  # times that rows of a warm-up may be looked at again where new rows are unlike them

@@ -14,7 +14,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,7 +152,7 @@ class Reservoir:
         sample = self.settled.sample
         return 0 if sample is None else int(sample.sizes.sum())
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self.settled).items() if name != "_sorted"}
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.policies.control_variate import ClimbEnd, climb_rows
-from headwater.policies.search_context import LEAST_GAIN, LEAST_ROWS, Budget, SearchContext, compare_scores
+from headwater.policies.search_context import Budget, SearchContext, compare_scores
+from headwater.policies.search_settings import LEAST_PASS_GAIN, LEAST_ROWS
 
 MOST_PASSES = 60  # of a climb
 SLOW_PASSES = 15  # over all rows, from which on a climb may be one that leads nowhere
@@ -25,7 +26,7 @@ CLIMB_ROWS, CLIMB_TIMES = 5000, 20  # rows to climb on first, and times what mov
 RESTATE_NATS = 2.5e-4  # a row, that may be lost by restating from some reservoir rows
 
 
-def climb_reservoir(search: SearchContext, landed: ClimbEnd | None, budget: Budget) -> tuple[Any, Any, bool]:
+def climb_reservoir(search: SearchContext, landed: ClimbEnd | None, budget: Budget) -> tuple[Any, object, bool]:
     """Climb beside what all rows say; return parameters, the statistics at them, and whether the climb had no end."""
     if landed is None and search.forgets:  # parameters follow the statistics at every batch
         return search.parameters, search.statistics, False
@@ -45,7 +46,7 @@ def _climb_from_move(search: SearchContext, landed: ClimbEnd, budget: Budget) ->
     if kept.beside is not None:
         kept = replace(kept, beside=search.model.recombine(kept.beside, _find_heirs(search, landed.parameters, everyone)))
     passes = max(2, min(MOST_PASSES, budget.passes(len(everyone))))
-    reached = climb_rows(kept, kept.look(landed.parameters)[0], passes, LEAST_GAIN)
+    reached = climb_rows(kept, kept.look(landed.parameters)[0], passes, LEAST_PASS_GAIN)
     budget.pay((reached.passes + 2.0) * len(everyone))
     return reached
 

@@ -34,7 +34,7 @@ class ReservoirPolicy(Policy):
 
     name = RESERVOIR
 
-    def capacity(self, plan: Plan, model: Any) -> int:
+    def capacity(self, plan: Plan, model: object) -> int:
         """Rows of a stream that are kept for a model; 0 if none are."""
         if not plan.algorithm.refines or not isinstance(model, Mixture):
             return 0

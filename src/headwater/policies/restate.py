@@ -28,10 +28,10 @@ def restate_at(
     plan: Plan,
     stream: Stream,
     reference: Any,
-    prior: Any = None,
-    move: Callable[[Any], Any] = lambda rest: rest,
+    prior: object = None,
+    move: Callable[[object], object] = lambda rest: rest,
     renamed: Reservoir | None = None,
-) -> Any:
+) -> object:
     """Return the statistics that a stream would have at other parameters.
 
     What all rows say beside those of the reservoir is moved to the components, and the prior, of the reference; `renamed` are
@@ -83,7 +83,7 @@ class Transfer:
             after[1], batch, self.n_threads
         )[0]
 
-    def restate(self, statistics: Any, batch: Batch, count: float, whole: bool = False) -> Any:
+    def restate(self, statistics: object, batch: Batch, count: float, whole: bool = False) -> Any:
         """Return what all rows say at the new parameters, by some that are kept; or by these alone, if they are all."""
         found = self.after.summarize(self.new, batch, n_threads=self.n_threads).mean
         if whole:

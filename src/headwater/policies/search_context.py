@@ -16,9 +16,8 @@ from headwater.models.mixture import Mixture
 from headwater.policies.control_variate import ControlVariate
 from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir import Reservoir
+from headwater.policies.search_settings import LEAST_PASS_GAIN
 
-LEAST_ROWS = 2000  # that propose, and that judge
-LEAST_GAIN = 1e-5  # nats a row that a pass gains, or it is the last
 LEAST_GAIN_SHARE = 1e-3  # and as a part of what noise costs, where rows wait for the search
 MOST_NATS = 10.0  # that a row counts for where contenders are compared, so that no odd one decides
 
@@ -74,7 +73,7 @@ class SearchContext:
     @property
     def content(self) -> float:
         """Nats a row that a pass has to gain: little, beside what the noise of the rows costs, p / 2 rows."""
-        return LEAST_GAIN if self.thorough else max(LEAST_GAIN, LEAST_GAIN_SHARE * self.enough / max(self.rows, 1))
+        return LEAST_PASS_GAIN if self.thorough else max(LEAST_PASS_GAIN, LEAST_GAIN_SHARE * self.enough / max(self.rows, 1))
 
     def beside(self, batch: Batch) -> ControlVariate:
         """Climbs on some reservoir rows, beside what all rows say, if these are not all."""

@@ -37,7 +37,7 @@ from headwater.policies.schedule import schedule_search
 from headwater.policies.search_context import SearchContext
 
 READ_LOOKS = 50.0  # times that rows may be looked at again where nobody waits but who reads
-ALARM_LOOKS = 1.0  # times that rows may be looked at again where something was forgotten
+DRIFT_LOOKS = 1.0  # times that rows may be looked at again where something was forgotten
 READ_GROWTH = 1.1  # times the rows of the last search, after which a model that is read is searched again
 SURPRISED_READ_GROWTH = 1.02  # and if rows came as a surprise
 
@@ -79,7 +79,7 @@ class SearchPolicy(Policy, Restates):
             return stream
         allowed = record.allowance(stream.rows, plan.warm_up_rows)
         if DRIFT in before.records and before.records[DRIFT].alarms:
-            allowed += ALARM_LOOKS * stream.rows
+            allowed += DRIFT_LOOKS * stream.rows
         if grows(plan):
             stream = grow_stream(plan, finalize(plan, stream), on_the_way=True)
         if allowed > 0.0 and worth_searching(plan, stream, allowed):
@@ -141,7 +141,7 @@ class SearchPolicy(Policy, Restates):
     def restate(self, plan: Plan, stream: Stream, first: Stream, components: NDArray[np.int64]) -> tuple[Any, Stream]:
         model, prior = first.model, first.base.prior
 
-        def move(rest: Any) -> Any:
+        def move(rest: object) -> object:
             return model.select_statistics(model.move_to_prior(prior, stream.base.prior, rest), components)
 
         renamed = relabel(stream.records[RESERVOIR], np.argsort(components))

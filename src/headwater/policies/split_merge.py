@@ -46,7 +46,7 @@ class View:
         cls,
         model: Mixture,
         readout: str,
-        prior: Any,
+        prior: object,
         parameters: Any,
         batch: Batch,
         method: str,
@@ -74,7 +74,7 @@ class Split:
 
     component: int
     gain: float
-    statistics: Any
+    statistics: object
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def find_split(view: View, component: int, rng: np.random.Generator) -> Split | 
     return best
 
 
-def find_removals(view: View, statistics: Any, count: float, named: frozenset[int]) -> list[Removal]:
+def find_removals(view: View, statistics: object, count: float, named: frozenset[int]) -> list[Removal]:
     """Rate mergers of the pairs that overlap most, and giving up each component; those that labels name are left alone."""
     model, shares, batch = view.model, view.responsibilities, view.batch
     k = model.n_components
@@ -155,7 +155,7 @@ def find_removals(view: View, statistics: Any, count: float, named: frozenset[in
     return found
 
 
-def apply_move(model: Mixture, statistics: Any, move: Move) -> Any:
+def apply_move(model: Mixture, statistics: object, move: Move) -> object:
     """Return statistics after a move; the number of components stays."""
     k = model.n_components
     own, new = np.eye(k), np.zeros((k, 2))
@@ -189,7 +189,7 @@ def _halves(pair: Mixture, batch: Batch, method: str, rng: np.random.Generator, 
 
 def _refit(
     view: View, pair: Mixture, prior: Any, twice: Any, batch: Batch, shares: Array, background: Array, rows: Matrix
-) -> tuple[float, Any] | None:
+) -> tuple[float, object] | None:
     """A few steps of EM for two components in the place of one, before the background of all others, which stay."""
     width, size = batch.X.shape[1], view.batch.size
     parameters, scores = twice, np.empty(len(batch))

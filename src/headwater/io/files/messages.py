@@ -73,11 +73,11 @@ def from_bytes(data: bytes, learner: Learner, kind: type[Sum]) -> Sum:
     return value
 
 
-def _summary(states: StateReader, parts: Mapping[str, Any]) -> Summary:
+def _summary(states: StateReader, parts: Mapping[str, object]) -> Summary:
     return states.summary(dict(parts), "sum", least=0)
 
 
-def _delta(states: StateReader, parts: Mapping[str, Any]) -> Delta:
+def _delta(states: StateReader, parts: Mapping[str, object]) -> Delta:
     reader = states.reader
 
     def weight(name: str) -> float:
@@ -105,11 +105,11 @@ def _delta(states: StateReader, parts: Mapping[str, Any]) -> Delta:
     return delta
 
 
-def _reservoir(states: StateReader, parts: Mapping[str, Any]) -> Reservoir:
+def _reservoir(states: StateReader, parts: Mapping[str, object]) -> Reservoir:
     return states.reservoir(parts, "sum")
 
 
-READERS: Mapping[type, Callable[[StateReader, Mapping[str, Any]], Any]] = {
+READERS: Mapping[type, Callable[[StateReader, Mapping[str, object]], Any]] = {
     Delta: _delta,
     Summary: _summary,
     Reservoir: _reservoir,

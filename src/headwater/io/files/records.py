@@ -25,7 +25,7 @@ NOT_FINITE = ("inf", "-inf", "nan")
 KINDS = {"Refinement": "Healing"}
 
 
-def kind_of(record: Any) -> str:
+def kind_of(record: object) -> str:
     """Return the name by which files know a kind of record."""
     name = type(record).__name__
     return KINDS.get(name, name)
@@ -54,17 +54,17 @@ class Writer:
     """Collects the arrays of what is written. An array that occurs twice, and tables that share rows, are stored once."""
 
     arrays: dict[str, AnyArray] = field(default_factory=dict)
-    tables: dict[str, Any] = field(default_factory=dict)
-    known: dict[int, tuple[Any, str]] = field(default_factory=dict)
+    tables: dict[str, object] = field(default_factory=dict)
+    known: dict[int, tuple[object, str]] = field(default_factory=dict)
 
-    def once(self, value: Any, path: str, keep: Callable[[], None]) -> str:
+    def once(self, value: object, path: str, keep: Callable[[], None]) -> str:
         """Return the name that a value is stored by; `keep` stores it on the first call."""
         if id(value) not in self.known:
             self.known[id(value)] = value, path
             keep()
         return self.known[id(value)][1]
 
-    def write(self, value: Any, path: str) -> Any:
+    def write(self, value: Any, path: str) -> object:
         """Return the tree of a value."""
         if value is None or isinstance(value, bool | str):
             return value
@@ -98,7 +98,7 @@ class Writer:
         tree = {"array": self.once(value, path, keep)}
         return {**tree, "complex": True} if value.dtype == np.complex128 else tree
 
-    def _table(self, table: Table, path: str) -> dict[str, Any]:
+    def _table(self, table: Table, path: str) -> dict[str, object]:
         def keep() -> None:
             words, rows = table.stored()
             self.tables[path] = {"words": self._array(words, f"{path}/words"), "rows": self._array(rows, f"{path}/rows")}
@@ -116,10 +116,10 @@ class Reader:
     """Makes values of trees, of the kinds and shapes of a template."""
 
     arrays: Mapping[str, AnyArray]
-    tables: Mapping[str, Any] = field(default_factory=dict)
+    tables: Mapping[str, object] = field(default_factory=dict)
     versions: dict[str, Any] = field(default_factory=dict)
 
-    def read(self, tree: object, like: Any, path: str, parameters: bool = False) -> Any:
+    def read(self, tree: object, like: object, path: str, parameters: bool = False) -> Any:
         """Return the value of a tree: of the template's kind, and of its shape.
 
         Among `parameters`, logarithms may be those of zero, and whole numbers name readouts: they must be the template's.
@@ -180,11 +180,11 @@ class Reader:
             raise Damaged(f"{path} is {number:g}, and should be a number{wanted}, and no more than {VALUE_LIMIT:g}")
         return number
 
-    def items(self, tree: object, path: str) -> list[Any]:
+    def items(self, tree: object, path: str) -> list[object]:
         """Return the parts of a list."""
         return list(self.expect(tree, list, path))
 
-    def parts(self, tree: object, kind: str, names: set[str], path: str) -> dict[str, Any]:
+    def parts(self, tree: object, kind: str, names: set[str], path: str) -> dict[str, object]:
         """Return the parts of a record by name."""
         record = self.expect(tree, dict, path)
         if record.get("kind") != kind:
@@ -255,12 +255,12 @@ class Reader:
             raise Damaged(f"{path} shares its rows with a table of another shape")
         return Table(version, factor, shape[0])
 
-    def _record(self, tree: object, like: Any, path: str, parameters: bool) -> Any:
+    def _record(self, tree: object, like: Any, path: str, parameters: bool) -> object:
         named = [part.name for part in fields(like) if part.compare]
         parts = self.parts(tree, kind_of(like), set(named), path)
         return type(like)(**{one: self.read(parts[one], getattr(like, one), f"{path}/{one}", parameters) for one in named})
 
-    def _mapping(self, tree: object, like: dict[Any, Any], path: str, parameters: bool) -> dict[Any, Any]:
+    def _mapping(self, tree: object, like: dict[object, object], path: str, parameters: bool) -> dict[object, object]:
         """A mapping of any size, whose entries are all like the one of the template."""
         ((key, value),) = like.items()
         found = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,9 @@ from headwater.io.files.records import LARGEST, Damaged, Reader
 from headwater.policies.reservoir import Reservoir, Sample
 
 
-def read_reservoir(reader: Reader, tree: Any, path: str, rows: Callable[[Any, str], Batch], within: int = LARGEST) -> Reservoir:
+def read_reservoir(
+    reader: Reader, tree: object, path: str, rows: Callable[[object, str], Batch], within: int = LARGEST
+) -> Reservoir:
     """Return the reservoir of a tree.
 
     Parameters
@@ -55,7 +56,7 @@ def read_reservoir(reader: Reader, tree: Any, path: str, rows: Callable[[Any, st
     return reservoir
 
 
-def _sample(reader: Reader, tree: Any, path: str, rows: Callable[[Any, str], Batch], within: int) -> Sample:
+def _sample(reader: Reader, tree: object, path: str, rows: Callable[[object, str], Batch], within: int) -> Sample:
     parts = reader.parts(tree, "Sample", {part.name for part in fields(Sample)}, path)
     batch = rows(parts["batch"], f"{path}/batch")
     n = len(batch)

@@ -27,7 +27,7 @@ class RowReader:
         """Columns of dense rows."""
         return int(getattr(getattr(self.model, "family", None), "row_columns", self.width))
 
-    def rows(self, tree: Any, path: str, least: int = 1) -> Batch:
+    def rows(self, tree: object, path: str, least: int = 1) -> Batch:
         reader = self.reader
         parts = reader.parts(tree, "Batch", {"X", "weights", "labels", "sequences"}, path)
         X: Rows
@@ -59,7 +59,7 @@ class RowReader:
             raise Damaged(f"{path}/labels name components that are not there")
         return Batch(X, weights, labels, sequences)
 
-    def _sparse(self, tree: Any, path: str) -> SparseRows:
+    def _sparse(self, tree: object, path: str) -> SparseRows:
         parts = self.reader.parts(tree, "SparseRows", {"data", "indices", "indptr", "width"}, path)
         data = self.reader.array(parts["data"], f"{path}/data", np.float64, (None,))
         indices = self.reader.array(parts["indices"], f"{path}/indices", np.int32, (len(data),))

@@ -65,11 +65,11 @@ class StateReader:
         return found
 
     @cached_property
-    def prior(self) -> Any:
+    def prior(self) -> object:
         """A prior of the right shape. It is asked for when there are statistics of that shape already."""
         return self.model.blank_prior(self.width)
 
-    def state(self, tree: Any, path: str, part: bool = False) -> State:
+    def state(self, tree: object, path: str, part: bool = False) -> State:
         """Return the state."""
         record = LATER_PARTS | self.reader.expect(tree, dict, path)
         if set(record) != set(PARTS):
@@ -103,7 +103,7 @@ class StateReader:
             stream = stream.with_record(name, record)
         return stream
 
-    def _stream(self, record: dict[str, Any], path: str, key: int, progress: Progress) -> Stream:
+    def _stream(self, record: dict[str, object], path: str, key: int, progress: Progress) -> Stream:
         """The statistics of a stream on its base, with the parameters that follow from them."""
         base = self._base(record["base"], f"{path}/base")
         if min(progress.mass, progress.n_eff, base.progress.mass, base.progress.n_eff) < LIGHTEST:
@@ -119,7 +119,7 @@ class StateReader:
         self._check_belief(stream, path)
         return refresh(self.learner.plan, stream)
 
-    def _unfolded(self, record: dict[str, Any], stream: Stream, path: str, part: bool) -> Stream:
+    def _unfolded(self, record: dict[str, object], stream: Stream, path: str, part: bool) -> Stream:
         """The stream with the rows that its step has begun."""
         parts = self.reader.items(record["parts"], f"{path}/parts")
         if parts and (part or self.model.chained or len(parts) != self.learner.shards):
@@ -192,7 +192,7 @@ class StateReader:
         if counts and not float(cast(Any, statistics).count.sum()) > LEAST_COUNTS * size:
             raise Damaged(f"{path} counts less than there are rows")
 
-    def _searched(self, stream: Stream, record: dict[str, Any], path: str) -> Stream:
+    def _searched(self, stream: Stream, record: dict[str, object], path: str) -> Stream:
         """The stream with its reservoir, which can hold no rows that have not come, and what it knows of searches and drift."""
         if record["reservoir"] is not None:
             stream = stream.with_record(RESERVOIR, self.reservoir(record["reservoir"], f"{path}/reservoir", stream.rows))
@@ -215,7 +215,7 @@ class StateReader:
         if not (np.abs(scores) <= FARTHEST).all():
             raise Damaged(f"{path}/parameters score rows that are kept by no number, or by one beyond {FARTHEST:g}")
 
-    def _refinement(self, tree: Any, stream: Stream, path: str) -> Refinement:
+    def _refinement(self, tree: object, stream: Stream, path: str) -> Refinement:
         """What a stream knows of searches: one was made, and the next is due at some rows to come."""
         found: Refinement = self.reader.read(tree, Refinement(), path)
         if not kept_rows(self.learner.plan, self.model):
@@ -224,7 +224,7 @@ class StateReader:
             raise Damaged(f"{path} is of rows that have not come, or less than nothing")
         return found
 
-    def _drift(self, tree: Any, stream: Stream, path: str) -> Drift:
+    def _drift(self, tree: object, stream: Stream, path: str) -> Drift:
         """What a stream that is searched knows of drift."""
         found: Drift = self.reader.read(tree, Drift.begin(np.zeros(self.model.n_components)), path)
         if REFINEMENT not in stream.records or not adapts(self.learner):
@@ -244,13 +244,13 @@ class StateReader:
             raise Damaged(f"{path} is negative, or more than any stream can hold")
         return found
 
-    def reservoir(self, tree: Any, path: str, within: int = LARGEST) -> Reservoir:
+    def reservoir(self, tree: object, path: str, within: int = LARGEST) -> Reservoir:
         """Return a reservoir of rows that this model could have been given, all from places before `within`."""
         if self.model.chained:
             raise Damaged(f"{path} is a sample of rows, which this model does not keep")
         return read_reservoir(self.reader, tree, path, self._sample, within)
 
-    def _sample(self, tree: Any, path: str) -> Batch:
+    def _sample(self, tree: object, path: str) -> Batch:
         return self._row_reader.rows(tree, path, least=0)
 
     def _warming_up(self, record: dict[str, Any], path: str, key: int, progress: Progress) -> WarmUp:
@@ -270,7 +270,7 @@ class StateReader:
             raise Damaged(f"{path} has a sample of a stream that has not begun")
         return WarmUp(key, buffer)
 
-    def _sound(self, record: Any, path: str) -> None:
+    def _sound(self, record: object, path: str) -> None:
         problem = self.model.find_problem(record, self.width)
         if problem:
             raise Damaged(f"{path} {problem}")
@@ -278,17 +278,17 @@ class StateReader:
             if array.dtype.kind == "f" and not (np.isfinite(array) | np.isneginf(array)).all():  # logarithms of zero
                 raise Damaged(f"{path} holds NaN or infinity")
 
-    def _maybe(self, read: Any, tree: Any, path: str) -> Any:
+    def _maybe(self, read: Any, tree: object, path: str) -> Any:
         return None if tree is None else read(tree, path)
 
-    def _progress(self, tree: Any, path: str) -> Progress:
+    def _progress(self, tree: object, path: str) -> Progress:
         progress = self.reader.read(tree, Progress(), path)
         weights = progress.weight_seen, progress.folds, progress.mass, progress.n_eff
         if not 0 <= progress.rows_seen <= MOST_ROWS or min(weights) < 0.0 or max(weights) > HEAVIEST:
             raise Damaged(f"{path} is negative, or more than any stream can hold")
         return progress
 
-    def _base(self, tree: Any, path: str) -> Base:
+    def _base(self, tree: object, path: str) -> Base:
         known = {"growth": None} | self.reader.expect(tree, dict, path)  # there was none in older files
         parts = self.reader.parts(known, "Base", set(BASE_PARTS), path)
         names = [self.reader.expect(one, str, f"{path}/ancestors") for one in self.reader.items(parts["ancestors"], path)]
@@ -304,12 +304,12 @@ class StateReader:
         base = Base(prior, statistics, progress, lineage, tuple(names))
         return base.with_record(AVERAGE, average).with_record(GROWTH, growth)
 
-    def _growth(self, tree: Any, path: str) -> Growth:
+    def _growth(self, tree: object, path: str) -> Growth:
         parts = self.reader.parts(tree, "Growth", {part.name for part in fields(Growth)}, path)
         steps = tuple(self._step(one, path) for one in self.reader.items(parts["steps"], path))
         return Growth(steps, self.reader.number(parts["spent"], path, 0.0))
 
-    def _step(self, tree: Any, path: str) -> Step:
+    def _step(self, tree: object, path: str) -> Step:
         reader, parts = self.reader, self.reader.parts(tree, "Step", {part.name for part in fields(Step)}, path)
         names = (("rows", 0), ("before", 1), ("after", 1), ("judges", 0))
         rows, before, after, judges = (reader.whole(parts[name], path, least) for name, least in names)
@@ -319,7 +319,7 @@ class StateReader:
             raise Damaged(f"{path} has a step of too many words")
         return Step(rows, before, after, gain, z, judges, move, reader.expect(parts["accepted"], bool, path))
 
-    def differences(self, tree: Any, path: str) -> Statistics:
+    def differences(self, tree: object, path: str) -> Statistics:
         """Return statistics that may be those of no rows, as differences of statistics are."""
         like = self.zeros
         if self.learner.algorithm.projection is not None:
@@ -327,7 +327,7 @@ class StateReader:
         statistics: Statistics = self.reader.read(tree, like, path)
         return statistics
 
-    def statistics(self, tree: Any, path: str, size: float = 1.0) -> Statistics:
+    def statistics(self, tree: object, path: str, size: float = 1.0) -> Statistics:
         """Return statistics that rows could have made: means, or totals of rows that weigh `size`."""
         statistics = self.differences(tree, path)
         means = statistics if size == 1.0 else statistics.scaled(1.0 / size)
@@ -336,7 +336,7 @@ class StateReader:
             raise Damaged(f"{path}/from_base is {float(means.from_base[0]):g}, and should lie between 0 and 1")
         return statistics
 
-    def summary(self, parts: dict[str, Any], path: str, least: int = 1) -> Summary:
+    def summary(self, parts: dict[str, object], path: str, least: int = 1) -> Summary:
         """Return the summary of at least so many rows."""
         rows = self.reader.whole(parts["rows"], f"{path}/rows", least, MOST_ROWS)
         size = self.reader.number(parts["size"], f"{path}/size", LIGHTEST if least else 0.0)
@@ -345,10 +345,10 @@ class StateReader:
         score = self.reader.number(parts["score"], f"{path}/score", finite=False)
         return Summary(self.statistics(parts["statistics"], f"{path}/statistics", max(size, LIGHTEST)), rows, size, score)
 
-    def _summary(self, tree: Any, path: str) -> Summary:
+    def _summary(self, tree: object, path: str) -> Summary:
         return self.summary(self.reader.parts(tree, "Summary", {part.name for part in fields(Summary)}, path), path)
 
-    def _parameters(self, tree: Any, state: Stream, path: str) -> Any:
+    def _parameters(self, tree: object, state: Stream, path: str) -> object:
         """Parameters like those of one of the readouts there are."""
         count, problem = self.learner.plan.count(state.progress), Damaged(f"{path} is none of this model's")
         for name in sorted({name for _, name in self.model.ways}):

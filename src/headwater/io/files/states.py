@@ -57,9 +57,9 @@ def without_rows(learner: Learner, state: State) -> Stream:
     return stop_search(learner.plan, read(learner.plan, state))
 
 
-def write_state(writer: Writer, learner: Learner, state: State, path: str) -> dict[str, Any]:
+def write_state(writer: Writer, learner: Learner, state: State, path: str) -> dict[str, object]:
     """Return the tree of a state. Parameters are left out where they follow from the rest."""
-    tree: dict[str, Any] = dict.fromkeys(PARTS) | {"key": state.key, "parts": [], "waiting": []}
+    tree: dict[str, object] = dict.fromkeys(PARTS) | {"key": state.key, "parts": [], "waiting": []}
     del tree["records"]
     if isinstance(state, WarmUp):
         tree["progress"] = writer.write(Progress(), f"{path}/progress")
@@ -103,6 +103,6 @@ def _are_alike(one: Any, other: Any) -> bool:
     return True
 
 
-def _write_rows(writer: Writer, batch: Batch, path: str) -> Any:
+def _write_rows(writer: Writer, batch: Batch, path: str) -> object:
     X = batch.X.copy() if isinstance(batch.X, SparseRows) else batch.X
     return writer.write(replace(batch, X=X), path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headwater.io.read_errors import StreamError, one_line_message
 
@@ -23,7 +23,7 @@ def parse_options(delimiter: str) -> ParseOptions:
     return csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
 
-def convert_options(decimal: str) -> dict[str, Any]:
+def convert_options(decimal: str) -> dict[str, object]:
     """Return how values become numbers, as arguments of `ConvertOptions`."""
     return {"null_values": MISSING_WORDS, "strings_can_be_null": True, "decimal_point": decimal}
 

@@ -40,7 +40,7 @@ class Companions:
         found = (getattr(self, role) for role in ROLES)
         return list(dict.fromkeys(name for name in found if name is not None))
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """Return what there is, in values that JSON can hold."""
         found = {role: getattr(self, role) for role in ROLES if getattr(self, role) is not None}
         return found if self.label_levels is None else {**found, "label_levels": list(self.label_levels)}

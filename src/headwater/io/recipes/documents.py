@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class DocumentRecipe:
         """The words that are known before the first document."""
         return self.vocabulary
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """Return the recipe in values that JSON can hold. An open vocabulary is what the model has learned, not part of it."""
         found = {**self.tokens.schema(), **self.companions.schema()}
         if self.text is not None:
@@ -102,7 +102,7 @@ class _DocumentCounter:
     recipe: DocumentRecipe
     columns: WordColumns
     names: tuple[str, ...] = ()
-    schema: dict[str, Any] = field(default_factory=dict)
+    schema: dict[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.names, self.schema = tuple(self.columns.known), self.recipe.schema()

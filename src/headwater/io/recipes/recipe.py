@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from headwater.core.chunk import Chunk
 from headwater.io.blocks import Block
@@ -47,7 +47,7 @@ class Recipe(Protocol):
     def chunk_rows(self) -> int:
         """Rows of a chunk, unless the user says another number."""
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """Return the recipe in values that JSON can hold."""
 
     def filter_rows(self, block: Block) -> Block:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class SequenceRecipe:
     names: tuple[str, ...] = ()
     keeps_every_row = False  # lines without a symbol are left out
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """Return the recipe in values that JSON can hold."""
         return {"kind": "sequences", "symbols": list(self.symbols)}
 

@@ -76,7 +76,7 @@ class SparseRecipe:
         """Names of the columns."""
         return self.vocabulary or ()
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """Return the recipe in values that JSON can hold."""
         found = {"kind": "sparse", "width": self.width, "base": self.base, **self.companions.schema()}
         return found if self.vocabulary is None else {**found, "vocabulary": list(self.vocabulary)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,7 @@ class TableRecipe:
         """Whether each row that is read becomes a row of a chunk, so that rows can be skipped without a look at them."""
         return self.missing != "drop"
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """Return the recipe in values that JSON can hold."""
         inputs = [
             {"name": one.name} if one.levels is None else {"name": one.name, "levels": list(one.levels)} for one in self.inputs
