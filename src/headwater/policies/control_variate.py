@@ -14,13 +14,13 @@ say, less what the kept ones do.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
-from headwater.models.mixture import Mixture
+from headwater.families.components import ComponentStatistics
+from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior
 
 LONGEST_STEP = 16.0  # extrapolation
 LEAST_STEP = 1e-24  # of a step, beside what it leads to, both squared: whatever is less leads nowhere
@@ -33,25 +33,25 @@ class ControlVariate:
 
     model: Mixture
     readout: str
-    prior: Any
+    prior: MixturePrior
     batch: Batch
     count: float
-    beside: object = None
+    beside: ComponentStatistics | None = None
     n_threads: int | None = None
 
-    def parameters(self, statistics: object) -> object:
+    def parameters(self, statistics: ComponentStatistics) -> MixtureParameters:
         """Parameters that statistics, per row, make."""
         return self.model.readout(self.readout, self.prior, statistics, self.count)
 
-    def look(self, parameters: Any) -> tuple[object, float]:
+    def look(self, parameters: MixtureParameters) -> tuple[ComponentStatistics, float]:
         """Statistics per row of all rows at these parameters, as far as one can tell, and the score of those that are kept."""
         summary = self.model.summarize(parameters, self.batch, n_threads=self.n_threads)
-        found: object = summary.mean
+        found: ComponentStatistics = summary.mean
         if self.beside is not None:
             found = correct(self.model, self.prior, self.count, found, self.beside, summary.size)
         return found, summary.score / summary.size
 
-    def scores(self, parameters: Any) -> Array:
+    def scores(self, parameters: MixtureParameters) -> Array:
         """Scores of the rows."""
         return self.model.log_likelihood(parameters, self.batch, self.n_threads)
 
@@ -60,19 +60,21 @@ class ControlVariate:
 class ClimbEnd:
     """Where a climb has come: parameters, statistics at them, the score before, and the passes that it took."""
 
-    parameters: Any
-    statistics: Any
+    parameters: MixtureParameters
+    statistics: ComponentStatistics
     score: float
     passes: int
 
 
-def correct(model: Mixture, prior: Any, count: float, kept: Any, beside: object, rows: float) -> Any:
+def correct(
+    model: Mixture, prior: MixturePrior, count: float, kept: ComponentStatistics, beside: ComponentStatistics, rows: float
+) -> ComponentStatistics:
     """Return the statistics of reservoir rows plus the constant of all others, mended where no rows could have such a sum."""
     totals, sound = (kept + beside).scaled(count), kept.scaled(count)
     return model.mend(prior, totals, sound, min(rows / count, 1.0)).scaled(1.0 / count)
 
 
-def climb_rows(kept: ControlVariate, statistics: object, passes: int, tol: float = 0.0) -> ClimbEnd:
+def climb_rows(kept: ControlVariate, statistics: ComponentStatistics, passes: int, tol: float = 0.0) -> ClimbEnd:
     """Make passes of EM over reservoir rows, extrapolated (SQUAREM, Varadhan and Roland 2008) where that does no harm.
 
     Ends after so many passes, or when two that follow one another gain less than tol.
@@ -104,7 +106,9 @@ def climb_rows(kept: ControlVariate, statistics: object, passes: int, tol: float
     return ClimbEnd(parameters, statistics, float(score), made)
 
 
-def _extrapolate(start: Any, first: object, second: Any) -> object | None:
+def _extrapolate(
+    start: ComponentStatistics, first: ComponentStatistics, second: ComponentStatistics
+) -> ComponentStatistics | None:
     """Statistics farther on the way that two steps of EM have shown, if they lead somewhere."""
     names = [name for name in start.to_arrays() if name != "from_base"]
     if not all(isinstance(getattr(start, name), np.ndarray) for name in names):

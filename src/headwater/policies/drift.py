@@ -14,13 +14,14 @@ A clock of what was forgotten, in nats, makes the reservoir a sample by present 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.state import Progress, Summary
 from headwater.core.statistics import Array
+from headwater.families.components import ComponentStatistics
+from headwater.models.mixture import Mixture
 from headwater.policies.search_settings import OPTIMISM_NATS
 
 LEAST_ROWS = 50.0  # reservoir rows of a component, to know what to expect of it
@@ -108,7 +109,7 @@ def note_scores(drift: Drift, responsibilities: Array, scores: Array, weights: A
 
 
 def set_expectations(
-    drift: Drift, responsibilities: Array, scores: Array, weights: Array, places: Any, each: float, seen: int
+    drift: Drift, responsibilities: Array, scores: Array, weights: Array, places: NDArray[np.int64], each: float, seen: int
 ) -> Drift:
     """Return what to expect of rows to come, by rows that were kept since each component last forgot.
 
@@ -199,16 +200,16 @@ def _lost_nats(window: Array, shares: Array, mass: float) -> float:
 
 
 def fold_forgetting(
-    model: Any,
+    model: Mixture,
     drift: Drift,
-    statistics: Any,
+    statistics: ComponentStatistics,
     progress: Progress,
     summary: Summary,
     mass: float,
     folds: float,
     floor: float,
     pace: float = 1.0,
-) -> tuple[object, Progress, Drift]:
+) -> tuple[ComponentStatistics, Progress, Drift]:
     """Fold a batch where something was forgotten: weights by their own memory, moments of each component by its own.
 
     Memory grows at a pace: what came first was told by worse parameters.

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from headwater.core.batch import Batch
-from headwater.core.contracts import Start
+from headwater.core.contracts import Model, Start
 from headwater.core.learner import Learner
 from headwater.core.plan import Plan
 from headwater.core.policy import Folds, Policy
 from headwater.core.state import Stream, Summary
 from headwater.core.statistics import Array
 from headwater.core.steps import PLAIN_FOLD, pending_summary
+from headwater.families.components import ComponentStatistics
 from headwater.models.mixture import mixture_of
 from headwater.policies.drift import TINY, Drift, fold_forgetting, judge_batch, note_scores, set_expectations
 from headwater.policies.names import DRIFT, REFINEMENT, RESERVOIR
@@ -74,7 +75,7 @@ class DriftPolicy(Policy, Folds):
         )
         recently = stream.progress.rows_seen - drift.last < CALM_WARM_UPS * plan.warm_up_rows
         if not drift.clock:
-            totals: Any = summary.statistics
+            totals: ComponentStatistics = summary.statistics
             drift = replace(drift, memory=drift.memory + totals.count)
             return PLAIN_FOLD.move(plan, stream.with_record(DRIFT, drift), summary)
         statistics, progress, drift = fold_forgetting(
@@ -99,7 +100,8 @@ class DriftPolicy(Policy, Folds):
         """Components that have become others know as much as all of them do."""
         drift = stream.records[DRIFT]
         if stream.records[REFINEMENT].moves > before.records[REFINEMENT].moves or not drift.clock:
-            n, after, old = stream.progress.n_eff, cast(Any, stream.statistics), cast(Any, before.statistics)
+            n, old = stream.progress.n_eff, before.statistics
+            after = cast(ComponentStatistics, stream.statistics)
             others = ~(stream.model.contrast(stream.base.prior, old.scaled(n), after.scaled(n)) < SAME_NATS)
             if not drift.clock:
                 others[:] = True  # all know as much
@@ -201,14 +203,14 @@ def _join(merged: Stream, streams: Sequence[Stream], shared: bool) -> Drift | No
     if any(DRIFT not in stream.records for stream in streams):
         return None
     drifts = [stream.records[DRIFT] for stream in streams]
-    worth = [stream.progress.n_eff * cast(Any, stream.statistics).count for stream in streams]
+    worth = [stream.progress.n_eff * cast(ComponentStatistics, stream.statistics).count for stream in streams]
     left = np.min([np.minimum(one.memory / np.maximum(n, TINY), 1.0) for one, n in zip(drifts, worth, strict=True)], axis=0)
     latest = {name: max(getattr(one, name) for one in drifts) for name in ("following", "clock", "alarms", "last", "found")}
     latest["present"] = sum(one.present * np.exp(one.clock - latest["clock"]) for one in drifts)
     began = np.max([one.began for one in drifts], axis=0)
     if not shared:
         left, began = np.full_like(left, left.min()), np.full_like(began, began.max())
-    memory = left * merged.progress.n_eff * cast(Any, merged.statistics).count
+    memory = left * merged.progress.n_eff * cast(ComponentStatistics, merged.statistics).count
     return replace(Drift.begin(memory), began=began, **latest)
 
 
@@ -217,7 +219,7 @@ def half_lives(stream: Stream, warm_up: int) -> tuple[Array, bool]:
 
     A memory of n rows to which others are added forgets as a half-life of n log 2 rows does. Others have an infinite one.
     """
-    drift, statistics = stream.records[DRIFT], cast(Any, stream.statistics)
+    drift, statistics = stream.records[DRIFT], cast(ComponentStatistics, stream.statistics)
     endless = np.full(len(drift.memory), np.inf)
     if not drift.following or stream.rows - drift.last >= CALM_WARM_UPS * warm_up:
         return endless, False
@@ -226,6 +228,6 @@ def half_lives(stream: Stream, warm_up: int) -> tuple[Array, bool]:
     return np.where(now, found, endless), not bool(now.any())
 
 
-def _rows_each(plan: Plan, model: Any) -> float:
+def _rows_each(plan: Plan, model: Model) -> float:
     """Rows that it takes to learn a component."""
     return float(model.rows_to_learn(plan.width)) / float(model.n_components)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import Start
 from headwater.core.statistics import Array
-from headwater.models.mixture import Mixture
+from headwater.families.components import ComponentStatistics
+from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior
 from headwater.policies.control_variate import ClimbEnd, ControlVariate, climb_rows
 from headwater.policies.search_settings import JUDGING_TIMES, LEAST_ROWS, PASSES_EACH, PROPOSING_TIMES
 from headwater.policies.split_merge import Removal, Split, View
@@ -60,7 +60,7 @@ class Stage:
     """A mixture on its way: the model with its number of components, the prior, and where it has climbed."""
 
     model: Mixture
-    prior: Any
+    prior: MixturePrior
     reached: ClimbEnd
 
     @classmethod
@@ -68,8 +68,9 @@ class Stage:
         """The mixture of one component."""
         one, batch = model.resize(1), ground.propose
         everything = np.ones((len(batch), 1))
-        statistics = one.collect(ground.geometry, batch, everything).mean
-        return cls(one, one.prior(ground.geometry, batch, everything), ClimbEnd(None, statistics, 0.0, 0)).climb(ground, 2)
+        statistics, prior = one.collect(ground.geometry, batch, everything).mean, one.prior(ground.geometry, batch, everything)
+        nowhere = MixtureParameters(np.zeros(1), None)  # it has yet to climb
+        return cls(one, prior, ClimbEnd(nowhere, statistics, 0.0, 0)).climb(ground, 2)
 
     @property
     def k(self) -> int:
@@ -81,7 +82,7 @@ class Stage:
         batch = ground.propose
         return ControlVariate(self.model, ground.readout, self.prior, batch, batch.size, None, ground.n_threads)
 
-    def climb(self, ground: SearchRows, passes: int = PASSES_EACH, statistics: object = None) -> Stage:
+    def climb(self, ground: SearchRows, passes: int = PASSES_EACH, statistics: ComponentStatistics | None = None) -> Stage:
         """Return it after more passes, from other statistics if some are given."""
         start = self.reached.statistics if statistics is None else statistics
         return replace(self, reached=climb_rows(self.kept(ground), start, passes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from headwater.core.plan import Plan
 from headwater.core.policy import FindsStart, Policy
 from headwater.core.row_keys import proposes, row_keys
 from headwater.core.state import Stream
+from headwater.core.statistics import Statistics
+from headwater.families.components import ComponentStatistics
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.mixture import Mixture, mixture_of
 from headwater.policies.control_variate import ControlVariate, climb_rows
@@ -141,8 +143,8 @@ class GrowthPolicy(Policy, FindsStart):
     def find_start(self, plan: Plan, batch: Batch, key: int, settings: StartSettings) -> Start:
         return find_grown_start(cast(Mixture, plan.model), batch, key, settings, plan.n_threads)
 
-    def model_for(self, plan: Plan, statistics: Any) -> Model:
-        return cast(Mixture, plan.sizing_model).resize(len(statistics.count))
+    def model_for(self, plan: Plan, statistics: Statistics) -> Model:
+        return cast(Mixture, plan.sizing_model).resize(len(cast(ComponentStatistics, statistics).count))
 
     def in_shard(self) -> Policy:
         return self

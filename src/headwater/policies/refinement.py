@@ -11,6 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from headwater.core.batch import Batch
+from headwater.families.components import ComponentStatistics
+from headwater.models.mixture import MixtureParameters
 from headwater.policies.control_variate import ClimbEnd, ControlVariate, climb_rows
 from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir_climb import climb_reservoir
@@ -24,7 +26,7 @@ MOST_ROUNDS = 6  # of moves
 LIKELY_Z = 1.0  # and if all that is known came from other rows
 
 
-def refine(search: SearchContext, allowed: float = np.inf) -> tuple[object, object, Refinement]:
+def refine(search: SearchContext, allowed: float = np.inf) -> tuple[MixtureParameters, ComponentStatistics, Refinement]:
     """Return parameters, statistics at them, and what is known of the search, after moves, comparisons and a climb.
 
     Without an end to what is `allowed`, in rows looked at, all reservoir rows are climbed on.

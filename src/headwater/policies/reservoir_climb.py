@@ -7,12 +7,13 @@ about, and a climb may run away along them: then rows that propose climb, and it
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
+from headwater.families.components import ComponentStatistics
+from headwater.models.mixture import MixtureParameters
 from headwater.policies.control_variate import ClimbEnd, climb_rows
 from headwater.policies.search_context import Budget, SearchContext, compare_scores
 from headwater.policies.search_settings import LEAST_PASS_GAIN, LEAST_ROWS
@@ -26,7 +27,9 @@ CLIMB_ROWS, CLIMB_TIMES = 5000, 20  # rows to climb on first, and times what mov
 RESTATE_NATS = 2.5e-4  # a row, that may be lost by restating from some reservoir rows
 
 
-def climb_reservoir(search: SearchContext, landed: ClimbEnd | None, budget: Budget) -> tuple[Any, object, bool]:
+def climb_reservoir(
+    search: SearchContext, landed: ClimbEnd | None, budget: Budget
+) -> tuple[MixtureParameters, ComponentStatistics, bool]:
     """Climb beside what all rows say; return parameters, the statistics at them, and whether the climb had no end."""
     if landed is None and search.forgets:  # parameters follow the statistics at every batch
         return search.parameters, search.statistics, False
@@ -110,7 +113,7 @@ def _rows_to_restate(search: SearchContext) -> int:
     return int(min(p * (p / max(search.record.rows, 1)) / RESTATE_NATS, len(search.reservoir.batch)))
 
 
-def _find_heirs(search: SearchContext, parameters: Any, batch: Batch) -> Array:
+def _find_heirs(search: SearchContext, parameters: MixtureParameters, batch: Batch) -> Array:
     """Return which component (columns) has gone over to which of those that there are now (rows), and how much of it.
 
     Where responsibilities are nearly those of one before, what all rows say of that, beside the kept ones, is worth as much as

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from headwater.core.batch import Batch
-from headwater.core.contracts import Start
+from headwater.core.contracts import Model, Start
 from headwater.core.plan import Plan
 from headwater.core.policy import Policy
 from headwater.core.state import Stream
+from headwater.core.statistics import Array
 from headwater.models.mixture import Mixture
 from headwater.policies.names import DRIFT, RESERVOIR
 from headwater.policies.reservoir import Reservoir, add_rows, resize
@@ -34,11 +34,11 @@ class ReservoirPolicy(Policy):
 
     name = RESERVOIR
 
-    def capacity(self, plan: Plan, model: object) -> int:
+    def capacity(self, plan: Plan, model: Model) -> int:
         """Rows of a stream that are kept for a model; 0 if none are."""
         if not plan.algorithm.refines or not isinstance(model, Mixture):
             return 0
-        sizing: Any = plan.sizing_model
+        sizing = plan.sizing_model
         if sizing.n_components == 1 and not self.always:
             return 0
         if plan.sweeps:  # parameters that follow every row do not stand still until a search
@@ -84,7 +84,7 @@ class ReservoirPolicy(Policy):
         return merged.with_record(RESERVOIR, union(reservoirs, rows))
 
 
-def kept_rows(plan: Plan, model: Any) -> int:
+def kept_rows(plan: Plan, model: Model) -> int:
     """Rows that streams of a plan keep for a model."""
     known, k = plan.capacities, model.n_components
     if k not in known:
@@ -98,7 +98,7 @@ def sample_rows(plan: Plan) -> int:
     return int(min(max(RESERVOIR_ROWS, ROWS_PER_PARAMETER * enough), room))
 
 
-def clock(plan: Plan, stream: Stream, first: int, rows: int) -> Any:
+def clock(plan: Plan, stream: Stream, first: int, rows: int) -> float | Array:
     """What had been forgotten when rows came, in nats."""
     if DRIFT in stream.records:
         return float(stream.records[DRIFT].clock)

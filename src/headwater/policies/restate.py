@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,8 @@ from headwater.core.plan import Plan
 from headwater.core.state import Base, Stream
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix
-from headwater.models.mixture import Mixture, mixture_of
+from headwater.families.components import ComponentStatistics
+from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior, mixture_of
 from headwater.policies.control_variate import correct
 from headwater.policies.names import RESERVOIR
 from headwater.policies.reservoir import Reservoir
@@ -27,11 +27,11 @@ from headwater.policies.reservoir_climb import find_heirs
 def restate_at(
     plan: Plan,
     stream: Stream,
-    reference: Any,
-    prior: object = None,
-    move: Callable[[object], object] = lambda rest: rest,
+    reference: MixtureParameters,
+    prior: MixturePrior | None = None,
+    move: Callable[[ComponentStatistics], ComponentStatistics] = lambda rest: rest,
     renamed: Reservoir | None = None,
-) -> object:
+) -> ComponentStatistics:
     """Return the statistics that a stream would have at other parameters.
 
     What all rows say beside those of the reservoir is moved to the components, and the prior, of the reference; `renamed` are
@@ -42,12 +42,12 @@ def restate_at(
     new = model.summarize(reference, kept if renamed is None else renamed.batch, n_threads=plan.n_threads).mean
     beside, count = move(stream.statistics - old), plan.count(stream.progress)
     prior = stream.base.prior if prior is None else prior
-    statistics: Any = correct(model, prior, count, new, beside, kept.size).writable()
+    statistics: ComponentStatistics = correct(model, prior, count, new, beside, kept.size).writable()
     statistics.from_base[...] = stream.statistics.from_base
     return statistics
 
 
-def restate_base(plan: Plan, stream: Stream, parameters: Any) -> Base:
+def restate_base(plan: Plan, stream: Stream, parameters: MixtureParameters) -> Base:
     """Return the base of a stream as it would be at other parameters, as far as rows of it in the reservoir tell."""
     base, model, reservoir = stream.base, mixture_of(stream), stream.records[RESERVOIR]
     rows = np.flatnonzero(reservoir.places < base.progress.rows_seen)
@@ -70,11 +70,11 @@ class Transfer:
 
     model: Mixture
     after: Mixture
-    old: Any
-    new: Any
-    prior: Any
+    old: MixtureParameters
+    new: MixtureParameters
+    prior: MixturePrior
     n_threads: int | None = None
-    own: Any = None
+    own: MixturePrior | None = None
 
     def responsibilities(self, batch: Batch) -> tuple[Array, Array]:
         """Responsibilities of rows, before and after."""
@@ -83,7 +83,7 @@ class Transfer:
             after[1], batch, self.n_threads
         )[0]
 
-    def restate(self, statistics: object, batch: Batch, count: float, whole: bool = False) -> Any:
+    def restate(self, statistics: ComponentStatistics, batch: Batch, count: float, whole: bool = False) -> ComponentStatistics:
         """Return what all rows say at the new parameters, by some that are kept; or by these alone, if they are all."""
         found = self.after.summarize(self.new, batch, n_threads=self.n_threads).mean
         if whole:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import Start
 from headwater.core.statistics import Array
-from headwater.models.mixture import Mixture
+from headwater.families.components import ComponentStatistics
+from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior
 from headwater.policies.control_variate import ControlVariate
 from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir import Reservoir
@@ -28,9 +28,9 @@ class SearchContext:
 
     model: Mixture
     readout: str
-    prior: Any
-    statistics: Any
-    parameters: Any
+    prior: MixturePrior
+    statistics: ComponentStatistics
+    parameters: MixtureParameters
     count: float
     reservoir: Reservoir
     record: Refinement

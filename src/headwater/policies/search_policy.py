@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from headwater.core.policy import Policy, Restates
 from headwater.core.records import fingerprint
 from headwater.core.state import Stream, Summary
 from headwater.core.steps import refresh
+from headwater.families.components import ComponentStatistics
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.mixture import mixture_of
 from headwater.policies.drift_monitor import recent_rows, worth_searching
@@ -122,7 +122,7 @@ class SearchPolicy(Policy, Restates):
     def can_restate(self, streams: Sequence[Stream]) -> bool:
         return all(has_rows(stream) for stream in streams)
 
-    def match_other_size(self, plan: Plan, stream: Stream, first: Stream) -> tuple[Any, NDArray[np.int64]]:
+    def match_other_size(self, plan: Plan, stream: Stream, first: Stream) -> tuple[ComponentStatistics, NDArray[np.int64]]:
         """The merged stream finds its number of components on the reservoirs of all."""
         transfer = Transfer(
             mixture_of(stream),
@@ -138,10 +138,12 @@ class SearchPolicy(Policy, Restates):
         statistics = transfer.restate(stream.statistics, kept, plan.count(stream.progress))
         return statistics, (new.T @ old).argmax(axis=1).astype(np.int64)
 
-    def restate(self, plan: Plan, stream: Stream, first: Stream, components: NDArray[np.int64]) -> tuple[Any, Stream]:
+    def restate(
+        self, plan: Plan, stream: Stream, first: Stream, components: NDArray[np.int64]
+    ) -> tuple[ComponentStatistics, Stream]:
         model, prior = first.model, first.base.prior
 
-        def move(rest: object) -> object:
+        def move(rest: ComponentStatistics) -> ComponentStatistics:
             return model.select_statistics(model.move_to_prior(prior, stream.base.prior, rest), components)
 
         renamed = relabel(stream.records[RESERVOIR], np.argsort(components))
@@ -253,7 +255,7 @@ def align_references(plan: Plan, streams: list[Stream]) -> list[Stream]:
         refuse_numbers([stream.model.n_components for stream in streams])
         return [stop_search(plan, stream) for stream in streams]
 
-    def rank(at: int) -> Any:
+    def rank(at: int) -> tuple[object, ...]:
         record = streams[at].records[REFINEMENT]
         return record.rows, names[at], astuple(replace(record, next=0))
 

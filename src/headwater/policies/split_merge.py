@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix
-from headwater.models.mixture import Mixture, MixtureParameters
+from headwater.families.components import ComponentStatistics
+from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior
 from headwater.models.seeding import TURNS, seed_assignments
 
 OWN = 0.02  # responsibility from which on a row is one of a component's
@@ -33,7 +33,7 @@ class View:
 
     model: Mixture
     readout: str
-    prior: Any
+    prior: MixturePrior
     parameters: MixtureParameters
     batch: Batch
     responsibilities: Array
@@ -46,8 +46,8 @@ class View:
         cls,
         model: Mixture,
         readout: str,
-        prior: object,
-        parameters: Any,
+        prior: MixturePrior,
+        parameters: MixtureParameters,
         batch: Batch,
         method: str,
         n_threads: int | None,
@@ -74,7 +74,7 @@ class Split:
 
     component: int
     gain: float
-    statistics: object
+    statistics: ComponentStatistics
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def find_split(view: View, component: int, rng: np.random.Generator) -> Split | 
     return best
 
 
-def find_removals(view: View, statistics: object, count: float, named: frozenset[int]) -> list[Removal]:
+def find_removals(view: View, statistics: ComponentStatistics, count: float, named: frozenset[int]) -> list[Removal]:
     """Rate mergers of the pairs that overlap most, and giving up each component; those that labels name are left alone."""
     model, shares, batch = view.model, view.responsibilities, view.batch
     k = model.n_components
@@ -155,7 +155,7 @@ def find_removals(view: View, statistics: object, count: float, named: frozenset
     return found
 
 
-def apply_move(model: Mixture, statistics: object, move: Move) -> object:
+def apply_move(model: Mixture, statistics: ComponentStatistics, move: Move) -> ComponentStatistics:
     """Return statistics after a move; the number of components stays."""
     k = model.n_components
     own, new = np.eye(k), np.zeros((k, 2))
@@ -188,8 +188,15 @@ def _halves(pair: Mixture, batch: Batch, method: str, rng: np.random.Generator, 
 
 
 def _refit(
-    view: View, pair: Mixture, prior: Any, twice: Any, batch: Batch, shares: Array, background: Array, rows: Matrix
-) -> tuple[float, object] | None:
+    view: View,
+    pair: Mixture,
+    prior: MixturePrior,
+    twice: MixtureParameters,
+    batch: Batch,
+    shares: Array,
+    background: Array,
+    rows: Matrix,
+) -> tuple[float, ComponentStatistics] | None:
     """A few steps of EM for two components in the place of one, before the background of all others, which stay."""
     width, size = batch.X.shape[1], view.batch.size
     parameters, scores = twice, np.empty(len(batch))
