@@ -71,7 +71,7 @@ class Page:
 
 # Names by the module that has the page, shortest run first.
 MODULES = {
-    "papers": ("variational", "boem", "online_em", "moment_matching"),
+    "papers": ("variational", "boem", "latent_factors", "online_em", "moment_matching"),
     "benchmarks": ("thousand_parts", "parts_and_rounds", "many_machines", "refinement"),
     "examples": ("newsgroups", "regimes", "chorales", "drift", "msnbc", "letters"),
 }

@@ -13,7 +13,8 @@ import numpy as np
 
 import headwater as hw
 from headwater.core.statistics import Array
-from papers.latent_factors_results import Figures, Scale, coded
+from pages.results import Figures
+from papers.latent_factors_scale import Scale, coded
 
 RECORDING = "Vibe Ace"
 PATH = "audio_vibe_ace/audio_vibe_ace.npz"

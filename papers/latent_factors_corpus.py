@@ -17,7 +17,8 @@ from scipy.sparse import csr_matrix
 import headwater as hw
 from headwater.core.algorithms import AutoSimulatedEM
 from headwater.core.statistics import Array
-from papers.latent_factors_results import Figures, Scale
+from pages.results import Figures
+from papers.latent_factors_scale import Scale
 
 CORPORA = {"newsgroups20": "20 Newsgroups", "ap": "Associated Press"}
 HELD_OUT = 0.1

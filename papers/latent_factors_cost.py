@@ -14,7 +14,8 @@ from headwater.core.statistics import Array
 from headwater.kernels._jit import kernel
 from headwater.kernels.topics import gibbs_documents
 from headwater.models.topics import EMPTY_TABLE, Topics
-from papers.latent_factors_results import Figures, Scale
+from pages.results import Figures
+from papers.latent_factors_scale import Scale
 
 NUMBERS = (16, 50, 100, 200, 500, 1000, 2000)
 VOCABULARY, LENGTH = 2000, 200

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pages.drawing import drawing, legend_of
-from papers.latent_factors_audio import RANGE
+from pages.results import Results
+from papers.latent_factors_audio import FIT, RANGE
 from papers.latent_factors_corpus import (
     BATCH,
     COLLAPSED,
@@ -21,8 +21,10 @@ from papers.latent_factors_corpus import (
     TOMOTOPY,
     VARIATIONAL,
 )
-from papers.latent_factors_results import Figures, decoded
-from papers.latent_factors_swimmer import FOUND, SIDE
+from papers.latent_factors_scale import decoded
+from papers.latent_factors_swimmer import FOUND, SHOWN, SIDE
+from papers.latent_factors_swimmer import METROPOLIS as LIMBS
+from papers.latent_factors_values import by_corpus, limbs
 
 BLUE, ORANGE, GREEN, RED, GREY = "#1b6ca8", "#e07b39", "#4a9d5f", "#c43c4d", "#222222"
 COLORS = {
@@ -41,15 +43,17 @@ def tile(axes: Any, picture: str, words: str = "", color: str = "0.3") -> None:
         side.set(visible=True, color="0.8")
 
 
-def draw_samples(path: Path, one: Figures) -> None:
+def draw_samples(path: Path, results: Results) -> None:
     """Figure 2."""
+    one = results.figures["swimmer"]["samples"]
     with drawing(path, 1.4) as figure:
         for axes, picture in zip(figure.subplots(1, len(one["pictures"])), one["pictures"], strict=True):
             tile(axes, picture)
 
 
-def draw_components(path: Path, sets: Sequence[Figures]) -> None:
+def draw_components(path: Path, results: Results) -> None:
     """Figure 3: the components of the first seed, by learner; above each its correlation with a limb."""
+    sets = [one for line, k in SHOWN if (one := limbs(results, line, k))]
     rows, gap = 4, 9
     step = SIDE + gap
     wide = [-(-len(one["pictures"]) // rows) for one in sets]
@@ -72,8 +76,9 @@ def draw_components(path: Path, sets: Sequence[Figures]) -> None:
             axes.set_axis_off()
 
 
-def draw_growth(path: Path, one: Figures) -> None:
+def draw_growth(path: Path, results: Results) -> None:
     """Figure 4."""
+    one = results.figures["swimmer"][f"{LIMBS.name}/16"]["growth"]
     with drawing(path, 1.9) as figure:
         for axes, picture, stage, value in zip(
             figure.subplots(1, len(one["times"])), one["pictures"], one["times"], one["correlations"], strict=True
@@ -81,8 +86,9 @@ def draw_growth(path: Path, one: Figures) -> None:
             tile(axes, picture, f"{stage:,} image{'s' if stage > 1 else ''}\n{value:.2f}")
 
 
-def draw_variance(path: Path, sets: Sequence[Figures]) -> None:
+def draw_variance(path: Path, results: Results) -> None:
     """Variances by the number of draws, measured and by formula 4."""
+    sets = results.of("variance")
     with drawing(path, 3.3) as figure:
         for axes, (said, after, measured, title) in zip(
             figure.subplots(1, 2),
@@ -103,8 +109,9 @@ def draw_variance(path: Path, sets: Sequence[Figures]) -> None:
         figure.axes[0].set_ylabel("variance / gamma_n")
 
 
-def draw_topics(path: Path, corpora: Mapping[str, Mapping[str, Figures]]) -> None:
+def draw_topics(path: Path, results: Results) -> None:
     """Perplexity against seconds, a panel for each corpus."""
+    corpora = by_corpus(results)
     with drawing(path, 4.6) as figure:
         panels = figure.subplots(1, len(corpora), squeeze=False)[0]
         for axes, (title, lines) in zip(panels, corpora.items(), strict=True):
@@ -121,8 +128,9 @@ def draw_topics(path: Path, corpora: Mapping[str, Mapping[str, Figures]]) -> Non
         legend_of(figure, panels, 5)
 
 
-def draw_cost(path: Path, sets: Sequence[Figures]) -> None:
+def draw_cost(path: Path, results: Results) -> None:
     """Nanoseconds a draw against the number of topics."""
+    sets = results.of("cost")
     with drawing(path, 3.6) as figure:
         axes = figure.subplots()
         topics = [one["topics"] for one in sets]
@@ -139,8 +147,9 @@ def draw_cost(path: Path, sets: Sequence[Figures]) -> None:
         axes.legend()
 
 
-def draw_audio(path: Path, one: Figures) -> None:
+def draw_audio(path: Path, results: Results) -> None:
     """Spectra on the left, the power of each component over time on the right, the deepest below."""
+    one = results.figures["audio"][FIT]
     number = len(one["spectra"])
     with drawing(path, 1.0 + 0.75 * number) as figure:
         panels = figure.subplots(number, 2, sharex="col", gridspec_kw={"width_ratios": (1.0, 2.0)})
@@ -159,3 +168,9 @@ def draw_audio(path: Path, one: Figures) -> None:
         panels[0][1].set_title("power over time, dB below its loudest frame; share of all power")
         panels[-1][0].set_xlabel("kilohertz")
         panels[-1][1].set_xlabel("seconds")
+
+
+PICTURES = {
+    f"latent_factors_{draw.__name__.removeprefix('draw_')}": draw
+    for draw in (draw_samples, draw_components, draw_growth, draw_variance, draw_topics, draw_cost, draw_audio)
+}

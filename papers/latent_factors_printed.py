@@ -17,7 +17,8 @@ from headwater.core.batch import Batch, drop_zeros
 from headwater.core.contracts import Inference
 from headwater.core.statistics import Array
 from headwater.models.topics import Topics
-from papers.latent_factors_results import Figures, Scale
+from pages.results import Figures
+from papers.latent_factors_scale import Scale
 
 COUNTS = np.array([12.0, 9.0, 6.0, 3.0])  # tokens of each word
 TOPICS = np.array([[0.55, 0.25, 0.10, 0.10], [0.20, 0.50, 0.20, 0.10], [0.10, 0.15, 0.35, 0.40]])

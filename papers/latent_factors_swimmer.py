@@ -14,7 +14,8 @@ from scipy.optimize import linear_sum_assignment
 import headwater as hw
 from headwater.core.algorithm import Algorithm
 from headwater.core.statistics import Array
-from papers.latent_factors_results import Figures, Scale, coded
+from pages.results import Figures
+from papers.latent_factors_scale import Scale, coded
 
 SIDE = 32
 NOISE = 0.2  # intensity of the paper's noise, in every pixel

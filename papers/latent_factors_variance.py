@@ -16,7 +16,8 @@ from scipy.stats import norm
 
 import headwater as hw
 from headwater.core.statistics import Array
-from papers.latent_factors_results import Figures, Scale
+from pages.results import Figures
+from papers.latent_factors_scale import Scale
 
 NUMBERS: tuple[int | None, ...] = (1, 2, 5, 20, None)  # None: an exact E-step
 DECAY = 0.6

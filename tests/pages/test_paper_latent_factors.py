@@ -1,30 +1,29 @@
 """Paper 001's page: swimmers, samplers against enumeration, formula 4, corpora, and a tiny run."""
 
-import json
-import re
-from dataclasses import asdict, replace
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from page_checks import complete, page_of
 from scipy.sparse import csr_array
 
 pytest.importorskip("papers", reason="run from the root of the repository")
 
+from pages.__main__ import measure
 from pages.page import data_directory
+from pages.render import PICTURE, text, write
 from papers import latent_factors as command
 from papers import latent_factors_audio as audio
-from papers import latent_factors_claims as claims
 from papers import latent_factors_corpus as corpus
 from papers import latent_factors_cost as cost
 from papers import latent_factors_printed as printed
 from papers import latent_factors_swimmer as swimmer
 from papers import latent_factors_variance as variance
-from papers.latent_factors_page import page
-from papers.latent_factors_results import FULL, PARTS, Results, Scale, coded, decoded
+from papers.latent_factors_scale import coded, decoded
 
+PAGE = command.PAGE
 TINY = replace(
-    FULL, seeds=1, images=30, burn_in=3, kept=2, chains=4, draws=40, copies=40, steps=50, library_copies=2,
+    PAGE.full, seeds=1, images=30, burn_in=3, kept=2, chains=4, draws=40, copies=40, steps=50, library_copies=2,
     library_rows=64, documents=80, topics=3, passes=2, sweeps=10, most_topics=50, tokens=400, frames=40,
 )  # fmt: skip
 
@@ -144,22 +143,12 @@ def test_a_dense_draw_sums_what_the_topics_say():
 # Figures, words and the command
 
 
-def complete(told):
-    """No number is missing, and every table has as many cells as its header."""
-    assert not re.search(r"\bnan\b|\binf\b|None|\{|\}|Not measured|[-+]?\d\.\d+e[+]\d", told)
-    for line, rule in pairwise(told.splitlines()):
-        if rule.startswith("|---"):
-            cells = line.count("|")
-        if line.startswith("| ") and rule.startswith("|"):
-            assert line.count("|") == rule.count("|") == cells
-    return told
+def claims(**figures):
+    """The table of claims of some figures, whose other parts are not measured."""
+    return page_of(PAGE, pending=["swimmer", "variance"], **figures).split("## What holds")[1]
 
 
-def results_with(tmp_path, **figures):
-    return Results(tmp_path / "latent_factors.json", asdict(FULL), figures, [], [])
-
-
-def test_verdicts_follow_the_figures(tmp_path):
+def test_verdicts_follow_the_figures():
     def one(found, rate):
         return {"line": swimmer.METROPOLIS.name, "seeds": len(found), "found": found, "acceptance": [rate] * len(found)}
 
@@ -169,54 +158,35 @@ def test_verdicts_follow_the_figures(tmp_path):
         ([16, 14], 0.42, ["holds in 1 of 2 seeds"]),
         ([14, 14], 0.8, ["the 16 limbs | does not hold |", "accepted | does not hold |"]),
     ):
-        told = "\n".join(claims.claims(results_with(tmp_path, swimmer={name: one(found, rate)})))
+        told = claims(swimmer={name: one(found, rate)})
         for word in words:
             assert word in told
     rows = [
         {"draws": n, "formula": v, "finite": v, "measured": v, "mixture_formula": v, "mixture_finite": v, "mixture_measured": v}
         for n, v in ((1, 2.0), (None, 1.0))
     ]
-    told = "\n".join(claims.claims(results_with(tmp_path, variance={"1": rows[0], "exact": rows[1]})))
+    told = claims(variance={"1": rows[0], "exact": rows[1]})
     assert "Formula 4 is the variance | holds" in told and "falls with the number of draws m | holds" in told
     rows[0]["measured"] = 0.5
-    told = "\n".join(claims.claims(results_with(tmp_path, variance={"1": rows[0], "exact": rows[1]})))
+    told = claims(variance={"1": rows[0], "exact": rows[1]})
     assert "holds roughly" in told and "falls with the number of draws m | does not hold" in told
 
 
-def test_a_page_of_nothing_says_so(tmp_path):
-    told = page(Results(tmp_path / "latent_factors.json", asdict(TINY), {}, ["topics"], ["gensim"]))
-    assert told.count("Not measured.") == 7
-    assert "A reduced run" in told and "**Not complete yet**: topics." in told and "left out**: gensim." in told
-
-
 @pytest.mark.slow
-def test_a_tiny_run_of_every_part(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(command.Scale, "of", classmethod(lambda cls, *_: TINY))
+def test_a_tiny_run_of_every_part(tmp_path):
     write_data(tmp_path)
-    arguments = ["--out", str(tmp_path / "out"), "--data", str(tmp_path)]
-    with pytest.raises(SystemExit):
-        command.main(["--render", *arguments])
-    assert command.main(arguments) == 0
-    complete((tmp_path / "out" / "latent_factors.md").read_text())
-    pictures = re.findall(r"\((latent_factors_\w+\.png)\)", (tmp_path / "out" / "latent_factors.md").read_text())
-    assert len(pictures) == 7
-    for name in pictures:
-        assert (tmp_path / "out" / name).read_bytes().startswith(b"\x89PNG")
-    stored = json.loads((tmp_path / "out" / "latent_factors.json").read_text())
-    assert stored["pending"] == [] and set(stored["figures"]) == set(PARTS)
-    before = stored["figures"]["swimmer"]
-    monkeypatch.setattr(command, "render", lambda *_: None)
-    assert command.main(["--render", *arguments]) == 0
-    assert command.main([*arguments, "--only", "cost"]) == 0
-    assert json.loads((tmp_path / "out" / "latent_factors.json").read_text())["figures"]["swimmer"] == before
-    monkeypatch.undo()
-    with pytest.raises(SystemExit):
-        command.main(arguments)
-    assert "give another --out" in capsys.readouterr().err
+    results = PAGE.results(tmp_path, TINY)
+    measure(PAGE, results, results.begin([*PAGE.parts]), TINY, tmp_path)
+    write(PAGE, results, tmp_path)
+    told = complete((tmp_path / "latent_factors.md").read_text())
+    assert told == text(PAGE, PAGE.results(tmp_path, TINY))
+    assert len(PICTURE.findall(told)) == 7 == len(PAGE.pictures)
+    for name in PICTURE.findall(told):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert not results.pending and set(results.figures) == set(PAGE.parts)
 
 
 def test_without_data_or_peers_their_parts_are_skipped(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus, "find_spec", lambda name: None if name == "tomotopy" else True)
-    assert command.absent(tmp_path) == ["20 Newsgroups", "Associated Press", "Vibe Ace", "tomotopy"]
+    assert PAGE.absent(TINY, tmp_path) == ["20 Newsgroups", "Associated Press", "Vibe Ace", "tomotopy"]
     assert [*command.make_topics(TINY, tmp_path)] == [] and [*command.make_audio(TINY, tmp_path)] == []
-    assert Scale.of(1, 50, 60).seeds == 1

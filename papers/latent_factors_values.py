@@ -1,17 +1,19 @@
-"""What holds of paper 001's claims: a table, made of the figures."""
+"""What the page about paper 001 says of its figures, and what holds of the paper's claims."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from pages.words import listed, row
+from pages.results import Figures, Results
+from pages.words import listed, mean_and_range
+from papers import latent_factors_audio as audio
 from papers import latent_factors_corpus as corpus
 from papers import latent_factors_printed as printed
 from papers import latent_factors_swimmer as swimmer
-from papers.latent_factors_results import Figures, Results
 
 PAPER_ACCEPTANCE, NEAR = 0.4, 0.1
 EXACT = 0.2  # tokens of a topic within which a sampler counts as right
@@ -19,17 +21,6 @@ MIXES = 0.5  # alpha from which on Metropolis mixes well enough to judge by
 AGREES = 0.2  # relative difference of a measured variance from formula 4
 SIMILAR = 3.0  # ratio of the seconds of a pass that are called similar
 Claim = tuple[str, str, str]
-
-
-def header(*names: str) -> list[str]:
-    return [row(*names), "|---" * len(names) + "|"]
-
-
-def span(values: Sequence[float], form: str = ".1f") -> str:
-    """Mean, lowest and highest."""
-    if len(values) == 1:
-        return f"{values[0]:{form}}"
-    return f"{np.mean(values):{form}} ({np.min(values):{form}} to {np.max(values):{form}})"
 
 
 def limbs(results: Results, line: swimmer.Line, components: int) -> Figures | None:
@@ -46,11 +37,20 @@ def by_corpus(results: Results) -> dict[str, dict[str, Figures]]:
     return found
 
 
-def in_order(results: Results, part: str) -> list[Figures]:
-    return [*results.figures.get(part, {}).values()]
-
-
 # Swimmers
+
+
+def swimmers(results: Results) -> dict[str, Any]:
+    samples = results.figures["swimmer"]["samples"]
+    sets = [one for k in (16, 20) for line in swimmer.LINES if (one := limbs(results, line, k))]
+    growth = results.figures["swimmer"][f"{swimmer.METROPOLIS.name}/16"]["growth"]
+    own, room = (results.figures["swimmer"][f"{line.name}/16"] for line in (swimmer.OWN, swimmer.ROOM))
+    same = {True: ", pixel for pixel the published ones", False: ", which differ from the published ones", None: ""}
+    return {
+        "samples": samples, "published": same[samples["published"]], "sets": sets,
+        "growth": listed([f"{found} after {at:,}" for found, at in zip(growth["found"], growth["times"], strict=True)]),
+        "prior_costs": np.mean(own["found"]) < np.mean(room["found"]),
+    }  # fmt: skip
 
 
 def recovery(results: Results) -> list[Claim]:
@@ -58,33 +58,33 @@ def recovery(results: Results) -> list[Claim]:
     if not one:
         return []
     made = []
-    told = [f"{span(one['found'])} of 16 over {one['seeds']} seeds"]
+    words = [f"{mean_and_range(one['found'])} of 16 over {one['seeds']} seeds"]
     more = limbs(results, swimmer.METROPOLIS, 20)
     if more:
-        told.append(f"with 20 components {span(more['found'])}")
+        words.append(f"with 20 components {mean_and_range(more['found'])}")
     other, extra = limbs(results, swimmer.GIBBS, 16), limbs(results, swimmer.GIBBS, 20)
     if other and extra:
-        told.append(f"by Gibbs {span(other['found'])} and {span(extra['found'])}")
+        words.append(f"by Gibbs {mean_and_range(other['found'])} and {mean_and_range(extra['found'])}")
     best = min(one["found"])
     verdict = "holds" if best == 16 else f"holds in {sum(n == 16 for n in one['found'])} of {one['seeds']} seeds"
     verdict = "does not hold" if max(one["found"]) < 16 else verdict
-    made.append(("After 10,000 images the 16 components are the 16 limbs", verdict, "; ".join(told)))
+    made.append(("After 10,000 images the 16 components are the 16 limbs", verdict, "; ".join(words)))
     rate = float(np.mean(one["acceptance"]))
     word = "holds" if abs(rate - PAPER_ACCEPTANCE) < NEAR else "does not hold"
-    made.append((f"About {PAPER_ACCEPTANCE:g} of the proposals are accepted", word, span(one["acceptance"], ".2f")))
+    made.append((f"About {PAPER_ACCEPTANCE:g} of the proposals are accepted", word, mean_and_range(one["acceptance"], ".2f")))
     samples = results.one("swimmer", "samples")
     if samples:
         inside = samples["shortest"] >= 200 and samples["longest"] <= 300
-        told_lengths = f"{samples['shortest']:.0f} to {samples['longest']:.0f}, mean {samples['mean']:.0f}"
-        made.append(("Images have 200 to 300 counts", "holds" if inside else "nearly holds", told_lengths))
+        lengths = f"{samples['shortest']:.0f} to {samples['longest']:.0f}, mean {samples['mean']:.0f}"
+        made.append(("Images have 200 to 300 counts", "holds" if inside else "nearly holds", lengths))
     return made
 
 
 # The sampler, and formula 4
 
 
-def ratio(results: Results) -> list[Claim]:
-    sets = in_order(results, "ratio")
+def ratio_claims(results: Results) -> list[Claim]:
+    sets = results.of("ratio")
     if not sets:
         return []
 
@@ -107,7 +107,7 @@ def ratio(results: Results) -> list[Claim]:
 
 
 def proposition(results: Results) -> list[Claim]:
-    sets = in_order(results, "variance")
+    sets = results.of("variance")
     if len(sets) < 2:
         return []
     made = []
@@ -165,7 +165,36 @@ def variational(results: Results) -> list[Claim]:
     return made
 
 
-def claims(results: Results) -> list[str]:
-    """The table of claims and verdicts."""
-    made = [*recovery(results), *ratio(results), *proposition(results), *variational(results)]
-    return [*header("the paper's claim", "verdict", "here"), *[row(*one) for one in made]] if made else []
+def topics(results: Results) -> dict[str, Any]:
+    names = {title: name for name, title in corpus.CORPORA.items()}
+    made = []
+    for title, lines in by_corpus(results).items():
+        alone = results.figures["topics"][f"{names[title]}/one topic"]["perplexity"]
+        top = lines.get(corpus.LEARNED.name, {}).get("top")
+        made.append({"title": title, "lines": lines, "first": next(iter(lines.values())), "alone": alone, "top": top})
+    return {"corpora": made}
+
+
+def audio_of(results: Results) -> dict[str, Any]:
+    return {"fit": results.figures["audio"][audio.FIT], "sets": results.of("audio")}
+
+
+def in_sets(part: str) -> Callable[[Results], dict[str, Any]]:
+    """The sets of a part, the first and the last."""
+
+    def read(results: Results) -> dict[str, Any]:
+        sets = results.of(part)
+        return {"sets": sets, "first": sets[0], "last": sets[-1]}
+
+    return read
+
+
+def claims(results: Results) -> list[Claim]:
+    """Claims of the paper with verdicts."""
+    return [*recovery(results), *ratio_claims(results), *proposition(results), *variational(results)]
+
+
+VALUES = {
+    "swimmer": swimmers, "ratio": in_sets("ratio"), "variance": in_sets("variance"), "topics": topics, "cost": in_sets("cost"),
+    "audio": audio_of, "claims": claims,
+}  # fmt: skip
