@@ -57,8 +57,7 @@ bench: $(STAMP)  ## peers side by side in one run
 	$(PY) -m benchmarks
 
 papers: $(STAMP)  ## figures and tables of the papers, made again (about an hour and a half; data sets from HEADWATER_DATA)
-	$(PY) -m pages variational boem latent_factors online_em moment_matching
-	$(PY) -m papers.calibration --fresh
+	$(PY) -m pages papers
 
 examples: $(STAMP)  ## real data, with tables and pictures (about 20 minutes; data sets from HEADWATER_DATA)
 	$(PY) -m pages examples

@@ -37,8 +37,8 @@ class Page:
     """A page: what is measured for it, and how its template and pictures read that.
 
     `values` holds for each name of the template a function of the results. Where the name is that of a part, it is None until
-    the part is measured. `names` are constants and functions that the template knows besides. `pictures` are drawn if the page
-    shows them.
+    the part is measured. `names` are constants and functions that the template knows besides, `filters` what it may pipe values
+    through. `pictures` are drawn if the page shows them.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Page:
     seeds: str
     values: Mapping[str, Callable[[Results], Any]]
     names: Mapping[str, Any] = field(default_factory=dict)
+    filters: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     pictures: Mapping[str, Callable[[Path, Results], None]] = field(default_factory=dict)
     needs: tuple[str, ...] = ()  # files of the data directory without which there is no page
     absent: Callable[[Any, Path | None], list[str]] = nothing_absent  # data sets and peers that are not at hand
@@ -71,7 +72,7 @@ class Page:
 
 # Names by the module that has the page, shortest run first.
 MODULES = {
-    "papers": ("variational", "boem", "latent_factors", "online_em", "moment_matching"),
+    "papers": ("variational", "boem", "calibration", "latent_factors", "online_em", "moment_matching"),
     "benchmarks": ("thousand_parts", "parts_and_rounds", "many_machines", "refinement"),
     "examples": ("newsgroups", "regimes", "chorales", "drift", "msnbc", "letters"),
 }

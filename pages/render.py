@@ -26,13 +26,13 @@ FILTERS = {
 }  # fmt: skip
 
 
-def environment() -> Environment:
-    """What templates are read by; tags that have a line to themselves leave none."""
+def environment(page: Page) -> Environment:
+    """What the template of a page is read by; tags that have a line to themselves leave none."""
     made = Environment(
         loader=FileSystemLoader(ROOT), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True, autoescape=False,
     )  # fmt: skip
-    made.filters |= FILTERS
+    made.filters |= {**FILTERS, **page.filters}
     return made
 
 
@@ -41,11 +41,12 @@ def text(page: Page, results: Results) -> str:
     values = {
         name: make(results) if name not in page.parts or results.measured(name) else None for name, make in page.values.items()
     }
-    template = environment().get_template(page.template)
+    template = environment(page).get_template(page.template)
     title, body = template.render(page.names, **values, scale=results.scale, words=words).split("\n", 1)
     written = f"<!-- Written by python -m pages {page.name} from {page.template}: change these, not this page. -->"
     made = f"Made by `python -m pages {page.name}`. {came_from(page, results)}"
-    return "\n\n".join([title, written, *notices(page, results), body.strip(), "---", made]) + "\n"
+    body = re.sub(r"\n{3,}", "\n\n", body.strip())  # tags that were left out leave empty lines
+    return "\n\n".join([title, written, *notices(page, results), body, "---", made]) + "\n"
 
 
 def notices(page: Page, results: Results) -> list[str]:

@@ -1,32 +1,27 @@
 """Are beliefs right? Simulation-based calibration of every algorithm, and the coverage of its credible intervals.
 
-Run it with ``python -m papers.calibration``; it writes docs/papers/calibration.md, the pictures beside it and the figures
-behind both (calibration.json). A run that was broken off goes on where it ended; ``--only`` makes parts again, ``--fresh`` all.
+``python -m pages calibration`` measures it and writes docs/papers/calibration.md. All data are generated.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 import headwater as hw
 from headwater.cli.support.contenders import legal_algorithms
+from pages.page import Measures, Page
+from pages.results import Figures
+from papers import calibration_values as values
 from papers.calibration_gibbs import observe_exact
-from papers.calibration_mending import observe_mended
-from papers.calibration_page import render, sentences
+from papers.calibration_pictures import PICTURES, QUANTITIES
 from papers.calibration_ranks import Way, by_ambiguity, draws, figures, observe
-from papers.calibration_results import FULL, NAME, PARTS, Figures, Results, Scale
 from papers.calibration_subjects import Counts, Gaussians, Lines, Subject
+from papers.calibration_widening import observe_widened
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "papers"
-QUICK = Scale.of(6)
 KINDS = ("full", "diag")
 FEW, MANY = {"n_rows": 150, "warm_up": 50}, {"n_rows": 1500, "warm_up": 150}
 APART, OVERLAPPING = 0.01, 0.1  # rows that the prior mean is worth
@@ -43,7 +38,16 @@ OTHERS: dict[str, Subject] = {
 }
 TIGHT = ("tol", 1e-7), ("max_iter", 3000)
 OWN = (("warm_up", "auto"),)
-Measures = Iterator[tuple[str, Callable[[], Figures]]]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Simulations of one component, of Gaussian regimes, of other models; and sweeps of Gibbs sampling."""
+
+    one: int = 150
+    gaussian: int = 100
+    others: int = 80
+    sweeps: int = 600
 
 
 def ways(subject: Subject) -> list[Way]:
@@ -81,7 +85,7 @@ def measured(subject: Subject, of: Sequence[Way], simulations: int) -> Figures:
     return {way.name: figures(observe(subject, way, drawn)) for way in of}
 
 
-def make_one(scale: Scale) -> Measures:
+def make_one(scale: Scale, data: Path | None) -> Measures:
     for kind in KINDS:
         subject = Gaussians(1, kind, n_rows=30, warm_up=10)
         yield kind, partial(measured, subject, ways(subject), scale.one)
@@ -101,16 +105,16 @@ def gaussian_set(kind: str, simulations: int) -> Figures:
     return {"regimes": found, "ambiguity": {way: by_ambiguity(many) for way, many in seen.items()}}
 
 
-def make_gaussian(scale: Scale) -> Measures:
+def make_gaussian(scale: Scale, data: Path | None) -> Measures:
     for kind in KINDS:
         yield kind, partial(gaussian_set, kind, scale.gaussian)
 
 
-def make_starts(scale: Scale) -> Measures:
+def make_starts(scale: Scale, data: Path | None) -> Measures:
     yield "overlapping, many rows", partial(measured, REGIMES["overlapping, many rows"], start_ways(), scale.gaussian)
 
 
-def make_exact(scale: Scale) -> Measures:
+def make_exact(scale: Scale, data: Path | None) -> Measures:
     def compared() -> Figures:
         subject, named = REGIMES["overlapping, few rows"], Way("vb", "vb")
         drawn = draws(subject, range(scale.gaussian))
@@ -120,77 +124,35 @@ def make_exact(scale: Scale) -> Measures:
     yield "overlapping, few rows", compared
 
 
-def mended_set(subject: Gaussians, simulations: int) -> Figures:
+def widened_set(subject: Gaussians, simulations: int) -> Figures:
     drawn, found = draws(subject, range(simulations)), {}
     for way in (
         Way("auto", "auto", settings=OWN),
         Way("vb, tol=1e-7", "vb", settings=TIGHT),
         Way("vb, tol=1e-7, from the truth", "vb", settings=TIGHT, from_truth=True),
     ):
-        plain, mended = observe_mended(subject, way, drawn)
-        found |= {way.name: figures(plain), f"{way.name}, widened": figures(mended)}
+        plain, wider = observe_widened(subject, way, drawn)
+        found |= {way.name: figures(plain), f"{way.name}, widened": figures(wider)}
     return found
 
 
-def make_mended(scale: Scale) -> Measures:
+def make_widened(scale: Scale, data: Path | None) -> Measures:
     for name in ("separated, few rows", "overlapping, few rows", "overlapping, many rows"):
-        yield name, partial(mended_set, REGIMES[name], scale.gaussian)
+        yield name, partial(widened_set, REGIMES[name], scale.gaussian)
 
 
-def make_others(scale: Scale) -> Measures:
+def make_others(scale: Scale, data: Path | None) -> Measures:
     for name, subject in OTHERS.items():
         yield name, partial(measured, subject, ways(subject), scale.others)
 
 
-MAKERS = {
-    "one": make_one, "gaussian": make_gaussian, "starts": make_starts, "exact": make_exact, "mended": make_mended,
-    "others": make_others,
-}  # fmt: skip
-
-
-# The command
-
-
-def run(results: Results, parts: Sequence[str]) -> None:
-    scale = Scale(**results.scale)  # type: ignore[arg-type]
-    with threadpool_limits(1):
-        for part in parts:
-            kept = results.figures.setdefault(part, {})
-            for name, measure in MAKERS[part](scale):
-                if name in kept:
-                    continue
-                began = time.perf_counter()
-                kept[name] = measure()
-                print(f"{part}: {name}, {time.perf_counter() - began:.1f} s", flush=True)
-                results.write()
-            results.pending.remove(part)
-            results.write()
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog=f"python -m papers.{NAME}", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few simulations, for a test of the command")
-    parser.add_argument("--only", choices=PARTS, action="append", help="make this part only (may be given again)")
-    parser.add_argument("--fresh", action="store_true", help="do not go on with a run that was broken off")
-    parser.add_argument("--render", action="store_true", help="write page and pictures again from the figures there are")
-    parser.add_argument("--out", type=Path, default=OUT, help="where to write (default: docs/papers)")
-    options = parser.parse_args(argv)
-    options.out.mkdir(parents=True, exist_ok=True)
-    began = time.perf_counter()
-    scale: Any = asdict(QUICK if options.quick else FULL)
-    results: Any = Results.read(options.out / f"{NAME}.json", scale)
-    if options.render:
-        if not results.figures:
-            parser.error(f"there are no figures to render in {options.out}")
-    else:
-        if results.scale != scale:
-            parser.error(f"{options.out} holds the figures of a run of another size: give another --out")
-        run(results, results.begin(options.only or (), options.fresh))
-    render(results, options.out)
-    print("\n".join(sentences(results)))
-    print(f"\nWrote {NAME}.md, its pictures and its figures to {options.out} in {time.perf_counter() - began:.0f} s.")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+PAGE = Page(
+    name="calibration", room="papers", full=Scale(), quick=Scale(6, 6, 6, 120), minutes=15,
+    seeds="0 to the number of simulations",
+    parts={
+        "one": make_one, "exact": make_exact, "starts": make_starts, "widened": make_widened, "others": make_others,
+        "gaussian": make_gaussian,
+    },
+    values=values.VALUES, filters=values.FILTERS, pictures=PICTURES,
+    names={"code": values, "QUANTITIES": QUANTITIES, "APART": APART, "OVERLAPPING": OVERLAPPING},
+)  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pages.drawing import drawing
+from pages.results import Results
 from papers.calibration_ranks import AMBIGUITY, BINS, NOMINAL
-from papers.calibration_results import Figures
 
 QUANTITIES = ("weights", "means", "variances")
 COLORS = (
@@ -25,8 +24,9 @@ def colors(ways: Any) -> dict[str, str]:
     return {name: COLORS[place % len(COLORS)] for place, name in enumerate(ways)}
 
 
-def draw_ranks(path: Path, kinds: Sequence[Figures]) -> None:
+def draw_ranks(path: Path, results: Results) -> None:
     """How far the share of truths below each quantile is from what it should be, kinds of covariance together."""
+    kinds = [one["regimes"] for one in results.of("gaussian")]
     regimes = kinds[0]
     first = next(iter(regimes.values()))
     chosen = colors(first)
@@ -53,8 +53,9 @@ def draw_ranks(path: Path, kinds: Sequence[Figures]) -> None:
         figure.legend(handles, labels, loc="outside upper center", ncols=6)
 
 
-def draw_coverage(path: Path, regimes: Figures) -> None:
-    """How often intervals held the truth, by algorithm."""
+def draw_coverage(path: Path, results: Results) -> None:
+    """How often intervals contain the truth, by algorithm."""
+    regimes = results.figures["gaussian"]["full"]["regimes"]
     marks = dict(zip(QUANTITIES, (("s", "#e07b39"), ("o", "#1b6ca8"), ("^", "#4a9d5f")), strict=True))
     names = [*next(iter(regimes.values()))]
     with drawing(path, 4.6) as figure:
@@ -78,8 +79,9 @@ def draw_coverage(path: Path, regimes: Figures) -> None:
         figure.legend(handles, labels, loc="outside upper center", ncols=3)
 
 
-def draw_ambiguity(path: Path, by_way: Figures) -> None:
+def draw_ambiguity(path: Path, results: Results) -> None:
     """How much 90 % intervals must be stretched, by how much components share their rows."""
+    by_way = results.figures["gaussian"]["full"]["ambiguity"]
     chosen = colors(by_way)
     bins = [f"{low:g}" for low in AMBIGUITY[:-1]]
     words = [f"{100 * low:g}-{100 * high:g} %" for low, high in pairwise(AMBIGUITY)]
@@ -98,3 +100,6 @@ def draw_ambiguity(path: Path, by_way: Figures) -> None:
         figure.supxlabel("ambiguity of the component")
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=6)
+
+
+PICTURES = {"calibration": draw_ranks, "calibration_coverage": draw_coverage, "calibration_ambiguity": draw_ambiguity}

@@ -1,18 +1,18 @@
 """Calibration: beliefs of one component are the exact posterior, and the simulations can tell right beliefs from wrong ones."""
 
-from itertools import pairwise
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from page_checks import complete, page_of, results_with
 from scipy.special import softmax
 from scipy.stats import beta, invgamma, multivariate_normal, norm
 from scipy.stats import t as student
 
 import papers.calibration as command
+from pages.__main__ import main
 from papers.calibration_gibbs import chains, nearest_order
-from papers.calibration_mending import gradients, missing_information
-from papers.calibration_page import NEAR, page, sentences
 from papers.calibration_pictures import QUANTITIES
 from papers.calibration_ranks import (
     AMBIGUITY,
@@ -30,8 +30,11 @@ from papers.calibration_ranks import (
     quantiles,
     summed_up,
 )
-from papers.calibration_results import PARTS, Results, Scale
 from papers.calibration_subjects import Counts, Gaussians, Lines
+from papers.calibration_values import NEAR
+from papers.calibration_widening import gradients, missing_information
+
+PAGE = command.PAGE
 
 # Those whose counts are the rows: of the others a row is worth less than one.
 COUNTING = ("auto", "em", "boem", "vb", "online-vb", "quasi-bayes", "moment-matching")
@@ -233,55 +236,45 @@ def test_every_algorithm_is_calibrated():
 # The page
 
 
-def made_up(path, share, stretch):
+def made_up(share, stretch):
     one = {"simulations": 100, "parameters": 6, "0.5": [share - 0.4, 0.02], "0.9": [share, 0.01], "deviation": 0.1, "p": 0.5}
     one |= {"histogram": [1 / BINS] * BINS, "stretch": stretch}
     far = {"vb": dict.fromkeys(QUANTITIES, one | {"0.9": [0.9, 0.01]}), "auto": dict.fromkeys(QUANTITIES, one)}
     cells = {f"{low:g}": dict.fromkeys(QUANTITIES, one) for low in AMBIGUITY[:-1]}
     gaussian = {"regimes": dict.fromkeys(command.REGIMES, far), "ambiguity": dict.fromkeys(far, cells)}
     both = {"full": far, "diag": far}
-    shown = {
+    return {
         "one": both, "gaussian": {"full": gaussian, "diag": gaussian}, "starts": {"near": far},
-        "mended": {NEAR: far | {"auto, widened": far["vb"]}},
+        "widened": {NEAR: far | {"auto, widened": far["vb"]}},
         "exact": {"near": {"exact posterior": far["vb"], "vb": far["auto"]}}, "others": {"RegressionMixture": far},
     }  # fmt: skip
-    return Results(path / "calibration.json", vars(Scale()), shown, [], [])
 
 
-def test_the_page_says_what_the_figures_say(tmp_path):
-    told = page(made_up(tmp_path, 0.7, 1.83))
+def test_the_page_says_what_the_figures_say():
+    text = complete(page_of(PAGE, **made_up(0.7, 1.83)))
     assert (
-        "- **auto**: a 90 % interval of a mean holds 70 % of the time where components are far apart, and 70 % where they "
-        "overlap: widen it by 1.8 there (of a weight 70 %: widen it by 1.8; of a variance 70 %: widen it by 1.8)." in told
+        "- **auto**: a 90 % interval of a mean contains the truth 70 % of the time where components are far apart, and 70 % "
+        "where they overlap: widen it by 1.8 there (of a weight 70 %: widen it by 1.8; of a variance 70 %: widen it by 1.8)."
+        in text
     )
-    assert "| 70 % (x 1.83) |" in told and "| 70 ± 1.0 | 1.83 |" in told and "| 0.100 (0.500) |" in told
-    assert "Not so: auto and vb." in told and "nan" not in told and "Not measured" not in told
-    assert "then hold 90 % of the time instead of 70 % for weights, 90 %" in told
-    assert "wide enough" in "\n".join(sentences(made_up(tmp_path, 0.9, 1.0)))
-    assert "As they should, within 3 standard errors: vb and auto." in page(made_up(tmp_path, 0.9, 1.0))
-    lines = told.splitlines()
-    for line, rule in pairwise(lines):
-        if rule.startswith("|---"):
-            assert line.count(" | ") + 1 == rule.count("---")
-
-
-def test_a_page_of_nothing_says_so(tmp_path, capsys):
-    assert page(Results(tmp_path / "calibration.json", vars(Scale()), {}, [*PARTS], [])).count("Not measured.") == 7
-    with pytest.raises(SystemExit):
-        command.main(["--render", "--out", str(tmp_path)])
-    assert "no figures to render" in capsys.readouterr().err
+    assert "| 70 % (x 1.83) |" in text and "| 70 ± 1.0 | 1.83 |" in text and "| 0.100 (0.500) |" in text
+    assert "Not right: auto and vb." in text and "do not contain the truth as often as they say" in text
+    assert "then contain the truth 90 % of the time instead of 70 % for weights, 90 %" in text
+    better = page_of(PAGE, **made_up(0.9, 1.0))
+    assert "wide enough" in better and "Right, within 3 standard errors: vb and auto." in better and "Not right" not in better
+    assert "Its intervals contain the truth as often as they say" in better
 
 
 @pytest.mark.slow
 def test_rendering_needs_only_the_figures(tmp_path):
-    made_up(tmp_path, 0.7, 1.83).write()
-    assert command.main(["--render", "--out", str(tmp_path)]) == 0
-    for name in ("calibration.png", "calibration_coverage.png", "calibration_ambiguity.png"):
-        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    replace(results_with(PAGE, **made_up(0.7, 1.83)), path=tmp_path / "calibration.json").write()
+    assert main(["calibration", "--render", "--out", str(tmp_path)]) == 0
+    for name in PAGE.pictures:
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
-def test_quick_run(tmp_path):
-    assert command.main(["--quick", "--out", str(tmp_path)]) == 0
-    told = (tmp_path / "calibration.md").read_text()
-    assert "A quick run" in told and "Not measured" not in told and "nan" not in told
+def test_a_quick_run(tmp_path):
+    assert main(["calibration", "--quick", "--out", str(tmp_path)]) == 0
+    text = (tmp_path / "calibration.md").read_text()
+    assert "A reduced run" in text and "Not measured" not in text and "nan" not in text

@@ -1,4 +1,4 @@
-"""What would mend it: intervals widened by the information that is missing, since nobody says which component a row is of.
+"""What would correct it: intervals widened by the information that is missing, since nobody says which component a row is of.
 
 Complete rows, whose component is known, would tell of the parameters of component k what c_k c_k' sums up to, where c_k(x) is
 the gradient of its log-density. A row as it is tells s s', where s = (r_1 c_1, ..., r_K c_K) is the gradient of the mixture's
@@ -87,15 +87,15 @@ def widened(beliefs: dict[str, Array], factors: dict[str, Array]) -> dict[str, A
     return found
 
 
-def observe_mended(subject: Gaussians, way: Way, drawn: Sequence[Drawn]) -> tuple[Observed, Observed]:
+def observe_widened(subject: Gaussians, way: Way, drawn: Sequence[Drawn]) -> tuple[Observed, Observed]:
     """Ranks of the truth in beliefs as they are, and in the same widened by what is missing."""
-    plain, mended, shared = [], [], []
+    plain, widened, shared = [], [], []
     for seed, one in enumerate(drawn):
         model = way.learned(subject, one, seed)
         order = matched(one, model)
         as_is = quantiles(model)
         wider = widened(as_is, missing_information(model, one.rows[0]))
-        for found, beliefs in ((plain, as_is), (mended, wider)):
+        for found, beliefs in ((plain, as_is), (widened, wider)):
             found.append({name: placed(truth, beliefs[name][:, order]) for name, truth in one.truth.items()})
         shared.append(ambiguity(model, one.rows[0])[order])
-    return gathered(plain, np.stack(shared)), gathered(mended, np.stack(shared))
+    return gathered(plain, np.stack(shared)), gathered(widened, np.stack(shared))
