@@ -23,7 +23,10 @@ from headwater.cli.support.description_text import print_description
 from headwater.estimators.base import StreamingEstimator
 from headwater.io import temporary_copies
 
-COMMANDS = ("fit", "score", "inspect", "sample", "merge", "compare", "report", "convert", "compile", "demo", "version")
+COMMANDS = (
+    "fit", "score", "impute", "predict", "inspect", "sample", "merge", "compare", "report", "convert", "compile", "demo",
+    "version",
+)  # fmt: skip
 
 
 def said(capsys):

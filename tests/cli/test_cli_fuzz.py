@@ -76,6 +76,7 @@ FIT = [
     "-ox.hw",
 ]
 SCORE = [
+    "--explain",
     "--rate=0.1",
     "--rate=0",
     "--rate=1",
@@ -103,6 +104,8 @@ def command(chance):
         [
             lambda: ["fit", chance.choice([*MODELS, *FILES[:3]]), data, *some(FIT + READING)],
             lambda: ["score", file, data, *some(SCORE + READING)],
+            lambda: ["impute", file, data, *some(["--method=mode", "--method=sample", "--keep=id", "-oo.csv", *READING])],
+            lambda: ["predict", file, data, "--column=a", *some(["--level=0.5", "--classes=0,1", "--keep=id", *READING])],
             lambda: ["sample", file, *some(["-n3", "--length=4", "z.npy", "-n0"], 1)],
             lambda: ["convert", data, *some(["-oo.csv", "-oo.npz", "-oo.parquet", "-oo.npy", *READING], 3)],
             lambda: ["merge", file, chance.choice(FILES)],

@@ -90,6 +90,19 @@ def test_odd_rows_come_first_and_have_the_columns_that_were_kept(tmp_path):
     assert usual.index('id="odd"') > usual.index('id="sure"') and 'class="kept"' not in usual
 
 
+def test_odd_values_are_shown_beside_what_the_other_columns_expect():
+    rng = np.random.default_rng(0)
+    speed = rng.normal(size=2000)
+    rows = np.column_stack([speed, 2.0 * speed + 0.1 * rng.normal(size=2000), rng.normal(size=2000)])
+    model = hw.GaussianMixture(1).fit(Chunk(rows, ("speed", "flow", "load")))
+    odd = np.vstack([rows[:60], [[1.0, 2.0, 8.0]]])
+    html = hw.report(model, Chunk(odd, ("speed", "flow", "load")))
+    assert re.search(r"load <b>8</b> expected −1\.\d+ to 1\.\d+<small>\+8", html)
+    assert "the range that the other columns expect" in html
+    together = summarize_data(model, Chunk(np.array([[6.0, 12.0, 0.0]]), ("speed", "flow", "load")), 1).odd[0]
+    assert {value.name for value in together.why[:2]} == {"speed", "flow"}  # each goes with the other, and both are far off
+
+
 def test_kept_columns_are_text_and_whole_sequences_have_none():
     chunk = stream_of("gaussian")[0]
     kept = {"id": pa.array([f"<u>{at}" * 60 for at in range(100)]), "at": pa.array([None] * 100), "x": pa.array([0.1] * 100)}

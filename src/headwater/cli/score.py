@@ -13,7 +13,7 @@ EXAMPLES = """
 headwater score trades.hw new.csv | head           # row, score and cluster
 # and whether it is among the oddest 1 percent:
 headwater score trades.hw new.csv --rate 0.01 -o scores.parquet
-headwater score trades.hw new.csv --rate 0.001 --only-odd --keep id
+headwater score trades.hw new.csv --only-odd --rate 0.001 --explain
 headwater score trades.hw new.csv --probabilities --rank -o scores.jsonl
 """
 

@@ -267,7 +267,9 @@ class ColumnClassifier(ClassifierMixin, _ColumnView):
         probabilities : ndarray of shape (n_samples, n_classes)
             They sum to one in each row.
         """
-        rows = self._inputs(X)
+        return self._class_shares(self._inputs(X))
+
+    def _class_shares(self, rows: Array) -> Array:
         joint = np.column_stack([self.model_.condition(self._with_target(rows, code)).log_marginal for code in self.codes_])
         posterior(joint, NO_LABELS)
         return joint

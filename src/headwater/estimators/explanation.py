@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, ndtri_exp
 
 from headwater.core.batch import NO_LABELS
 from headwater.core.statistics import Array
@@ -38,6 +38,8 @@ class Explanation:
         Minus the log-density of each entry given the others, in nats. Depends on the unit of its column.
     expected, low, high : ndarray of shape (n_samples, n_features)
         What the other columns expect of each entry: mean, and a central interval of probability `level`.
+    deviations : ndarray of shape (n_samples, n_features)
+        The same as standard deviations of a normal law, negative below the expected value.
     level : float
         Probability of the intervals.
 
@@ -80,6 +82,15 @@ class Explanation:
     def __len__(self) -> int:
         return len(self.values)
 
+    @property
+    def deviations(self) -> Array:
+        """Distance of each entry from what the others expect, (n_samples, n_features): that of a normal law with its tail.
+
+        In standard deviations, negative below the expected value; NaN where an entry is missing.
+        """
+        size = -ndtri_exp(np.minimum(self._log_tail - np.log(2.0), -np.log(2.0)))
+        return np.asarray(np.where(self.values < self.expected, -size, size))
+
     def top(self, k: int = 3) -> ReasonTable:
         """Return the oddest columns of each row, the oddest first.
 
@@ -93,10 +104,28 @@ class Explanation:
         table : ReasonTable
             Columns row, column, value, expected, low, high, tail and surprise.
         """
-        k = min(_checked_number(k), self.values.shape[1])
-        order = np.argsort(self._log_tail, axis=1, kind="stable")[:, :k]  # NaN comes last
-        rows = np.repeat(np.arange(len(self)), k)
-        return self._table(f"The {k} oddest columns of each row", rows, order.ravel())
+        order = self.order(k)
+        rows = np.repeat(np.arange(len(self)), order.shape[1])
+        k = order.shape[1]
+        return self._table(
+            "The oddest column of each row" if k == 1 else f"The {k} oddest columns of each row", rows, order.ravel()
+        )
+
+    def order(self, k: int | None = None) -> Places:
+        """Return the places of the columns of each row, the oddest first, missing ones last.
+
+        Parameters
+        ----------
+        k : int, optional
+            Number of columns for each row; all by default.
+
+        Returns
+        -------
+        columns : ndarray of shape (n_samples, k)
+            Places of columns.
+        """
+        width = self.values.shape[1]
+        return np.argsort(self._log_tail, axis=1, kind="stable")[:, : width if k is None else _checked_number(k)]
 
     def _table(self, title: str, rows: Places, columns: Places) -> ReasonTable:
         seen = ~np.isnan(self._log_tail[rows, columns])

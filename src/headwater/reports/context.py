@@ -84,6 +84,7 @@ def context_of(model: StreamingEstimator, data: Data | None, options: PageOption
         "odd": [_odd_row(one, size if pictures else None) for one in odd],
         "kept": list(odd[0].kept) if odd else [],
         "explained": any(one.why for one in odd),
+        "ranges_of_odd": any(value.low is not None for one in odd for value in one.why),
         "ranges": any(fact.low is not None for fact in found.facts),
         "measure": model._traits.measure,
         "warming": model._runtime.warming_up,
@@ -205,6 +206,7 @@ def _odd_row(one: OddRow, size: tuple[int, int] | None) -> dict[str, object]:
             "name": value.name,
             "value": format_number(value.value),
             "far": "" if value.standing is None else format_signed(value.standing),
+            "usual": format_interval(value.low, value.high),
         }
         for value in far or one.why[:1]
     ]

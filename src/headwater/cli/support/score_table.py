@@ -17,6 +17,7 @@ from headwater.cli.support.model_arguments import load
 from headwater.cli.support.options import MessageOptions, ReadOptions, TableOptions
 from headwater.cli.support.output_files import check_output
 from headwater.cli.support.progress import print_left_out, progress_bar, share_of_bytes_read
+from headwater.cli.support.reason_columns import check_explains, reason_columns
 from headwater.cli.support.row_scores import RowAnswers, make_scorer
 from headwater.cli.support.score_options import ScoreOptions
 from headwater.cli.support.score_reference import Reference, history_reference, sample_scores
@@ -53,6 +54,8 @@ def write_scores(
         raise usage_error(
             "a score is that of a whole sequence, which has a key and no other column of its rows: leave out --keep"
         )
+    if options.explain:
+        check_explains(model)
     stream = reading.open_stream(data, like=model, keep=options.kept_columns)
     reference = _find_reference(model, stream, options, messages, data)
     threshold = options.threshold
@@ -67,8 +70,11 @@ def write_scores(
     with table_writer(table.output, form) as write, progress_bar(messages, "scoring", stream.total_rows) as watch:
         for chunk in whole_sequences(model, stream.arriving()):
             complete = _complete_rows(chunk)
-            answers = answer(chunk if complete is None else select_rows(chunk, complete))
+            scored = chunk if complete is None else select_rows(chunk, complete)
+            answers = answer(scored)
             columns = _score_columns(answers, options, reference, threshold, type(model)._traits.measure)
+            if options.explain:
+                columns |= reason_columns(model, scored, columns["odd"] if options.only_odd else None)
             write(_lines(chunk, answers, columns, complete, options, totals))
             watch(chunk.start + len(chunk), share=share_of_bytes_read(stream))
     if (lacking := totals.rows - totals.scored) > 0:
@@ -159,6 +165,9 @@ def _fill_rows(values: object, complete: NDArray[np.bool_] | None, empty: Any = 
         return values
     import pyarrow as pa
 
+    if isinstance(values, pa.Array):
+        places = np.cumsum(complete) - 1
+        return values.take(pa.array(places, mask=~complete))
     everywhere = np.zeros(len(complete), dtype=np.asarray(values).dtype)
     everywhere[complete] = values
     return pa.array(everywhere, mask=~complete) if empty is None else np.where(complete, everywhere, empty)

@@ -7,13 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.chunk import Chunk
 from headwater.core.statistics import Array
-from headwater.diagnostics.component_description import Limits, column_names, gaussian_components, gaussian_oddities
+from headwater.diagnostics.component_description import (
+    ODD_COLUMN_Z,
+    Limits,
+    column_names,
+    gaussian_components,
+    gaussian_oddities,
+)
 from headwater.diagnostics.description import Description, Value
 from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
 from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
 from headwater.diagnostics.intervals import mean_intervals
 from headwater.estimators.describers.mixture import MixtureDescriber
+
+
+def _with_names(model: Any, row: Array) -> Chunk:
+    return Chunk(np.asarray(row, dtype=float)[None], getattr(model, "feature_names_in_", None))
 
 
 class GaussianMixtureDescriber(MixtureDescriber):
@@ -54,13 +65,23 @@ class GaussianMixtureDescriber(MixtureDescriber):
         return self.model
 
     def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
-        """Return the values that make a row odd, the farthest off first."""
+        """Return the values that make a row odd, the farthest off first: from what the other columns expect.
+
+        Where all go with one another, those that are far from their component together.
+        """
+        reasons = self.model.explain(_with_names(self.model, row))
+        names, at = column_names(self.model, self.model.n_features_in_), reasons.order(most)[0]
+        standing = reasons.deviations[0]
+        if np.nanmax(np.abs(standing), initial=0.0) >= ODD_COLUMN_Z or np.isnan(reasons.values).any():
+            return tuple(
+                Value(names[j], float(row[j]), None, float(reasons.low[0, j]), float(reasons.high[0, j]), float(standing[j]))
+                for j in at
+                if not np.isnan(standing[j])
+            )
         k = int(self.model.predict_one(row))
         covariances = self.model.covariances_
         covariance = covariances if self.model._family.covariance_type == "tied" else covariances[k]
-        return gaussian_oddities(
-            column_names(self.model, self.model.n_features_in_), row, self.model.means_[k], covariance, most
-        )
+        return gaussian_oddities(names, row, self.model.means_[k], covariance, most)
 
     def variances(self) -> Array:
         """Variance of each column in each component, whatever the kind (K, d)."""

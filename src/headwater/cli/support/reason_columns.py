@@ -1,0 +1,49 @@
+"""The oddest columns of each row, as columns of a table of scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.cli.support.failures import usage_error
+from headwater.core.chunk import Chunk
+from headwater.registry import word_of
+
+REASONS = 3  # columns that are named for each row
+PARTS = ("value", "expected", "low", "high", "tail", "surprise")
+
+
+def check_explains(model: Any) -> None:
+    """Refuse models that do not know what columns say of one another."""
+    if not hasattr(model, "explain"):
+        raise usage_error(f"{word_of(model)} does not know what some columns say of the others: leave out --explain")
+
+
+def reason_columns(model: Any, chunk: Chunk, wanted: NDArray[np.bool_] | None) -> dict[str, Any]:
+    """Return what makes each row odd: names of the oddest columns, their values, and what the others expected of them.
+
+    Of rows that are not `wanted` nothing is said, since they are not written.
+    """
+    import pyarrow as pa
+
+    rows = np.arange(len(chunk)) if wanted is None else np.flatnonzero(wanted)
+    number = min(REASONS, chunk.shape[1])
+    found = {name: np.full((len(chunk), number), np.nan) for name in PARTS}
+    names = np.full((len(chunk), number), None, dtype=object)
+    if len(rows):
+        reasons = model.explain(Chunk(np.asarray(chunk.X)[rows], chunk.columns))
+        order = reasons.order(number)
+        arrays = {"value": reasons.values, **{name: getattr(reasons, name) for name in PARTS[1:]}}
+        for name, array in arrays.items():
+            found[name][rows] = np.take_along_axis(array, order, axis=1)
+        names[rows] = np.array(reasons.columns, dtype=object)[order]
+        names[np.isnan(found["tail"])] = None  # a value that is missing is no reason
+    columns: dict[str, Any] = {}
+    for at in range(number):
+        told = f"reason{at + 1}"
+        columns[told] = pa.array(names[:, at], type=pa.string())
+        unsaid = np.isnan(found["tail"][:, at])
+        columns |= {f"{told}_{name}": pa.array(found[name][:, at], mask=unsaid) for name in PARTS}
+    return columns
