@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from headwater.diagnostics.description import Description
     from headwater.diagnostics.health import Finding, Health
     from headwater.diagnostics.history import History
+    from headwater.estimators.bernoulli_mixture import BernoulliMixture
     from headwater.estimators.categorical_hmm import CategoricalHMM
     from headwater.estimators.column_views import ColumnClassifier, ColumnRegressor
+    from headwater.estimators.categorical_mixture import CategoricalMixture
     from headwater.estimators.completion import completion_perplexity
     from headwater.estimators.conditional import Conditional
     from headwater.estimators.direction_of_arrival import DirectionOfArrival
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from headwater.estimators.merge import merge
     from headwater.estimators.model_file import load
     from headwater.estimators.multinomial_mixture import MultinomialMixture
+    from headwater.estimators.poisson_mixture import PoissonMixture
     from headwater.estimators.race import Race, Rival
     from headwater.estimators.reason_table import ReasonTable
     from headwater.estimators.regression_mixture import RegressionMixture
@@ -63,6 +66,9 @@ _HOMES = {
     "headwater.estimators.latent_dirichlet_allocation": ["LatentDirichletAllocation"],
     "headwater.estimators.direction_of_arrival": ["DirectionOfArrival"],
     "headwater.estimators.column_views": ["ColumnClassifier", "ColumnRegressor"],
+    "headwater.estimators.poisson_mixture": ["PoissonMixture"],
+    "headwater.estimators.bernoulli_mixture": ["BernoulliMixture"],
+    "headwater.estimators.categorical_mixture": ["CategoricalMixture"],
     "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.conditional": ["Conditional"],
     "headwater.estimators.explanation": ["Explanation"],
@@ -91,7 +97,9 @@ __all__ = [
     "BatchEM",
     "BatchVB",
     "BayesianOnlineEM",
+    "BernoulliMixture",
     "CategoricalHMM",
+    "CategoricalMixture",
     "CollapsedVB",
     "ColumnClassifier",
     "ColumnRegressor",
@@ -118,6 +126,7 @@ __all__ = [
     "MultinomialMixture",
     "OnlineEM",
     "OnlineVB",
+    "PoissonMixture",
     "QuasiBayes",
     "Race",
     "ReasonTable",

@@ -38,6 +38,9 @@ _ENTRIES = {
     for entry in (
         Entry("gaussian", "GaussianMixture", "clusters of rows of numbers"),
         Entry("multinomial", "MultinomialMixture", "clusters of rows of counts: documents, baskets, events"),
+        Entry("poisson", "PoissonMixture", "clusters of rows of counts, each column with its own rate"),
+        Entry("bernoulli", "BernoulliMixture", "clusters of rows of yes and no (1 and 0)"),
+        Entry("categorical", "CategoricalMixture", "clusters of rows of categories (latent classes)"),
         Entry("markov", "MarkovMixture", "clusters of sequences of symbols"),
         Entry("regression", "RegressionMixture", "several linear regressions of a target; needs --target"),
         Entry("vmf", "VonMisesFisherMixture", "clusters of directions: embeddings, compared by their cosine"),

@@ -194,6 +194,13 @@ class EstimatorCore(BaseEstimator, ABC):
     def _check_merge(self, other: Any) -> None:
         """Refuse to be merged with another model of this class, where more than parameters must agree."""
 
+    def _aligned_models(self, models: Sequence[Any]) -> list[Any]:
+        """Return models that are to be merged, of which this is the first, in one width and with one numbering of symbols."""
+        width = max(model.n_features_in_ for model in models)
+        if not all(model._vocabulary_is_open for model in models):
+            return list(models)
+        return [model if model.n_features_in_ == width else model._widened(width) for model in models]
+
     def _keep_start(self) -> None:
         """Keep beside the parameters what learning anew begins with, where that is something that was learned."""
 

@@ -88,9 +88,7 @@ def merge(models: Iterable[Estimator]) -> Estimator:
             raise ValueError(f"models must be of one class, got {type(first).__name__} and {type(model).__name__}")
         check_is_fitted(model)
     given = [copy(model) for model in given]  # as they are now, whatever others learn meanwhile
-    width = max(model.n_features_in_ for model in given)
-    if all(model._vocabulary_is_open for model in given):
-        given = [model if model.n_features_in_ == width else model._widened(width) for model in given]
+    given = given[0]._aligned_models(given)
     for model in given:
         _check_alike(given[0], model)
     named = [model for model in given if hasattr(model, "feature_names_in_")]

@@ -11,8 +11,10 @@ import numpy as np
 from headwater.core.match import Match, MergeReport
 from headwater.diagnostics.distributed_report import DistributedReport
 from headwater.diagnostics.history import History
+from headwater.estimators.codebook import FLAG, NUMBER, TEXT, Codebook, Levels
 from headwater.estimators.race import BLOCK, Race, Rival, Tally
 from headwater.estimators.stored_parameters import shape_of
+from headwater.estimators.table_schema import CATEGORICAL, TableSchema
 from headwater.io.files.records import Damaged, Reader
 
 # What is learned beside the state, and how it is read. A reader gets the reader of arrays, the tree, and a path.
@@ -104,6 +106,27 @@ def _merge_report(reader: Reader, tree: Any, path: str) -> MergeReport:
     return MergeReport(models, rows, reference, tuple(matches), repaired, replayed, held)
 
 
+def _table_schema(reader: Reader, tree: Any, path: str) -> TableSchema:
+    parts = reader.parts(tree, "TableSchema", {"kinds", "codebook"}, path)
+    book = reader.parts(parts["codebook"], "Codebook", {"columns", "levels"}, path)
+    kinds = tuple(reader.expect(one, str, path) for one in reader.items(parts["kinds"], path))
+    columns = tuple(reader.whole(one, path, 0) for one in reader.items(book["columns"], path))
+    levels = tuple(_levels(reader, one, path) for one in reader.items(book["levels"], path))
+    if columns != tuple(at for at, kind in enumerate(kinds) if kind == CATEGORICAL) or len(levels) != len(columns):
+        raise Damaged(f"{path} has categories of other columns than those that are categorical")
+    return TableSchema(kinds, Codebook(columns, levels))
+
+
+def _levels(reader: Reader, tree: Any, path: str) -> Levels:
+    parts = reader.parts(tree, "Levels", {"holds", "values"}, path)
+    kind, values = reader.expect(parts["holds"], str, path), reader.items(parts["values"], path)
+    types = {TEXT: str, NUMBER: float, FLAG: bool}
+    sound = all(type(value) is types.get(kind) for value in values) and len(set(values)) == len(values)
+    if (kind and kind not in types) or not sound or bool(kind) != bool(values):
+        raise Damaged(f"{path} has categories that are no {kind or 'categories'}, or some twice")
+    return Levels(kind, tuple(values))
+
+
 RESULTS: dict[str, Read] = {
     "n_features_in_": lambda reader, tree, path: reader.whole(tree, path, 1),
     "feature_names_in_": _names,
@@ -118,6 +141,7 @@ RESULTS: dict[str, Read] = {
     "_open": _opened,
     "_end": _shares,
     "_given": _given,
+    "_schema": _table_schema,
 }
 AS_IT_IS = ("schema_", "history_", "distributed_report_")
 

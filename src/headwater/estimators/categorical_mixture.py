@@ -1,0 +1,239 @@
+"""CategoricalMixture: latent classes, groups of rows of categories."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+from sklearn.utils._param_validation import Interval
+
+from headwater.core.algorithms import Algorithm
+from headwater.core.learner import Learner
+from headwater.core.statistics import Array
+from headwater.core.values import RandomState
+from headwater.estimators.calls import reads
+from headwater.estimators.family_mixture import FamilyMixture
+from headwater.estimators.table_mixture import TableMixture
+from headwater.estimators.table_schema import CATEGORICAL, TableSchema
+from headwater.families.category_tables import CategoryTables
+from headwater.models.mixture import Mixture
+
+
+class CategoricalMixture(TableMixture):
+    """A mixture of rows of categories (text, whole numbers, booleans) whose columns are independent in each component.
+
+    This is latent class analysis: answers of a questionnaire, attributes of products, codes of claims. Each component has a
+    table of probabilities for every column. Columns are given as they are, as a frame, a table or an array, with gaps. A
+    category that was not seen before takes a cell of its table of its own.
+
+    Parameters
+    ----------
+    n_components : int or 'auto', default=1
+        Number of components. With 'auto' it grows by splits that gain on rows that did not propose them (see `growth_`).
+    max_categories : int, default=256
+        Most categories of a column. A column with more is refused: it is an id, or free text.
+    probability_prior_weight : float, default=1.0
+        Rows that the prior is worth: it expects the shares of the warm-up, with a little for categories to come. Modes and
+        means are (prior rows of a category + rows) / (prior rows + rows).
+    tol : float, default=1e-3
+        Passes of `fit` end when the objective per row gains less.
+    max_iter : int, default=100
+        Most passes over the data in `fit`. With 0 a start is taken as it was seeded.
+    n_init : int, default=1
+        Runs of `fit` from different starts, of which the best is kept. An online algorithm makes one run of one pass.
+    init_params : {'kmeans', 'farthest-first', 'k-means++', 'random', 'random_from_data', 'auto'}, default='kmeans'
+        How a start is seeded; 'auto' lets k-means and farthest-first compete.
+    random_state : int, RandomState instance or None, default=None
+        Seed of everything that is random.
+    warm_start : bool, default=False
+        Whether `fit` goes on from where the last one ended.
+    verbose : int, default=0
+        Whether to print the passes of `fit`, and how much.
+    verbose_interval : int, default=10
+        Passes between two lines.
+    algorithm : str or algorithm object, default='auto'
+        'auto', 'em', 'soem', 'boem', 'online-em', 'vb', 'online-vb' or 'quasi-bayes'.
+    half_life : float or 'auto', optional
+        Rows after which a row counts half, for streams that drift; with 'auto' a component forgets when its rows score unlike
+        reservoir rows say they should.
+    warm_up : int or 'auto', default='auto'
+        Rows on which a start is found before the stream proper begins. The model answers during the warm-up, too.
+    weight_concentration_prior : float, optional
+        Dirichlet parameter of the weights, per component. Default 1.
+    n_threads : int, optional
+        Threads; all cores by default. Never changes the answer.
+    parts : int, default=1
+        Parts that the stream is dealt out to, each learned on a thread of its own and merged when the model is read.
+    reservoir : int or 'auto', default='auto'
+        Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' refines itself.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Weight of each component.
+    categories_ : list of ndarray
+        Categories of each column, in the order in which they were seen.
+    probabilities_ : list of ndarray of shape (n_components, n_categories)
+        Probability of each category of each column in each component. What is left to one is that of categories to come.
+    n_components_ : int
+        The number that there are; with 'auto', the one that it has grown to.
+    converged_, n_iter_, lower_bound_, lower_bounds_
+        How the passes of `fit` went, until something else is learned.
+    n_samples_seen_ : int
+        Rows learned from.
+    n_features_in_, feature_names_in_
+        Columns seen in the first chunk.
+
+    Notes
+    -----
+    The prior is Dirichlet, and the predictive probability of a row is that at the mean of the belief. A gap (None, NaN) is left
+    out of its row. Latent classes need at least three columns to be told apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import CategoricalMixture
+    >>> rng = np.random.default_rng(0)
+    >>> words = np.array([["red", "round", "sweet"], ["green", "long", "sour"]], dtype=object)
+    >>> model = CategoricalMixture(2, random_state=0)
+    >>> for _ in range(30):
+    ...     kinds = rng.integers(2, size=(100, 1)) ^ (rng.random((100, 3)) < 0.1)
+    ...     model = model.partial_fit(words[kinds, np.arange(3)])
+    >>> sorted(model.categories_[0].tolist())
+    ['green', 'red']
+    >>> model.probabilities_[0].max(axis=1).round(1).tolist()
+    [0.9, 0.9]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FamilyMixture._parameter_constraints,
+        "max_categories": [Interval(numbers.Integral, 2, 65536, closed="both")],
+        "probability_prior_weight": [Interval(numbers.Real, 0.0, None, closed="neither")],
+    }
+    _traits = replace(
+        TableMixture._traits,
+        answers=("weights_",),
+        merge_parameters=(*TableMixture._traits.merge_parameters, "max_categories", "probability_prior_weight"),
+        shape_parameters=(*TableMixture._traits.shape_parameters, "max_categories"),
+        prior_parameters=(*TableMixture._traits.prior_parameters, "probability_prior_weight"),
+    )
+
+    def __init__(
+        self,
+        n_components: int | Literal["auto"] = 1,
+        *,
+        max_categories: int = 256,
+        probability_prior_weight: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: str = "kmeans",
+        random_state: RandomState = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        algorithm: str | Algorithm = "auto",
+        half_life: float | Literal["auto"] | None = None,
+        warm_up: int | Literal["auto"] = "auto",
+        weight_concentration_prior: float | None = None,
+        n_threads: int | None = None,
+        parts: int = 1,
+        reservoir: int | Literal["auto"] = "auto",
+    ) -> None:
+        super().__init__(
+            n_components,
+            tol=tol,
+            max_iter=max_iter,
+            n_init=n_init,
+            init_params=init_params,
+            random_state=random_state,
+            warm_start=warm_start,
+            verbose=verbose,
+            verbose_interval=verbose_interval,
+            algorithm=algorithm,
+            half_life=half_life,
+            warm_up=warm_up,
+            weight_concentration_prior=weight_concentration_prior,
+            n_threads=n_threads,
+            parts=parts,
+            reservoir=reservoir,
+        )
+        self.max_categories = max_categories
+        self.probability_prior_weight = probability_prior_weight
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
+
+    def _schema_of(self, names: list[str] | None, columns: list[object]) -> TableSchema:
+        return TableSchema.of((CATEGORICAL,) * len(columns))
+
+    def _family_of(self, width: int) -> CategoryTables:
+        levels = self._schema.codebook.sizes if "_schema" in self.__dict__ else ()
+        return CategoryTables(self.n_components, self._capacity, levels, self.probability_prior_weight)
+
+    def _known_sizes(self, learner: Learner) -> tuple[int, ...]:
+        return cast(CategoryTables, cast(Mixture, learner.model).family).levels
+
+    @reads
+    def credible_intervals(self, level: float = 0.9) -> list[Array]:
+        """Return central intervals of the belief about the probabilities, one by one.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability that each interval holds.
+
+        Returns
+        -------
+        intervals : list of ndarray of shape (n_components, n_categories, 2)
+            For each column, the lower and upper end of the probability of each category in each component.
+        """
+        if not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
+            raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+        prior, statistics, count = self._proper_belief()
+        cells = cast(CategoryTables, self._model.family).belief(prior.components, statistics.scaled(count))[..., None]
+        ends = np.array([0.5 * (1.0 - level), 0.5 * (1.0 + level)])
+        found = betaincinv(cells, cells.sum(axis=2, keepdims=True) - cells, ends)
+        return [found[:, at, :size] for at, size in enumerate(self._schema.codebook.sizes)]
+
+    @property
+    @reads
+    def categories_(self) -> list[NDArray[np.generic]]:
+        """Categories of each column."""
+        self._fitted()
+        return [one.as_array() for one in self._schema.codebook.levels]
+
+    @property
+    @reads
+    def probabilities_(self) -> list[Array]:
+        """Probability of each category of each column in each component."""
+        shares = np.exp(self._components.logs)
+        return [shares[:, at, :size] for at, size in enumerate(self._schema.codebook.sizes)]
+
+    @reads
+    def sample(self, n_samples: int = 1) -> tuple[Any, NDArray[np.int64]]:
+        """Draw rows from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            The rows, sorted by component: an array of objects, or of numbers if all categories are numbers.
+        y : ndarray of shape (n_samples,)
+            The component of each row.
+        """
+        rows, components = super().sample(n_samples)
+        columns = self._schema.decode(rows)
+        kinds = {one.holds for one in self._schema.codebook.levels}
+        table = np.column_stack([np.asarray(one, dtype=object) for one in columns])
+        return (table.astype(float) if kinds == {"numbers"} else table), components

@@ -1,0 +1,147 @@
+"""Codebook: the categories of columns, each with the code by which a table knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headwater.core.statistics import LARGEST, Array
+
+Category: TypeAlias = str | float | bool
+TEXT, NUMBER, FLAG = "text", "numbers", "yes and no"
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Categories of one column, in the order of their codes, and what they are: text, numbers, or yes and no."""
+
+    holds: str = ""  # nothing, as long as only gaps were seen
+    values: tuple[Category, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def encode(self, column: object, name: str, capacity: int, learning: bool) -> tuple[Levels, Array]:
+        """Return the levels with those that are new, and the codes (n,) of a column; NaN where it has a gap.
+
+        What is new gets the next code if the column is learned from, and `capacity` if not.
+        """
+        kind, found, places = _unique(column, name)
+        if kind and self.holds and kind != self.holds:
+            raise ValueError(f"column {name} held {self.holds} before, and holds {kind} now: {found[0]!r}")
+        values, known = list(self.values), {value: code for code, value in enumerate(self.values)}
+        codes = np.full(len(found) + 1, np.nan)  # the last is that of a gap
+        for place, value in enumerate(found):
+            if value not in known and learning:
+                known[value] = len(values)
+                values.append(value)
+            codes[place] = known.get(value, capacity)
+        if len(values) > capacity:
+            raise ValueError(
+                f"column {name} has more than {capacity} categories, such as {values[-1]!r}: raise max_categories, or "
+                f"leave out what is an id or free text"
+            )
+        return (Levels(self.holds or kind, tuple(values)) if learning else self), codes[places]
+
+    def decode(self, codes: Array) -> NDArray[np.object_]:
+        """Return the categories of codes; None for gaps and for codes that have none."""
+        names = np.array([*self.values, None], dtype=object)
+        known = (codes >= 0.0) & (codes < len(self.values))
+        return np.asarray(names[np.where(known, codes, len(self.values)).astype(np.int64)])
+
+    def as_array(self) -> NDArray[np.generic]:
+        """Return the categories: an array of text, of numbers (whole ones as integers) or of booleans."""
+        values = np.array(self.values, dtype=object if self.holds == TEXT else None)
+        whole = self.holds == NUMBER and len(values) > 0 and bool(np.all(values == np.round(values)))
+        return values.astype(np.int64) if whole else values
+
+
+@dataclass(frozen=True)
+class Codebook:
+    """Levels of the columns that are categories, by the places of the columns."""
+
+    columns: tuple[int, ...] = ()
+    levels: tuple[Levels, ...] = ()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of categories of each column."""
+        return tuple(len(one) for one in self.levels)
+
+    def joined(self, other: Codebook) -> tuple[Codebook, tuple[Array, ...]]:
+        """Return this codebook with what another knows beside it, and the codes here for each code of the other."""
+        levels, tables = [], []
+        for one, two, column in zip(self.levels, other.levels, self.columns, strict=True):
+            if one.holds and two.holds and one.holds != two.holds:
+                raise ValueError(f"models must have the same categories, but column {column} holds {one.holds} and {two.holds}")
+            values = list(one.values) + [value for value in two.values if value not in set(one.values)]
+            places = {value: float(code) for code, value in enumerate(values)}
+            levels.append(Levels(one.holds or two.holds, tuple(values)))
+            tables.append(np.array([places[value] for value in two.values]))
+        return Codebook(self.columns, tuple(levels)), tuple(tables)
+
+
+def _unique(column: object, name: str) -> tuple[str, list[Category], NDArray[np.int64]]:
+    """Return what a column holds, its values without gaps, each once and in order, and the place of each row's; -1 for gaps."""
+    array = _as_arrow(column, name)
+    encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
+    values = encoded.dictionary
+    kind = _kind_of(values.type, name)
+    indices = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    plain = values.to_pylist()
+    if kind == NUMBER:
+        plain = [None if value is None or value != value else float(value) for value in plain]
+        large = next((value for value in plain if value is not None and abs(value) > LARGEST), None)
+        if large is not None:
+            raise ValueError(f"column {name} holds {large:g}, which is no category: it must be at most {LARGEST:g} in size")
+    used, places = np.unique(indices, return_inverse=True)
+    # In the order in which rows have them, so that codes do not depend on how rows came in chunks.
+    first = np.full(len(used), len(indices))
+    np.minimum.at(first, places, np.arange(len(indices)))
+    order = [at for at in np.argsort(first, kind="stable") if used[at] >= 0 and plain[used[at]] is not None]
+    new = np.full(len(used), -1)
+    new[order] = np.arange(len(order))
+    return (kind if order else ""), [plain[used[at]] for at in order], new[places]
+
+
+def _as_arrow(column: object, name: str) -> pa.Array:
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    elif hasattr(column, "to_arrow"):  # a polars series
+        column = column.to_arrow()
+    if isinstance(column, pa.Array):
+        return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
+    try:
+        return pa.array(column, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise ValueError(f"column {name} mixes kinds of values, such as text and numbers: {_first_line(error)}") from error
+
+
+def _kind_of(kind: pa.DataType, name: str) -> str:
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return TEXT
+    if pa.types.is_boolean(kind):
+        return FLAG
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return NUMBER
+    if pa.types.is_null(kind):
+        return ""
+    raise ValueError(f"column {name} holds {kind}, which can be no category: give text, whole numbers or booleans")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def first_rows(before: Sequence[int], codes: Sequence[Array]) -> NDArray[np.int64]:
+    """Return the rows, in order, in which some column has a code beyond those that it had before that row."""
+    found: set[int] = set()
+    for size, column in zip(before, codes, strict=True):
+        _, rows = np.unique(column, return_index=True)
+        found.update(int(row) for row in rows if column[row] >= size)  # NaN is not
+    return np.array(sorted(found), dtype=np.int64)

@@ -1,0 +1,143 @@
+"""TableMixture: mixtures that learn from tables as they are: columns of text, categories, flags and numbers, with gaps."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from headwater.core.learner import Learner
+from headwater.core.statistics import Array
+from headwater.core.validation import check_names, check_weights, check_width
+from headwater.core.values import Matrix, Row, Rows, Values
+from headwater.estimators.codebook import Codebook, first_rows
+from headwater.estimators.family_mixture import FamilyMixture
+from headwater.estimators.recode import recode_runtime
+from headwater.estimators.table_schema import EncodedChunk, TableSchema, one_row_columns, split_table
+from headwater.estimators.traits import Taken
+
+
+class TableMixture(FamilyMixture):
+    """Base of the mixtures of tables. A row is held as numbers: codes of categories, and NaN for gaps. Abstract."""
+
+    max_categories: int
+    _schema: TableSchema
+
+    @abstractmethod
+    def _schema_of(self, names: list[str] | None, columns: list[object]) -> TableSchema:
+        """Return what the columns of a first chunk are."""
+
+    # Tables as rows
+
+    def _as_rows(self, X: Rows, learning: bool, anew: bool = False) -> Rows:
+        """Return a table as rows of numbers and codes."""
+        if isinstance(X, EncodedChunk):
+            return X
+        names, columns = split_table(X, type(self).__name__)
+        return self._encode(names, columns, learning, anew)
+
+    def _encode(self, names: list[str] | None, columns: list[object], learning: bool, anew: bool = False) -> EncodedChunk:
+        first = anew or not self._has_state()
+        if first:
+            schema = self._schema_of(names, columns)
+        else:
+            schema, known = self._schema, getattr(self, "feature_names_in_", None)
+            if names is not None:
+                check_names(names, known, type(self).__name__)
+            check_width(np.empty((0, len(columns))), self.n_features_in_, type(self).__name__)
+        shown = names or [f"x{at}" for at in range(len(columns))]
+        schema, rows = schema.encode(columns, shown, self._capacity, learning)
+        if learning:
+            self._schema = schema
+        return EncodedChunk(rows, columns=names)
+
+    @property
+    def _capacity(self) -> int:
+        return int(self.max_categories)
+
+    def _checked(self, X: Taken) -> Array:
+        if isinstance(X, EncodedChunk):
+            return X.X
+        encoded = self._as_rows(X, learning=False)
+        assert isinstance(encoded, EncodedChunk)
+        return np.asarray(encoded.X)
+
+    def _one(self, x: Row, learning: bool = False) -> Matrix:
+        self._fitted()
+        return self._encode(*one_row_columns(x, getattr(self, "feature_names_in_", None)), learning=False).X
+
+    def _learn_one(self, x: Row) -> Self:
+        names = getattr(self, "feature_names_in_", None)
+        self._learn_chunk(self._encode(*one_row_columns(x, names), learning=True))
+        return self
+
+    def _learn_chunk(self, X: Rows, sample_weight: Values = None, labels: Values = None, scored: bool = False) -> Array:
+        """Learn a chunk in pieces: each begins with a row that has a new category, so that chunks change no answer."""
+        before = self._schema.codebook.sizes if self._has_state() else ()
+        chunk = self._as_rows(X, learning=True)
+        assert isinstance(chunk, EncodedChunk)
+        schema, rows = self._schema, np.asarray(chunk.X)
+        places = list(schema.codebook.columns)
+        starts = first_rows(before or (0,) * len(places), list(rows[:, places].T))
+        edges = sorted({0, *starts.tolist(), len(rows)})
+        if len(edges) == 2:
+            return super()._learn_chunk(chunk, sample_weight, labels, scored)
+        check_weights(sample_weight, len(rows))
+        scores = []
+        for start, stop in pairwise(edges):
+            sizes = np.fmax(np.nanmax(rows[:stop, places], axis=0, initial=-1.0) + 1.0, before or 0.0)
+            self._schema = schema.cut(sizes.astype(int).tolist())
+            piece = slice(start, stop)
+            weights, names = _cut(sample_weight, piece), _cut(labels, piece)
+            scores.append(super()._learn_chunk(replace(chunk, X=rows[piece]), weights, names, scored))
+        return np.concatenate(scores)
+
+    def _learner_for(self, width: int, going_on: bool, streams: bool = True) -> Learner:
+        """Return the learner; another one, if there are categories that the last one did not know."""
+        learner = super()._learner_for(width, going_on, streams)
+        if self._has_state() and learner is self._runtime.learner and self._known_sizes(learner) != self._schema.codebook.sizes:
+            return self._make_learner(width)
+        return learner
+
+    @abstractmethod
+    def _known_sizes(self, learner: Learner) -> tuple[int, ...]:
+        """Return the categories of each column that a learner knows."""
+
+    def _check_stored(self, X: Matrix, width: int) -> None:
+        for place, size in zip(self._schema.codebook.columns, self._schema.codebook.sizes, strict=True):
+            codes = X[:, place][~np.isnan(X[:, place])]
+            if codes.size and (codes.min() < 0.0 or codes.max() >= size or np.any(codes != np.round(codes))):
+                raise ValueError(f"column {place} of the rows holds codes that no category has")
+
+    # Merging
+
+    def _aligned_models(self, models: Sequence[Any]) -> list[Any]:
+        """Return the models with one codebook, that of the first and what the others know beside it."""
+        books = [model._schema.codebook for model in models]
+        joint: Codebook = books[0]
+        for model in models:
+            if model._schema.kinds != models[0]._schema.kinds:
+                raise ValueError("models must have columns of the same kinds to be merged")
+            joint = joint.joined(model._schema.codebook)[0]
+        if max(joint.sizes, default=0) > self._capacity:
+            raise ValueError(f"the models have more than {self._capacity} categories of a column in all: raise max_categories")
+        aligned = []
+        for model, book in zip(models, books, strict=True):
+            _, tables = joint.joined(book)
+            other = copy(model)
+            other._schema = replace(model._schema, codebook=joint)
+            learner = other._make_learner(model._runtime.learner.width)
+            other._runtime = recode_runtime(model._runtime, learner, joint.columns, tables)
+            aligned.append(other)
+        return aligned
+
+
+def _cut(values: Values, rows: slice) -> Values:
+    """Some of the numbers beside rows; a number for all of them as it is."""
+    array = np.asarray(values)
+    return array[rows] if array.ndim else values

@@ -1,0 +1,136 @@
+"""TableSchema: what each column of a table is, and the categories of those that have them; tables as columns, and as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.sparse import issparse
+
+from headwater.core.chunk import Chunk
+from headwater.core.statistics import LARGEST, Array
+from headwater.core.validation import check_shape
+from headwater.core.values import Rows
+from headwater.estimators.codebook import Codebook, Levels
+
+CATEGORICAL = "categorical"
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedChunk(Chunk):
+    """Rows of numbers and codes, made of a table by a model that knows what they are."""
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """The kind of each column ("gaussian", "categorical", ...), and the codebook of the categorical ones."""
+
+    kinds: tuple[str, ...] = ()
+    codebook: Codebook = Codebook()
+
+    @classmethod
+    def of(cls, kinds: Sequence[str]) -> TableSchema:
+        """Return the schema of columns of these kinds, of whose categories nothing is known yet."""
+        places = tuple(at for at, kind in enumerate(kinds) if kind == CATEGORICAL)
+        return cls(tuple(kinds), Codebook(places, (Levels(),) * len(places)))
+
+    def cut(self, sizes: Sequence[int]) -> TableSchema:
+        """Return the schema with only the first categories of each column."""
+        levels = tuple(replace(one, values=one.values[:size]) for one, size in zip(self.codebook.levels, sizes, strict=True))
+        return replace(self, codebook=replace(self.codebook, levels=levels))
+
+    def encode(
+        self, columns: Sequence[object], names: Sequence[str], capacity: int, learning: bool
+    ) -> tuple[TableSchema, Array]:
+        """Return the schema with new categories, and the rows (n, d): numbers, codes, and NaN for gaps."""
+        rows = np.empty((_n_rows(columns), len(columns)))
+        levels = dict(zip(self.codebook.columns, self.codebook.levels, strict=True))
+        for place, (column, name) in enumerate(zip(columns, names, strict=True)):
+            if place in levels:
+                levels[place], rows[:, place] = levels[place].encode(column, repr(name), capacity, learning)
+            else:
+                rows[:, place] = _numbers(column, name)
+        return replace(self, codebook=replace(self.codebook, levels=tuple(levels.values()))), rows
+
+    def decode(self, rows: Array) -> list[Any]:
+        """Return the columns of rows: numbers, or categories."""
+        levels = dict(zip(self.codebook.columns, self.codebook.levels, strict=True))
+        return [levels[at].decode(column) if at in levels else column for at, column in enumerate(rows.T)]
+
+
+def split_table(X: Rows, owner: str) -> tuple[list[str] | None, list[object]]:
+    """Return the names of the columns, if they have any, and the columns of a frame, a table, an array or a chunk."""
+    if isinstance(X, Chunk):
+        names, columns = split_table(X.X, owner)
+        return (list(X.columns) if X.columns is not None else names), columns
+    if issparse(X):
+        raise TypeError(f"X is a sparse matrix, but {owner} needs dense columns: pass X.toarray()")
+    if isinstance(X, pa.Table | pa.RecordBatch):
+        return list(X.schema.names), list(X.columns)
+    frame: Any = X
+    if hasattr(frame, "iloc") and hasattr(frame, "columns"):  # pandas
+        return [str(name) for name in frame.columns], [frame.iloc[:, at] for at in range(frame.shape[1])]
+    if hasattr(frame, "get_columns"):  # polars
+        return list(frame.columns), list(frame.get_columns())
+    array = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=None if _is_plain(X) else object)
+    check_shape(array, "X")
+    return None, list(array.T)
+
+
+def one_row_columns(x: object, names: Sequence[str] | None) -> tuple[list[str] | None, list[object]]:
+    """Return the columns of one row: a mapping from names to values, or a sequence of values."""
+    if isinstance(x, Mapping):
+        known = list(names) if names is not None else [str(name) for name in x]
+        unknown = [str(name) for name in x if str(name) not in known]
+        if unknown:
+            raise ValueError(f"the row has the column {unknown[0]!r}, which the model has not learned")
+        return known, [_one_value(x.get(name)) for name in known]
+    values = list(x) if isinstance(x, Sequence | np.ndarray) and not isinstance(x, str) else None
+    if values is None:
+        raise TypeError(f"a row must be a mapping or a sequence of values, got {type(x).__name__}")
+    return (list(names) if names is not None else None), [_one_value(value) for value in values]
+
+
+def _one_value(value: object) -> object:
+    plain = value.item() if isinstance(value, np.generic) else value
+    return pa.array([plain], from_pandas=True)
+
+
+def _is_plain(X: object) -> bool:
+    return hasattr(X, "__array__")
+
+
+def _n_rows(columns: Sequence[object]) -> int:
+    if not columns:
+        raise ValueError("X has 0 feature(s) (shape=(0, 0)) while a minimum of 1 is required.")
+    rows = len(columns[0])  # type: ignore[arg-type]
+    if rows == 0:
+        raise ValueError(f"X has 0 sample(s) (shape=(0, {len(columns)})) while a minimum of 1 is required.")
+    return rows
+
+
+def _numbers(column: object, name: str) -> Array:
+    """The numbers of a column, NaN for its gaps."""
+    try:
+        if isinstance(column, pa.Array | pa.ChunkedArray):
+            values = (
+                column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+                if isinstance(column, pa.Array)
+                else (column.cast(pa.float64()).to_numpy())
+            )
+        elif hasattr(column, "to_numpy") and not isinstance(column, np.ndarray):
+            values = pa.array(column, from_pandas=True).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        else:
+            values = np.asarray(column)
+            if values.dtype == object:
+                values = pa.array(values, from_pandas=True).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        shown = " ".join(str(error).split())[:100]
+        raise ValueError(f"column {name!r} must hold numbers: {shown}") from error
+    if np.isinf(found).any() or np.nanmax(np.abs(found), initial=0.0) > LARGEST:
+        raise ValueError(f"column {name!r} must hold numbers of at most {LARGEST:g} in size, got infinity or more")
+    return found

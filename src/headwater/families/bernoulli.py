@@ -1,0 +1,124 @@
+"""K components of independent yes/no columns.
+
+The prior of a probability is Beta. A guess g that is worth w rows makes it Beta(w g, w (1 - g)), whose mean is g; where a mode
+is read out, one is added to both parameters, so that the mode is g, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, digamma
+
+from headwater.core.batch import Batch
+from headwater.core.statistics import Array
+from headwater.core.values import Values
+from headwater.families.columns import PRIOR_ROWS, column_means, fill_gaps, split_gaps, spread_guess
+from headwater.families.components import ComponentStatistics
+from headwater.families.family import Family
+from headwater.families.geometry import RowGeometry
+
+LEAST_GUESS = 0.01  # probability of what no row of the warm-up has, or all of them lack
+LEAST_PROBABILITY = 1e-12
+
+
+@dataclass(frozen=True)
+class BernoulliStatistics(ComponentStatistics):
+    """Rows (K,) of each component; rows (K, d) that have the column, and those among them in which it is 1."""
+
+    seen: Array
+    ones: Array
+
+
+@dataclass(frozen=True)
+class BetaPrior:
+    """Parameters (K, d) of the Beta prior of every probability."""
+
+    ones: Array
+    zeros: Array
+
+
+@dataclass(frozen=True)
+class BernoulliParameters:
+    """Logarithms (K, d) of the probabilities of 1 and of 0, or their expectations."""
+
+    log_ones: Array
+    log_zeros: Array
+
+
+@dataclass(frozen=True)
+class Bernoulli(Family[BetaPrior, BernoulliStatistics, BernoulliParameters]):
+    """The family. `guess` are probabilities (a number, (d,) or (K, d)) that the prior is worth `prior_rows` rows of."""
+
+    n_components: int
+    guess: Array | float | None = None
+    prior_rows: float = PRIOR_ROWS
+
+    @property
+    def readouts(self) -> frozenset[str]:
+        return super().readouts | {"predictive"}
+
+    @property
+    def stream_readout(self) -> str:
+        """Means stream best: variational Bayes is too hard on what a component has hardly seen."""
+        return "mean"
+
+    def zeros(self, width: int) -> BernoulliStatistics:
+        shape = (self.n_components, width)
+        return BernoulliStatistics.of(np.zeros(self.n_components), np.zeros(shape), np.zeros(shape))
+
+    def n_parameters(self, width: int) -> int:
+        return self.n_components * width
+
+    def seed_view(self, X: Array) -> Array:
+        return fill_gaps(X)
+
+    def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> BetaPrior:
+        means = np.clip(column_means(batch, batch.X), LEAST_GUESS, 1.0 - LEAST_GUESS)
+        guess = spread_guess(self.guess, means, self.n_components)
+        return BetaPrior(self.prior_rows * guess, self.prior_rows * (1.0 - guess))
+
+    def log_densities(self, parameters: BernoulliParameters, X: Array) -> Array:
+        values, seen = split_gaps(X)
+        odds = values @ (parameters.log_ones - parameters.log_zeros).T
+        return np.asarray(odds + (seen @ parameters.log_zeros.T if seen.size else parameters.log_zeros.sum(axis=1)))
+
+    def collect(self, parameters: BernoulliParameters, X: Array, responsibilities: Array) -> BernoulliStatistics:
+        values, seen = split_gaps(X)
+        count, shares = responsibilities.sum(axis=0), responsibilities.T
+        rows = shares @ seen if seen.size else np.repeat(count[:, None], X.shape[1], axis=1)
+        return BernoulliStatistics.of(count, rows, shares @ values)
+
+    def readout(self, name: str, prior: BetaPrior, totals: BernoulliStatistics) -> BernoulliParameters:
+        """The predictive density of one row is the density at the mean."""
+        ones, zeros = self.belief(prior, totals)
+        if name == "expect_log":
+            both = digamma(ones + zeros)
+            return BernoulliParameters(digamma(ones) - both, digamma(zeros) - both)
+        chance = np.clip(ones / (ones + zeros), LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+        return BernoulliParameters(np.log(chance), np.log1p(-chance))
+
+    def log_prior(self, prior: BetaPrior, parameters: BernoulliParameters) -> float:
+        return float(np.sum(prior.ones * parameters.log_ones + prior.zeros * parameters.log_zeros))
+
+    def divergence(self, prior: BetaPrior, totals: BernoulliStatistics) -> float:
+        ones, zeros = self.belief(prior, totals)
+        both = digamma(ones + zeros)
+        expected = (ones - prior.ones) * (digamma(ones) - both) + (zeros - prior.zeros) * (digamma(zeros) - both)
+        return float(np.sum(expected + betaln(prior.ones, prior.zeros) - betaln(ones, zeros)))
+
+    def sample(
+        self, parameters: BernoulliParameters, components: NDArray[np.int64], rng: np.random.Generator, *options: Values
+    ) -> Array:
+        chance = np.exp(parameters.log_ones)[components]
+        return (rng.random(chance.shape) < chance).astype(float)
+
+    def find_impossible(self, totals: BernoulliStatistics) -> NDArray[np.bool_]:
+        impossible = (totals.ones < 0.0) | (totals.ones > totals.seen * (1.0 + 1e-9) + 1e-12)
+        return np.asarray((totals.count < 0.0) | impossible.any(axis=1))
+
+    def belief(self, prior: BetaPrior, totals: BernoulliStatistics) -> tuple[Array, Array]:
+        """Return the parameters (K, d) of the Beta belief about every probability."""
+        return prior.ones + totals.ones, prior.zeros + np.maximum(totals.seen - totals.ones, 0.0)

@@ -1,0 +1,160 @@
+"""K components of independent categorical columns: a table of probabilities for every column (latent classes).
+
+Rows hold codes: 0, 1, ... in the order in which the categories of a column were seen, NaN for a gap. A table has `capacity`
+cells for categories and one more for those that no cell was given to. All cells have prior mass from the beginning, so a
+category that is seen for the first time takes its cell, and nothing else changes.
+
+The prior of a column is Dirichlet: the shares of the warm-up, in which one more row is spread over all cells, worth
+`prior_rows` rows. Where a mode is read out, one is added to every parameter, so that modes and means agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln
+
+from headwater.core.batch import Batch
+from headwater.core.statistics import Array
+from headwater.core.values import Values
+from headwater.families.columns import PRIOR_ROWS
+from headwater.families.components import ComponentStatistics
+from headwater.families.family import Family
+from headwater.families.geometry import Geometry, RowGeometry
+
+SEEDED_CATEGORIES = 16  # of a column that seeds tell apart: the most frequent of the warm-up
+LEAST_PROBABILITY = 1e-300
+
+
+@dataclass(frozen=True)
+class CategoryStatistics(ComponentStatistics):
+    """Rows (K,) of each component, and those (K, d, capacity + 1) of each category of each column."""
+
+    table: Array
+
+
+@dataclass(frozen=True)
+class CategoryPrior:
+    """Dirichlet parameters (K, d, capacity + 1) of every table."""
+
+    concentration: Array
+
+
+@dataclass(frozen=True)
+class CategoryParameters:
+    """Log-probabilities (K, d, capacity + 1), or their expectations."""
+
+    logs: Array
+
+
+@dataclass(frozen=True)
+class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameters]):
+    """The family. `levels` are the categories that each column is known to have: they count as parameters."""
+
+    n_components: int
+    capacity: int
+    levels: tuple[int, ...] = ()
+    prior_rows: float = PRIOR_ROWS
+
+    @property
+    def readouts(self) -> frozenset[str]:
+        return super().readouts | {"predictive"}
+
+    @property
+    def stream_readout(self) -> str:
+        """Means stream best: variational Bayes is too hard on what a component has hardly seen."""
+        return "mean"
+
+    def zeros(self, width: int) -> CategoryStatistics:
+        shape = (self.n_components, width, self.capacity + 1)
+        return CategoryStatistics.of(np.zeros(self.n_components), np.zeros(shape))
+
+    def n_parameters(self, width: int) -> int:
+        return self.n_components * sum(max(number - 1, 1) for number in self.levels or (2,) * width)
+
+    def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> CategoryPrior:
+        rows = self._count(batch.X, batch.row_weights[:, None])[0]
+        spread = 1.0 / (self.capacity + 1)
+        shares = (rows + spread) / (rows + spread).sum(axis=1, keepdims=True)
+        return CategoryPrior(np.repeat(self.prior_rows * shares[None], self.n_components, axis=0))
+
+    def geometry(self, batch: Batch) -> Geometry:
+        """Indicators of the most frequent categories, times sqrt(1/2): rows that differ in a column are at distance 1 there."""
+        views = []
+        for column in batch.X.T:
+            seen, counts = np.unique(column[~np.isnan(column)], return_counts=True)
+            frequent = seen[np.argsort(-counts, kind="stable")[:SEEDED_CATEGORIES]]
+            views.append(np.sqrt(0.5) * (column[:, None] == frequent))
+        view = np.hstack(views)
+        return Geometry(np.zeros(view.shape[1]), np.ones(view.shape[1]), (np.ascontiguousarray(view),))
+
+    def log_densities(self, parameters: CategoryParameters, X: Array) -> Array:
+        gaps, codes = self._codes(X)
+        found = np.zeros((len(X), self.n_components))
+        for column in range(X.shape[1]):
+            top = int(codes[:, column].max(initial=0)) + 1
+            values = np.ascontiguousarray(parameters.logs[:, column, :top].T)[codes[:, column]]
+            if gaps.size:
+                values[gaps[:, column]] = 0.0
+            found += values
+        return found
+
+    def collect(self, parameters: CategoryParameters, X: Array, responsibilities: Array) -> CategoryStatistics:
+        return CategoryStatistics.of(responsibilities.sum(axis=0), self._count(X, responsibilities))
+
+    def readout(self, name: str, prior: CategoryPrior, totals: CategoryStatistics) -> CategoryParameters:
+        """The predictive probability of one row is that at the mean."""
+        cells = self.belief(prior, totals)
+        rows = cells.sum(axis=2, keepdims=True)
+        if name == "expect_log":
+            return CategoryParameters(digamma(cells) - digamma(rows))
+        return CategoryParameters(np.log(np.maximum(cells / rows, LEAST_PROBABILITY)))
+
+    def log_prior(self, prior: CategoryPrior, parameters: CategoryParameters) -> float:
+        return float(np.sum(prior.concentration * parameters.logs))
+
+    def divergence(self, prior: CategoryPrior, totals: CategoryStatistics) -> float:
+        before, after = prior.concentration, self.belief(prior, totals)
+        all_before, all_after = before.sum(axis=2), after.sum(axis=2)
+        cells = gammaln(before) - gammaln(after) + (after - before) * (digamma(after) - digamma(all_after)[:, :, None])
+        return float(np.sum(gammaln(all_after) - gammaln(all_before)) + np.sum(cells))
+
+    def sample(
+        self, parameters: CategoryParameters, components: NDArray[np.int64], rng: np.random.Generator, *options: Values
+    ) -> Array:
+        """Draw codes of categories that the columns are known to have."""
+        width = parameters.logs.shape[1]
+        rows = np.empty((len(components), width))
+        for column, level in enumerate(self.levels or (self.capacity,) * width):
+            shares = np.exp(parameters.logs[:, column, :level])
+            bounds = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)
+            drawn = (rng.random(len(components))[:, None] >= bounds[components]).sum(axis=1)
+            rows[:, column] = np.minimum(drawn, level - 1)
+        return rows
+
+    def find_impossible(self, totals: CategoryStatistics) -> NDArray[np.bool_]:
+        return np.asarray((totals.count < 0.0) | (totals.table < 0.0).any(axis=(1, 2)))
+
+    def belief(self, prior: CategoryPrior, totals: CategoryStatistics) -> Array:
+        """Return Dirichlet parameters (K, d, capacity + 1) of the belief about every table."""
+        return prior.concentration + np.maximum(totals.table, 0.0)
+
+    def _codes(self, X: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Gaps (n, d), empty if there are none, and codes with 0 in their place."""
+        gaps = np.isnan(X)
+        if gaps.any():
+            return gaps, np.where(gaps, 0.0, X).astype(np.int64)
+        return np.empty((0, 0), dtype=np.bool_), X.astype(np.int64)
+
+    def _count(self, X: Array, shares: Array) -> Array:
+        """Sums (K, d, capacity + 1) of the shares (n, K) of rows by their category in each column."""
+        gaps, codes = self._codes(X)
+        k, cells = shares.shape[1], self.capacity + 1
+        table = np.zeros((X.shape[1], cells, k))
+        for column in range(X.shape[1]):
+            weights = np.where(gaps[:, column, None], 0.0, shares) if gaps.size else shares
+            places = codes[:, column, None] * k + np.arange(k)
+            table[column].reshape(-1)[:] = np.bincount(places.ravel(), weights.ravel(), minlength=cells * k)
+        return np.ascontiguousarray(np.moveaxis(table, 2, 0))

@@ -1,0 +1,179 @@
+"""K components of independent Poisson columns: counts of events, with the time or size in which they were counted.
+
+The prior of a rate is Gamma. A guess g that is worth w rows makes it Gamma(w g, w), whose mean is g; where a mode is read
+out, one is added to the shape, so that the mode is g, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln
+
+from headwater.core.batch import Batch
+from headwater.core.statistics import Array
+from headwater.core.values import Values
+from headwater.families.columns import PRIOR_ROWS, column_means, fill_gaps, split_gaps, spread_guess
+from headwater.families.components import ComponentStatistics
+from headwater.families.family import Family
+from headwater.families.geometry import RowGeometry
+
+LEAST_RATE = 1e-12  # events a row of a component that saw none, where there is no prior
+
+
+@dataclass(frozen=True)
+class PoissonStatistics(ComponentStatistics):
+    """Rows (K,) of each component; exposure (K, d) in which a column was observed, and its events (K, d)."""
+
+    exposure: Array
+    events: Array
+
+
+@dataclass(frozen=True)
+class GammaPrior:
+    """Shape (K, d) and rate (K, d) of the Gamma prior of every rate."""
+
+    shape: Array
+    rate: Array
+
+
+@dataclass(frozen=True)
+class PoissonParameters:
+    """Rates (K, d) and their logarithms, or the expectations of both."""
+
+    rates: Array
+    log_rates: Array
+
+
+@dataclass(frozen=True)
+class GammaBelief:
+    """Shape (K, d) and rate (K, d) of the beliefs, under which a count is negative binomial."""
+
+    shape: Array
+    rate: Array
+
+
+@dataclass(frozen=True)
+class Poisson(Family[GammaPrior, PoissonStatistics, PoissonParameters | GammaBelief]):
+    """The family. Of the columns, `exposure` is the one that says in how much time or room the others were counted.
+
+    `guess` are rates (a number, (d,) or (K, d)) that the prior is worth `prior_rows` rows of; by default those of the warm-up.
+    """
+
+    n_components: int
+    exposure: int | None = None
+    guess: Array | float | None = None
+    prior_rows: float = PRIOR_ROWS
+
+    @property
+    def readouts(self) -> frozenset[str]:
+        return super().readouts | {"predictive"}
+
+    @property
+    def stream_readout(self) -> str:
+        """Means stream best: variational Bayes is too hard on columns in which a component has hardly seen an event."""
+        return "mean"
+
+    def zeros(self, width: int) -> PoissonStatistics:
+        shape = (self.n_components, self._n_counts(width))
+        return PoissonStatistics.of(np.zeros(self.n_components), np.zeros(shape), np.zeros(shape))
+
+    def n_parameters(self, width: int) -> int:
+        return self.n_components * self._n_counts(width)
+
+    def seed_view(self, X: Array) -> Array:
+        """Square roots of counts a unit of exposure, whose variance does not depend on the rate."""
+        counts, exposure = self._split(X)
+        return np.sqrt(fill_gaps(counts) / exposure)
+
+    def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> GammaPrior:
+        counts, exposure = self._split(batch.X)
+        time = float(batch.row_weights @ exposure[:, 0] / batch.size)
+        guess = spread_guess(self.guess, column_means(batch, counts) / time, self.n_components)
+        rows = np.full_like(guess, self.prior_rows * time)
+        return GammaPrior(np.maximum(rows * guess, LEAST_RATE), rows)
+
+    def log_densities(self, parameters: PoissonParameters | GammaBelief, X: Array) -> Array:
+        counts, exposure = self._split(X)
+        counts, seen = split_gaps(counts)
+        times = exposure * seen if seen.size else exposure
+        if isinstance(parameters, GammaBelief):
+            return _log_negative_binomial(parameters, counts, np.broadcast_to(times, counts.shape))
+        found = counts @ parameters.log_rates.T
+        found -= times @ parameters.rates.T if seen.size else times * parameters.rates.sum(axis=1)
+        found += (counts * np.log(exposure) - gammaln(counts + 1.0)).sum(axis=1)[:, None]
+        return np.asarray(found)
+
+    def collect(self, parameters: PoissonParameters | GammaBelief, X: Array, responsibilities: Array) -> PoissonStatistics:
+        counts, exposure = self._split(X)
+        counts, seen = split_gaps(counts)
+        if seen.size:
+            times = responsibilities.T @ (exposure * seen)
+        else:
+            times = np.repeat(responsibilities.T @ exposure, counts.shape[1], axis=1)
+        return PoissonStatistics.of(responsibilities.sum(axis=0), times, responsibilities.T @ counts)
+
+    def readout(self, name: str, prior: GammaPrior, totals: PoissonStatistics) -> PoissonParameters | GammaBelief:
+        shape, rate = self.belief(prior, totals)
+        if name == "predictive":
+            return GammaBelief(shape, rate)
+        if name == "expect_log":
+            return PoissonParameters(shape / rate, digamma(shape) - np.log(rate))
+        rates = np.maximum(shape / np.maximum(rate, LEAST_RATE), LEAST_RATE)  # of the mode, too: see `prior`
+        return PoissonParameters(rates, np.log(rates))
+
+    def log_prior(self, prior: GammaPrior, parameters: PoissonParameters | GammaBelief) -> float:
+        assert isinstance(parameters, PoissonParameters)
+        return float(np.sum(prior.shape * parameters.log_rates - prior.rate * parameters.rates))
+
+    def divergence(self, prior: GammaPrior, totals: PoissonStatistics) -> float:
+        shape, rate = self.belief(prior, totals)
+        shapes = (shape - prior.shape) * digamma(shape) - gammaln(shape) + gammaln(prior.shape)
+        return float(np.sum(shapes + prior.shape * np.log(rate / prior.rate) + shape * (prior.rate / rate - 1.0)))
+
+    def sample(
+        self,
+        parameters: PoissonParameters | GammaBelief,
+        components: NDArray[np.int64],
+        rng: np.random.Generator,
+        *options: Values,
+    ) -> Array:
+        """Draw rows; an exposure is one."""
+        if isinstance(parameters, GammaBelief):
+            rates = rng.gamma(parameters.shape[components], 1.0 / parameters.rate[components])
+        else:
+            rates = parameters.rates[components]
+        rows = rng.poisson(rates).astype(float)
+        return rows if self.exposure is None else np.insert(rows, self.exposure, 1.0, axis=1)
+
+    def find_impossible(self, totals: PoissonStatistics) -> NDArray[np.bool_]:
+        negative = (totals.exposure < 0.0) | (totals.events < 0.0)
+        return np.asarray((totals.count < 0.0) | negative.any(axis=1))
+
+    def _n_counts(self, width: int) -> int:
+        return width if self.exposure is None else width - 1
+
+    def _split(self, X: Array) -> tuple[Array, Array]:
+        """Counts (n, d), and the exposure (n, 1) of each row."""
+        if self.exposure is None:
+            return X, np.ones((len(X), 1))
+        return np.delete(X, self.exposure, axis=1), X[:, self.exposure, None]
+
+    def belief(self, prior: GammaPrior, totals: PoissonStatistics) -> tuple[Array, Array]:
+        """Return shape and rate (K, d) of the Gamma belief about every rate."""
+        return prior.shape + totals.events, prior.rate + totals.exposure
+
+
+def _log_negative_binomial(belief: GammaBelief, counts: Array, times: Array) -> Array:
+    """Log-density (n, K) of counts whose rates are integrated out; a column that was observed for no time adds nothing."""
+    found = np.zeros((len(counts), len(belief.shape)))
+    for column in range(counts.shape[1]):
+        x, time = counts[:, column, None], times[:, column, None]
+        shape, rate = belief.shape[:, column], belief.rate[:, column]
+        seen = time > 0.0
+        share = np.where(seen, time / (rate + time), 0.5)
+        terms = gammaln(shape + x) - gammaln(shape) - gammaln(x + 1.0) + shape * np.log1p(-share) + x * np.log(share)
+        found += np.where(seen, terms, 0.0)
+    return found
