@@ -111,6 +111,10 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         """Return the prior whose mode is maximum likelihood, where there is one."""
         return prior
 
+    def flatten_parts(self, prior: Prior) -> Prior:
+        """Return a prior of which only parts are flattened: those blocks of columns that have no prior. By default none are."""
+        return prior
+
     def refine_prior(self, prior: Prior, parameters: Params, weights: Array, geometry: RowGeometry) -> Prior:
         """Return the prior of components like these (empirical Bayes); by default as it was."""
         return prior

@@ -93,7 +93,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
     def flatten_prior(self, prior: MixturePrior[Prior]) -> MixturePrior[Prior]:
         """The prior whose mode is maximum likelihood, unless the user gave one."""
         if self.has_prior:
-            return prior
+            return replace(prior, components=self.family.flatten_parts(prior.components))
         return MixturePrior(np.ones(self.n_components), self.family.flatten_prior(prior.components))
 
     def blank_prior(self, width: int) -> MixturePrior[Prior]:

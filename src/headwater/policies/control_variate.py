@@ -13,7 +13,7 @@ say, less what the kept ones do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -110,19 +110,21 @@ def _extrapolate(
     start: ComponentStatistics, first: ComponentStatistics, second: ComponentStatistics
 ) -> ComponentStatistics | None:
     """Statistics farther on the way that two steps of EM have shown, if they lead somewhere."""
-    names = [name for name in start.to_arrays() if name != "from_base"]
-    if not all(isinstance(getattr(start, name), np.ndarray) for name in names):
+    if not all(isinstance(array, np.ndarray) for array in start.to_arrays().values()):
         return None  # a table of words, whose counts would become negative
-    step = {name: getattr(first, name) - getattr(start, name) for name in names}
-    turn = {name: getattr(second, name) - getattr(first, name) - step[name] for name in names}
-    length, bend = (sum(float(np.vdot(part, part)) for part in one.values()) for one in (step, turn))
-    size = sum(float(np.vdot(getattr(second, name), getattr(second, name))) for name in names)
+    step = first - start
+    turn = second - first - step
+    length, bend, size = (_squares(one) for one in (step, turn, second))
     if not length > LEAST_STEP * size or not length > bend or not bend > 0.0:
         return None
     factor = min(np.sqrt(length / bend), LONGEST_STEP)
-    arrays = {**second.to_arrays()}
-    for name in names:
-        arrays[name] = getattr(start, name) + 2.0 * factor * step[name] + factor * factor * turn[name]
-    if not (arrays["count"] > 0.2 * second.count).all():
+    farther = start + step.scaled(2.0 * factor) + turn.scaled(factor * factor)
+    if not (farther.count > 0.2 * second.count).all():
         return None
-    return type(second)(**arrays)
+    return replace(farther, from_base=second.from_base)
+
+
+def _squares(statistics: ComponentStatistics) -> float:
+    """The sum of the squares of all numbers but the share of the base."""
+    arrays = statistics.to_arrays().items()
+    return sum(float(np.vdot(array, array)) for name, array in arrays if not name.endswith("from_base"))
