@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from headwater.estimators.latent_dirichlet_allocation import LatentDirichletAllocation
     from headwater.estimators.markov_mixture import MarkovMixture
     from headwater.estimators.merge import merge
+    from headwater.estimators.mixed_mixture import MixedMixture
     from headwater.estimators.model_file import load
     from headwater.estimators.multinomial_mixture import MultinomialMixture
     from headwater.estimators.poisson_mixture import PoissonMixture
@@ -69,6 +70,7 @@ _HOMES = {
     "headwater.estimators.poisson_mixture": ["PoissonMixture"],
     "headwater.estimators.bernoulli_mixture": ["BernoulliMixture"],
     "headwater.estimators.categorical_mixture": ["CategoricalMixture"],
+    "headwater.estimators.mixed_mixture": ["MixedMixture"],
     "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.conditional": ["Conditional"],
     "headwater.estimators.explanation": ["Explanation"],
@@ -121,6 +123,7 @@ __all__ = [
     "MarkovMixture",
     "Match",
     "MergeReport",
+    "MixedMixture",
     "MomentMatching",
     "Monitor",
     "MultinomialMixture",

@@ -16,9 +16,10 @@ from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.values import RandomState
 from headwater.estimators.calls import reads
+from headwater.estimators.column_kinds import CATEGORICAL
 from headwater.estimators.family_mixture import FamilyMixture
-from headwater.estimators.table_mixture import TableMixture
-from headwater.estimators.table_schema import CATEGORICAL, TableSchema
+from headwater.estimators.table_mixture import TableMixture, category_indicators
+from headwater.estimators.table_schema import TableSchema
 from headwater.families.category_tables import CategoryTables
 from headwater.models.mixture import Mixture
 
@@ -215,6 +216,9 @@ class CategoricalMixture(TableMixture):
         """Probability of each category of each column in each component."""
         shares = np.exp(self._components.logs)
         return [shares[:, at, :size] for at, size in enumerate(self._schema.codebook.sizes)]
+
+    def _indicators(self) -> list[tuple[str, Array, Array]]:
+        return category_indicators(self._column_names, self._schema.codebook, self._components)
 
     @reads
     def sample(self, n_samples: int = 1) -> tuple[Any, NDArray[np.int64]]:

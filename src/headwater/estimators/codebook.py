@@ -88,7 +88,7 @@ class Codebook:
 
 def _unique(column: object, name: str) -> tuple[str, list[Category], NDArray[np.int64]]:
     """Return what a column holds, its values without gaps, each once and in order, and the place of each row's; -1 for gaps."""
-    array = _as_arrow(column, name)
+    array = as_arrow(column, name)
     encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
     values = encoded.dictionary
     kind = _kind_of(values.type, name)
@@ -109,7 +109,8 @@ def _unique(column: object, name: str) -> tuple[str, list[Category], NDArray[np.
     return (kind if order else ""), [plain[used[at]] for at in order], new[places]
 
 
-def _as_arrow(column: object, name: str) -> pa.Array:
+def as_arrow(column: object, name: str) -> pa.Array:
+    """Return a column of a frame, a table or an array; NaN is a gap."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     elif hasattr(column, "to_arrow"):  # a polars series

@@ -27,6 +27,11 @@ class ColumnMixture(FamilyMixture):
             self.__dict__["_first_columns"] = None if names is None else [str(name) for name in names]
         return super()._as_rows(X, learning, anew)
 
+    def _share_columns(self, other: Any) -> None:
+        for name in ("_first_columns", "feature_names_in_"):
+            if name in other.__dict__:
+                self.__dict__[name] = other.__dict__[name]
+
     def _note_columns(self, X: Taken, reset: bool) -> None:
         super()._note_columns(X, reset)
         self.__dict__.pop("_first_columns", None)  # scikit-learn's attribute has them from here on

@@ -194,6 +194,9 @@ class EstimatorCore(BaseEstimator, ABC):
     def _check_merge(self, other: Any) -> None:
         """Refuse to be merged with another model of this class, where more than parameters must agree."""
 
+    def _share_columns(self, other: Any) -> None:
+        """Take over what another model knows of its columns, where the learner depends on it."""
+
     def _aligned_models(self, models: Sequence[Any]) -> list[Any]:
         """Return models that are to be merged, of which this is the first, in one width and with one numbering of symbols."""
         width = max(model.n_features_in_ for model in models)

@@ -20,6 +20,7 @@ from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, check_rows
 from headwater.core.values import RandomState, Row
+from headwater.diagnostics.component_description import column_names
 from headwater.estimators.describers.family_mixture import MOMENT_ROWS, FamilyMixtureDescriber
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.traits import Taken
@@ -97,6 +98,10 @@ class FamilyMixture(MixtureEstimator):
         rng = np.random.default_rng(0)
         draws = [self._model.family.sample(parameters, np.full(MOMENT_ROWS, one), rng) for one in range(k)]
         return np.array([rows.mean(axis=0) for rows in draws]), np.array([rows.var(axis=0) for rows in draws])
+
+    def _moment_names(self) -> list[str]:
+        """Return the names of what `_moments` has: by default the columns."""
+        return column_names(self, self.n_features_in_)
 
     # What follows
 

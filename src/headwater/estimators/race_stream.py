@@ -44,7 +44,9 @@ def rival_of(model: Any, n_components: int, warm_up: int = 0) -> Any:
     given = [name for name in model._traits.given_start if getattr(model, name) is not None]
     if given:
         raise ValueError(f"n_components must be a number where {given[0]} says something of each component, got {AUTO!r}")
-    return type(model)(**{**model._given_parameters(), "n_components": n_components, "warm_up": warm_up or model.warm_up})
+    rival = type(model)(**{**model._given_parameters(), "n_components": n_components, "warm_up": warm_up or model.warm_up})
+    rival._share_columns(model)
+    return rival
 
 
 def growing_learner(model: Any, width: int) -> Learner:

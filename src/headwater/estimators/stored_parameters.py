@@ -1,4 +1,4 @@
-"""Parameters of an estimator as trees, and back: numbers, arrays, tuples, lists, algorithms, schedules and random states."""
+"""Parameters of an estimator as trees, and back: numbers, arrays, lists, mappings, algorithms, schedules, random states."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ def write_parameter(writer: Writer, value: Any, name: str) -> Any:
     if isinstance(value, tuple | list):
         kind = "tuple" if isinstance(value, tuple) else "list"
         return {kind: [write_parameter(writer, one, f"{name}/{at}") for at, one in enumerate(value)]}
+    if isinstance(value, dict):
+        pairs = [list(pair) for pair in value.items()]
+        return {"mapping": [[write_parameter(writer, one, name) for one in pair] for pair in pairs]}
     if is_dataclass(value) and type(value).__name__ in OBJECTS:
         parts = {part.name: getattr(value, part.name) for part in fields(value)}
         return {"object": type(value).__name__, **{one: write_parameter(writer, part, name) for one, part in parts.items()}}
@@ -63,6 +66,11 @@ def read_parameter(reader: Reader, tree: Any, name: str, functions: Mapping[str,
         ((kind, items),) = record.items()
         values = [read_parameter(reader, one, name, functions) for one in reader.items(items, name)]
         return tuple(values) if kind == "tuple" else values
+    if set(record) == {"mapping"}:
+        pairs = [reader.items(pair, name) for pair in reader.items(record["mapping"], name)]
+        if not all(len(pair) == 2 and type(pair[0]) in (str, int) and type(pair[1]) is str for pair in pairs):
+            raise Damaged(f"{name} is no mapping from columns to words")
+        return dict(pairs)
     if set(record) == {"function"}:
         if name not in functions:
             raise Damaged(f"it needs {name}, a function, which no file can hold: pass it on as load(path, {name}=...)")

@@ -12,9 +12,10 @@ from headwater.core.match import Match, MergeReport
 from headwater.diagnostics.distributed_report import DistributedReport
 from headwater.diagnostics.history import History
 from headwater.estimators.codebook import FLAG, NUMBER, TEXT, Codebook, Levels
+from headwater.estimators.column_kinds import CATEGORICAL, KINDS
 from headwater.estimators.race import BLOCK, Race, Rival, Tally
 from headwater.estimators.stored_parameters import shape_of
-from headwater.estimators.table_schema import CATEGORICAL, TableSchema
+from headwater.estimators.table_schema import TableSchema
 from headwater.io.files.records import Damaged, Reader
 
 # What is learned beside the state, and how it is read. A reader gets the reader of arrays, the tree, and a path.
@@ -112,6 +113,8 @@ def _table_schema(reader: Reader, tree: Any, path: str) -> TableSchema:
     kinds = tuple(reader.expect(one, str, path) for one in reader.items(parts["kinds"], path))
     columns = tuple(reader.whole(one, path, 0) for one in reader.items(book["columns"], path))
     levels = tuple(_levels(reader, one, path) for one in reader.items(book["levels"], path))
+    if not set(kinds) <= set(KINDS):
+        raise Damaged(f"{path} has columns of kinds that are not known")
     if columns != tuple(at for at, kind in enumerate(kinds) if kind == CATEGORICAL) or len(levels) != len(columns):
         raise Damaged(f"{path} has categories of other columns than those that are categorical")
     return TableSchema(kinds, Codebook(columns, levels))

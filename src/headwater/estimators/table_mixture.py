@@ -15,11 +15,13 @@ from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_names, check_weights, check_width
 from headwater.core.values import Matrix, Row, Rows, Values
+from headwater.diagnostics.component_description import column_names
 from headwater.estimators.codebook import Codebook, first_rows
 from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.recode import recode_runtime
 from headwater.estimators.table_schema import EncodedChunk, TableSchema, one_row_columns, split_table
 from headwater.estimators.traits import Taken
+from headwater.families.category_tables import CategoryParameters
 
 
 class TableMixture(FamilyMixture):
@@ -55,6 +57,10 @@ class TableMixture(FamilyMixture):
         if learning:
             self._schema = schema
         return EncodedChunk(rows, columns=names)
+
+    def _share_columns(self, other: Any) -> None:
+        if "_schema" in other.__dict__:
+            self._schema = other._schema
 
     @property
     def _capacity(self) -> int:
@@ -114,6 +120,23 @@ class TableMixture(FamilyMixture):
             if codes.size and (codes.min() < 0.0 or codes.max() >= size or np.any(codes != np.round(codes))):
                 raise ValueError(f"column {place} of the rows holds codes that no category has")
 
+    @property
+    def _column_names(self) -> list[str]:
+        return [str(name) for name in column_names(self, self.n_features_in_)]
+
+    # Descriptions
+
+    @abstractmethod
+    def _indicators(self) -> list[tuple[str, Array, Array]]:
+        """Return what tells components apart: a name, and mean and variance (K,) of a number, a count or an indicator."""
+
+    def _moments(self) -> tuple[Array, Array]:
+        found = self._indicators()
+        return np.column_stack([one[1] for one in found]), np.column_stack([one[2] for one in found])
+
+    def _moment_names(self) -> list[str]:
+        return [one[0] for one in self._indicators()]
+
     # Merging
 
     def _aligned_models(self, models: Sequence[Any]) -> list[Any]:
@@ -141,3 +164,17 @@ def _cut(values: Values, rows: slice) -> Values:
     """Some of the numbers beside rows; a number for all of them as it is."""
     array = np.asarray(values)
     return array[rows] if array.ndim else values
+
+
+def indicators(names: Sequence[str], shares: Sequence[Array]) -> list[tuple[str, Array, Array]]:
+    """Return columns that are 1 with these probabilities (K,), and 0 otherwise."""
+    return [(name, share, share * (1.0 - share)) for name, share in zip(names, shares, strict=True)]
+
+
+def category_indicators(names: Sequence[str], book: Codebook, parameters: CategoryParameters) -> list[tuple[str, Array, Array]]:
+    """Return an indicator for each category of each column."""
+    found = []
+    for at, (name, levels) in enumerate(zip(names, book.levels, strict=True)):
+        shares = np.exp(parameters.logs[:, at, : len(levels)])
+        found += indicators([f"{name}={value}" for value in levels.as_array()], list(shares.T))
+    return found

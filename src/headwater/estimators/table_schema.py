@@ -15,8 +15,7 @@ from headwater.core.statistics import LARGEST, Array
 from headwater.core.validation import check_shape
 from headwater.core.values import Rows
 from headwater.estimators.codebook import Codebook, Levels
-
-CATEGORICAL = "categorical"
+from headwater.estimators.column_kinds import CATEGORICAL, IGNORED
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,9 @@ class TableSchema:
         rows = np.empty((_n_rows(columns), len(columns)))
         levels = dict(zip(self.codebook.columns, self.codebook.levels, strict=True))
         for place, (column, name) in enumerate(zip(columns, names, strict=True)):
-            if place in levels:
+            if self.kinds[place] == IGNORED:
+                rows[:, place] = np.nan
+            elif place in levels:
                 levels[place], rows[:, place] = levels[place].encode(column, repr(name), capacity, learning)
             else:
                 rows[:, place] = _numbers(column, name)

@@ -92,6 +92,7 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
     """The family of the blocks."""
 
     n_components: int
+    width: int  # of rows; columns that no block has are not looked at
     blocks: tuple[Block, ...]
 
     # Sizes and settings
@@ -194,7 +195,7 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
     def sample(
         self, parameters: ProductParameters, components: NDArray[np.int64], rng: np.random.Generator, *options: Values
     ) -> Array:
-        rows = np.empty((len(components), sum(len(block.columns) for block in self.blocks)))
+        rows = np.full((len(components), self.width), np.nan)
         for block, one in zip(self.blocks, parameters.blocks, strict=True):
             rows[:, block.columns] = block.family.sample(one, components, rng)
         return rows

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
-from headwater.diagnostics.component_description import Limits, column_names, gaussian_components
+from headwater.diagnostics.component_description import Limits, gaussian_components
 from headwater.diagnostics.description import Description
 from headwater.diagnostics.health import Finding
 from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence, Support
@@ -50,7 +50,7 @@ class FamilyMixtureDescriber(MixtureDescriber):
 
     def describe(self, limits: Limits) -> Description:
         """Describe components, matrices, curves and facts."""
-        names, intervals = column_names(self.model, self.model.n_features_in_), self.weight_intervals(limits)
+        names, intervals = self.model._moment_names(), self.weight_intervals(limits)
         means, variances = self.model._moments()
         return Description(**gaussian_components(names, self.model.weights_, means, variances, limits, intervals))
 
@@ -71,7 +71,7 @@ class FamilyMixtureDescriber(MixtureDescriber):
 
     def columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         """Return what the table shows of these components: a word for it, heads of columns, and a line for each."""
-        names, means = column_names(self.model, self.model.n_features_in_), self.model._moments()[0]
+        names, means = self.model._moment_names(), self.model._moments()[0]
         more = ["..."] if len(names) > SHOWN else []
         lines = [[*(f"{value:.4g}" for value in mean[:SHOWN]), *more] for mean in means[components]]
         return "means", [*names[:SHOWN], *more], lines

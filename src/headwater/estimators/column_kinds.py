@@ -1,0 +1,86 @@
+"""What the columns of a table are: as the user says, or by what the first chunk holds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.estimators.codebook import as_arrow
+
+GAUSSIAN, POISSON, BERNOULLI, CATEGORICAL, IGNORED = "gaussian", "poisson", "bernoulli", "categorical", "ignore"
+KINDS = (GAUSSIAN, CATEGORICAL, BERNOULLI, POISSON, IGNORED)
+
+LEAST_ROWS = 50  # that tell an id, or text, from categories
+ID_SHARE = 0.8  # distinct values among the rows of such a column
+
+
+def choose_kinds(columns: Sequence[object], names: Sequence[str], given: object, capacity: int) -> tuple[str, ...]:
+    """Return the kind of each column; what is left out without having been asked for is said by a warning."""
+    chosen = _given_kinds(given, names)
+    kinds = []
+    for column, name in zip(columns, names, strict=True):
+        if name in chosen:
+            kinds.append(chosen[name])
+            continue
+        kind, reason = _guess(as_arrow(column, repr(name)), capacity)
+        if kind == IGNORED:
+            warnings.warn(
+                f"column {name!r} is left out, since {reason}; say columns={{{name!r}: ...}} to take it in",
+                UserWarning,
+                stacklevel=2,
+            )
+        kinds.append(kind)
+    if all(kind == IGNORED for kind in kinds):
+        raise ValueError(f"no column is left to learn from, of {', '.join(names[:10])}")
+    return tuple(kinds)
+
+
+def _given_kinds(given: object, names: Sequence[str]) -> dict[str, str]:
+    if isinstance(given, str) and given == "auto":
+        return {}
+    if not isinstance(given, Mapping):
+        raise ValueError(f"columns must be 'auto' or a mapping from columns to kinds, got {given!r}")
+    chosen = {}
+    for column, kind in given.items():
+        name = names[column] if isinstance(column, int) and 0 <= column < len(names) else column
+        if name not in names:
+            raise ValueError(f"columns names {column!r}, which the data has not: it has {', '.join(names[:20])}")
+        if kind not in KINDS:
+            raise ValueError(f"the kind of column {column!r} must be one of {', '.join(KINDS)}, got {kind!r}")
+        chosen[str(name)] = str(kind)
+    return chosen
+
+
+def _guess(column: pa.Array, capacity: int) -> tuple[str, str]:
+    """The kind of a column that nothing was said of, and why it is left out, if it is."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    values = column.drop_null()
+    if not len(values):
+        return IGNORED, "the first rows have no value in it"
+    if pa.types.is_boolean(kind):
+        return BERNOULLI, ""
+    categorical = pa.types.is_dictionary(column.type) or _is_text(kind)
+    if not categorical and not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        return IGNORED, f"it holds {kind}"
+    distinct = len(values.unique())
+    if categorical:
+        if distinct > capacity or (len(values) >= LEAST_ROWS and distinct > ID_SHARE * len(values)):
+            return IGNORED, f"it has {distinct} different values in {len(values)} rows, as ids and free text do"
+        return CATEGORICAL, ""
+    if distinct == 1 and len(values) > 1:
+        return IGNORED, "the first rows have one value in it"
+    if pa.types.is_integer(kind) and len(values) >= LEAST_ROWS and _counts_up(values):
+        return IGNORED, "it numbers the rows"
+    return GAUSSIAN, ""
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _counts_up(values: pa.Array) -> bool:
+    steps = np.diff(values.to_numpy(zero_copy_only=False))
+    return bool((steps == steps[0]).all() and steps[0] != 0)

@@ -1,0 +1,317 @@
+"""MixedMixture: one model for a table of numbers, categories, flags and counts."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from headwater.core.algorithms import Algorithm
+from headwater.core.learner import Learner
+from headwater.core.statistics import Array
+from headwater.core.values import RandomState
+from headwater.estimators.calls import reads
+from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, GAUSSIAN, POISSON, choose_kinds
+from headwater.estimators.family_mixture import FamilyMixture
+from headwater.estimators.table_mixture import TableMixture, category_indicators, indicators
+from headwater.estimators.table_schema import TableSchema
+from headwater.families.bernoulli import Bernoulli, BernoulliParameters
+from headwater.families.category_tables import CategoryParameters, CategoryTables
+from headwater.families.family import Family
+from headwater.families.gaussian import Gaussian
+from headwater.families.poisson import Poisson, PoissonParameters
+from headwater.families.product import Block, Product
+from headwater.models.mixture import Mixture
+
+
+class MixedMixture(TableMixture):
+    """A mixture for a table as it is: numbers, categories, yes and no, counts, and gaps.
+
+    Given the component, numbers are Gaussian (together, with one covariance matrix), and every other column is independent:
+    categories have a table of probabilities, flags a probability, counts a rate. It learns from streams (`partial_fit`) or
+    from all rows at once (`fit`): market segments, risk groups, kinds of events.
+
+    Parameters
+    ----------
+    n_components : int or 'auto', default=1
+        Number of components. With 'auto' it grows by splits that gain on rows that did not propose them (see `growth_`).
+    columns : 'auto' or mapping, default='auto'
+        What columns are, by their names or places: 'gaussian', 'categorical', 'bernoulli', 'poisson' or 'ignore'. Those that
+        are not named, or all with 'auto', are decided on the first chunk: numbers are Gaussian, text and categories
+        categorical, booleans Bernoulli. Ids, free text and columns of one value are left out, with a warning.
+    covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
+        Covariance of the numbers.
+    reg_covar : float, default=1e-6
+        Added to the variances of the numbers.
+    max_categories : int, default=256
+        Most categories of a column.
+    prior_weight : float, default=1.0
+        Rows that the prior of categories, flags and counts is worth: it expects the shares and rates of the warm-up.
+    tol : float, default=1e-3
+        Passes of `fit` end when the objective per row gains less.
+    max_iter : int, default=100
+        Most passes over the data in `fit`. With 0 a start is taken as it was seeded.
+    n_init : int, default=1
+        Runs of `fit` from different starts, of which the best is kept. An online algorithm makes one run of one pass.
+    init_params : {'kmeans', 'farthest-first', 'k-means++', 'random', 'random_from_data', 'auto'}, default='kmeans'
+        How a start is seeded; 'auto' lets k-means and farthest-first compete.
+    random_state : int, RandomState instance or None, default=None
+        Seed of everything that is random.
+    warm_start : bool, default=False
+        Whether `fit` goes on from where the last one ended.
+    verbose : int, default=0
+        Whether to print the passes of `fit`, and how much.
+    verbose_interval : int, default=10
+        Passes between two lines.
+    algorithm : str or algorithm object, default='auto'
+        'auto', 'em', 'soem', 'boem', 'online-em', 'vb', 'online-vb' or 'quasi-bayes'.
+    half_life : float or 'auto', optional
+        Rows after which a row counts half, for streams that drift; with 'auto' a component forgets when its rows score unlike
+        reservoir rows say they should.
+    warm_up : int or 'auto', default='auto'
+        Rows on which a start is found before the stream proper begins. The model answers during the warm-up, too.
+    weight_concentration_prior : float, optional
+        Dirichlet parameter of the weights, per component. Default 1.
+    n_threads : int, optional
+        Threads; all cores by default. Never changes the answer.
+    parts : int, default=1
+        Parts that the stream is dealt out to, each learned on a thread of its own and merged when the model is read.
+    reservoir : int or 'auto', default='auto'
+        Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' refines itself.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Weight of each component.
+    columns_ : dict
+        What each column is, by its name.
+    means_, covariances_ : ndarray
+        Of the numbers, in the order of `columns_`: shapes as of `GaussianMixture`.
+    rates_ : dict of ndarray of shape (n_components,)
+        Rate of each column of counts.
+    probabilities_ : dict of ndarray
+        Probability of yes (n_components,) of each flag, and of each category (n_components, n_categories).
+    categories_ : dict of ndarray
+        Categories of each categorical column, in the order in which they were seen.
+    n_components_ : int
+        The number that there are; with 'auto', the one that it has grown to.
+    converged_, n_iter_, lower_bound_, lower_bounds_
+        How the passes of `fit` went, until something else is learned.
+    n_samples_seen_ : int
+        Rows learned from.
+    n_features_in_, feature_names_in_
+        Columns seen in the first chunk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from headwater import MixedMixture
+    >>> rng = np.random.default_rng(0)
+    >>> young = rng.random(3000) < 0.4
+    >>> table = pd.DataFrame(
+    ...     {
+    ...         "age": np.where(young, rng.normal(25, 4, 3000), rng.normal(60, 6, 3000)),
+    ...         "pays": np.where(rng.random(3000) < np.where(young, 0.9, 0.2), "card", "cash"),
+    ...         "visits": rng.poisson(np.where(young, 8, 2)),
+    ...     }
+    ... )
+    >>> model = MixedMixture(2, columns={"visits": "poisson"}, random_state=0).fit(table)
+    >>> model.columns_
+    {'age': 'gaussian', 'pays': 'categorical', 'visits': 'poisson'}
+    >>> np.sort(model.means_[:, 0]).round().tolist()
+    [25.0, 60.0]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FamilyMixture._parameter_constraints,
+        "columns": [StrOptions({"auto"}), dict],
+        "covariance_type": [StrOptions({"full", "tied", "diag", "spherical"})],
+        "reg_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
+        "max_categories": [Interval(numbers.Integral, 2, 65536, closed="both")],
+        "prior_weight": [Interval(numbers.Real, 0.0, None, closed="neither")],
+    }
+    _traits = replace(
+        TableMixture._traits,
+        answers=("weights_",),
+        merge_parameters=(
+            *TableMixture._traits.merge_parameters,
+            "columns",
+            "covariance_type",
+            "reg_covar",
+            "max_categories",
+            "prior_weight",
+        ),
+        shape_parameters=(*TableMixture._traits.shape_parameters, "columns", "covariance_type", "max_categories"),
+        prior_parameters=(*TableMixture._traits.prior_parameters, "prior_weight"),
+        floor_parameters=("reg_covar",),
+    )
+
+    def __init__(
+        self,
+        n_components: int | Literal["auto"] = 1,
+        *,
+        columns: Literal["auto"] | dict[Any, str] = "auto",
+        covariance_type: str = "full",
+        reg_covar: float = 1e-6,
+        max_categories: int = 256,
+        prior_weight: float = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: str = "kmeans",
+        random_state: RandomState = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        algorithm: str | Algorithm = "auto",
+        half_life: float | Literal["auto"] | None = None,
+        warm_up: int | Literal["auto"] = "auto",
+        weight_concentration_prior: float | None = None,
+        n_threads: int | None = None,
+        parts: int = 1,
+        reservoir: int | Literal["auto"] = "auto",
+    ) -> None:
+        super().__init__(
+            n_components,
+            tol=tol,
+            max_iter=max_iter,
+            n_init=n_init,
+            init_params=init_params,
+            random_state=random_state,
+            warm_start=warm_start,
+            verbose=verbose,
+            verbose_interval=verbose_interval,
+            algorithm=algorithm,
+            half_life=half_life,
+            warm_up=warm_up,
+            weight_concentration_prior=weight_concentration_prior,
+            n_threads=n_threads,
+            parts=parts,
+            reservoir=reservoir,
+        )
+        self.columns = columns
+        self.covariance_type = covariance_type
+        self.reg_covar = reg_covar
+        self.max_categories = max_categories
+        self.prior_weight = prior_weight
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
+
+    def _schema_of(self, names: list[str] | None, columns: list[object]) -> TableSchema:
+        shown = names or [f"x{at}" for at in range(len(columns))]
+        return TableSchema.of(choose_kinds(columns, shown, self.columns, self._capacity))
+
+    def _family_of(self, width: int) -> Product:
+        schema = self.__dict__.get("_schema") or TableSchema.of((GAUSSIAN,) * width)
+        k, rows = self.n_components, self.prior_weight
+        families: dict[str, Family[Any, Any, Any]] = {
+            GAUSSIAN: Gaussian(k, self.covariance_type, self.reg_covar),
+            CATEGORICAL: CategoryTables(k, self._capacity, schema.codebook.sizes, rows),
+            BERNOULLI: Bernoulli(k, None, rows),
+            POISSON: Poisson(k, None, None, rows),
+        }
+        places = {kind: tuple(at for at, one in enumerate(schema.kinds) if one == kind) for kind in families}
+        return Product(k, width, tuple(Block(kind, families[kind], at) for kind, at in places.items() if at))
+
+    def _known_sizes(self, learner: Learner) -> tuple[int, ...]:
+        blocks = cast(Product, cast(Mixture, learner.model).family).blocks
+        return next((block.family.levels for block in blocks if isinstance(block.family, CategoryTables)), ())
+
+    # What was learned
+
+    @property
+    @reads
+    def columns_(self) -> dict[str, str]:
+        """What each column is."""
+        self._fitted()
+        return dict(zip(self._column_names, self._schema.kinds, strict=True))
+
+    @property
+    @reads
+    def means_(self) -> Array:
+        """Means of the numbers in each component."""
+        family, parameters = self._block(GAUSSIAN)
+        return family.means(parameters)
+
+    @property
+    @reads
+    def covariances_(self) -> Array:
+        """Covariances of the numbers in each component."""
+        family, parameters = self._block(GAUSSIAN)
+        return family.covariances(parameters)
+
+    @property
+    @reads
+    def rates_(self) -> dict[str, Array]:
+        """Rate of each column of counts in each component."""
+        _, parameters = self._block(POISSON)
+        return dict(zip(self._names_of(POISSON), cast(PoissonParameters, parameters).rates.T, strict=True))
+
+    @property
+    @reads
+    def probabilities_(self) -> dict[str, Array]:
+        """Probability of yes, or of each category, in each component."""
+        found: dict[str, Array] = {}
+        for block, parameters in self._blocks():
+            names = self._names_of(block.name)
+            if isinstance(parameters, BernoulliParameters):
+                found.update(zip(names, np.exp(parameters.log_ones).T, strict=True))
+            if isinstance(parameters, CategoryParameters):
+                shares = np.exp(parameters.logs)
+                sizes = enumerate(self._schema.codebook.sizes)
+                found.update(zip(names, (shares[:, at, :size] for at, size in sizes), strict=True))
+        return found
+
+    @property
+    @reads
+    def categories_(self) -> dict[str, NDArray[np.generic]]:
+        """Categories of each categorical column."""
+        self._fitted()
+        levels = (one.as_array() for one in self._schema.codebook.levels)
+        return dict(zip(self._names_of(CATEGORICAL), levels, strict=True))
+
+    def _indicators(self) -> list[tuple[str, Array, Array]]:
+        found = []
+        for block, parameters in self._blocks():
+            names = self._names_of(block.name)
+            if isinstance(block.family, Gaussian):
+                means, variances = block.family.means(parameters), column_variances(block.family, parameters)
+                found += list(zip(names, means.T, variances.T, strict=True))
+            elif isinstance(parameters, PoissonParameters):
+                found += [(name, rates, rates) for name, rates in zip(names, parameters.rates.T, strict=True)]
+            elif isinstance(parameters, BernoulliParameters):
+                found += indicators(names, list(np.exp(parameters.log_ones).T))
+            elif isinstance(parameters, CategoryParameters):
+                found += category_indicators(names, self._schema.codebook, parameters)
+        return found
+
+    def _blocks(self) -> list[tuple[Block, Any]]:
+        family = cast(Product, self._model.family)
+        return list(zip(family.blocks, self._components.blocks, strict=True))
+
+    def _block(self, kind: str) -> tuple[Any, Any]:
+        for block, parameters in self._blocks():
+            if block.name == kind:
+                return block.family, parameters
+        raise AttributeError(f"the table has no {kind} column: it has {', '.join(sorted(set(self._schema.kinds)))}")
+
+    def _names_of(self, kind: str) -> list[str]:
+        return [name for name, one in zip(self._column_names, self._schema.kinds, strict=True) if one == kind]
+
+
+def column_variances(family: Gaussian, parameters: Any) -> Array:
+    """Return the variance (K, d) of each number in each component."""
+    means, covariances = family.means(parameters), family.covariances(parameters)
+    if family.covariance_type == "full":
+        return np.diagonal(covariances, axis1=1, axis2=2)
+    if family.covariance_type == "tied":
+        return np.broadcast_to(np.diagonal(covariances), means.shape)
+    return np.broadcast_to(covariances if covariances.ndim == 2 else covariances[:, None], means.shape)
