@@ -89,6 +89,20 @@ DIRECTION_MODELS = [
 ]  # fmt: skip
 
 
+# Columns that are independent in each component: counts, yes and no, categories. What a family adds to the laws is tried with
+# one algorithm of each way to learn; a table of several kinds of columns is a product of families.
+COLUMN_ALGORITHMS = ("auto", "em", "vb", "online-em", hw.OnlineVB(batch_size=40), hw.QuasiBayes(batch_size=40))
+COLUMN_MODELS = [
+    kind(2, algorithm=algorithm, warm_up=80, random_state=0, **options, **plain(algorithm))
+    for kind, options in (
+        (hw.PoissonMixture, {}), (hw.PoissonMixture, {"exposure": 1}), (hw.BernoulliMixture, {}),
+        (hw.CategoricalMixture, {"max_categories": 8}),
+        (hw.MixedMixture, {"columns": {1: "poisson", 2: "bernoulli", 3: "categorical"}, "max_categories": 8}),
+    )
+    for algorithm in COLUMN_ALGORITHMS
+] + [hw.PoissonMixture(2, warm_up=80, random_state=0), hw.MixedMixture(2, warm_up=80, random_state=0)]  # fmt: skip
+
+
 TOPIC_MODELS = [
     hw.LatentDirichletAllocation(3, algorithm=algorithm, warm_up=120, random_state=0, doc_topic_prior="learn", **options)
     for algorithm, options in (
@@ -236,6 +250,39 @@ def sequences():
 
 
 @cache
+def events():
+    """Counts of two kinds of rows; the second column is never zero, so that it may be an exposure."""
+    rng = np.random.default_rng(12)
+    kinds = rng.integers(2, size=400)
+    rows = rng.poisson(np.array([[1.0, 3.0, 6.0], [5.0, 2.0, 1.0]])[kinds]).astype(float)
+    rows[:, 1] += 1.0
+    return rows
+
+
+@cache
+def answers():
+    """Yes and no, of two kinds of rows."""
+    rng = np.random.default_rng(13)
+    return (rng.random((400, 4)) < np.array([[0.9, 0.7, 0.2, 0.1], [0.1, 0.3, 0.8, 0.8]])[rng.integers(2, size=400)]) * 1.0
+
+
+@cache
+def categories():
+    """Categories of two kinds of rows, as numbers, some of which come late; a tenth is missing."""
+    rng = np.random.default_rng(14)
+    rows = (answers() + rng.integers(2, size=(400, 4))).copy()
+    rows[rows == 2.0] = np.where(np.flatnonzero(rows == 2.0) < 800, 0.0, 2.0)
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    return rows
+
+
+@cache
+def tables():
+    """Rows of a number, a count, a flag and a category, of two kinds."""
+    return np.column_stack([rows()[:, 0], events()[:, 0], answers()[:, 0], (counts()[:, 0] > 3) + answers()[:, 1]])
+
+
+@cache
 def frames():
     """Powers about sums of three spectra; a bin without power, and a frame."""
     rng = np.random.default_rng(10)
@@ -280,6 +327,7 @@ def rows_for(model):
         return chain_models.a_stream(400, seed=7)[0]
     kinds = {
         hw.GaussianMixture: rows, hw.MarkovMixture: sequences, hw.RegressionMixture: targets, hw.ItakuraSaitoNMF: frames,
-        hw.DirectionOfArrival: snapshots, hw.VonMisesFisherMixture: directions,
+        hw.DirectionOfArrival: snapshots, hw.VonMisesFisherMixture: directions, hw.PoissonMixture: events, hw.BernoulliMixture: answers,
+        hw.CategoricalMixture: categories, hw.MixedMixture: tables,
     }  # fmt: skip
     return kinds.get(type(model), counts)()

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from headwater.diagnostics.history import History
     from headwater.estimators.bernoulli_mixture import BernoulliMixture
     from headwater.estimators.categorical_hmm import CategoricalHMM
-    from headwater.estimators.column_views import ColumnClassifier, ColumnRegressor
     from headwater.estimators.categorical_mixture import CategoricalMixture
+    from headwater.estimators.column_views import ColumnClassifier, ColumnRegressor
     from headwater.estimators.completion import completion_perplexity
     from headwater.estimators.conditional import Conditional
     from headwater.estimators.direction_of_arrival import DirectionOfArrival

@@ -19,6 +19,8 @@ KEYS = np.arange(120) // 6
 DATA = {
     "gaussian": (ROWS, ["-k", "2"]),
     "multinomial": (np.abs(ROWS).round(), ["-k", "2"]),
+    "poisson": (np.abs(ROWS).round(), ["-k", "2"]),
+    "bernoulli": ((ROWS > 2.0).astype(float), ["-k", "2"]),
     "markov": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "x0", "--set", "n_symbols=3"]),
     "regression": (ROWS, ["-k", "2", "--target", "x2"]),
     "vmf": (ROWS, ["-k", "2"]),

@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from law_table import (
     ARRIVAL_MODELS,
     CHAIN_MODELS,
+    COLUMN_MODELS,
     COUNT_MODELS,
     DIRECTION_MODELS,
     HEALING_MODELS,
@@ -97,6 +98,13 @@ FACTOR_CASES = [
     for number, model in enumerate(TOPIC_MODELS + SPECTRA_MODELS)
     for law in applicable_laws(model)
 ]
+COLUMN_CASES = [
+    pytest.param(
+        model, law, id=f"{number}-{name(model, law)}", marks=() if model.algorithm in ("auto", "vb") else pytest.mark.slow
+    )
+    for number, model in enumerate(COLUMN_MODELS)
+    for law in applicable_laws(model)
+]
 ARRIVAL_CASES = [
     pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=pytest.mark.slow if varied(model) else ())
     for number, model in enumerate(ARRIVAL_MODELS)
@@ -147,6 +155,11 @@ def short_stream(model):
 
 @pytest.mark.parametrize(("model", "law"), STARTED_CASES)
 def test_law_of_chains_from_a_given_start(model, law):
+    law(*short_stream(model))
+
+
+@pytest.mark.parametrize(("model", "law"), COLUMN_CASES)
+def test_law_of_columns(model, law):
     law(*short_stream(model))
 
 

@@ -73,17 +73,41 @@ class Codebook:
         """Number of categories of each column."""
         return tuple(len(one) for one in self.levels)
 
-    def joined(self, other: Codebook) -> tuple[Codebook, tuple[Array, ...]]:
-        """Return this codebook with what another knows beside it, and the codes here for each code of the other."""
-        levels, tables = [], []
-        for one, two, column in zip(self.levels, other.levels, self.columns, strict=True):
-            if one.holds and two.holds and one.holds != two.holds:
-                raise ValueError(f"models must have the same categories, but column {column} holds {one.holds} and {two.holds}")
-            values = list(one.values) + [value for value in two.values if value not in set(one.values)]
-            places = {value: float(code) for code, value in enumerate(values)}
-            levels.append(Levels(one.holds or two.holds, tuple(values)))
-            tables.append(np.array([places[value] for value in two.values]))
-        return Codebook(self.columns, tuple(levels)), tuple(tables)
+    @classmethod
+    def joint(cls, books: Sequence[Codebook]) -> Codebook:
+        """Return the codebook of several: what they have in common keeps its codes, and all else is in the order of its values.
+
+        So it does not depend on the order of the books.
+        """
+        first = books[0]
+        return cls(
+            first.columns,
+            tuple(
+                _joint_levels(column, levels)
+                for column, levels in zip(first.columns, zip(*(book.levels for book in books), strict=True), strict=True)
+            ),
+        )
+
+    def codes_in(self, other: Codebook) -> tuple[Array, ...]:
+        """Return the code that another codebook has for each code of this one, for each column."""
+        found = []
+        for one, two in zip(self.levels, other.levels, strict=True):
+            places = {value: float(code) for code, value in enumerate(two.values)}
+            found.append(np.array([places[value] for value in one.values]))
+        return tuple(found)
+
+
+def _joint_levels(column: int, levels: Sequence[Levels]) -> Levels:
+    kinds = sorted({one.holds for one in levels} - {""})
+    if len(kinds) > 1:
+        raise ValueError(f"models must have the same categories, but column {column} holds {kinds[0]} and {kinds[1]}")
+    common = []
+    for values in zip(*(one.values for one in levels), strict=False):
+        if len(set(values)) > 1:
+            break
+        common.append(values[0])
+    others = sorted({value for one in levels for value in one.values} - set(common))
+    return Levels(kinds[0] if kinds else "", (*common, *others))
 
 
 def _unique(column: object, name: str) -> tuple[str, list[Category], NDArray[np.int64]]:

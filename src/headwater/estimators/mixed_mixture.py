@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from headwater.core.algorithms import Algorithm
+from headwater.core.algorithm import Algorithm
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.values import RandomState
@@ -238,22 +238,22 @@ class MixedMixture(TableMixture):
     @reads
     def means_(self) -> Array:
         """Means of the numbers in each component."""
-        family, parameters = self._block(GAUSSIAN)
-        return family.means(parameters)
+        found = self._block(GAUSSIAN)
+        return np.empty((self.n_components_, 0)) if found is None else found[0].means(found[1])
 
     @property
     @reads
     def covariances_(self) -> Array:
         """Covariances of the numbers in each component."""
-        family, parameters = self._block(GAUSSIAN)
-        return family.covariances(parameters)
+        found = self._block(GAUSSIAN)
+        return np.empty((self.n_components_, 0, 0)) if found is None else found[0].covariances(found[1])
 
     @property
     @reads
     def rates_(self) -> dict[str, Array]:
         """Rate of each column of counts in each component."""
-        _, parameters = self._block(POISSON)
-        return dict(zip(self._names_of(POISSON), cast(PoissonParameters, parameters).rates.T, strict=True))
+        found = self._block(POISSON)
+        return {} if found is None else dict(zip(self._names_of(POISSON), found[1].rates.T, strict=True))
 
     @property
     @reads
@@ -297,11 +297,9 @@ class MixedMixture(TableMixture):
         family = cast(Product, self._model.family)
         return list(zip(family.blocks, self._components.blocks, strict=True))
 
-    def _block(self, kind: str) -> tuple[Any, Any]:
-        for block, parameters in self._blocks():
-            if block.name == kind:
-                return block.family, parameters
-        raise AttributeError(f"the table has no {kind} column: it has {', '.join(sorted(set(self._schema.kinds)))}")
+    def _block(self, kind: str) -> tuple[Any, Any] | None:
+        """The family and the parameters of the columns of a kind, if there are any."""
+        return next(((block.family, parameters) for block, parameters in self._blocks() if block.name == kind), None)
 
     def _names_of(self, kind: str) -> list[str]:
         return [name for name, one in zip(self._column_names, self._schema.kinds, strict=True) if one == kind]

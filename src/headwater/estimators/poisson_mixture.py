@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaincinv
 from sklearn.utils._param_validation import Interval
 
-from headwater.core.algorithms import Algorithm
+from headwater.core.algorithm import Algorithm
 from headwater.core.statistics import Array
 from headwater.core.values import RandomState, Row, Values
 from headwater.diagnostics.component_intervals import ComponentIntervals, component_intervals

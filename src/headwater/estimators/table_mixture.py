@@ -141,21 +141,18 @@ class TableMixture(FamilyMixture):
 
     def _aligned_models(self, models: Sequence[Any]) -> list[Any]:
         """Return the models with one codebook, that of the first and what the others know beside it."""
+        if any(model._schema.kinds != models[0]._schema.kinds for model in models):
+            raise ValueError("models must have columns of the same kinds to be merged")
         books = [model._schema.codebook for model in models]
-        joint: Codebook = books[0]
-        for model in models:
-            if model._schema.kinds != models[0]._schema.kinds:
-                raise ValueError("models must have columns of the same kinds to be merged")
-            joint = joint.joined(model._schema.codebook)[0]
+        joint = Codebook.joint(books)
         if max(joint.sizes, default=0) > self._capacity:
             raise ValueError(f"the models have more than {self._capacity} categories of a column in all: raise max_categories")
         aligned = []
         for model, book in zip(models, books, strict=True):
-            _, tables = joint.joined(book)
             other = copy(model)
             other._schema = replace(model._schema, codebook=joint)
             learner = other._make_learner(model._runtime.learner.width)
-            other._runtime = recode_runtime(model._runtime, learner, joint.columns, tables)
+            other._runtime = recode_runtime(model._runtime, learner, joint.columns, book.codes_in(joint))
             aligned.append(other)
         return aligned
 

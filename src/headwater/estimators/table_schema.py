@@ -126,7 +126,9 @@ def _numbers(column: object, name: str) -> Array:
             values = pa.array(column, from_pandas=True).cast(pa.float64()).to_numpy(zero_copy_only=False)
         else:
             values = np.asarray(column)
-            if values.dtype == object:
+            if values.dtype.kind == "c":
+                raise TypeError("complex numbers")
+            if values.dtype.kind in "OUS":
                 values = pa.array(values, from_pandas=True).cast(pa.float64()).to_numpy(zero_copy_only=False)
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, pa.ArrowException) as error:

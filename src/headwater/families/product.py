@@ -6,7 +6,7 @@ and priors, statistics and parameters are tuples of those of the blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
@@ -50,6 +50,9 @@ class ProductStatistics(ComponentStatistics):
         return own | {
             f"{at}/{name}": array for at, block in enumerate(self.blocks) for name, array in block.to_arrays().items()
         }
+
+    def _parts(self) -> Iterator[Any]:
+        yield from (self.from_base, self.count, *self.blocks)
 
     def _combine(self, function: Callable[..., Any], *others: Statistics) -> Self:
         parts: tuple[Any, ...] = (self, *others)

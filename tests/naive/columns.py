@@ -1,0 +1,52 @@
+"""Slow twins of the families whose columns are independent: densities by scipy.stats, statistics by loops over rows."""
+
+import numpy as np
+from scipy import stats
+
+
+def log_densities(density, X, parameters):
+    """Log-densities (n, K) of rows: `density(x, k, column)` for each entry that is there."""
+    found = np.zeros((len(X), parameters))
+    for row, x in enumerate(X):
+        for k in range(parameters):
+            found[row, k] = sum(density(value, k, column) for column, value in enumerate(x) if not np.isnan(value))
+    return found
+
+
+def poisson(rates, X, exposure):
+    """The same for counts of rows that were observed for a time (n,) each."""
+    found = [
+        log_densities(
+            lambda value, k, column, time=time: stats.poisson.logpmf(value, rates[k, column] * time), x[None], len(rates)
+        )
+        for x, time in zip(X, exposure, strict=True)
+    ]
+    return np.vstack(found)
+
+
+def negative_binomial(shape, rate, X):
+    return log_densities(
+        lambda value, k, column: stats.nbinom.logpmf(value, shape[k, column], rate[k, column] / (rate[k, column] + 1.0)),
+        X, len(shape),
+    )  # fmt: skip
+
+
+def bernoulli(probabilities, X):
+    return log_densities(
+        lambda value, k, column: stats.bernoulli.logpmf(value, probabilities[k, column]), X, len(probabilities)
+    )
+
+
+def categorical(probabilities, X):
+    """`probabilities` (K, d, categories)."""
+    return log_densities(lambda value, k, column: np.log(probabilities[k, column, int(value)]), X, len(probabilities))
+
+
+def sums(X, shares, value):
+    """Sums (K, d) of shares (n, K) times `value(x)` over the entries that are there."""
+    found = np.zeros((shares.shape[1], X.shape[1]))
+    for row, x in enumerate(X):
+        for column, entry in enumerate(x):
+            if not np.isnan(entry):
+                found[:, column] += shares[row] * value(entry)
+    return found
