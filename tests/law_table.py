@@ -327,7 +327,7 @@ def rows_for(model):
         return chain_models.a_stream(400, seed=7)[0]
     kinds = {
         hw.GaussianMixture: rows, hw.MarkovMixture: sequences, hw.RegressionMixture: targets, hw.ItakuraSaitoNMF: frames,
-        hw.DirectionOfArrival: snapshots, hw.VonMisesFisherMixture: directions, hw.PoissonMixture: events, hw.BernoulliMixture: answers,
-        hw.CategoricalMixture: categories, hw.MixedMixture: tables,
+        hw.DirectionOfArrival: snapshots, hw.VonMisesFisherMixture: directions, hw.PoissonMixture: events,
+        hw.BernoulliMixture: answers, hw.CategoricalMixture: categories, hw.MixedMixture: tables,
     }  # fmt: skip
     return kinds.get(type(model), counts)()

@@ -15,7 +15,7 @@ from headwater.core.statistics import LARGEST, Array
 from headwater.core.validation import check_shape
 from headwater.core.values import Rows
 from headwater.estimators.codebook import Codebook, Levels
-from headwater.estimators.column_kinds import CATEGORICAL, IGNORED
+from headwater.estimators.column_kinds import CATEGORICAL, GAUSSIAN, IGNORED
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,8 @@ class TableSchema:
                 levels[place], rows[:, place] = levels[place].encode(column, repr(name), capacity, learning)
             else:
                 rows[:, place] = _numbers(column, name)
+                if self.kinds[place] == GAUSSIAN and np.isnan(rows[:, place]).any():
+                    raise ValueError(f"column {name!r} holds NaN: a number must be there in every row")
         return replace(self, codebook=replace(self.codebook, levels=tuple(levels.values()))), rows
 
     def decode(self, rows: Array) -> list[Any]:

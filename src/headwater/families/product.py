@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array, Statistics
-from headwater.core.values import Index, Values
+from headwater.core.values import Index, Matrix, Values
 from headwater.families.components import ComponentStatistics
 from headwater.families.family import Family
 from headwater.families.geometry import RowGeometry
@@ -33,9 +34,10 @@ class Block:
     family: AnyFamily
     columns: tuple[int, ...]
 
-    def rows(self, X: Array) -> Array:
-        """Return the columns of the block."""
-        return np.ascontiguousarray(X[:, self.columns])
+    def rows(self, X: Array) -> Matrix:
+        """Return the columns of the block: rows with gaps, if some values are NaN and the family takes them so."""
+        rows = np.ascontiguousarray(X[:, self.columns])
+        return GappedRows.of(rows) if self.family.takes_gaps and np.isnan(rows).any() else rows
 
 
 @dataclass(frozen=True)
