@@ -58,6 +58,29 @@ def _snapshots(n, rng):
     return Chunk(draws[:, :1] * np.exp(0.7j * np.arange(4)) + draws[:, 1:])
 
 
+def _events(n, rng):
+    return Chunk(rng.poisson(np.array([[1.0, 6.0, 3.0], [5.0, 1.0, 3.0]])[rng.integers(2, size=n)]).astype(float), NAMES)
+
+
+def _flags(n, rng):
+    return Chunk((rng.random((n, 3)) < np.array([[0.9, 0.8, 0.1], [0.2, 0.1, 0.7]])[rng.integers(2, size=n)]) * 1.0, NAMES)
+
+
+def _categories(n, rng):
+    kinds = rng.integers(2, size=(n, 1)) + (rng.random((n, 3)) < 0.2)
+    return Chunk(np.array(["low", "middle", "high"], dtype=object)[kinds], NAMES)
+
+
+def _mixed(n, rng):
+    kinds = rng.integers(2, size=n)
+    columns = (
+        rng.normal(size=n) + 5.0 * kinds,
+        np.array(["card", "cash"], dtype=object)[kinds],
+        rng.poisson(2.0 + 5.0 * kinds),
+    )
+    return Chunk(np.column_stack([np.asarray(one, dtype=object) for one in columns]), NAMES)
+
+
 KINDS = {
     "gaussian": (lambda: hw.GaussianMixture(2, warm_up=60, random_state=0), _tables),
     "sweeping": (lambda: hw.GaussianMixture(2, warm_up=60, random_state=0, algorithm="soem"), _tables),
@@ -70,6 +93,13 @@ KINDS = {
     "chain": (lambda: hw.GaussianHMM(2, warm_up=60, random_state=0), _chain),
     "symbols": (lambda: hw.CategoricalHMM(2, warm_up=60, random_state=0), _symbols),
     "directions": (lambda: hw.VonMisesFisherMixture(2, warm_up=60, random_state=0), _tables),
+    "events": (lambda: hw.PoissonMixture(2, warm_up=60, random_state=0), _events),
+    "flags": (lambda: hw.BernoulliMixture(2, warm_up=60, random_state=0), _flags),
+    "categories": (lambda: hw.CategoricalMixture(2, warm_up=60, max_categories=6, random_state=0), _categories),
+    "mixed": (
+        lambda: hw.MixedMixture(2, columns={"age": "poisson"}, warm_up=60, max_categories=6, random_state=0),
+        _mixed,
+    ),
     "arrival": (lambda: hw.DirectionOfArrival(warm_up=60, random_state=0), _snapshots),
 }
 

@@ -51,7 +51,7 @@ def assert_merged(state, parts, rtol=1e-10):
     for found, wanted in ((state.statistics, statistics), (state.records.get("average"), average)):
         assert (found is None) == (wanted is None)
         for name, array in (wanted or {}).items():
-            here = np.asarray(getattr(found, name))
+            here = np.asarray(found.to_arrays()[name])
             np.testing.assert_allclose(here, array, rtol=rtol, atol=1e-14 * np.abs(array).max(), err_msg=name)
 
 
