@@ -3,8 +3,8 @@ A table as it comes: groups of customers
 ========================================
 
 Tables of a shop have numbers, categories, yes and no, and counts.
-:class:`headwater.MixedMixture` takes them as they are, in one pass: no encoding, no scaling,
-and ids are left out.
+:class:`headwater.MixedMixture` takes them as they are, in one pass: without encoding or
+scaling, and ids are left out.
 """
 
 import matplotlib.pyplot as plt
