@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from headwater.core.match import Match, MergeReport
 from headwater.diagnostics.distributed_report import DistributedReport
 from headwater.diagnostics.history import History
-from headwater.estimators.codebook import FLAG, NUMBER, TEXT, Codebook, Levels
+from headwater.estimators.codebook import FLAG, NUMBER, TEXT, Category, Codebook, Levels
 from headwater.estimators.column_kinds import CATEGORICAL, KINDS
 from headwater.estimators.race import BLOCK, Race, Rival, Tally
 from headwater.estimators.stored_parameters import shape_of
@@ -127,7 +127,7 @@ def _levels(reader: Reader, tree: Any, path: str) -> Levels:
     sound = all(type(value) is types.get(kind) for value in values) and len(set(values)) == len(values)
     if (kind and kind not in types) or not sound or bool(kind) != bool(values):
         raise Damaged(f"{path} has categories that are no {kind or 'categories'}, or some twice")
-    return Levels(kind, tuple(values))
+    return Levels(kind, tuple(cast(list[Category], values)))
 
 
 RESULTS: dict[str, Read] = {
