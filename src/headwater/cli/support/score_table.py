@@ -74,7 +74,7 @@ def write_scores(
             answers = answer(scored)
             columns = _score_columns(answers, options, reference, threshold, type(model)._traits.measure)
             if options.explain:
-                columns |= reason_columns(model, scored, columns["odd"] if options.only_odd else None)
+                columns |= reason_columns(model, scored, np.asarray(columns["odd"]) if options.only_odd else None)
             write(_lines(chunk, answers, columns, complete, options, totals))
             watch(chunk.start + len(chunk), share=share_of_bytes_read(stream))
     if (lacking := totals.rows - totals.scored) > 0:
