@@ -70,7 +70,7 @@ def read_parameter(reader: Reader, tree: Any, name: str, functions: Mapping[str,
         pairs = [reader.items(pair, name) for pair in reader.items(record["mapping"], name)]
         if not all(len(pair) == 2 and type(pair[0]) in (str, int) and type(pair[1]) is str for pair in pairs):
             raise Damaged(f"{name} is no mapping from columns to words")
-        return {column: kind for column, kind in pairs}
+        return {pair[0]: pair[1] for pair in pairs}
     if set(record) == {"function"}:
         if name not in functions:
             raise Damaged(f"it needs {name}, a function, which no file can hold: pass it on as load(path, {name}=...)")
