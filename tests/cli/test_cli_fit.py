@@ -251,9 +251,9 @@ def chain_file(path, n):
 def test_a_race_is_held_on_the_rows_there_are(tmp_path, capsys):
     assert main(["fit", "hmm", chain_file(tmp_path / "c.npy", 300), "-k", "auto", "-o", str(tmp_path / "m.hw")]) == 0
     out = capsys.readouterr().out
-    assert "3 states: 300 rows" in out and "3 won a race of 1, 2, 3" in out and "not over" not in out
+    assert "3 states: 300 rows" in out and "3 was the best of 1, 2, 3," in out and "not over" not in out
     assert main(["fit", "hmm", chain_file(tmp_path / "d.npy", 30), "-k", "auto"]) == 0
-    assert "not given: of 30 rows there are too few to compare several, so that it is 1." in capsys.readouterr().out
+    assert "by the data: 30 rows are too few to compare several, so it is 1." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("given", [["--set", "n_iter=1"], ["--algorithm", "em"]])

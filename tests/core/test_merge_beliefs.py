@@ -212,7 +212,7 @@ def test_variational_bayes_takes_rows_of_very_different_size(covariance_type, se
     assert np.isfinite(model.lower_bound_)
 
 
-@pytest.mark.filterwarnings("ignore:.*lies far apart:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*far from it:UserWarning")
 @pytest.mark.parametrize("algorithm", ["soem", "online-em", "quasi-bayes"])
 @pytest.mark.parametrize("gating", ["fixed", "input"])
 def test_regressions_of_very_different_rows_are_merged(algorithm, gating):

@@ -21,7 +21,7 @@ from headwater.diagnostics.health_evidence import Evidence, component_phrase
 from headwater.diagnostics.health_gaussian import GaussianChecks
 from headwater.diagnostics.health_regression import RegressionChecks
 from headwater.diagnostics.health_signals import SpectrumChecks
-from headwater.diagnostics.health_stream import contest_findings, history_findings, reservoir_findings
+from headwater.diagnostics.health_stream import history_findings, refinement_findings, reservoir_findings
 from headwater.diagnostics.history import History, Point
 from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir import Reservoir, add_rows
@@ -58,10 +58,11 @@ def test_health_can_be_read_at_every_moment_and_changes_nothing(kind):
         assert health.ok == (not any(one.action for one in health.findings))
         json.dumps(health.to_dict(), allow_nan=False)
         for one in health.findings:
-            assert one.sentence[0].isupper() and one.sentence.endswith(".") and one.sentence in health._repr_html_()
+            assert one.sentence[0].isupper() and one.sentence.endswith(".")
+            assert (one.sentence in health._repr_html_()) == (one in health.shown)
             assert all(0 <= k < model.n_components_ for k in one.components) if one.components else True
         assert repr(model) and model._repr_html_inner()
-        assert {one.sentence for one in health.findings} <= set(model.describe().notes)
+        assert {one.sentence for one in health.shown} <= set(model.describe().notes)
     model.fit(**stream_of(kind, (150,))[0])
     assert model.health_.rows == 150 and pickle.loads(pickle.dumps(model.health_)) == model.health_
 
@@ -308,7 +309,8 @@ def test_counts():
     assert double.kind == "duplicated"
     (single,) = found_by(counts([[0.0, 0.9999, 0.0001], [0.4, 0.2, 0.4], [0.3, 0.0, 0.7]]))
     assert (single.kind, single.components, single.action) == ("collapsed", (0,), False)
-    assert single.sentence == "Component 0 has hardly any words but w1 (100% of its words)."
+    expected = "Component 0 has hardly any words but w1 (100% of its words): leave it out if it says nothing, or use fewer"
+    assert single.sentence == f"{expected} components."
     grouped = counts([[0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.1, 0.9]], groups=np.array([0, 0, 1, 1], dtype=np.int32))
     grouped = CountChecks(grouped.probabilities, np.full((2, 2), 500.0), grouped.rows, grouped.names, grouped.groups)
     assert grouped.divergences()[0][0, 1] == pytest.approx(5.0 * 0.4 * np.log(9.0))
@@ -387,7 +389,7 @@ def test_drift_of_a_history():
     late = scores - 0.5 * (np.arange(100) >= 90)
     (found,) = history_findings(history(late), "rows")
     assert found.kind == "drift" and found.action and found.numbers["gap"] == pytest.approx(-0.5, abs=0.1)
-    assert "nats a row lower than what came before" in found.sentence and "half_life= would forget" in found.sentence
+    assert "nats a row lower than what came before" in found.sentence and "set half_life to forget" in found.sentence
     (told,) = history_findings(history(late), "rows", "auto")
     assert not told.action and "being forgotten" in told.sentence
     assert "faster than half_life follows" in history_findings(history(late), "rows", 100.0)[0].sentence
@@ -455,10 +457,10 @@ def test_kept_rows_of_a_model_are_compared():
     assert not model.health_.findings
 
 
-def test_contests():
+def test_refinements():
     def told(chosen, gain=0.02, moves=3):
-        (found,) = contest_findings(Refinement(contested=8192, gain=gain, z=3.14, chosen=chosen, moves=moves), "rows")
-        assert found.kind == "contest" and not found.action and "after 8,192 rows" in found.sentence
+        (found,) = refinement_findings(Refinement(contested=8192, gain=gain, z=3.14, chosen=chosen, moves=moves), "rows")
+        assert found.kind == "refinement" and not found.action and "after 8,192 rows" in found.sentence
         return found.sentence
 
     assert "the best candidate was 0.02 nats a row (z = 3.1) better, which may be chance, so the model was kept" in told(
@@ -467,15 +469,17 @@ def test_contests():
     assert "no candidate was better" in told("stream", 0.0) and told("stream", 0.0, 0).endswith("; no changes so far.")
     assert "split and others merged, which gained 0.02 nats a row (z = 3.1); 1 change so far." in told("move", moves=1)
     assert "a new start was taken, which gained" in told("restart") and "is as good" in told("restart", 1e-17)
-    assert contest_findings(None) == [] and contest_findings(Refinement()) == []
-    health = hw.Health("M", 1, findings=tuple(contest_findings(Refinement(contested=5))))
+    assert refinement_findings(None) == [] and refinement_findings(Refinement()) == []
+    health = hw.Health("M", 1, findings=tuple(refinement_findings(Refinement(contested=5))))
     assert health.verdict == "nothing is wrong" and brief_lines(health) == ([], "")
 
 
-def test_a_stream_that_heals_itself_tells_of_its_contest():
+def test_how_the_last_refinement_went_is_known_and_not_printed():
     rows = np.random.default_rng(0).permutation(np.append(ROWS, ROWS + 9.0, axis=0))
     model = hw.GaussianMixture(2, warm_up=100, random_state=0).partial_fit(rows)
-    assert kinds(model.health_) == ["contest"] and model.health_.ok and "health_" not in repr(model)
+    assert kinds(model.health_) == ["refinement"] and model.health_.ok and "health_" not in repr(model)
+    assert "refinement" not in str(model.health_) and "<li>" not in model.health_._repr_html_()
+    assert model.health_.to_dict()["findings"][0]["kind"] == "refinement"
     assert not hw.GaussianMixture(2, warm_up=100, random_state=0, reservoir=0).partial_fit(rows).health_.findings
 
 

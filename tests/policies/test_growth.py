@@ -174,7 +174,7 @@ def test_a_growth_remembers_what_was_made_and_the_last_that_was_not():
     assert growth.steps == (made, refused)
     assert growth.after(()) == growth
     assert growth.after((), 70.0).allowance(100, 60) == growth.allowance(100, 60) - 70.0
-    assert "by 1 split; the next would have been worth 0 nats a row, 0.1 standard errors (at 100 rows)" in growth.sentence
+    assert "by 1 split; one more would gain 0 nats a row (0.1 standard errors), too little to be sure" in growth.sentence
     assert len(Growth().after((made,) * 300).steps) < 110
 
 

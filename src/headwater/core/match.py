@@ -44,7 +44,7 @@ class Match:
         Their component that went to each component of the merged model.
     divergence : ndarray of shape (n_components,)
         Symmetric divergence of the beliefs about the two, in nats, both as if they had seen as many rows as the smaller.
-        This and the next two are NaN if the models have grown to another number: then kept rows tell what was added.
+        This and the next two are NaN if the models have grown to another number: then reservoir rows say what was added.
     margin : ndarray of shape (n_components,)
         What any other assignment of that component would have cost more in all, in nats.
     contrast : ndarray of shape (n_components,)
@@ -122,24 +122,23 @@ class MergeReport:
         for match in self.matches:
             if np.isnan(match.divergence).all():
                 lines.append(
-                    f"What {_models(match.models)} learned with another number of components was told by kept rows; the merged "
-                    f"model finds its number on those of all."
+                    f"{_models(match.models).capitalize()} had another number of components; the merged model found "
+                    f"its own on the reservoir rows of all models."
                 )
             doubtful = sorted(set(match.ambiguous) - set(match.distant))
             if match.distant:
                 lines.append(
-                    f"Component {_list(match.distant)} has no counterpart in {_models(match.models)}: what was merged lies far "
-                    f"apart."
+                    f"Component {_list(match.distant)} has no counterpart in {_models(match.models)}: it was merged with one "
+                    f"far from it. Look at both before you trust it."
                 )
             if doubtful:
                 lines.append(
-                    f"Component {_list(doubtful)} is matched in doubt with {_models(match.models)}: another would have been "
-                    f"less than twice as far."
+                    f"Component {_list(doubtful)} may be matched wrongly with {_models(match.models)}: another component was "
+                    f"less than twice as far. Models that begin as branches of one need no matching."
                 )
         if self.repaired:
             lines.append(
-                f"Component {_list(self.repaired)} has partial posteriors whose product is no distribution: their mean was "
-                f"taken."
+                f"Component {_list(self.repaired)} has posteriors whose product is no distribution, so their mean was taken."
             )
         if self.replayed:
             lines.append(f"The rows of {_models(self.replayed)}, whose warm-up was not over, were learned after the merge.")

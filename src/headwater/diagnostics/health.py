@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from html import escape
 
 SHOWN_FINDINGS = 3  # findings beneath the table of a model
-REMARK_KINDS = frozenset({"contest", "forgetting"})  # kinds that say how something went, be it good or bad
+REMARK_KINDS = frozenset({"refinement", "forgetting"})  # kinds that say how something went, good or bad
+UNSHOWN_KINDS = frozenset({"refinement"})  # kinds that are for programs: there is nothing in them to act upon
 
 
 @dataclass(frozen=True)
@@ -19,13 +20,13 @@ class Finding:
     ----------
     kind : str
         "dead", "duplicated", "collapsed", "mixed", "starved", "flat", "lopsided", "unheard", "drift", "order",
-        "unconverged", "contest" or "forgetting".
+        "unconverged", "refinement" or "forgetting".
     components : tuple of int
         The components that it is about; empty if it is about all of the model.
     sentence : str
         What was found, with its numbers.
     action : bool
-        Whether somebody should do something about it: answers are worse than they need be, or mean less than they seem to.
+        Whether you should act: answers are worse than they could be, or mean less than they seem to.
     numbers : mapping of str to float
         The numbers of the sentence, by name.
     """
@@ -55,7 +56,7 @@ class Finding:
 class Health:
     """How well a model is doing. `model.health_` makes it; `print` it for sentences.
 
-    It never warns: what needs action stands beneath the model where it is shown, in `headwater inspect` and in reports.
+    It never warns: what needs action is printed below the model, by `headwater inspect` and in reports.
 
     Attributes
     ----------
@@ -105,6 +106,11 @@ class Health:
         return tuple(one for one in self.findings if one.kind not in REMARK_KINDS)
 
     @property
+    def shown(self) -> tuple[Finding, ...]:
+        """The findings that are printed: all but how the last refinement went, which asks for nothing."""
+        return tuple(one for one in self.findings if one.kind not in UNSHOWN_KINDS)
+
+    @property
     def headline(self) -> str:
         """The health in one line."""
         unit = self.unit[:-1] if self.rows == 1 else self.unit
@@ -129,8 +135,8 @@ class Health:
         return tuple(one for one in self.findings if one.kind == kind)
 
     def lines(self) -> list[str]:
-        """Return a line for each finding; those that need action are marked."""
-        return [f"{'!' if one.action else ' '} {one.sentence}" for one in self.findings]
+        """Return a line for each finding that is shown; those that need action are marked."""
+        return [f"{'!' if one.action else ' '} {one.sentence}" for one in self.shown]
 
     def __str__(self) -> str:
         return "\n".join([self.headline, *self.lines()])
@@ -138,7 +144,7 @@ class Health:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(self.headline)}</p>{_html_list(self.findings)}"
+        return f"<p>{escape(self.headline)}</p>{_html_list(self.shown)}"
 
     def to_dict(self) -> dict[str, object]:
         """Return the same as dicts, lists, strings and numbers."""
@@ -152,10 +158,10 @@ class Health:
 
 def brief_lines(health: Health) -> tuple[list[str], str]:
     """Return what stands beneath the table of a model: what needs action, and what else there is to read."""
-    told = [one.sentence for one in health.actions[:SHOWN_FINDINGS]]
-    rest = len(health.problems) - len(told)
-    more = f"{rest} {'more ' if told else ''}finding{'s' * (rest != 1)} in health_" if rest else ""
-    return told, more
+    urgent = [one.sentence for one in health.actions[:SHOWN_FINDINGS]]
+    rest = len(health.problems) - len(urgent)
+    more = f"{rest} {'more ' if urgent else ''}finding{'s' * (rest != 1)} in health_" if rest else ""
+    return urgent, more
 
 
 def _html_list(findings: Iterable[Finding]) -> str:

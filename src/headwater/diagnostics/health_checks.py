@@ -16,7 +16,7 @@ from headwater.diagnostics.health_evidence import (
     format_amount,
     format_percent,
 )
-from headwater.diagnostics.health_stream import contest_findings, forgetting_findings, history_findings, reservoir_findings
+from headwater.diagnostics.health_stream import forgetting_findings, history_findings, refinement_findings, reservoir_findings
 from headwater.diagnostics.subject import ReadingView, Subject
 from headwater.kernels.parallel import one_blas_thread
 
@@ -53,7 +53,7 @@ def component_findings(evidence: Evidence, warming: bool = False, brief: bool = 
 
 
 def course_findings(subject: Subject, reading: ReadingView, brief: bool = False) -> list[Finding]:
-    """Return what the course of learning shows: convergence, drift, forgetting, mixed clusters and the last contest."""
+    """Return what the course of learning shows: convergence, drift, forgetting, mixed clusters and the last refinement."""
     found = []
     if passes := subject.unconverged_passes:
         found.append(Finding("unconverged", (), unconverged_sentence(passes), True, {"passes": float(passes)}))
@@ -63,7 +63,7 @@ def course_findings(subject: Subject, reading: ReadingView, brief: bool = False)
     if reading.drift is not None:
         found += forgetting_findings(reading, subject.unit)
     clusters = cluster_findings(subject, reading, BRIEF_OPERATIONS if brief else np.inf)
-    return [*found, *clusters, *stream, *contest_findings(reading.refinement, subject.unit)]
+    return [*found, *clusters, *stream, *refinement_findings(reading.refinement, subject.unit)]
 
 
 def sample_findings(subject: Subject, reading: ReadingView, brief: bool = False) -> list[Finding] | None:
@@ -89,7 +89,7 @@ def _dead_findings(evidence: Evidence, alive: NDArray[np.bool_]) -> list[Finding
     have, each, them = ("have", "each", "them") if len(which) > 1 else ("has", "it", "it")
     sentence = (
         f"{component_phrase(evidence.word, which)} {have} almost no weight: fewer than one of "
-        f"{count_phrase(total, evidence.unit)} went to {each}{evidence.remedy.format(them)}."
+        f"{count_phrase(total, evidence.unit)} went to {each}{evidence.remedy.format(them) or '; fewer would do'}."
     )
     return [Finding("dead", tuple(which), sentence, False, {"most": most, "total": total})]
 
@@ -172,10 +172,12 @@ def _imbalance_findings(evidence: Evidence, alive: NDArray[np.bool_]) -> list[Fi
     if others < 1 or weights[top] <= DOMINANT_WEIGHT:
         return []
     rest = f"the other {others} hardly count" if others > 1 else "the other hardly counts"
+    advice = "use fewer components, or check whether some columns have far larger values than others"
     return [
         Finding(
             "lopsided", (top,),
-            f"{component_phrase(evidence.word, [top])} has {format_percent(float(weights[top]))} of the weight: {rest}.",
+            f"{component_phrase(evidence.word, [top])} has {format_percent(float(weights[top]))} of the weight: {rest}; "
+            f"{advice}.",
             False, {"weight": float(weights[top])},
         )
     ]  # fmt: skip

@@ -24,7 +24,7 @@ class CountChecks:
     """Probabilities (K, V), the words (G, K) that each component has in each group of columns, and its rows (K,).
 
     `groups` (V,) are those of the columns; empty, if they are one. `over` is what columns are. `single` says whether a
-    component that has but one word is worth a finding.
+    component that has only one word is worth a finding.
     """
 
     probabilities: Array
@@ -65,7 +65,7 @@ class CountChecks:
         return np.maximum(found, 0.0), (number + DIVERGENCE_Z * np.sqrt(2.0 * number)) * each
 
     def degenerate_findings(self, alive: NDArray[np.bool_]) -> list[Finding]:
-        """Components that have but one word, which is not that of most rows."""
+        """Components that have only one word, which is not that of most rows."""
         if not self.single or self.probabilities.shape[1] < 2:
             return []
         tops, words = self.probabilities.max(axis=1), self.probabilities.argmax(axis=1)
@@ -75,7 +75,10 @@ class CountChecks:
         found = []
         for k in map(int, which):
             name, share = self.names[words[k]], format_percent(float(tops[k]))
-            sentence = f"{component_phrase(self.word, [k])} has hardly any {self.over} but {name} ({share} of its {self.unit})."
+            sentence = (
+                f"{component_phrase(self.word, [k])} has hardly any {self.over} but {name} ({share} of its {self.unit}): leave "
+                f"it out if it says nothing, or use fewer components."
+            )
             numbers = {"probability": float(tops[k]), "overall": float(overall[words[k]])}
             found.append(Finding("collapsed", (k,), sentence, False, numbers))
         return found

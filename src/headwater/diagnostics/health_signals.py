@@ -51,7 +51,7 @@ class SpectrumChecks:
             Finding(
                 "collapsed", (int(k),),
                 f"{component_phrase('component', [int(k)])} has hardly any power outside bin {self.names[bins[k]]} "
-                f"({format_percent(float(tops[k]))} of its power).",
+                f"({format_percent(float(tops[k]))} of its power): leave the bin out if it is hum, or use fewer components.",
                 False, {"share": float(tops[k])},
             )
             for k in np.flatnonzero(alive & (tops > SINGLE_BIN_SHARE))
@@ -86,7 +86,7 @@ class ArrivalChecks:
                 Finding(
                     "unheard", (),
                     f"No direction stands out: the power of the source is {ratio:.2g} times that of the noise, which is "
-                    f"{errors:.1f} standard errors of what noise alone would have.",
+                    f"{errors:.1f} standard errors of what noise alone would have. Learn more snapshots, or check the sensors.",
                     True, {"signal_to_noise": ratio, "z": errors},
                 )
             )  # fmt: skip
@@ -95,7 +95,7 @@ class ArrivalChecks:
                 Finding(
                     "unheard", (),
                     f"Column {self.names[at]} is in {format_percent(float(self.observed[at]))} of the snapshots: its values "
-                    f"come almost entirely from the other sensors.",
+                    f"come almost entirely from the other sensors. Check this one.",
                     False, {"sensor": float(at), "share": float(self.observed[at])},
                 )
             )  # fmt: skip

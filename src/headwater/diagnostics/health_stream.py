@@ -79,7 +79,7 @@ def reservoir_findings(
     Parameters
     ----------
     scores : ndarray of shape (n_kept,)
-        Scores of the kept rows, by the model as it is.
+        Scores of reservoir rows, by the model as it is.
     places : ndarray of shape (n_kept,)
         Where each was in the stream, from 0.
     weights : ndarray of shape (n_kept,), optional
@@ -133,13 +133,13 @@ def _drift_findings(
     if z > -DRIFT_Z or -gap < max(LEAST_GAP * row, LEAST_GAIN):
         return []
     if forgets is None and not sorted_rows:
-        remedy = "the stream drifts; half_life= would forget old rows"
+        remedy = "the stream drifts; set half_life to forget old rows"
     elif forgets is None:
-        remedy = "if it drifts, half_life= would forget old rows; if it is sorted, shuffle it"
+        remedy = "if the stream drifts, set half_life to forget old rows; if it is sorted, shuffle it"
     elif isinstance(forgets, str):
-        remedy = "the stream drifts, and old rows are being forgotten"
+        remedy = "the stream drifts, and old rows are being forgotten; nothing need be done"
     else:
-        remedy = "the stream drifts faster than half_life follows"
+        remedy = "the stream drifts faster than half_life follows; lower it"
     return [
         Finding(
             "drift", (),
@@ -173,8 +173,8 @@ def forgetting_findings(reading: ReadingView, unit: str = "rows") -> list[Findin
     return [Finding("forgetting", tuple(which), sentence, False, {**numbers, "shortest": shortest, "longest": longest})]
 
 
-def contest_findings(refinement: RefinementRecord | None, unit: str = "rows") -> list[Finding]:
-    """Return how the last contest of refinement went: the stream against the best candidate. Nothing need be done about it."""
+def refinement_findings(refinement: RefinementRecord | None, unit: str = "rows") -> list[Finding]:
+    """Return how the last refinement went: the model against the best candidate. Nothing need be done about it."""
     if refinement is None or refinement.contested <= 0:
         return []
     rows = int(refinement.contested)
@@ -191,4 +191,4 @@ def contest_findings(refinement: RefinementRecord | None, unit: str = "rows") ->
     changes = f"{moves or 'no'} change{'s' * (moves != 1)} so far"
     sentence = f"At the last refinement, after {rows:,} {unit}, {outcome}; {changes}."
     numbers = {"rows": float(rows), "gain": gain, "z": z, "moves": float(moves)}
-    return [Finding("contest", (), sentence, False, numbers)]
+    return [Finding("refinement", (), sentence, False, numbers)]

@@ -57,20 +57,20 @@ def notes_of(subject: Subject, results: Results, findings: tuple[str, ...], comp
         until = f"{waiting:,} of about {wanted:,} rows"
         if waiting >= wanted and runtime.waiting_labels:
             until = f"{waiting:,} rows so far, since labels have named only some of the {component}s"
-        notes.append(f"The warm-up is not over ({until}): the description comes from a start on these rows, and may change.")
+        notes.append(f"The warm-up is not over ({until}): what is shown was learned from these rows alone, and may change.")
     if held := runtime.unlearned_rows:
-        wait = "s, which wait to be learned and are" if held != 1 else ", which waits to be learned and is"
-        notes.append(f"The model holds {held:,} raw row{wait} saved with it.")
+        rows = f"{held:,} raw row{'s' * (held != 1)}"
+        notes.append(f"The model holds {rows}, and so does its file unless it is saved with raw_rows=False.")
     notes.extend(findings)
     race = results.race
     if race is not None and race.rivals:
         others = ", ".join(str(one.n_components) for one in race.rivals)
-        how = f"{race.leader} {'won' if race.over else 'leads'} a race of {others}."
+        how = f"{race.leader} {'was' if race.over else 'is, so far,'} the best of {others} on new rows."
         if len(race.rivals) == 1:
-            how = f"of {runtime.rows:,} rows there are too few to compare several, so that it is {race.leader}."
-        notes.append(f"The number of components was not given: {how}")
+            how = f"{runtime.rows:,} rows are too few to compare several, so it is {race.leader}."
+        notes.append(f"The number of {component}s was chosen by the data: {how}")
     if results.growth is not None:
-        notes.append(f"The number of components was not given: the model {results.growth.sentence}")
+        notes.append(f"The number of {component}s was chosen by the data: {results.growth.sentence}")
     if results.merge_report is not None:
         notes.extend(str(results.merge_report).splitlines())
     if results.distributed_report is not None:

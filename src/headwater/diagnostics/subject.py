@@ -39,7 +39,7 @@ class RuntimeView(Protocol):
 
 
 class RefinementRecord(Protocol):
-    """How the last contest of refinement went: the stream against the best candidate."""
+    """How the last refinement went: the model against the best candidate."""
 
     @property
     def contested(self) -> int:

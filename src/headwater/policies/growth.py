@@ -1,4 +1,4 @@
-"""How a number of components came about: records, and how they are told."""
+"""How a number of components came about: records, and sentences about them."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class Growth:
 
     def after(self, steps: tuple[Step, ...], spent: float = 0.0) -> Growth:
         """Return the same after more steps: of those that were refused only the last is remembered."""
-        told, spent = [*self.steps, *steps], self.spent + spent
+        known, spent = [*self.steps, *steps], self.spent + spent
         if not steps:
             return replace(self, spent=spent)
-        return Growth((*[step for step in told[:-1] if step.accepted][-MOST_STEPS_KEPT:], told[-1]), spent)
+        return Growth((*[step for step in known[:-1] if step.accepted][-MOST_STEPS_KEPT:], known[-1]), spent)
 
     def allowance(self, rows: int, warm_up: int) -> float:
         """Rows that may be looked at again now, so that growing never costs much more than the stream itself."""
@@ -73,12 +73,12 @@ class Growth:
         """What happened, in a sentence."""
         made = [step for step in self.steps if step.accepted]
         splits, falls = (sum(sign * (step.after - step.before) > 0 for step in made) for sign in (1, -1))
-        told = f"grew by {splits} split{'s' * (splits != 1)}" + f" and {falls} fall{'s' * (falls != 1)}" * (falls > 0)
+        grown = f"it grew by {splits} split{'s' * (splits != 1)}" + f" and {falls} merge{'s' * (falls != 1)}" * (falls > 0)
         last = self.steps[-1] if self.steps else None
         if last is None or last.accepted:
-            return f"{told}."
-        judged = f", {last.z:.1f} standard errors" if last.judges else ""
-        return f"{told}; the next would have been worth {last.gain:.2g} nats a row{judged} (at {last.rows:,} rows)."
+            return f"{grown}."
+        judged = f" ({last.z:.1f} standard errors)" if last.judges else ""
+        return f"{grown}; one more would gain {last.gain:.2g} nats a row{judged}, too little to be sure."
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
@@ -87,6 +87,6 @@ class Growth:
         lines = ["      rows   K       gain      z"]
         for step in self.steps:
             judged = f"{step.z:5.1f}" if step.judges else "  BIC"
-            told = step.move if step.accepted else f"({step.move}: refused)"
-            lines.append(f"{step.rows:10,}  {step.after:2d}  {step.gain:9.4f}  {judged}  {told}")
+            move = step.move if step.accepted else f"({step.move}: refused)"
+            lines.append(f"{step.rows:10,}  {step.after:2d}  {step.gain:9.4f}  {judged}  {move}")
         return "\n".join(lines)

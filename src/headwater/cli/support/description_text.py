@@ -20,7 +20,7 @@ MOST_VALUES = 4  # of each component, so that a line does
 def print_description(model: StreamingEstimator) -> None:
     """Print what a model has learned, and its health."""
     described = model.describe()
-    if "probability" in described.value:  # the model chooses the most telling values: low probabilities tell little
+    if "probability" in described.value:  # the model chooses the most distinctive values: low probabilities say little
         described = model.describe(values=MOST_VALUES)
     print(described.title)
     if described.components:
@@ -42,9 +42,9 @@ def print_description(model: StreamingEstimator) -> None:
             f"scored before it was learned)."
         )
     health = model.health_
-    told = {finding.sentence for finding in health.findings}
+    known = {finding.sentence for finding in health.findings}
     for note in described.notes:
-        if note not in told:
+        if note not in known:
             print(note)
     print(f"Health: {health.verdict}.")
     for line in health.lines():

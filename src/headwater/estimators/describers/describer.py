@@ -48,7 +48,7 @@ class Describer(ABC):
             name: getattr(self.model, f"{name}_", None) for name in ("race", "growth", "merge_report", "distributed_report")
         }
         passes = int(self.model.n_iter_) if getattr(self.model, "converged_", True) is False else None
-        findings = tuple(finding.sentence for finding in self.model.health_.findings)
+        findings = tuple(finding.sentence for finding in self.model.health_.shown)
         return notes_of(self.subject(), Results(**known, passes=passes), findings, component)
 
     @abstractmethod
