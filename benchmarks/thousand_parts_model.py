@@ -27,7 +27,7 @@ class Constants:
 
     `read`, `learn` and `exact` are of a row: read it, stream it, or take its E-step; `task` of a part without rows; `add` of
     two messages. Dask takes `worker` on workers and `scheduler` on scheduler and client for a part, which is two tasks: it and
-    an addition. By the clock: `look` is of a file, `start` of the start on a sample, `keep` of writing a model file.
+    an addition. Wall-clock seconds: `look` is of a file, `start` of the start on a sample, `keep` of writing a model file.
     """
 
     read: float

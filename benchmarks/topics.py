@@ -1,6 +1,6 @@
 """Topics: CPU time to the perplexity at which tomotopy, gensim and scikit-learn end, by one common evaluator.
 
-Every peer is stopped now and then, and `headwater.completion_perplexity` says how well its topics foretell the other half of
+Every peer is stopped now and then, and `headwater.completion_perplexity` says how well its topics predict the other half of
 held-out documents; the clock stands still meanwhile. It counts CPU seconds of the process, one thread each. So are we in a
 first pass of `partial_fit`, start included; for more passes we are charged for a whole `fit` with so many. The first look that
 finds us as good as the best a peer gets is held against what the peer had spent by then.

@@ -24,7 +24,7 @@ from pages.page import Measures, Page
 from pages.results import Figures
 
 FILE = "jsb_chorales/jsb_chorales.npz"
-SYMBOLS = 100  # the commonest chords, and one symbol for all others
+SYMBOLS = 100  # the most common chords, and one symbol for all others
 QUARTER = 4  # sixteenths
 PRIOR = 1.1  # a tenth of a count for everything, in both libraries
 PASSES = 100

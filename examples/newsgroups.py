@@ -114,7 +114,7 @@ def fed(model: hw.MultinomialMixture, corpus: Corpus, labels: Labels, order: Lab
 
 
 def judged(learn: Callable[[], hw.MultinomialMixture], corpus: Corpus) -> Learned:
-    """Learn by the clock, and ask about the documents to judge by."""
+    """Learn, with CPU seconds, and predict the test documents."""
     began = time.process_time()
     model = learn()
     _ = model.weights_  # reading ends a warm-up that was not complete, and folds the last rows
@@ -146,7 +146,7 @@ def started(corpus: Corpus, labels: Labels, order: Labels, seed: int) -> Learned
 
 
 def fitted(corpus: Corpus, labels: Labels, order: Labels, seed: int) -> Learned:
-    """All documents at hand."""
+    """All documents in memory."""
 
     return judged(lambda: mixture(corpus, seed).fit(corpus.learn[order], labels=labels[order]), corpus)
 

@@ -62,7 +62,7 @@ class Months:
         return len(self.dates)
 
 
-# All months at hand
+# All months in memory
 
 
 def fitted(k: int, X: Array, seed: int) -> hw.GaussianHMM:

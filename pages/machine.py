@@ -58,7 +58,7 @@ def revision() -> str:
 
 
 def changed_files(commit: str, *paths: str) -> int | None:
-    """How many files beneath the paths differ from a commit; None if that cannot be told."""
+    """How many files beneath the paths differ from a commit; None if that is not known."""
     found = _git("diff", "--name-only", commit.rstrip("+"), "HEAD", "--", *paths)
     return None if found is None else len(found.splitlines())
 

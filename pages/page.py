@@ -53,7 +53,7 @@ class Page:
     filters: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     pictures: Mapping[str, Callable[[Path, Results], None]] = field(default_factory=dict)
     needs: tuple[str, ...] = ()  # files of the data directory without which there is no page
-    absent: Callable[[Any, Path | None], list[str]] = nothing_absent  # data sets and peers that are not at hand
+    absent: Callable[[Any, Path | None], list[str]] = nothing_absent  # data sets and peers that are not available
     prepare: Callable[[], None] = nothing_to_prepare  # before anything is measured: compile kernels
     silent: tuple[type[Warning], ...] = ()  # warnings that are no news here
 

@@ -57,7 +57,7 @@ def notices(page: Page, results: Results) -> list[str]:
     if results.pending:
         lines.append(f"**Not complete yet**: {words.listed(results.pending)}.")
     if results.absent:
-        lines.append(f"**Not at hand, so left out**: {words.listed(results.absent)}.")
+        lines.append(f"**Not available, so left out**: {words.listed(results.absent)}.")
     return lines
 
 

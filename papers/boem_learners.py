@@ -138,7 +138,7 @@ MEANINGS = {
     **{line.name: line.meaning for line in STREAMED},
     BATCH: '`algorithm="em"`, passes over all documents',
     OWN: '`MultinomialMixture(n, algorithm="boem")` and nothing else: a start is sought on the first documents (k-means and '
-    "farthest-first seeds, of which the best is kept), which then count once",
+    "farthest-first seeds, of which the best is chosen), which then count once",
 }
 
 

@@ -22,8 +22,8 @@ SIMILAR = 5.0  # nats per document between results that are called alike
 FEWER = 0.5  # clusters on average that count as fewer
 MOST_STARTS = 0.9
 FRACTION = 0.5  # of the time
-FEWEST_STARTS = 6  # with which the signed-rank test can tell anything
-BETTER, WORSE, NEITHER, UNTOLD = "better", "worse", "no different", "not to be told apart by so few starts"
+FEWEST_STARTS = 6  # with which the signed-rank test can decide anything
+BETTER, WORSE, NEITHER, UNDECIDED = "better", "worse", "no different", "not to be distinguished by so few starts"
 KINDS = {"uniform": "U(0, 1) starts", "documents": "documents as starts"}
 
 
@@ -33,7 +33,7 @@ KINDS = {"uniform": "U(0, 1) starts", "documents": "documents as starts"}
 def against(one: Sequence[float], other: Sequence[float]) -> str:
     """How values of the same starts compare, by the signed-rank test."""
     if len(one) < FEWEST_STARTS:
-        return UNTOLD
+        return UNDECIDED
     return {"↑": BETTER, "↓": WORSE, "": NEITHER}[arrow(one, other)]
 
 
@@ -49,9 +49,9 @@ def verdict(holding: Sequence[bool], of_what: str) -> str:
 
 def better_in(words: Sequence[str]) -> str:
     """The verdict on a claim that something is better, by how the comparisons came out."""
-    return (
-        "cannot be told from so few starts" if UNTOLD in words else verdict([word == BETTER for word in words], "comparisons")
-    )
+    if UNDECIDED in words:
+        return "cannot be decided from so few starts"
+    return verdict([word == BETTER for word in words], "comparisons")
 
 
 def found(line: Figures, key: str = "final") -> float:
@@ -134,7 +134,7 @@ def rates(one: Figures) -> dict[str, str]:
 def prior(sets: Sequence[Figures]) -> dict[str, str]:
     words = [against(one["lines"][LITERAL.name]["final"], one["lines"][VANISHING.name]["final"]) for one in sets]
     return {
-        "verdict": "cannot be told" if UNTOLD in words else "holds" if {*words} == {NEITHER} else "does not hold",
+        "verdict": "cannot be decided" if UNDECIDED in words else "holds" if {*words} == {NEITHER} else "does not hold",
         "compared": together(words),
         "means": means_by_spread(sets, {line.name: [line] for line in BAYESIAN}),
     }
@@ -209,38 +209,38 @@ def shrinkage(results: Results) -> dict[str, Any]:
 
 
 def right_number(results: Results) -> dict[str, str]:
-    told, holds = [], []
+    shown, holds = [], []
     for words, one in by_kind(results, "shrinkage", f"/{SHRINK_BETA:g}").items():
         number, parts = len(one["truth"]), []
         for name, line in one["lines"].items():
             holds.append(exactly(line, number) >= MOST_STARTS)
             right = percent(found(line, "likelihood"))
             parts.append(f"{name} {percent(exactly(line, number))} (the generating mixture's likelihood in {right})")
-        told.append(f"{listed(parts)}, {words}")
-    return {"verdict": verdict(holds, "cases"), "shares": "; ".join(told)}
+        shown.append(f"{listed(parts)}, {words}")
+    return {"verdict": verdict(holds, "cases"), "shares": "; ".join(shown)}
 
 
 def fewer(results: Results) -> dict[str, str]:
-    told, holds, betas = [], [], ""
+    shown, holds, betas = [], [], ""
     for kind, words in KINDS.items():
         sets = results.of("shrinkage", f"{kind}/")
         for name in sets[0]["lines"]:
             numbers = [mean(one["lines"][name], "survivors") for one in sets]
             holds.append(numbers[0] - numbers[-1] >= FEWER)
-            told.append(f"{', '.join(f'{number:.1f}' for number in numbers)} ({name}, {words})")
+            shown.append(f"{', '.join(f'{number:.1f}' for number in numbers)} ({name}, {words})")
             betas = listed([f"{one['beta']:g}" for one in sets])
-    return {"verdict": verdict(holds, "cases"), "betas": betas, "numbers": "; ".join(told)}
+    return {"verdict": verdict(holds, "cases"), "betas": betas, "numbers": "; ".join(shown)}
 
 
 def outperforms(results: Results) -> dict[str, str]:
-    told, words = [], []
+    shown, words = [], []
     for kind, one in by_kind(results, "shrinkage", f"/{SHRINK_BETA:g}").items():
         other = one["lines"][MAP_EM]
         for name in (MEAN_BOEM, MODE_BOEM):
             line = one["lines"][name]
             words.append(against(line["final"], other["final"]))
-            told.append(f"{name} is {words[-1]}, {mean(line):.2f} and {mean(other):.2f}, {kind}")
-    return {"verdict": better_in(words), "compared": "; ".join(told)}
+            shown.append(f"{name} is {words[-1]}, {mean(line):.2f} and {mean(other):.2f}, {kind}")
+    return {"verdict": better_in(words), "compared": "; ".join(shown)}
 
 
 # Section 6.2
@@ -253,7 +253,7 @@ def passed(values: Sequence[float], line: Figures) -> int | None:
 
 
 def gutenberg(results: Results) -> dict[str, Any]:
-    similar, told, faster, times, ratios, lines = [], [], [], [], [], []
+    similar, shown, faster, times, ratios, lines = [], [], [], [], [], []
     sets = by_kind(results, "gutenberg")
     for kind, one in sets.items():
         other = one["lines"][MAP_EM]
@@ -267,7 +267,7 @@ def gutenberg(results: Results) -> dict[str, Any]:
         for name in (MEAN_BOEM, MODE_BOEM):
             line = one["lines"][name]
             similar.append(mean(line) >= mean(other) - SIMILAR)
-            told.append(
+            shown.append(
                 f"{mean(line):.1f} and {mean(other):.1f} with {mean(line, 'survivors'):.1f} and "
                 f"{mean(other, 'survivors'):.1f} clusters left ({name}, {kind})"
             )
@@ -279,7 +279,7 @@ def gutenberg(results: Results) -> dict[str, Any]:
     own = own_start(results)
     return {
         "first": next(iter(sets.values())), "lines": lines + own["lines"], "own": own,
-        "alike": verdict(similar, "cases"), "ends": "; ".join(told), "faster": verdict(faster, "cases"),
+        "alike": verdict(similar, "cases"), "ends": "; ".join(shown), "faster": verdict(faster, "cases"),
         "times": "; ".join(times), "ratio": np.median(ratios),
     }  # fmt: skip
 
@@ -306,10 +306,10 @@ def own_start(results: Results) -> dict[str, Any]:
 def recursions(results: Results) -> dict[str, Any]:
     sets = results.of("printed")
     undefined = results.figures["printed"]["documents as in the paper"]["undefined"][LITERAL.name]
-    told = [f"{percent(value)} ({name}, {one['name']})" for one in sets for name, value in one["undefined"].items()]
+    shown = [f"{percent(value)} ({name}, {one['name']})" for one in sets for name, value in one["undefined"].items()]
     return {
         "sets": sets, "names": [*dict.fromkeys(name for one in sets for name in one["differences"])],
-        "largest": max(value for one in sets for value in one["differences"].values()), "divisions": listed(told),
+        "largest": max(value for one in sets for value in one["differences"].values()), "divisions": listed(shown),
         "undefined": undefined, "proof": "does not hold" if undefined else "holds",
     }  # fmt: skip
 

@@ -89,13 +89,13 @@ def widened(beliefs: dict[str, Array], factors: dict[str, Array]) -> dict[str, A
 
 def observe_widened(subject: Gaussians, way: Way, drawn: Sequence[Drawn]) -> tuple[Observed, Observed]:
     """Ranks of the truth in beliefs as they are, and in the same widened by what is missing."""
-    plain, widened, shared = [], [], []
+    plain, stretched, shared = [], [], []
     for seed, one in enumerate(drawn):
         model = way.learned(subject, one, seed)
         order = matched(one, model)
         as_is = quantiles(model)
         wider = widened(as_is, missing_information(model, one.rows[0]))
-        for found, beliefs in ((plain, as_is), (widened, wider)):
+        for found, beliefs in ((plain, as_is), (stretched, wider)):
             found.append({name: placed(truth, beliefs[name][:, order]) for name, truth in one.truth.items()})
         shared.append(ambiguity(model, one.rows[0])[order])
-    return gathered(plain, np.stack(shared)), gathered(widened, np.stack(shared))
+    return gathered(plain, np.stack(shared)), gathered(stretched, np.stack(shared))

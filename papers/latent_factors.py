@@ -68,7 +68,7 @@ def make_audio(scale: Scale, directory: Path | None) -> Measures:
 
 
 def absent(scale: Scale, directory: Path | None) -> list[str]:
-    """What is not at hand: data sets and peers."""
+    """Data sets and peers that are not available."""
     sets = [title for name, title in corpus.CORPORA.items() if corpus.corpus_path(directory, name) is None]
     return sets + ([] if audio.audio_path(directory) else [audio.RECORDING]) + corpus.missing()
 

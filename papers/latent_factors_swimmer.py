@@ -59,7 +59,7 @@ def images(number: int, seed: int) -> Array:
 
 
 def published(directory: Path | None) -> bool | None:
-    """Whether the swimmers made here are the published ones; None if those are not at hand."""
+    """Whether the swimmers made here are the published ones; None if those are not available."""
     path = directory / PUBLISHED if directory else None
     if path is None or not path.is_file():
         return None

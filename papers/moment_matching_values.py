@@ -26,7 +26,7 @@ from papers.wilcoxon import arrow
 
 CLOSE = 0.01  # nats per row that count as none
 LOSS = 0.05  # nats per row that count as overfitting
-FEWEST_SPLITS = 6  # with which the signed-rank test can tell anything
+FEWEST_SPLITS = 6  # with which the signed-rank test can decide anything
 FEW_VALUES = 30  # of a column, which may have a density without limit
 # The paper's tables 1 to 3
 PAPER = ("paper: oEM", "paper: oBMM", "paper: oDMM")

@@ -150,7 +150,7 @@ def test_verdicts_follow_the_comparisons():
     assert claims.better_in([claims.BETTER, claims.BETTER]) == "holds"
     assert claims.better_in([claims.BETTER, claims.WORSE]) == "holds in 1 of 2 comparisons"
     assert claims.better_in([claims.NEITHER]) == "does not hold"
-    assert claims.better_in([claims.against(base[:3], base[:3] + 1.0)]) == "cannot be told from so few starts"
+    assert claims.better_in([claims.against(base[:3], base[:3] + 1.0)]) == "cannot be decided from so few starts"
 
 
 def line_of(final, survivors, **more):
