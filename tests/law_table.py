@@ -76,6 +76,18 @@ COUNT_MODELS = [
 ]  # fmt: skip
 
 
+ANALYSER_MODELS = [
+    hw.GaussianMixture(
+        3, covariance_type="factor", n_factors=1, algorithm=algorithm, warm_up=120, random_state=0,
+        **{**plain(algorithm), **options},
+    )
+    for algorithm, options in (
+        ("auto", {}), ("em", {}), ("online-em", {}), (hw.SatoEM(batch_size=40), {}), (hw.SimulatedEM(n_samples=3), {}),
+        ("auto", {"half_life": 80.0}), ("auto", {"parts": 3, "reservoir": 250}), ("online-em", {"half_life": 80.0}),
+    )
+]  # fmt: skip
+
+
 DIRECTION_MODELS = [
     hw.VonMisesFisherMixture(3, algorithm=algorithm, warm_up=120, random_state=0, **{**plain(algorithm), **options})
     for algorithm, options in (

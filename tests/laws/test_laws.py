@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from law_table import (
+    ANALYSER_MODELS,
     ARRIVAL_MODELS,
     CHAIN_MODELS,
     COLUMN_MODELS,
@@ -118,8 +119,8 @@ HEALING_CASES = [
     for law in applicable_laws(model)
 ]
 DIRECTION_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number < 4 else pytest.mark.slow)
-    for number, model in enumerate(DIRECTION_MODELS)
+    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number % 14 < 3 else pytest.mark.slow)
+    for number, model in enumerate(DIRECTION_MODELS + ANALYSER_MODELS)
     for law in applicable_laws(model)
 ]
 REGRESSION_CASES = [
@@ -179,7 +180,7 @@ def test_law_of_regressions(model, law):
 
 
 @pytest.mark.parametrize(("model", "law"), DIRECTION_CASES)
-def test_law_of_directions(model, law):
+def test_law_of_directions_and_factor_analysers(model, law):
     law(*short_stream(model))
 
 

@@ -268,6 +268,10 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         """Return statistics that were gathered under the prior `own` as they would be under another: about its origin."""
         return statistics
 
+    def align(self, known: Stats, statistics: Stats) -> Stats:
+        """Return statistics of the same components in the axes of others, where axes are free; by default as they are."""
+        return statistics
+
     def select_statistics(self, statistics: Stats, order: Index) -> Stats:
         """Return statistics with the components in another order; by default the one they have (see `separation`)."""
         return statistics

@@ -247,12 +247,13 @@ def _add(plan: Plan, merged: Sequence[_Group]) -> tuple[Stream, tuple[Match, ...
         brought = model.move_to_prior(prior, stream.base.prior, stream.statistics)
         cost = model.separation(prior, statistics[0].scaled(common), brought.scaled(common))
         components, divergence, margin = _assign(np.nan_to_num(cost, nan=IMPOSSIBLE, posinf=IMPOSSIBLE))
-        permuted = model.select_statistics(brought, components)
+        permuted = model.align(statistics[0], model.select_statistics(brought, components))
         contrast = model.contrast(prior, statistics[0].scaled(common), permuted.scaled(common))
         matches.append(Match(group.models, components, divergence, margin, contrast))
         average = stream.records.get(AVERAGE)
         if average is not None:
-            averages.append(model.select_statistics(model.move_to_prior(prior, stream.base.prior, average), components))
+            moved = model.select_statistics(model.move_to_prior(prior, stream.base.prior, average), components)
+            averages.append(model.align(averages[0] if averages else moved, moved))
         if restates is not None and plan.holds(stream):
             told, stream = restates.restate(plan, stream, first, components)
             permuted = permuted if model.find_problem(told, plan.width) else told

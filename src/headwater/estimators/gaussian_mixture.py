@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 
 from headwater.core.algorithm import Algorithm
 from headwater.core.learner import Learner
@@ -16,15 +17,23 @@ from headwater.core.values import RandomState, Values
 from headwater.diagnostics.component_description import column_names
 from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals
 from headwater.estimators.calls import reads
+from headwater.estimators.describers.factor_mixture import FactorMixtureDescriber
 from headwater.estimators.describers.gaussian_mixture import GaussianMixtureDescriber
+from headwater.estimators.factor_settings import factor_family
 from headwater.estimators.gap_answers import GapAnswers
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.start_parameters import given_parameters, shaped
+from headwater.families.factor_gaussian import FactorGaussian
+from headwater.families.factor_records import FactorParameters
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_covariance import COVARIANCES
 from headwater.families.gaussian_records import GaussianBelief
 from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.models.seeding import INIT_PARAMS
+
+
+def _has_predictive(model: GaussianMixture) -> bool:
+    return model.covariance_type != "factor"  # which keeps no belief about loadings to integrate out
 
 
 class GaussianMixture(GapAnswers, MixtureEstimator):
@@ -39,8 +48,9 @@ class GaussianMixture(GapAnswers, MixtureEstimator):
         Number of components. With 'auto' it grows by splits that gain more than 2.5 standard errors, and more than 0.0005 nats
         a row, on rows that did not propose them; of fewer than 1000 rows the least BIC decides (see `growth_`). Streams
         grow with algorithm='auto' alone.
-    covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
-        Each component its own matrix, all the same matrix, each its own diagonal, each its own single variance.
+    covariance_type : {'full', 'tied', 'diag', 'spherical', 'factor'}, default='full'
+        Each component its own matrix, all the same matrix, each its own diagonal, each its own single variance, or each a few
+        factors and a diagonal: a mixture of factor analysers, for many columns and few rows.
     tol : float, default=1e-3
         Passes of `fit` end when the objective per row gains less.
     reg_covar : float, default=1e-6
@@ -95,6 +105,9 @@ class GaussianMixture(GapAnswers, MixtureEstimator):
         depend on the units that they come in: reg_covar is a part of the spread, and a spherical covariance is a sphere in
         these units. All that is reported is in the units of the columns; of a sphere `covariances_` then has shape
         (n_components, n_features).
+    n_factors : int, default=2
+        Factors of each component with covariance_type='factor': the rank of its covariance beside the diagonal. This type is
+        learned by 'auto', 'em', 'soem', 'online-em' and 'simulated-em'. Other types have no factors.
     reservoir : int or 'auto', default='auto'
         Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' refines itself (see `health_`). They
         are part of the model, and of its files: with 0, or fewer than 25 a component, none are kept. 'auto' keeps
@@ -114,6 +127,10 @@ class GaussianMixture(GapAnswers, MixtureEstimator):
         Mean of each component.
     covariances_, precisions_, precisions_cholesky_ : ndarray
         Covariances, their inverses, and the upper triangular factors of those, shaped by `covariance_type`.
+    loadings_ : ndarray of shape (n_components, n_features, n_factors)
+        With covariance_type='factor', what the factors of each component add to its columns; their axes may be turned.
+    noise_variances_ : ndarray of shape (n_components, n_features)
+        With covariance_type='factor', the variance that no factor explains.
     weight_concentration_, mean_precision_, degrees_of_freedom_ : ndarray of shape (n_components,)
         The belief: Dirichlet parameters of the weights, rows behind each mean, degrees of freedom of each precision. With
         diagonal covariance and moment matching the last two are (n_components, n_features).
@@ -156,7 +173,7 @@ class GaussianMixture(GapAnswers, MixtureEstimator):
 
     _traits = replace(
         MixtureEstimator._traits,
-        shape_parameters=("n_components", "covariance_type", "scale_columns"),
+        shape_parameters=("n_components", "covariance_type", "scale_columns", "n_factors"),
         prior_parameters=(
             "weight_concentration_prior",
             "mean_prior",
@@ -169,6 +186,7 @@ class GaussianMixture(GapAnswers, MixtureEstimator):
             "n_components",
             "covariance_type",
             "scale_columns",
+            "n_factors",
             "half_life",
             "reg_covar",
             "weight_concentration_prior",
@@ -182,7 +200,8 @@ class GaussianMixture(GapAnswers, MixtureEstimator):
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CONSTRAINTS,
-        "covariance_type": [StrOptions(set(COVARIANCES))],
+        "covariance_type": [StrOptions({*COVARIANCES, "factor"})],
+        "n_factors": [Interval(numbers.Integral, 1, None, closed="left")],
         "scale_columns": ["boolean"],
         "reg_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
         "init_params": [StrOptions(set(INIT_PARAMS))],
@@ -195,14 +214,15 @@ class GaussianMixture(GapAnswers, MixtureEstimator):
     }
 
     @property
-    def _describer(self) -> GaussianMixtureDescriber:
-        return GaussianMixtureDescriber(self)
+    def _describer(self) -> GaussianMixtureDescriber | FactorMixtureDescriber:
+        factors = self._has_state() and isinstance(self._model.family, FactorGaussian)
+        return FactorMixtureDescriber(self) if factors else GaussianMixtureDescriber(self)
 
     def __init__(
         self,
         n_components: int | Literal["auto"] = 1,
         *,
-        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
+        covariance_type: Literal["full", "tied", "diag", "spherical", "factor"] = "full",
         tol: float = 1e-3,
         reg_covar: float = 1e-6,
         max_iter: int = 100,
@@ -226,6 +246,7 @@ class GaussianMixture(GapAnswers, MixtureEstimator):
         n_threads: int | None = None,
         parts: int = 1,
         scale_columns: bool = False,
+        n_factors: int = 2,
         reservoir: int | Literal["auto"] = "auto",
     ) -> None:
         self.n_components = n_components
@@ -253,20 +274,25 @@ class GaussianMixture(GapAnswers, MixtureEstimator):
         self.n_threads = n_threads
         self.parts = parts
         self.scale_columns = scale_columns
+        self.n_factors = n_factors
         self.reservoir = reservoir
+
+    predictive_score_samples = available_if(_has_predictive)(MixtureEstimator.predictive_score_samples)
 
     # Parameters to learner
 
     def _described(self, width: int) -> Learner:
         self._check_parameters()
         mean_prior = None if self.mean_prior is None else shaped(self.mean_prior, (width,), "mean_prior")
+        name = f"{type(self).__name__} with {self.covariance_type} covariance"
+        if self.covariance_type == "factor":
+            return self._learner_of(factor_family(self, width, mean_prior), width, name, None, polish=True)
         kind = ScaledGaussian if self.scale_columns else Gaussian
         family = kind(
             self.n_components, self.covariance_type, self.reg_covar, mean_prior, self.mean_precision_prior,
             self.degrees_of_freedom_prior, self.covariance_prior,
         )  # fmt: skip
         family.check_prior(width)
-        name = f"{type(self).__name__} with {self.covariance_type} covariance"
         given = given_parameters(family, width, self.weights_init, self.means_init, self.precisions_init)
         return self._learner_of(family, width, name, given, polish=self.means_init is None)
 
@@ -318,9 +344,21 @@ class GaussianMixture(GapAnswers, MixtureEstimator):
     def precisions_(self) -> Array:
         """Inverse covariances."""
         factor = self.precisions_cholesky_
-        if self._family.kind.matrix:
+        if self.covariance_type in ("full", "tied", "factor"):
             return factor @ np.swapaxes(factor, -1, -2)
         return factor**2
+
+    @property
+    @reads
+    def loadings_(self) -> Array:
+        """Loadings of the factors of each component (n_components, n_features, n_factors), with covariance_type='factor'."""
+        return self._factor_parameters("loadings_").loadings
+
+    @property
+    @reads
+    def noise_variances_(self) -> Array:
+        """Variance of the noise in each column (n_components, n_features), with covariance_type='factor'."""
+        return self._factor_parameters("noise_variances_").noise
 
     @property
     @reads
@@ -335,11 +373,29 @@ class GaussianMixture(GapAnswers, MixtureEstimator):
         return self._component_belief().dof
 
     @property
-    def _family(self) -> Gaussian:
+    def _family(self) -> Gaussian | FactorGaussian:
         family = self._model.family
-        assert isinstance(family, Gaussian)
+        assert isinstance(family, Gaussian | FactorGaussian)
         return family
 
+    def _factor_parameters(self, name: str) -> FactorParameters:
+        if not isinstance(self._family, FactorGaussian):
+            raise AttributeError(f"{name} is there with covariance_type='factor' alone, got {self.covariance_type!r}")
+        return self._read().parameters.components
+
+    @property
+    def _components(self) -> Any:
+        """Parameters of the components."""
+        return self._read().parameters.components
+
+    def _moments(self) -> tuple[Array, Array]:
+        """Mean and variance (K, d) of the components, for tables."""
+        components = self._factor_parameters("variances")
+        return self.means_, components.noise + np.einsum("kdq,kdq->kd", components.loadings, components.loadings)
+
     def _component_belief(self) -> GaussianBelief:
+        family = self._family
+        if isinstance(family, FactorGaussian):
+            raise AttributeError("covariance_type='factor' keeps no belief about means and precisions, but their mode")
         prior, statistics, count = self._proper_belief()
-        return self._family.belief(prior.components, statistics.scaled(count))
+        return family.belief(prior.components, statistics.scaled(count))

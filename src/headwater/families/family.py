@@ -260,6 +260,10 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         """Return statistics that were gathered under the prior `own` as they would be under another: about its origin."""
         return statistics
 
+    def align(self, known: Stats, statistics: Stats) -> Stats:
+        """Return statistics of the same components in the axes of others, where axes are free; by default as they are."""
+        return statistics
+
     def separation(self, prior: Prior, totals: Stats, others: Stats) -> Array:
         """Return the symmetric divergence (K, K) of the beliefs about these components and about those, in nats.
 

@@ -186,6 +186,10 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         """Return statistics that were gathered under the prior `own` about the origin of another."""
         return self.family.move_to_prior(prior.components, own.components, statistics)
 
+    def align(self, known: Stats, statistics: Stats) -> Stats:
+        """Return statistics in the axes of others, where the family has axes that are free."""
+        return self.family.align(known, statistics)
+
     def select_statistics(self, statistics: Stats, order: Index) -> Stats:
         """Return statistics with the components in another order."""
         return self.family.select_statistics(statistics, order)

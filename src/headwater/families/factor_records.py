@@ -1,0 +1,70 @@
+"""Records of mixtures of factor analysers: statistics, prior and parameters of K components with q factors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headwater.core.statistics import Array
+from headwater.families.components import ComponentStatistics
+
+
+@dataclass(frozen=True)
+class FactorStatistics(ComponentStatistics):
+    """Sums over rows x, about the origin, and what is expected of their factors z at the reference.
+
+    Of x (K, d), of the squares of its columns (K, d), of x z' (K, d, q), of z (K, q) and of z z' (K, q, q): these are the
+    sufficient statistics of x and z together, so they add up, and a model of d columns holds d (q + 2) numbers a component
+    where second moments would take d (d + 1) / 2.
+    """
+
+    first: Array
+    square: Array
+    cross: Array
+    factor_first: Array
+    factor_second: Array
+
+
+@dataclass(frozen=True)
+class FactorPrior:
+    """Of all components: origin (d,), prior mean about it (d,) and its rows, degrees of freedom and scale (d,) of the noise.
+
+    No noise is less than the floor. Loadings have a flat prior.
+    """
+
+    origin: Array
+    mean: Array
+    mean_precision: float
+    dof: float
+    scale: Array
+    floor: float
+
+
+@dataclass(frozen=True)
+class FactorParameters:
+    """Means about the origin (K, d), loadings (K, d, q) and variances of the noise (K, d), and what densities need of them.
+
+    With M = I + loadings' noise^-1 loadings = L L', `whiten` (K, q, d) is L^-1 loadings' noise^-1, `unwhiten` (K, q, q) the
+    inverse of L', and `offset` (K,) the logarithm of the density at the mean.
+    """
+
+    origin: Array
+    means: Array
+    loadings: Array
+    noise: Array
+    whiten: Array
+    unwhiten: Array
+    offset: Array
+
+
+def make_parameters(origin: Array, means: Array, loadings: Array, noise: Array) -> FactorParameters:
+    """Return parameters with what densities need of them: Woodbury's identity, so that no matrix is d x d."""
+    width, factors = loadings.shape[1:]
+    scaled = loadings / noise[:, :, None]
+    lower = np.linalg.cholesky(np.eye(factors) + np.einsum("kdq,kdr->kqr", loadings, scaled))
+    inverse = np.linalg.inv(lower)
+    log_determinant = np.log(noise).sum(axis=1) + 2.0 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+    offset = -0.5 * (width * np.log(2.0 * np.pi) + log_determinant)
+    whiten = np.einsum("kqr,kdr->kqd", inverse, scaled)
+    return FactorParameters(origin, means, loadings, noise, whiten, np.swapaxes(inverse, 1, 2).copy(), offset)
