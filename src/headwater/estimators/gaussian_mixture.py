@@ -19,12 +19,12 @@ from headwater.diagnostics.intervals import CredibleIntervals, credible_interval
 from headwater.estimators.calls import reads
 from headwater.estimators.describers.factor_mixture import FactorMixtureDescriber
 from headwater.estimators.describers.gaussian_mixture import GaussianMixtureDescriber
+from headwater.estimators.factor_answers import FactorAnswers
 from headwater.estimators.factor_settings import factor_family
 from headwater.estimators.gap_answers import GapAnswers
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.start_parameters import given_parameters, shaped
 from headwater.families.factor_gaussian import FactorGaussian
-from headwater.families.factor_records import FactorParameters
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_covariance import COVARIANCES
 from headwater.families.gaussian_records import GaussianBelief
@@ -36,7 +36,7 @@ def _has_predictive(model: GaussianMixture) -> bool:
     return model.covariance_type != "factor"  # which keeps no belief about loadings to integrate out
 
 
-class GaussianMixture(GapAnswers, MixtureEstimator):
+class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
     """A mixture of Gaussians that learns from streams, or from all rows at once.
 
     Names, shapes and meanings are those of `sklearn.mixture.GaussianMixture`; `partial_fit`, weights, labels, online
@@ -350,18 +350,6 @@ class GaussianMixture(GapAnswers, MixtureEstimator):
 
     @property
     @reads
-    def loadings_(self) -> Array:
-        """Loadings of the factors of each component (n_components, n_features, n_factors), with covariance_type='factor'."""
-        return self._factor_parameters("loadings_").loadings
-
-    @property
-    @reads
-    def noise_variances_(self) -> Array:
-        """Variance of the noise in each column (n_components, n_features), with covariance_type='factor'."""
-        return self._factor_parameters("noise_variances_").noise
-
-    @property
-    @reads
     def mean_precision_(self) -> Array:
         """Rows' worth of belief about each mean."""
         return self._component_belief().mean_precision
@@ -377,21 +365,6 @@ class GaussianMixture(GapAnswers, MixtureEstimator):
         family = self._model.family
         assert isinstance(family, Gaussian | FactorGaussian)
         return family
-
-    def _factor_parameters(self, name: str) -> FactorParameters:
-        if not isinstance(self._family, FactorGaussian):
-            raise AttributeError(f"{name} is there with covariance_type='factor' alone, got {self.covariance_type!r}")
-        return self._read().parameters.components
-
-    @property
-    def _components(self) -> Any:
-        """Parameters of the components."""
-        return self._read().parameters.components
-
-    def _moments(self) -> tuple[Array, Array]:
-        """Mean and variance (K, d) of the components, for tables."""
-        components = self._factor_parameters("variances")
-        return self.means_, components.noise + np.einsum("kdq,kdq->kd", components.loadings, components.loadings)
 
     def _component_belief(self) -> GaussianBelief:
         family = self._family

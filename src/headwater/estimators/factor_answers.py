@@ -1,0 +1,47 @@
+"""What a Gaussian mixture with covariance_type="factor" answers beside what every Gaussian mixture does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headwater.core.statistics import Array
+from headwater.diagnostics.component_description import column_names
+from headwater.estimators.calls import reads
+from headwater.families.factor_gaussian import FactorGaussian
+
+
+class FactorAnswers:
+    """Loadings and noise, and the moments that tables show."""
+
+    @property
+    @reads
+    def loadings_(self) -> Array:
+        """Loadings of the factors of each component (n_components, n_features, n_factors), with covariance_type='factor'."""
+        return self._factor_parameters("loadings_").loadings
+
+    @property
+    @reads
+    def noise_variances_(self) -> Array:
+        """Variance of the noise in each column (n_components, n_features), with covariance_type='factor'."""
+        return self._factor_parameters("noise_variances_").noise
+
+    @property
+    def _components(self: Any) -> Any:
+        """Parameters of the components."""
+        return self._read().parameters.components
+
+    def _factor_parameters(self: Any, name: str) -> Any:
+        if not isinstance(self._model.family, FactorGaussian):
+            raise AttributeError(f"{name} is there with covariance_type='factor' alone, got {self.covariance_type!r}")
+        return self._components
+
+    def _moments(self: Any) -> tuple[Array, Array]:
+        """Mean and variance (K, d) of the components."""
+        components = self._factor_parameters("the variance of factors")
+        return self.means_, components.noise + np.einsum("kdq,kdq->kd", components.loadings, components.loadings)
+
+    def _moment_names(self: Any) -> list[str]:
+        """Names of the columns."""
+        return column_names(self, self.n_features_in_)
