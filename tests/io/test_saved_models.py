@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import headwater as hw
+from headwater.core.records import fingerprint
 from headwater.estimators import model_file
 from headwater.io.files import container
 from headwater.io.files.records import Damaged, tables_of
@@ -67,10 +68,37 @@ def test_tables_are_saved_with_their_factor():
 
 
 def test_words_that_rounding_leaves_in_an_empty_component_are_no_damage():
-    model = hw.MultinomialMixture(2, random_state=0, warm_up=60, algorithm=hw.Auto(batch_size=20))
-    model.partial_fit(np.full((70, 4), 1e30), sample_weight=1e-3 * np.random.default_rng(0).random(70))
-    model.partial_fit(np.full((70, 4), 1e30))
-    assert loaded(model).n_samples_seen_ == 140
+    for seed in (2, 5):
+        rng = np.random.default_rng(seed)
+        model = hw.MultinomialMixture(2, random_state=0, warm_up=60, algorithm=hw.Auto(batch_size=20))
+        for most in (1e-3, None):
+            X = np.minimum(1e99 * np.abs(rng.normal(size=(70, 4)).clip(-5, 5)), 1e30)
+            model.partial_fit(X, sample_weight=most and most * rng.random(70))
+        assert loaded(model).n_samples_seen_ == 140
+
+
+def test_heavy_sequences_can_be_merged():
+    """Rows weigh so much that the rounding of a sum of counts, which fell below zero, outweighs the prior."""
+    models = [hw.MarkovMixture(2, n_symbols=4, warm_up=60, random_state=0, half_life="auto") for _ in range(2)]
+    models[0].partial_fit(np.zeros((1, 4), dtype=int))
+    start = models[0].branch().partial_fit(np.zeros((7, 4), dtype=int), sample_weight=np.full(7, 1e20))
+    merged = hw.merge([start, models[1].partial_fit(np.zeros((70, 4), dtype=int))])
+    assert loaded(merged).n_samples_seen_ == 78
+    assert (merged._state.statistics.length >= 0.0).all()
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_stream_whose_reservoir_is_about_to_be_full_goes_on_as_if_it_had_not_been_saved(parts):
+    """What came last is sorted in when the model is saved: whether all rows found room must not depend on it."""
+    rng = np.random.default_rng(0)
+    model = hw.GaussianMixture(2, warm_up=60, random_state=0, reservoir=100, parts=parts, algorithm=hw.Auto(batch_size=20))
+    model.partial_fit(rng.normal(size=(72, 4)))
+    again = loaded(model)
+    for rows in (70, 70, 100):
+        chunk = 5.0 + rng.normal(size=(rows, 4))
+        model.partial_fit(chunk)
+        again.partial_fit(chunk)
+        assert fingerprint(again._state, size=16) == fingerprint(model._state, size=16)
 
 
 def test_statistics_are_those_that_their_algorithm_keeps():

@@ -88,7 +88,7 @@ def the_state_is_finite(estimator: StreamingEstimator, rows: Array) -> None:
     """Finite rows make a finite state and finite answers."""
     state = fit(estimator, rows)._state
     reservoir = state.records.get(RESERVOIR) if isinstance(state, Stream) else None
-    if reservoir is not None and reservoir.limit == np.inf:  # no row has been dropped yet
+    if reservoir is not None and reservoir.holds_all:
         state = state.with_record(RESERVOIR, replace(reservoir.settled, limit=0.0))
     for array in arrays_of(state):
         assert np.isfinite(array).all(), "the state holds NaN or infinity"

@@ -109,7 +109,7 @@ def merging_is_adding(estimator: StreamingEstimator, rows: Array) -> None:
     plan = whole._learner.plan
     refines, reservoir = plan.holds(whole._state), whole._state.records.get(RESERVOIR)
     assert whole.n_samples_seen_ == 2 * len(rows)
-    if reservoir is not None and reservoir.limit == np.inf:
+    if reservoir is not None and reservoir.holds_all:
         assert len(reservoir) == 2 * len(rows)
     elif reservoir is not None:  # rows of one rank, as those of one place in different branches, stay or go together
         most = kept_rows(plan, whole._state.model)
@@ -119,7 +119,7 @@ def merging_is_adding(estimator: StreamingEstimator, rows: Array) -> None:
         merge([merge([one, two]), merge([three, four])]),
         merge([one, merge([two, merge([three, four])])]),
     ):
-        if refines and reservoir.limit < np.inf:
+        if refines and not reservoir.holds_all:
             assert_same(tree._state.records[RESERVOIR], reservoir)
             assert_close(tree._state.progress, whole._state.progress, 1e-7)
             np.testing.assert_allclose(tree.weight_concentration_.sum(), whole.weight_concentration_.sum())

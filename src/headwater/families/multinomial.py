@@ -139,7 +139,7 @@ class Multinomial(Family[MultinomialPrior, Counts, Logs]):
     ) -> Counts:
         """Return totals in which no count is negative. Those of a word, over all components, are what they were."""
         words, rows = totals.table.held()
-        if rows.min(initial=0.0) >= 0.0 and totals.count.min() > 0.0:
+        if rows.min(initial=0.0) >= 0.0 and totals.length.min(initial=0.0) >= 0.0 and totals.count.min() > 0.0:
             return totals
         kept, wanted = np.maximum(rows, 0.0), np.maximum(rows.sum(axis=1), 0.0)
         rows = np.ascontiguousarray(kept * (wanted / np.maximum(kept.sum(axis=1), 1e-300))[:, None])

@@ -116,7 +116,7 @@ def regrow(plan: Plan, stream: Stream, on_the_way: bool) -> Stream:
     after, parameters = stage.model, stage.reached.parameters
     prior = after.refine_prior(stage.prior, parameters, after.family.geometry(some.propose))
     transfer = Transfer(model, after, stream.parameters, parameters, prior, n_threads)
-    whole = not np.isfinite(reservoir.limit) and plan.half_life is None
+    whole = reservoir.holds_all and plan.half_life is None
     statistics = transfer.restate(stream.statistics, batch, plan.count(stream.progress), whole).writable()
     statistics.from_base[...] = stream.statistics.from_base
     scores = after.log_likelihood(parameters, some.judges, n_threads)

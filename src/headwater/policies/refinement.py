@@ -48,7 +48,7 @@ def _search_moves(search: SearchContext, record: Refinement, budget: Budget) -> 
     """Propose, climb and judge until nothing is better; return where that led, or None if the stream is as good."""
     before = search.record
     surprised = record.doubt or before.surprise > 0.0
-    full = bool(np.isfinite(search.reservoir.limit))
+    full = not search.reservoir.holds_all
     hopeless = record.content or (before.contested > 0 and before.z == 0.0 and not full and not search.thorough)
     if hopeless and not surprised:
         return None, record

@@ -119,6 +119,11 @@ class Reservoir:
         return 0 if sample is None else len(sample)
 
     @property
+    def holds_all(self) -> bool:
+        """Whether no row has been left out so far."""
+        return self.settled.limit == math.inf
+
+    @property
     def rows(self) -> Sample:
         """The rows with ranks, places and keys."""
         sample = self.settled.sample

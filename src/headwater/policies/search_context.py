@@ -68,7 +68,7 @@ class SearchContext:
     @cached_property
     def whole(self) -> bool:
         """Whether all rows are kept, and count alike."""
-        return bool(self.reservoir.limit == np.inf) and not self.forgets and not self.forgot
+        return self.reservoir.holds_all and not self.forgets and not self.forgot
 
     @property
     def content(self) -> float:

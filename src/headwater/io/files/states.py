@@ -97,8 +97,10 @@ def _are_alike(one: object, other: object) -> bool:
     for table, twin in zip(tables_of(one), tables_of(other), strict=True):
         if table.factor != twin.factor:
             return False
-        (words, rows), (others, beside) = table.stored(), twin.stored()
-        if not table.same_rows(twin) and not (np.array_equal(words, others) and np.array_equal(rows, beside)):
+        if table.same_rows(twin):
+            continue
+        (words, rows), (others, twins) = table.stored(), twin.stored()
+        if not np.array_equal(words, others) or not np.array_equal(rows, twins):
             return False
     return True
 
