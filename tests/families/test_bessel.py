@@ -14,7 +14,7 @@ from headwater.families.bessel import (
 )
 
 WIDTHS = (1, 2, 3, 10, 81, 82, 83, 256, 768, 1024)
-ARGUMENTS = np.logspace(-4, 5, 10)
+ARGUMENTS = np.logspace(-4, 14, 19)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

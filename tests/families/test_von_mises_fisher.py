@@ -123,3 +123,15 @@ def test_a_sum_longer_than_its_rows_is_impossible():
     totals = DirectionStatistics.of(np.array([2.0, 2.0]), np.array([[1.9, 0.0], [2.1, 0.0]]))
     assert family.find_impossible(totals).tolist() == [False, True]
     assert family.find_problem(DirectionPrior(np.ones(2), np.ones((2, 2))), 2) == "is no prior"
+
+
+@pytest.mark.parametrize("width", [2, 3, 50, 200])
+def test_beliefs_of_rows_that_are_all_alike_are_finite(width):
+    """Concentrations are huge then, and the logarithms of both constants nearly cancel."""
+    for rows in 10.0 ** np.arange(-6, 13, 3):
+        for length in rows * np.array([0.0, 0.5, 1.0 - 1e-9, 1.0 - 1e-12]):
+            found = expectations(width, np.array([rows]), np.array([length]))
+            assert all(np.isfinite(part).all() for part in found)
+            if rows >= 1.0 and length == rows * (1.0 - 1e-9):  # kappa is a Gamma variate with this mean there
+                mean = (0.5 * (width - 1.0) * (rows + 1.0) + 1.0) / (rows - length)
+                np.testing.assert_allclose(found.length, mean, rtol=1e-3)

@@ -209,8 +209,10 @@ class EstimatorCore(BaseEstimator, ABC):
 
     def _check_stored(self, X: Matrix, width: int) -> None:
         """Refuse rows of a model file that this model could not have been given."""
-        sparse = isinstance(X, SparseRows)
-        self._checked(csr_array((X.data, X.indices, X.indptr), shape=X.shape) if sparse else X)
+        if isinstance(X, SparseRows):
+            self._checked(csr_array((X.data, X.indices, X.indptr), shape=X.shape))
+        elif not np.allclose(self._checked(X), X, rtol=1e-9, atol=0.0, equal_nan=True):
+            raise ValueError("it holds rows that are not as this model keeps them")
 
     def _patience(self, rows: int) -> tuple[int, float]:
         """Passes that a `fit` makes at most, and the gain of a pass per row with which it is content."""

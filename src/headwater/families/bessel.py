@@ -1,8 +1,8 @@
 """Logarithms and ratios of modified Bessel functions I_v, for any order from -1/2 on and any argument from 0 on.
 
 SciPy's `ive` underflows where the order is large beside the argument. So it is used for low orders alone; tiny arguments have
-the first terms of the power series there. From order 40 on Debye's expansion in 1/v (Abramowitz and Stegun 9.7.7) is exact to
-rounding. Logarithms leave out the power of the argument and its exponential, so that all is finite and smooth from 0 on.
+the first terms of the power series there, and huge ones those of Hankel's expansion. From order 40 on Debye's expansion in 1/v
+(Abramowitz and Stegun 9.7.7) is exact to rounding. Logarithms leave out the power of the argument and its exponential, so that all is finite and smooth from 0 on.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from headwater.core.statistics import Array
 LEAST_ORDER = 40.0  # from which on eleven terms of the expansion are exact to rounding
 TERMS = 11
 TINY = 1e-3  # arguments of low orders for which two terms of the power series are exact to rounding
+HUGE = 1e8  # arguments of low orders beyond which four terms of Hankel's expansion are exact to rounding; `ive` ends at 1e9
 NEWTON_STEPS = 50
 CLOSE = 1e-8  # a step of Newton's that is so small is the last: the next would be its square
 LARGEST_ARGUMENT = 1e9  # that a ratio is solved for: beyond it, one minus the ratio is rounding
@@ -46,6 +47,21 @@ def _debye(order: float, x: Array) -> Array:
     )
 
 
+def _hankel(order: float, x: Array) -> Array:
+    """I_v(x) exp(-x) sqrt(2 pi x) for a low order and a huge argument (Abramowitz and Stegun 9.7.1)."""
+    found, term = np.ones_like(x), np.ones_like(x)
+    for k in range(1, 4):
+        term = -term * (4.0 * order * order - (2.0 * k - 1.0) ** 2) / (8.0 * k * x)
+        found = found + term
+    return found
+
+
+def _low(order: float, x: Array) -> Array:
+    """I_v(x) exp(-x) for a low order."""
+    huge = np.maximum(x, HUGE)
+    return np.where(x < HUGE, ive(order, np.minimum(x, HUGE)), _hankel(order, huge) / np.sqrt(2.0 * np.pi * huge))
+
+
 def scaled_log_bessel(order: float, x: Array) -> Array:
     """Return log I_v(x) - v log x - x, which is finite at 0.
 
@@ -60,7 +76,7 @@ def scaled_log_bessel(order: float, x: Array) -> Array:
     if order >= LEAST_ORDER:
         return _debye(order, x)
     large = np.maximum(x, TINY)
-    found = np.log(ive(order, large)) - order * np.log(large)
+    found = np.log(_low(order, large)) - order * np.log(large)
     if x.min(initial=1.0) >= TINY:
         return np.asarray(found)
     series = np.log1p(0.25 * x * x / (order + 1.0)) - order * np.log(2.0) - gammaln(order + 1.0) - x
@@ -73,7 +89,7 @@ def ratio_by_argument(order: float, x: Array) -> Array:
     if order >= LEAST_ORDER:
         return np.exp(_debye(order + 1.0, x) - _debye(order, x))
     large = np.maximum(x, TINY)
-    found = ive(order + 1.0, large) / (ive(order, large) * large)
+    found = _low(order + 1.0, large) / (_low(order, large) * large)
     if x.min(initial=1.0) >= TINY:
         return np.asarray(found)
     term = 0.25 * x * x

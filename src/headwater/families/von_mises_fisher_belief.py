@@ -22,6 +22,7 @@ NODES = 160  # of the trapezoidal rule
 DEPTH = 42.0  # nats below the peak where the rule begins and ends: what is left out is rounding
 DOUBLINGS = 200
 BISECTIONS = 60
+HUGE = 1e5  # times the width, of kappa: beyond it, its moment is linear but for 1e-10
 
 
 class Expectations(NamedTuple):
@@ -49,7 +50,10 @@ def expectations(width: int, rows: Array, length: Array) -> Expectations:
 
     def height(log_kappa: Array) -> Array:
         kappa = np.exp(log_kappa)
-        return np.asarray(width * log_kappa + rows * log_constant(width, kappa) - log_constant(width, length * kappa))
+        one, two = (scaled_log_bessel(0.5 * width - 1.0, at) for at in (kappa, length * kappa))
+        constants = -0.5 * width * np.log(2.0 * np.pi) * (rows - 1.0)
+        # The exponentials of both constants nearly cancel where rows are alike: their difference is taken first.
+        return np.asarray(width * log_kappa + constants - rows * one + two - (rows - length) * kappa)
 
     peak, spread = _find_peak(width, rows, length)
     lowest = height(peak) - DEPTH
@@ -85,7 +89,7 @@ def _find_peak(width: int, rows: Array, length: Array) -> tuple[Array, Array]:
     for _ in range(BISECTIONS):
         slope, curvature = slopes(at)
         low, high = np.where(slope > 0.0, at, low), np.where(slope > 0.0, high, at)
-        after = at + slope / np.maximum(curvature, 1e-300)
+        after = at + slope / np.maximum(curvature, 1e-100)
         after = np.where((after > low) & (after < high), after, 0.5 * (low + high))
         done = np.abs(after - at) * np.sqrt(np.maximum(curvature, 1.0)) < 1e-3
         at = after
@@ -97,7 +101,9 @@ def _find_peak(width: int, rows: Array, length: Array) -> tuple[Array, Array]:
 def _moment(width: int, kappa: Array) -> tuple[Array, Array]:
     """kappa A(kappa), and its derivative by the logarithm of kappa."""
     value = kappa * kappa * ratio_by_argument(0.5 * width - 1.0, kappa)
-    return value, kappa * kappa - value * value - (width - 2.0) * value
+    slope = kappa * kappa - value * value - (width - 2.0) * value
+    # The squares of a huge kappa leave no digits; its first terms are exact then.
+    return value, np.where(kappa > HUGE * width, kappa - 0.125 * (width - 1.0) * (width - 3.0) / np.maximum(kappa, 1.0), slope)
 
 
 def _leave(inside: Callable[[Array], NDArray[np.bool_]], start: Array, step: Array) -> Array:
