@@ -2,7 +2,8 @@
 
 SciPy's `ive` underflows where the order is large beside the argument. So it is used for low orders alone; tiny arguments have
 the first terms of the power series there, and huge ones those of Hankel's expansion. From order 40 on Debye's expansion in 1/v
-(Abramowitz and Stegun 9.7.7) is exact to rounding. Logarithms leave out the power of the argument and its exponential, so that all is finite and smooth from 0 on.
+(Abramowitz and Stegun 9.7.7) is exact to rounding. Logarithms leave out the power of the argument and its exponential, so that
+all is finite and smooth from 0 on.
 """
 
 from __future__ import annotations

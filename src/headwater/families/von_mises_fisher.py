@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
-from headwater.families.bessel import solve_bessel_ratio
+from headwater.families.bessel import LARGEST_ARGUMENT, solve_bessel_ratio
 from headwater.families.components import ComponentStatistics
 from headwater.families.direction_sampling import sample_directions
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family
@@ -51,6 +51,15 @@ class DirectionParameters:
 
     natural: Array
     log_constant: Array
+
+
+def bound_lengths(width: int, rows: Array, lengths: Array) -> Array:
+    """Return the lengths of sums of so many rows, or of those whose expected concentration is `LARGEST_ARGUMENT`.
+
+    Where it is large, the concentration is a Gamma variate (`von_mises_fisher_belief.py`).
+    """
+    most = rows - (0.5 * (width - 1.0) * (rows + 1.0) + 1.0) / LARGEST_ARGUMENT
+    return np.asarray(np.minimum(lengths, np.maximum(np.minimum(most, LONGEST * rows), 0.0)))
 
 
 @dataclass(frozen=True)
@@ -108,7 +117,7 @@ class VonMisesFisher(Family[DirectionPrior, DirectionStatistics, DirectionParame
         lengths = np.linalg.norm(resultant, axis=1)
         directions = resultant / np.maximum(lengths, 1e-300)[:, None]
         if name == "expect_log":
-            found = expectations(width, rows, np.minimum(lengths, LONGEST * rows))
+            found = expectations(width, rows, bound_lengths(width, rows, lengths))
             return DirectionParameters(found.length[:, None] * directions, found.log_constant)
         shares = np.minimum(lengths / np.maximum(rows, 1e-300), LONGEST)
         concentration = solve_bessel_ratio(0.5 * width - 1.0, shares)
@@ -123,7 +132,7 @@ class VonMisesFisher(Family[DirectionPrior, DirectionStatistics, DirectionParame
         width = totals.resultant.shape[1]
         rows, resultant = prior.rows + totals.count, prior.resultant + totals.resultant
         lengths = np.linalg.norm(resultant, axis=1)
-        after = expectations(width, rows, np.minimum(lengths, LONGEST * rows))
+        after = expectations(width, rows, bound_lengths(width, rows, lengths))
         before = expectations(width, prior.rows, np.linalg.norm(prior.resultant, axis=1))
         directions = resultant / np.maximum(lengths, 1e-300)[:, None]
         along = np.einsum("kd,kd->k", totals.resultant, directions) * after.length
