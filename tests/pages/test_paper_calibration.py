@@ -32,7 +32,7 @@ from papers.calibration_ranks import (
 )
 from papers.calibration_subjects import Counts, Gaussians, Lines
 from papers.calibration_values import NEAR
-from papers.calibration_widening import gradients, missing_information
+from papers.calibration_widening import gradients, missing_information, observe_widened
 
 PAGE = command.PAGE
 
@@ -214,6 +214,14 @@ def test_information_is_missing_where_components_overlap():
         model.predict_proba = lambda _, joint=joint: softmax(joint, axis=1)
         found.append(missing_information(model, rows)["means"].max())
     assert found[0] > 5.0 > found[1] > 1.5 > 1.01 > found[2]
+
+
+def test_widened_intervals_are_no_narrower():
+    subject = Gaussians(2, n_rows=60, warm_up=30, mean_precision=0.5)
+    plain, wider = observe_widened(subject, Way("vb", "vb"), draws(subject, [0, 1]))
+    for name in QUANTITIES:
+        found = [figures(one)[name] for one in (plain, wider)]
+        assert found[1]["0.9"][0] >= found[0]["0.9"][0] and found[1]["stretch"] <= found[0]["stretch"]
 
 
 def test_intervals_of_a_mixture_are_those_of_its_description():
