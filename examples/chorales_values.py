@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pages.drawing import drawing
-from pages.results import Results
+from pages.results import Results, by_seed
 from pages.words import fine_percent, listed, median
 
 STREAM, FIT, PEER = "stream", "fit", "hmmlearn"
@@ -37,18 +37,8 @@ def chord_name(chord: Sequence[int]) -> str:
     return "-".join(NOTES[pitch] for pitch in chord)
 
 
-def runs(results: Results) -> dict[str, dict[str, dict[str, list[float]]]]:
-    """What each learner reached by number of states, seed by seed."""
-    return {
-        str(one["states"]): {
-            name: {key: [run[key] for run in found] for key in found[0]} for name, found in one["runs"].items()
-        }
-        for one in results.of("states", "states/")
-    }
-
-
 def states(results: Results) -> dict[str, Any]:
-    found, facts = runs(results), results.figures["states"]["chorales"]
+    found, facts = by_seed(results.of("states", "states/"), "states"), results.figures["states"]["chorales"]
     chosen = {name: max(found, key=lambda k: median(found[k][name]["valid"])) for name in (FIT, PEER)}
     taken = [f"{LABELS[name]} takes {k} states and has {median(found[k][name]['test']):.4f}" for name, k in chosen.items()]
     return {

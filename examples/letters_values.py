@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pages.drawing import drawing
-from pages.results import Figures, Results
+from pages.results import Figures, Results, by_seed
 from pages.words import listed, median
 
 SYMBOLS, VOWELS = [*"abcdefghijklmnopqrstuvwxyz", " "], "aeiou"
@@ -17,20 +17,9 @@ UNIGRAM, CHAIN = "unigram", "chain"
 LABELS = {STREAM: "one pass, in blocks", STEPS: "one pass, step by step", FIT: "fit", PEER: "hmmlearn"}
 
 
-def runs(results: Results) -> dict[str, dict[str, dict[str, list[Any]]]]:
-    """What each learner reached by number of states, seed by seed; keys that all seeds have."""
-    return {
-        str(one["states"]): {
-            name: {key: [run[key] for run in found] for key in found[0] if all(key in run for run in found)}
-            for name, found in one["runs"].items()
-        }
-        for one in results.of("states", "states/")
-    }
-
-
 def states(results: Results) -> dict[str, Any]:
     sets = results.figures["states"]
-    found, text = runs(results), sets["text"]
+    found, text = by_seed(results.of("states", "states/"), "states"), sets["text"]
     two = found[next(iter(found))]
     vowel_state = two[FIT]["vowel_state"][0]
     left_out = [f"{'the space' if one == ' ' else one} with {vowel_state[SYMBOLS.index(one)]:.2f}" for one in (" ", "y")]
@@ -83,7 +72,7 @@ def described(close: Figures) -> list[str]:
 
 def draw(path: Path, results: Results) -> None:
     """Letters and their states."""
-    close, two = results.figures["states"]["close"], next(iter(runs(results).values()))
+    close, two = results.figures["states"]["close"], next(iter(by_seed(results.of("states", "states/"), "states").values()))
     stream, fit = (np.array(two[name]["vowel_state"][0]) for name in (STREAM, FIT))
     names = [letter if letter != " " else "space" for letter in SYMBOLS]
     letters = np.lexsort((-fit, [letter not in VOWELS for letter in SYMBOLS]))

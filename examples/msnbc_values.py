@@ -9,22 +9,12 @@ from typing import Any
 import numpy as np
 
 from pages.drawing import drawing
-from pages.results import Results
+from pages.results import Results, by_seed
 from pages.words import fine_percent, listed, median
 
 MARKOV, EM, COUNTS, BOTH = "stream", "em", "counts", "chains of counts"
 FEW_STEPS = 0.005  # of a cluster's steps: from pages that have fewer, nothing is drawn
 NAMED, MOST_NAMES = 0.6, 3  # a cluster is called after the categories of so many of its views, but of no more
-
-
-def runs(results: Results) -> dict[str, dict[str, dict[str, list[Any]]]]:
-    """What each learner reached by number of components, seed by seed."""
-    return {
-        str(one["components"]): {
-            name: {key: [run[key] for run in found] for key in found[0]} for name, found in one["runs"].items()
-        }
-        for one in results.of("chains", "components/")
-    }
 
 
 def memory(found: Sequence[float | None]) -> str:
@@ -34,7 +24,7 @@ def memory(found: Sequence[float | None]) -> str:
 
 
 def chains(results: Results) -> dict[str, Any]:
-    found, sets = runs(results), results.figures["chains"]
+    found, sets = by_seed(results.of("chains", "components/"), "components"), results.figures["chains"]
     return {
         **sets["sessions"], "clusters": sets["clusters"]["clusters"], "runs": found, "gains": gains(found),
         "order": order(found),

@@ -8,26 +8,20 @@ from typing import Any
 import numpy as np
 
 from pages.drawing import drawing
-from pages.results import Figures, Results
+from pages.results import Figures, Results, by_seed
 from pages.words import fine_percent, listed, median
 
 STREAM, FIRST, STARTED = "one pass", "one pass, labelled first", "labelled as start, then one pass"
 FIT, NB, KMEANS = "`fit`, many passes", "naive Bayes (scikit-learn)", "mini-batch k-means, tf-idf (scikit-learn)"
 LATE = 0.02  # of accuracy that a renaming of components must bring to be mentioned
 COLORS = {STREAM: "#1b6ca8", FIRST: "#e07b39", STARTED: "#4a9d5f", FIT: "#9467a8", NB: "#222222", KMEANS: "#c43c4d"}
-KEYS = ("accuracy", "matched", "nmi", "ari", "score", "seconds")
 
 
 def runs(results: Results) -> dict[str, dict[str, dict[str, list[Any]]]]:
     """Outcomes by percentage of labels and learner, seed by seed; without labels, accuracy is that of the best matching."""
-    found: dict[str, dict[str, dict[str, list[Any]]]] = {}
-    for one in results.of("learners", "labels/"):
-        kept = {}
-        for name, ones in one["runs"].items():
-            kept[name] = {key: [run[key] for run in ones] for key in KEYS}
-            if one["percentage"] == 0:
-                kept[name]["accuracy"] = kept[name]["matched"]
-        found[str(one["percentage"])] = kept
+    found = by_seed(results.of("learners", "labels/"), "percentage")
+    for one in found.get("0", {}).values():
+        one["accuracy"] = one["matched"]
     return found
 
 

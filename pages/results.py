@@ -65,6 +65,17 @@ class Results:
         return [one for name, one in self.figures.get(part, {}).items() if name.startswith(prefix)]
 
 
+def by_seed(sets: Sequence[Figures], key: str) -> dict[str, dict[str, dict[str, list[Any]]]]:
+    """What each learner reached, seed by seed, by a key of the sets: the values that all of its runs have."""
+    return {
+        str(one[key]): {
+            name: {value: [run[value] for run in found] for value in found[0] if all(value in run for run in found)}
+            for name, found in one["runs"].items()
+        }
+        for one in sets
+    }
+
+
 def plain(value: Any) -> Any:
     """The same as JSON has it, in numbers that a reader can bear: tuples are lists, NaN is None."""
     if isinstance(value, dict):

@@ -12,7 +12,9 @@ ADDED = re.compile(r"set_\w+_request|set_output|get_metadata_routing")
 
 def skip(app: Sphinx, kind: str, name: str, member: Any, skipped: bool, options: Any) -> bool | None:
     """Say that a member is left out; otherwise leave the decision to autodoc."""
-    return True if ADDED.fullmatch(name) else None
+    # The score of scikit-learn's mixins refers to pages of its own documentation.
+    theirs = name == "score" and getattr(member, "__module__", "").startswith("sklearn.")
+    return True if theirs or ADDED.fullmatch(name) else None
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
