@@ -7,7 +7,7 @@ import os
 from abc import abstractmethod
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Self, cast
 
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -217,7 +217,7 @@ class StreamingEstimator(EstimatorCore):
         return float(learner.model.log_likelihood(self._quick_parameters(row.shape[1]), Batch(row), 1)[0])
 
     @learns
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters by their names, as scikit-learn has it.
 
         Parameters
@@ -359,6 +359,6 @@ def _check_learned(model: StreamingEstimator, what: str) -> None:
         raise NotFittedError(f"this {type(model).__name__} has learned nothing that could be {what}")
 
 
-def _are_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def _are_same(one: dict[str, object], other: dict[str, object]) -> bool:
     """Whether two dicts hold the very same objects."""
     return one.keys() == other.keys() and all(value is other[name] for name, value in one.items())

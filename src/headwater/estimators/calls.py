@@ -44,7 +44,7 @@ from headwater.estimators.stream_input import (
 
 F = TypeVar("F", bound=Method)
 
-_locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_locks: WeakKeyDictionary[object, object] = WeakKeyDictionary()
 _guard = Lock()
 if hasattr(os, "register_at_fork"):  # whoever holds a lock does not live on in a child
     os.register_at_fork(after_in_child=_locks.clear)
@@ -63,7 +63,7 @@ def reads(method: F) -> F:
     """Let a method, or the getter of a property, see one model from beginning to end."""
 
     @wraps(method)
-    def read(self: Any, *arguments: Any, **options: Any) -> Any:
+    def read(self: object, *arguments: object, **options: object) -> object:
         return method(copy(self), *arguments, **options)
 
     read.calls_by = reads  # type: ignore[attr-defined]
@@ -134,7 +134,7 @@ def _learns_rows(method: F, go_through: Callable[[Method, Any, Chunks, dict[str,
 
 def _answers_rows(method: F, go_through: Callable[[Method, Any, Chunks, dict[str, Any]], Any]) -> F:
     @wraps(method)
-    def answer(self: Any, *arguments: Any, **options: Any) -> Any:
+    def answer(self: object, *arguments: Any, **options: Any) -> Any:
         X, view = arguments[0] if arguments else options.get("X"), copy(self)
         if isinstance(X, Chunks):
             return go_through(method, view, X, given_beside(method, view, arguments, options))

@@ -93,7 +93,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **HiddenMarkovEstimator._parameter_constraints,
         "emissionprob_prior": [None, "array-like", Interval(numbers.Real, 0.0, None, closed="neither")],
         "n_features": [None, Interval(numbers.Integral, 1, None, closed="left")],
@@ -184,7 +184,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         self.__dict__["n_features"] = value
 
     @reads
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> dict[str, object]:
         """Return the parameters as they were given, whatever was learned.
 
         Parameters
@@ -204,7 +204,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
             check_same_symbols(X, self)
         return check_symbols(X, self._n_symbols(anew), type(self).__name__)
 
-    def _check_merge(self, other: Any) -> None:
+    def _check_merge(self, other: object) -> None:
         super()._check_merge(other)
         check_merged_symbols(self, other)
 
@@ -317,7 +317,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
     def _learned_values(self, names: list[str]) -> dict[str, Array]:
         return {name: getattr(self, name) for name in names}
 
-    def _given_emissions(self) -> Any:
+    def _given_emissions(self) -> object:
         width = self._given_width()
         return self._family(width).from_probabilities(self._emissions_given("e", width)["probabilities"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -260,7 +260,7 @@ class ChainAnswers(StreamingEstimator):
         return np.maximum(found, 0.0) / np.maximum(found, 0.0).sum()
 
 
-def _seed(random_state: RandomState) -> Any:
+def _seed(random_state: RandomState) -> object:
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     return random_state

@@ -35,7 +35,7 @@ class ChainStreams(ChainAnswers):
         chained=True,
         scored_share=0.25,  # rows have to be filtered once more
     )
-    _open: dict[Any, int]
+    _open: dict[object, int]
     _end: Array  # states at the last row of a fit
 
     # What a subclass says
@@ -229,7 +229,7 @@ class ChainStreams(ChainAnswers):
 
     @property
     @reads
-    def open_sequences_(self) -> list[Any]:
+    def open_sequences_(self) -> list[object]:
         """Keys of the sequences that are open; None is the one without a name."""
         check_is_fitted(self)
         return list(self.__dict__.get("_open", {}))

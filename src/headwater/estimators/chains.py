@@ -112,7 +112,7 @@ def check_lengths(lengths: Values, rows: int) -> NDArray[np.int64]:
     return whole.astype(np.int64)
 
 
-def one_of(y: Values, lengths: Values) -> Any:
+def one_of(y: Values, lengths: Values) -> object:
     """Return the lengths of sequences, which may stand where scikit-learn has y and hmmlearn has lengths."""
     if y is not None and lengths is not None:
         raise ValueError("lengths must be given once, got them twice: by their name and in the second place")
@@ -128,7 +128,7 @@ def check_key(key: Values, name: str = "key") -> str | int | None:
     raise ValueError(f"{name} must be a string or a whole number that names a sequence, got {one_line(key, 80)}")
 
 
-def check_keys(key: Values, rows: int) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int64]]:
+def check_keys(key: Values, rows: int) -> tuple[list[object], NDArray[np.int64], NDArray[np.int64]]:
     """Return the names of sequences that rows have, where each comes first, and the place among them of each row."""
     if isinstance(key, Mapping):
         raise ValueError("key must name a sequence, or one for each row, got a mapping")
@@ -148,7 +148,7 @@ def check_keys(key: Values, rows: int) -> tuple[list[Any], NDArray[np.int64], ND
     return [check_key(names[at]) for at in first[order]], first[order], np.argsort(order)[places]
 
 
-def check_probabilities(value: Any, shape: tuple[int, ...], name: str) -> Array:
+def check_probabilities(value: object, shape: tuple[int, ...], name: str) -> Array:
     """Return probabilities of this shape, whose last axis sums to one."""
     array = check_numbers(value, shape, name)
     if array.min() < 0.0:
@@ -194,7 +194,7 @@ class GivenChain:
     @property
     def in_prior(self) -> bool:
         """Whether the prior of symbols has a row for each state."""
-        prior: Any = getattr(self.family, "concentration_prior", None)
+        prior: object = getattr(self.family, "concentration_prior", None)
         return n_dimensions(prior) == 2
 
     def seed(self, batch: Batch) -> tuple[Batch, Array]:
@@ -306,7 +306,7 @@ class Hold:
         return family.from_precisions(free.origin, means + free.origin, factor)
 
 
-def with_emissions(family: Any, found: Any, given: Mapping[str, Array]) -> Any:
+def with_emissions(family: Any, found: Any, given: Mapping[str, Array]) -> object:
     """Return the parameters of a family with those in their place that were given: "means" and "factor", or "probabilities"."""
     if "probabilities" in given:
         return family.from_probabilities(given["probabilities"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from headwater.estimators.traits import Traits
 LEARN = "learn"  # the value of a prior that rows find from now on
 
 
-def refuse_shapes(traits: Traits, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def refuse_shapes(traits: Traits, before: Mapping[str, object], now: Mapping[str, object]) -> None:
     """Refuse to go on with parameters that ask for arrays of another shape."""
     for name in traits.shape_parameters:
         if settings_differ(before[name], now[name]):
@@ -24,7 +23,7 @@ def refuse_shapes(traits: Traits, before: Mapping[str, Any], now: Mapping[str, A
             )
 
 
-def refuse_priors(traits: Traits, before: Mapping[str, Any], now: Mapping[str, Any], streams: bool) -> None:
+def refuse_priors(traits: Traits, before: Mapping[str, object], now: Mapping[str, object], streams: bool) -> None:
     """Refuse to go on with another prior: a stream has the one that was found when it started.
 
     Passes over all rows (not `streams`) do take the least variances that are asked for.
@@ -50,7 +49,7 @@ def refuse_algorithm(before: Algorithm, now: Algorithm) -> None:
         )
 
 
-def settings_differ(one: Any, other: Any) -> bool:
+def settings_differ(one: object, other: object) -> bool:
     """Whether two values of a parameter differ. NumPy 2.0 cannot compare a word with a number, so words come first."""
     if one is other:
         return False

@@ -22,7 +22,7 @@ SMALLEST = 1e-12  # probability of a word, so that one that a topic model exclud
 
 
 def completion_perplexity(
-    topics: Any, X: Rows, doc_topic_prior: Values = None, *, random_state: RandomState = 0, n_threads: int | None = None
+    topics: object, X: Rows, doc_topic_prior: Values = None, *, random_state: RandomState = 0, n_threads: int | None = None
 ) -> float:
     """Return the perplexity of one half of each document's words, foretold from the other half.
 
@@ -89,7 +89,7 @@ def completion_perplexity(
     return float(np.exp(-score / second.sum()))
 
 
-def _counts_of(topics: Any, X: Rows) -> SparseRows:
+def _counts_of(topics: object, X: Rows) -> SparseRows:
     """Counts of the documents; a model of ours says which words it knows, and whether these are its columns."""
     if isinstance(X, Chunks):
         X = X.at_once()["X"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
 from headwater.core.batch import Batch
 from headwater.core.learner import Learner
@@ -32,7 +35,9 @@ def choose(model: Any, batch: Batch, learner: Learner, key: int, going_on: bool)
     return runtime.race.decided(runtime.rows, learner.model.n_components), learner
 
 
-def _choose_by_growth(model: Any, batch: Batch, learner: Learner, key: int, going_on: bool) -> tuple[Growth, Learner]:
+def _choose_by_growth(
+    model: StreamingEstimator, batch: Batch, learner: Learner, key: int, going_on: bool
+) -> tuple[Growth, Learner]:
     if going_on:
         runtime: Runtime = model._runtime
         state = model._read().stream if runtime.warming_up else runtime.state
@@ -63,7 +68,7 @@ def end_warm_up(model: Any) -> Runtime:
     return runtime.branch()
 
 
-def start_branch(model: Any) -> Runtime:
+def start_branch(model: StreamingEstimator) -> Runtime:
     """Return the Runtime of a branch, which calls all that was learned its base; a race that has not begun is over."""
     runtime: Runtime = model._runtime
     if runtime.waits_for_race:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -60,7 +59,7 @@ class Conditional:
     [[0.0, 3.3], [3.3, 0.0]]
     """
 
-    def __init__(self, family: AnswersGaps[Any], log_weights: Array, components: Any, X: Array, missing: Mask) -> None:
+    def __init__(self, family: AnswersGaps[object], log_weights: Array, components: object, X: Array, missing: Mask) -> None:
         self._family, self._log_weights, self._components = family, log_weights, components
         self._X, self.missing = X, missing
         n, width = X.shape

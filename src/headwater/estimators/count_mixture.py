@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from headwater.models.seeding import INIT_PARAMS
 class CountMixture(MixtureEstimator):
     """Base of the mixtures over counts, which share a family."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **CONSTRAINTS,
         "init_params": [StrOptions({"auto", "farthest-first", *INIT_PARAMS})],
     }
@@ -33,7 +33,7 @@ class CountMixture(MixtureEstimator):
     def _describer(self) -> CountDescriber:
         """What says what was learned."""
 
-    def _counts_learner(self, family: Multinomial, width: int, given: Any, polish: bool, names: str) -> Learner:
+    def _counts_learner(self, family: Multinomial, width: int, given: object, polish: bool, names: str) -> Learner:
         learner = self._learner_of(family, width, type(self).__name__, given, polish)
         least = np.inf if family.concentration_prior is None else float(np.nanmin(family.concentration_prior))
         if least <= 0.0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 from headwater.core.batch import SparseRows
 from headwater.core.chunk import Chunk
@@ -83,7 +83,7 @@ class DocumentReader(StreamingEstimator):
     def _learn_one(self, x: Row) -> Self:
         return self.partial_fit([x]) if isinstance(x, str) else super()._learn_one(x)
 
-    def _places(self, names: Sequence[str] | None) -> dict[Any, int]:
+    def _places(self, names: Sequence[str] | None) -> dict[object, int]:
         """The column of each name; made once."""
         cache = self._runtime.cache if self._has_state() else None
         known = None if cache is None else cache.places

@@ -54,7 +54,7 @@ from headwater.policies.names import GROWTH
 FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "_end")
 RESULTS = (*FIT_RESULTS, "merge_report_", "history_", "distributed_report_", "_open")
 
-_names_of: dict[Any, tuple[str, ...]] = {}
+_names_of: dict[object, tuple[str, ...]] = {}
 
 
 class EstimatorCore(BaseEstimator, ABC):
@@ -73,7 +73,7 @@ class EstimatorCore(BaseEstimator, ABC):
     _runtime: Runtime
     _scores_start: bool
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         call_like_inherited(cls)
 
@@ -191,7 +191,7 @@ class EstimatorCore(BaseEstimator, ABC):
         """Number of components that a label may name, and the least number of rows to find them in."""
         return 1 if self._choice != GIVEN else int(self.n_components)
 
-    def _check_merge(self, other: Any) -> None:
+    def _check_merge(self, other: object) -> None:
         """Refuse to be merged with another model of this class, where more than parameters must agree."""
 
     def _share_columns(self, other: Any) -> None:
@@ -367,7 +367,7 @@ class EstimatorCore(BaseEstimator, ABC):
         return self._learn_chunk(X, sample_weight, labels, scored=True)
 
     @learns
-    def _update_after_start(self, **chunk: Any) -> Array:
+    def _update_after_start(self, **chunk: object) -> Array:
         """Do what `update` does, but score no rows of the warm-up, for which starts have to be found: they are NaN."""
         self._scores_start = False
         try:
@@ -442,7 +442,7 @@ def parameter_names(kind: Any) -> tuple[str, ...]:
     return names
 
 
-def forget(model: Any, results: Iterable[str]) -> None:
+def forget(model: object, results: Iterable[str]) -> None:
     """Remove results of a fit, which no longer hold."""
     for name in results:
         model.__dict__.pop(name, None)

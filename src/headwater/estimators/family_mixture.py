@@ -35,7 +35,7 @@ def _has_predictive(model: FamilyMixture) -> bool:
 class FamilyMixture(MixtureEstimator):
     """Base of the mixtures that have no parameters but those of every mixture. See `GaussianMixture` for what they mean."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**CONSTRAINTS, "init_params": [StrOptions(set(INIT_PARAMS))]}
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {**CONSTRAINTS, "init_params": [StrOptions(set(INIT_PARAMS))]}
     _traits = replace(
         MixtureEstimator._traits,
         merge_parameters=("n_components", "half_life", "weight_concentration_prior"),

@@ -12,7 +12,7 @@ from headwater.core.statistics import Array
 from headwater.core.values import Rows
 
 
-def fill_container(X: Rows, missing: NDArray[np.bool_], filled: Array) -> Any:
+def fill_container(X: Rows, missing: NDArray[np.bool_], filled: Array) -> object:
     """Return X with values of `filled` where `missing` says so; whole numbers where the type of a column holds no others.
 
     Arrays and data frames (pandas, polars, Arrow) come back as they are; what is anything else, such as lists, as an array.

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,7 +18,7 @@ from headwater.core.validation import check_finite, check_shape, numeric, refuse
 from headwater.core.values import AnyArray, Rows
 
 
-def check_gap_rows(model: Any, X: Rows) -> Array:
+def check_gap_rows(model: StreamingEstimator, X: Rows) -> Array:
     """Return rows as the model knows its columns, a float64 array with NaN for what is missing, or refuse them."""
     check_is_fitted(model)
     values = values_of(X)
@@ -34,7 +37,7 @@ def check_gap_rows(model: Any, X: Rows) -> Array:
     return np.asarray(rows)
 
 
-def read_gaps(values: Any, name: str) -> AnyArray:
+def read_gaps(values: object, name: str) -> AnyArray:
     """Return an array of numbers with NaN for NaN, None, pandas.NA and null; refuse text."""
     refuse_unreadable(values, name)
     pandas = sys.modules.get("pandas")

@@ -104,7 +104,7 @@ class GaussianHMM(HiddenMarkovEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **HiddenMarkovEstimator._parameter_constraints,
         "covariance_type": [StrOptions(set(KINDS))],
         "scale_columns": ["boolean"],
@@ -365,7 +365,7 @@ class GaussianHMM(HiddenMarkovEstimator):
             for name in names
         }
 
-    def _given_emissions(self) -> Any:
+    def _given_emissions(self) -> object:
         width = self._given_width()
         found = self._emissions_given("mc", width)
         return self._family(width).from_precisions(np.zeros(width), found["means"], found["factor"])
@@ -380,7 +380,7 @@ def _all_missing(x: Row) -> bool:
         return False
 
 
-def _compact(value: Any, k: int, kind: str) -> Array:
+def _compact(value: object, k: int, kind: str) -> Array:
     """Covariances in the shape of their kind, from that or from one matrix for each state."""
     if kind not in KINDS:
         raise ValueError(f"covariance_type must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -198,7 +198,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
         given_start=("weights_init", "means_init", "precisions_init"),
         answers=("weights_", "means_", "covariances_"),
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **CONSTRAINTS,
         "covariance_type": [StrOptions({*COVARIANCES, "factor"})],
         "n_factors": [Interval(numbers.Integral, 1, None, closed="left")],

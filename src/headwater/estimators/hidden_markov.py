@@ -34,7 +34,7 @@ from headwater.estimators.component_count import GIVEN
 from headwater.estimators.describers.chains import ChainDescriber
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.parameters import check_parameters
-from headwater.models.chain_records import ChainParameters
+from headwater.models.chain_records import ChainParameters, ChainPrior, ChainStatistics
 from headwater.models.hidden_markov import HiddenMarkov
 
 SHARED = ("n_components", "random_state", "verbose", "half_life", "warm_up", "n_threads", "tol", "algorithm")
@@ -56,7 +56,7 @@ class Monitor:
 class HiddenMarkovEstimator(ChainStreams):
     """Base of the hidden Markov models: K states with a component of a family that the subclass names."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **{name: CONSTRAINTS[name] for name in SHARED},
         "half_life": CONSTRAINTS["half_life"][:2],  # it keeps no rows by which it could find one itself
         "n_iter": CONSTRAINTS["max_iter"],
@@ -177,7 +177,7 @@ class HiddenMarkovEstimator(ChainStreams):
         priors = [getattr(self, name) for name in self._concentrations]
         return "mode" if all(prior is None or np.min(prior) >= 1.0 for prior in priors) else "mean"
 
-    def _start_settings(self, family: Any, width: int) -> StartSettings:
+    def _start_settings(self, family: object, width: int) -> StartSettings:
         """How to start: from what was set by hand, of what `init_params` leaves out, and from what is found beside it.
 
         What is given of the components stays as it is while the rest is searched for; a given chain moves meanwhile, since
@@ -221,7 +221,7 @@ class HiddenMarkovEstimator(ChainStreams):
 
     @startprob_.setter
     @learns
-    def startprob_(self, value: Any) -> None:
+    def startprob_(self, value: object) -> None:
         self._give("startprob_", check_probabilities(value, (self._given_number(),), "startprob_"))
 
     @property
@@ -256,7 +256,7 @@ class HiddenMarkovEstimator(ChainStreams):
         assert isinstance(model, HiddenMarkov)
         return model
 
-    def _belief(self) -> tuple[Any, Any, float]:
+    def _belief(self) -> tuple[ChainPrior, ChainStatistics, float]:
         return self._read().belief
 
     def _n_parameters(self) -> int:
@@ -295,7 +295,7 @@ class HiddenMarkovEstimator(ChainStreams):
         return int(self.n_components)
 
     @abstractmethod
-    def _given_emissions(self) -> Any:
+    def _given_emissions(self) -> object:
         """Parameters of the family, as they were set by hand."""
 
     def _give(self, name: str, value: Array) -> None:

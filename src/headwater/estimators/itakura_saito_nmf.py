@@ -140,7 +140,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         merge_parameters=("n_components", "half_life", "weight_shape", "weight_scale", "component_prior"),
         answers=("components_", "weight_scale_"),
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **FactorEstimator._parameter_constraints,
         "weight_shape": [StrOptions({"learn"}), Interval(numbers.Real, *SHAPES, closed="both")],
         "weight_scale": [StrOptions({"learn"}), Interval(numbers.Real, 0.0, None, closed="neither")],

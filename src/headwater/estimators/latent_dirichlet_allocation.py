@@ -27,7 +27,7 @@ from headwater.estimators.documents import DocumentReader
 from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.factor_model import FactorEstimator
 from headwater.estimators.traits import Taken
-from headwater.models.topics import Topics
+from headwater.models.topics import TopicParameters, Topics
 
 # What words mean for topics where they mean something else for mixtures.
 ALGORITHMS = {"auto": AutoSimulatedEM(), "online-vb": OnlineVB("auto", 0.7, 10.0)}
@@ -140,7 +140,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         merge_parameters=("n_components", "half_life", "doc_topic_prior", "topic_word_prior", "vocabulary"),
         answers=("components_", "doc_topic_prior_"),
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **FactorEstimator._parameter_constraints,
         "doc_topic_prior": [
             None, "array-like", StrOptions({"learn"}), Interval(numbers.Real, 0.0, None, closed="neither"),
@@ -302,12 +302,12 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
             self.feature_names_in_, self._runtime.cache.places = names, (names, grown)
         return self
 
-    def _seen_by(self, width: int) -> Any:
+    def _seen_by(self, width: int) -> TopicParameters:
         if width <= self.n_features_in_:
             return self._read().parameters
         return self._reader.parameters_at(width)
 
-    def _quick_parameters(self, width: int) -> Any:
+    def _quick_parameters(self, width: int) -> TopicParameters:
         return self._seen_by(width) if width > self.n_features_in_ else super()._quick_parameters(width)
 
     def _resumed(self, learner: Learner) -> Any:
@@ -356,7 +356,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         return proportions * (lengths + parameters.proportions.sum())[:, None]
 
     @learns_at_once
-    def fit_transform(self, X: Rows, y: Values = None, sample_weight: Values = None, *, normalize: bool = True) -> Any:
+    def fit_transform(self, X: Rows, y: Values = None, sample_weight: Values = None, *, normalize: bool = True) -> Array:
         """Learn from the documents and return the proportions of the topics in each.
 
         Parameters

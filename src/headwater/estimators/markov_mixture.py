@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +98,7 @@ weight_concentration_prior, n_threads, parts, reservoir
         unit="sequences",
         answers=("weights_", "startprob_", "transmat_"),
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **{name: kinds for name, kinds in SequenceMixture._parameter_constraints.items() if name != "weights_init"},
         "n_symbols": [None, Interval(numbers.Integral, 1, 46340, closed="both")],
         "startprob_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
@@ -261,7 +261,7 @@ weight_concentration_prior, n_threads, parts, reservoir
             )
         return transition_counts(symbols, sizes, int(known))
 
-    def _check_merge(self, other: Any) -> None:
+    def _check_merge(self, other: object) -> None:
         super()._check_merge(other)
         check_merged_symbols(self, other)
 

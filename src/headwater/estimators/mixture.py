@@ -31,7 +31,7 @@ from headwater.policies.choose import mixture_policies
 from headwater.policies.reservoir_policy import LEAST_ROWS_EACH, kept_rows
 
 # Parameters that every mixture has, and the values they take.
-CONSTRAINTS: dict[str, list[Any]] = {
+CONSTRAINTS: dict[str, list[object]] = {
     "n_components": [Interval(numbers.Integral, 1, None, closed="left"), StrOptions({"auto"})],
     "tol": [Interval(numbers.Real, 0.0, None, closed="left")],
     "max_iter": [Interval(numbers.Integral, 0, None, closed="left")],
@@ -51,7 +51,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-def _check_adapts(learner: Learner, reservoir: int | None, algorithm: Any) -> None:
+def _check_adapts(learner: Learner, reservoir: int | None, algorithm: object) -> None:
     """Refuse a half-life that finds itself where there is nothing to find it by."""
     least = LEAST_ROWS_EACH * learner.model.n_components
     if reservoir is not None and reservoir < least:
@@ -71,7 +71,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
 
     # What a subclass says
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = CONSTRAINTS
     _traits = replace(
         StreamingEstimator._traits,
         prior_parameters=("weight_concentration_prior",),
@@ -374,11 +374,11 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         """
         return self._model.sample(self._read().parameters, self._checked_number(n_samples), rng_of(self))
 
-    def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
+    def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, object]:
         """Parameters that say something of each component, for some of them."""
         return {}
 
-    def _checked_number(self, n_samples: Any) -> int:
+    def _checked_number(self, n_samples: object) -> int:
         check_is_fitted(self)
         if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
             raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")

@@ -146,7 +146,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
         given_start=("weights_init", "probabilities_init"),
         answers=("weights_", "probabilities_"),
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **CountMixture._parameter_constraints,
         "probabilities_init": ["array-like", None],
         "probability_concentration_prior": ["array-like", None, *CONSTRAINTS["weight_concentration_prior"][1:]],
@@ -228,7 +228,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
         polish = self.probabilities_init is None
         return self._counts_learner(family, width, given, polish, "probability_concentration_prior")
 
-    def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
+    def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, object]:
         prior = self.probability_concentration_prior
         return {"probability_concentration_prior": np.asarray(prior)[kept]} if n_dimensions(prior) == 2 else {}
 
@@ -267,6 +267,6 @@ class MultinomialMixture(DocumentReader, CountMixture):
         return self._probability_concentration
 
 
-def _thinned(rows: Matrix) -> Any:
+def _thinned(rows: Matrix) -> object:
     """Rows without their zeros, if there is little else: they may have to wait."""
     return drop_zeros(rows) if isinstance(rows, np.ndarray) and worth_thinning(rows) else rows

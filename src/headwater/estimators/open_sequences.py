@@ -11,6 +11,7 @@ from headwater.core.statistics import Array
 from headwater.core.values import Key, Rows, Values
 from headwater.estimators.chain_streams import ChainStreams
 from headwater.estimators.chains import Chunk, check_keys, check_lengths
+from headwater.models.chain_records import Carry
 
 
 class Follower:
@@ -37,9 +38,9 @@ class Follower:
     def __init__(self, model: ChainStreams) -> None:
         self._chain = model
         self._parameters = model._parameters_seen()
-        self._numbers: dict[Any, int] = {}
+        self._numbers: dict[object, int] = {}
         self._complete = 0
-        self._carry: Any = None
+        self._carry: Carry | None = None
 
     def follow(self, X: Rows, lengths: Values = None, key: Key = None) -> tuple[Array, Array]:
         """Score rows that come next, and say which states they are in.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
 import numpy as np
 from sklearn.utils._param_validation import validate_parameter_constraints
@@ -28,7 +31,7 @@ LIMITS = {
 FLAGS = ("boolean", "verbose")  # constraints of parameters that may be True
 
 
-def check_parameters(estimator: Any) -> None:
+def check_parameters(estimator: StreamingEstimator) -> None:
     """Refuse parameters of the wrong type or size in one sentence."""
     owner, constraints = type(estimator).__name__, estimator._parameter_constraints
     parameters = {name: getattr(estimator, name) for name in parameter_names(type(estimator))}
@@ -42,7 +45,7 @@ def check_parameters(estimator: Any) -> None:
             _check_size(name, value, owner)
 
 
-def _check_size(name: str, value: Any, owner: str) -> None:
+def _check_size(name: str, value: object, owner: str) -> None:
     try:
         sizes = np.abs(np.asarray(value, dtype=np.float64))
     except (TypeError, ValueError):

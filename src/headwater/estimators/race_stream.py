@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
 import numpy as np
 
@@ -198,7 +201,7 @@ def resume(runtime: Runtime, races: list[Race], rivals: list[Runtime], leader: i
     return follow(runtime, race, tuple(rivals))
 
 
-def _wait(model: Any, runtime: Runtime, batch: Batch, scores: Array) -> Runtime:
+def _wait(model: StreamingEstimator, runtime: Runtime, batch: Batch, scores: Array) -> Runtime:
     """Put rows into the warm-up; if they are to be scored, by what is known at each power of two."""
     at = 0
     while at < len(batch):

@@ -176,7 +176,7 @@ class RegressionMixture(TargetMixture):
         given_start=("weights_init", "coef_init", "intercept_init"),
         answers=("weights_", "coef_", "intercept_", "noise_variance_"),
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **CONSTRAINTS,
         "fit_intercept": ["boolean"],
         "gating": [StrOptions({"fixed", "input"})],

@@ -36,7 +36,7 @@ from headwater.policies.growth_states import GrowthPolicy
 from headwater.policies.names import GROWTH
 from headwater.policies.search_policy import stop_search
 
-NO_PARAMETERS: Mapping[str, Any] = {}
+NO_PARAMETERS: Mapping[str, object] = {}
 
 
 @dataclass
@@ -44,14 +44,16 @@ class Cache:
     """What reading made of a Runtime. It may always be thrown away, and a deep copy or a pickle starts without it."""
 
     reading: Reading | None = None
-    quick: tuple[Any, Any] | None = None  # statistics, and what is reported of them
-    carry: tuple[Any, int, Any] | None = None  # parameters, rows followed after the last fold, what is known of open sequences
+    quick: tuple[object, object] | None = None  # statistics, and what is reported of them
+    carry: tuple[object, int, object] | None = (
+        None  # parameters, rows followed after the last fold, what is known of open sequences
+    )
     reader: Runtime | None = None  # of rows that wait for a race
     leader: tuple[int, int] | None = None  # of a race on the first so many rows that wait
-    places: tuple[Any, dict[Any, int]] | None = None  # names of columns, and the place of each
-    health: tuple[dict[str, Any], Health] | None = None  # attributes of the estimator, and how well it does with them
+    places: tuple[object, dict[object, int]] | None = None  # names of columns, and the place of each
+    health: tuple[dict[str, object], Health] | None = None  # attributes of the estimator, and how well it does with them
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (Cache, ())
 
 
@@ -73,23 +75,25 @@ class Runtime:
     # Making one
 
     @classmethod
-    def begin(cls, learner: Learner, key: int, made_with: Mapping[str, Any] = NO_PARAMETERS) -> Runtime:
+    def begin(cls, learner: Learner, key: int, made_with: Mapping[str, object] = NO_PARAMETERS) -> Runtime:
         """Return the Runtime of a stream before its first row."""
         return cls(learner, WarmUp(key), made_with)
 
     @classmethod
-    def begin_at(cls, learner: Learner, key: int, start: Start, made_with: Mapping[str, Any] = NO_PARAMETERS) -> Runtime:
+    def begin_at(cls, learner: Learner, key: int, start: Start, made_with: Mapping[str, object] = NO_PARAMETERS) -> Runtime:
         """Return the Runtime of passes over all rows, before the first one: at the parameters of a start."""
         state = root_stream(learner.plan, key, start).with_record(FIT_RESULT, start.parameters)
         return cls(learner.for_state(state), state, made_with)
 
     @classmethod
-    def start_on(cls, learner: Learner, key: int, sample: Batch, weight: float, made_with: Mapping[str, Any]) -> Runtime:
+    def start_on(cls, learner: Learner, key: int, sample: Batch, weight: float, made_with: Mapping[str, object]) -> Runtime:
         """Return the Runtime of a stream whose warm-up is over, on a sample that counts `weight` times."""
         state = plant(learner.plan, key, sample, weight)
         return cls(learner.for_state(state), state, made_with)
 
-    def with_state(self, state: State, learner: Learner | None = None, made_with: Mapping[str, Any] | None = None) -> Runtime:
+    def with_state(
+        self, state: State, learner: Learner | None = None, made_with: Mapping[str, object] | None = None
+    ) -> Runtime:
         """Return a Runtime with another state; of the cache it has what still holds."""
         old, known = self.cache, _folded_part(state)
         cache = Cache(
@@ -111,7 +115,7 @@ class Runtime:
         """Return the Runtime that the loop has left in a state, whose number of components may have been found."""
         return self.with_state(state, self.learner.for_state(state))
 
-    def with_learner(self, learner: Learner, made_with: Mapping[str, Any]) -> Runtime:
+    def with_learner(self, learner: Learner, made_with: Mapping[str, object]) -> Runtime:
         """Return a Runtime that goes on with another learner, whose rows may be wider; what the old one read is gone."""
         if learner is self.learner:
             return self
@@ -316,7 +320,7 @@ class Runtime:
         """Return a Runtime that goes on without a reservoir."""
         return self.change(lambda plan, state: stop_search(plan, state) if isinstance(state, Stream) else state)
 
-    def select(self, learner: Learner, components: Any, made_with: Mapping[str, Any]) -> Runtime:
+    def select(self, learner: Learner, components: Any, made_with: Mapping[str, object]) -> Runtime:
         """Return a Runtime with some of the components, as they are read."""
         return Runtime(learner, select_components(learner.plan, self.read().stream, components), made_with)
 
@@ -362,7 +366,7 @@ class Runtime:
         """Return a Runtime that begins at a start, under the same key."""
         return self.with_state(root_stream(self.learner.plan, self.key, start))
 
-    def report_parameters(self, parameters: Any) -> Runtime:
+    def report_parameters(self, parameters: object) -> Runtime:
         """Return a Runtime that shows these parameters, until more is learned."""
         assert isinstance(self.state, Stream)
         return self.with_state(self.state.with_record(FIT_RESULT, parameters))
@@ -386,7 +390,7 @@ def _shards(stream: Stream) -> tuple[Stream, ...]:
     return stream.unfolded.streams if isinstance(stream.unfolded, Shards) else ()
 
 
-def _folded_part(state: State) -> Any:
+def _folded_part(state: State) -> object:
     """What changes when something is folded: the statistics, or the shards that have theirs."""
     return None if isinstance(state, WarmUp) else _shards(state) or state.statistics
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class SequenceMixture(CountMixture):
     def _counted(self, X: Rows, lengths: Values, y: Values = None, anew: bool = False) -> SparseRows:
         """Return the counts of sequences, unless they are counts already; `anew`, of a model that knows nothing yet."""
 
-    def _counts(self, X: Rows, lengths: Values, y: Values = None, anew: bool = False) -> Any:
+    def _counts(self, X: Rows, lengths: Values, y: Values = None, anew: bool = False) -> object:
         """Return the counts of sequences, with what is known of how they were read."""
         refuse_lost(X)
         counted = self._counted(X, lengths, y, anew)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +18,7 @@ from headwater.core.validation import check_finite, numeric
 from headwater.core.values import Rows, Values
 
 
-def check_same_symbols(X: Rows, model: Any) -> None:
+def check_same_symbols(X: Rows, model: StreamingEstimator) -> None:
     """Refuse a chunk of a stream that numbers its symbols in another way than the one that was learned."""
     if not isinstance(X, Chunk) or not model._has_state():
         return
@@ -27,7 +30,7 @@ def check_same_symbols(X: Rows, model: Any) -> None:
         )
 
 
-def check_merged_symbols(model: Any, other: Any) -> None:
+def check_merged_symbols(model: StreamingEstimator, other: object) -> None:
     """Refuse to merge models whose symbols were numbered in different ways."""
     wrong = _other_symbol(getattr(other, "schema_", None), getattr(model, "schema_", None))
     if wrong is not None:
@@ -75,7 +78,7 @@ def check_sequences(X: Rows, lengths: Values, name: str = "X") -> tuple[NDArray[
     return symbols, sizes
 
 
-def _listed(X: Rows) -> Any:
+def _listed(X: Rows) -> object:
     """A list of sequences, if that is what this is; symbols and matrices stay as they are."""
     if isinstance(X, Iterator):
         return list(X)
@@ -107,7 +110,7 @@ def _symbols(values: Any, name: str) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def _numbers(values: Any, name: str) -> Any:
+def _numbers(values: object, name: str) -> object:
     try:
         return numeric(values, name)
     except ValueError:

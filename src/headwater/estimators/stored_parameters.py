@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ OBJECTS = {
 }
 
 
-def write_parameter(writer: Writer, value: Any, name: str) -> Any:
+def write_parameter(writer: Writer, value: object, name: str) -> object:
     """Return the tree of a parameter, in which tuples, lists, objects and functions are told apart."""
     if isinstance(value, np.random.RandomState):
         kind, keys, place, has_gauss, gauss = value.get_state()
@@ -50,7 +49,7 @@ def write_parameter(writer: Writer, value: Any, name: str) -> Any:
     return writer.write(array, f"parameters/{name}")
 
 
-def read_parameter(reader: Reader, tree: Any, name: str, functions: Mapping[str, Any]) -> Any:
+def read_parameter(reader: Reader, tree: object, name: str, functions: Mapping[str, object]) -> object:
     """Return a parameter; the estimator checks whether it makes sense."""
     if tree is None or isinstance(tree, bool | str | int | float):
         if isinstance(tree, int) and abs(tree) >= 2**63:
@@ -96,7 +95,7 @@ def read_parameter(reader: Reader, tree: Any, name: str, functions: Mapping[str,
     return reader.array(record, name, reader.arrays[record["array"]].dtype, shape, missing=True)
 
 
-def shape_of(reader: Reader, tree: Any, path: str) -> tuple[int, ...]:
+def shape_of(reader: Reader, tree: object, path: str) -> tuple[int, ...]:
     """Return the shape of an array that a tree names."""
     name = tree.get("array") if isinstance(tree, dict) else None
     if not isinstance(name, str) or name not in reader.arrays:

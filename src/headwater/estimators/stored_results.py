@@ -19,18 +19,18 @@ from headwater.estimators.table_schema import TableSchema
 from headwater.io.files.records import Damaged, Reader
 
 # What is learned beside the state, and how it is read. A reader gets the reader of arrays, the tree, and a path.
-Read = Callable[[Reader, Any, str], Any]
+Read = Callable[[Reader, object, str], object]
 
 
-def _real(reader: Reader, tree: Any, path: str) -> float:
+def _real(reader: Reader, tree: object, path: str) -> float:
     return reader.number(tree, path, finite=False)
 
 
-def _names(reader: Reader, tree: Any, path: str) -> Any:
+def _names(reader: Reader, tree: object, path: str) -> object:
     return np.array([reader.expect(one, str, path) for one in reader.items(tree, path)], dtype=object)
 
 
-def _schema(reader: Reader, tree: Any, path: str) -> Any:
+def _schema(reader: Reader, tree: Any, path: str) -> object:
     """What JSON knows, as it is; those who read rows by it check it, and all others use the names of symbols alone."""
     schema, symbols = reader.expect(tree, dict, path), tree.get("symbols")
     if symbols is not None and not (type(symbols) is list and all(type(one) is str for one in symbols)):
@@ -38,21 +38,21 @@ def _schema(reader: Reader, tree: Any, path: str) -> Any:
     return schema
 
 
-def _history(reader: Reader, tree: Any, path: str) -> History:
+def _history(reader: Reader, tree: object, path: str) -> History:
     try:
         return History.from_dict(reader.expect(tree, dict, path))
     except ValueError as error:
         raise Damaged(f"{path}: {error}") from error
 
 
-def _distributed_report(reader: Reader, tree: Any, path: str) -> DistributedReport:
+def _distributed_report(reader: Reader, tree: object, path: str) -> DistributedReport:
     try:
         return DistributedReport.from_dict(reader.expect(tree, dict, path))
     except ValueError as error:
         raise Damaged(f"{path}: {error}") from error
 
 
-def _given(reader: Reader, tree: Any, path: str) -> dict[str, Any]:
+def _given(reader: Reader, tree: object, path: str) -> dict[str, object]:
     pairs = [reader.items(pair, path) for pair in reader.items(tree, path)]
     return {
         reader.expect(name, str, path): reader.array(one, path, np.float64, shape_of(reader, one, path)) for name, one in pairs
@@ -62,8 +62,8 @@ def _given(reader: Reader, tree: Any, path: str) -> dict[str, Any]:
 MOST_OPENED = 2**53  # sequences, which are counted up
 
 
-def _opened(reader: Reader, tree: Any, path: str) -> dict[Any, int]:
-    found: dict[Any, int] = {}
+def _opened(reader: Reader, tree: object, path: str) -> dict[object, int]:
+    found: dict[object, int] = {}
     for pair in reader.items(tree, path):
         key, number = reader.items(pair, path) if isinstance(pair, list) and len(pair) == 2 else (b"", 0)
         if not (key is None or type(key) in (str, int)):
@@ -72,21 +72,21 @@ def _opened(reader: Reader, tree: Any, path: str) -> dict[Any, int]:
     return found
 
 
-def _vector(reader: Reader, tree: Any, path: str, dtype: Any = np.float64) -> Any:
+def _vector(reader: Reader, tree: object, path: str, dtype: Any = np.float64) -> Any:
     return reader.array(tree, path, dtype, (None,))
 
 
-def _shares(reader: Reader, tree: Any, path: str) -> Any:
+def _shares(reader: Reader, tree: object, path: str) -> object:
     found = _vector(reader, tree, path)
     if not (found.size and np.all(found >= 0.0) and np.isclose(found.sum(), 1.0)):
         raise Damaged(f"{path} holds no probabilities")
     return found
 
 
-def _merge_report(reader: Reader, tree: Any, path: str) -> MergeReport:
+def _merge_report(reader: Reader, tree: object, path: str) -> MergeReport:
     parts = reader.parts(tree, "MergeReport", {part.name for part in fields(MergeReport) if part.compare}, path)
 
-    def wholes(items: Any) -> tuple[int, ...]:
+    def wholes(items: object) -> tuple[int, ...]:
         return tuple(reader.whole(one, path) for one in reader.items(items, path))
 
     matches = []
@@ -149,7 +149,7 @@ RESULTS: dict[str, Read] = {
 AS_IT_IS = ("schema_", "history_", "distributed_report_")
 
 
-def read_race(reader: Reader, tree: Any, path: str) -> Race:
+def read_race(reader: Reader, tree: object, path: str) -> Race:
     """Return a race; what its rivals have learned is kept apart."""
     parts = reader.parts(tree, "Race", {part.name for part in fields(Race)}, path)
     rivals = tuple(_rival(reader, one, path) for one in reader.items(parts["rivals"], path))
@@ -168,7 +168,7 @@ def read_race(reader: Reader, tree: Any, path: str) -> Race:
     return replace(race, tally=_tally(reader, parts["tally"], len(race.running), f"{path}/tally"))
 
 
-def _rival(reader: Reader, tree: Any, path: str) -> Rival:
+def _rival(reader: Reader, tree: object, path: str) -> Rival:
     parts = reader.parts(tree, "Rival", {part.name for part in fields(Rival)}, path)
     dropped = parts["dropped_at"]
     return Rival(
@@ -180,7 +180,7 @@ def _rival(reader: Reader, tree: Any, path: str) -> Rival:
     )
 
 
-def _tally(reader: Reader, tree: Any, rivals: int, path: str) -> Tally:
+def _tally(reader: Reader, tree: object, rivals: int, path: str) -> Tally:
     parts = reader.parts(tree, "Tally", {part.name for part in fields(Tally)}, path)
     sums = reader.array(parts["sums"], path, np.float64, (rivals,))
     products = reader.array(parts["products"], path, np.float64, (rivals, rivals))

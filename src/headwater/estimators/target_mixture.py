@@ -49,7 +49,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
     )
 
     @answers_at_once
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # type: ignore[override]
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:  # type: ignore[override]
         """Return the coefficient of determination R^2 of `predict(X)`.
 
         Parameters

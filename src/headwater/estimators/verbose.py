@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
 import numpy as np
 
 from headwater.core.climb import Climb
 
 
-def watch_of(model: Any) -> Watch | None:
+def watch_of(model: StreamingEstimator) -> Watch | None:
     """Return what prints the passes of a fit, if the model is to."""
     return Watch(int(model.verbose), int(model.verbose_interval)) if model.verbose else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -114,7 +114,7 @@ class VonMisesFisherMixture(FamilyMixture):
         needs_directions=True,
         answers=("weights_", "mean_directions_", "concentrations_"),
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **FamilyMixture._parameter_constraints,
         "mean_prior": ["array-like", None],
         "mean_precision_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import ndtri
 
@@ -46,7 +44,7 @@ class ArrivalDescriber(Describer):
 
         return Evidence(rows, "source", "snapshots", checks=checks)
 
-    def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+    def oddities(self, row: object, most: int) -> tuple[Value, ...]:
         """Return the values that make a row odd, the farthest off first."""
         amplitudes, names = np.abs(np.asarray(row)), column_names(self.model, self.model.n_features_in_)
         standing = np.nan_to_num(amplitudes / np.sqrt(np.real(np.diagonal(self.model.covariance_))), nan=0.0)

@@ -121,7 +121,7 @@ class MarkovMixtureDescriber(SequenceDescriber):
             matrices.append(matrix_of(title, names, steps[component.index], often, shown, component.index))
         return Description(width="symbols", columns=self.model.n_symbols_, **found, matrices=tuple(matrices))
 
-    def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+    def oddities(self, row: object, most: int) -> tuple[Value, ...]:
         """Return the values that make a row odd, the farthest off first."""
         symbols = np.asarray(row, dtype=np.int64)
         if not len(symbols):

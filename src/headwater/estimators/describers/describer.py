@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
 
 import numpy as np
 
@@ -24,7 +27,7 @@ from headwater.estimators.reading import Folded, mean_shares
 class Describer(ABC):
     """Reads a model and says what was learned: a description, a table, the evidence of its health, what is odd of a row."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: StreamingEstimator) -> None:
         self.model = model
 
     def judge_health(self, brief: bool = False) -> Health:
@@ -71,7 +74,7 @@ class Describer(ABC):
         """How long each row is, if rows have a `_measure`: then they are ranked by the score of one word or symbol."""
         return row_totals(values_of(X)) if self.model._traits.measure else None
 
-    def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+    def oddities(self, row: object, most: int) -> tuple[Value, ...]:
         """Say what makes a row odd: some of its values, how far each stands out, the farthest first."""
         return ()
 

@@ -141,7 +141,7 @@ class SpectrumDescriber(FactorDescriber):
 
         return Evidence(rows, unit="frames", shares=self.shares(), checks=checks, work=float(k * k * width))
 
-    def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+    def oddities(self, row: object, most: int) -> tuple[Value, ...]:
         """Return the values that make a row odd, the farthest off first."""
         frame, expected = np.asarray(row, dtype=float), self.model.transform_one(row) @ self.model.components_
         decibels = 10.0 * np.log10(np.maximum(frame, 1e-300) / np.maximum(expected, 1e-300))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,7 +75,7 @@ class RegressionMixtureDescriber(TargetDescriber):
 
         return Evidence(rows, checks=checks, work=float(k * k * width * width), remedy=PRUNE_ADVICE)
 
-    def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+    def oddities(self, row: object, most: int) -> tuple[Value, ...]:
         """Return the values that make a row odd, the farthest off first."""
         pair = np.ascontiguousarray(row, dtype=float)
         inputs, y = pair[:-1], float(pair[-1])
