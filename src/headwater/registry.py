@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from inspect import signature
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from headwater.core.learner import Learner
@@ -28,7 +28,7 @@ class Entry:
     module: str = "headwater"
 
     @property
-    def kind(self) -> type[Any]:
+    def kind(self) -> type[StreamingEstimator]:
         """The class, which is imported on first use."""
         return getattr(import_module(self.module), self.name)
 
@@ -103,18 +103,18 @@ def word_of(model: StreamingEstimator) -> str:
     return next((entry.word for entry in MODELS.values() if entry.name == name), name)
 
 
-def companions_of(kind: type[Any]) -> frozenset[str]:
+def companions_of(kind: type[StreamingEstimator]) -> frozenset[str]:
     """Return the companions of rows that a class learns from: some of y, sample_weight, labels, lengths and key."""
     taken = set(signature(kind.partial_fit).parameters) & {"y", "sample_weight", "labels", "lengths", "key"}
     return frozenset(taken if kind._traits.target_columns else taken - {"y"})
 
 
-def takes_sparse_rows(kind: type[Any]) -> bool:
+def takes_sparse_rows(kind: type[StreamingEstimator]) -> bool:
     """Whether a class learns from sparse rows, such as documents."""
     return bool(kind().__sklearn_tags__().input_tags.sparse)
 
 
-def takes_symbols(kind: type[Any]) -> bool:
+def takes_symbols(kind: type[StreamingEstimator]) -> bool:
     """Whether a class learns from sequences of symbols."""
     return bool(kind._traits.takes_symbols)
 

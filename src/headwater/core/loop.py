@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import NO_SCORES
@@ -80,7 +79,7 @@ def read(plan: Plan, state: State) -> Stream:
     return stream
 
 
-def report(plan: Plan, state: State) -> Any:
+def report(plan: Plan, state: State) -> object:
     """Return the parameters that the user sees, without a search."""
     return report_parameters(plan, finalize(plan, state))
 
@@ -94,7 +93,7 @@ def widen(plan: Plan, state: State) -> State:
     """Return the state for rows of the plan's width, which is more than it had; what was learned stays."""
     if isinstance(state, WarmUp):
         return replace(state, buffer=state.buffer.widened(plan.width) if state.rows else state.buffer)
-    base, model = state.base, cast(Any, plan.model)
+    base, model = state.base, plan.model
     base = replace(base, prior=model.widen(base.prior, plan.width), statistics=model.widen(base.statistics, plan.width))
     state = replace(state, model=model, statistics=model.widen(state.statistics, plan.width))
     state = replace(state, base=base, unfolded=state.unfolded.widen(plan))

@@ -73,7 +73,7 @@ def rows_to_wait(plan: Plan, buffer: Buffer, batch: Batch) -> tuple[int, bool]:
     return (int(np.argmax(over)) + 1, True) if over.any() else (len(batch), False)
 
 
-def milestone_parameters(plan: Plan, state: WarmUp) -> Any:
+def milestone_parameters(plan: Plan, state: WarmUp) -> object:
     """Return the reported parameters of a start on the rows up to the last power of two: what quick reads see in warm-up."""
     buffer = state.buffer
     rows = 1 << (buffer.rows.bit_length() - 1)

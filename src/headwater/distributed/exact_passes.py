@@ -40,13 +40,13 @@ class Passes:
         engine: DaskEngine,
         plan: Plan,
         most: int,
-        refuse: Callable[[Sequence[Unread], Any], None],
+        refuse: Callable[[Sequence[Unread], StreamingEstimator | None], None],
         rounds: tuple[Round, ...],
         unread: tuple[Unread, ...],
     ) -> None:
         self.engine, self.plan, self.most, self.refuse = engine, plan, most, refuse
         self.rounds, self.unread = rounds, unread
-        self.latest: Any = None  # the model after the last pass that was made
+        self.latest: StreamingEstimator | None = None  # the model after the last pass that was made
         self.before = len(rounds)  # rounds before those of this run
 
     @property

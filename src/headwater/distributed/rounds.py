@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class RunProgress:
     converged: bool = False
 
 
-Keep = Callable[[Any, RunProgress], None]
+Keep: TypeAlias = "Callable[[StreamingEstimator, RunProgress], None]"
 
 
 def deal_parts(parts: Sequence[int], rounds: int | str, key: int) -> list[list[int]]:

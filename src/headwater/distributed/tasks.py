@@ -303,7 +303,7 @@ def summarize_part(held: bytes, functions: Functions, part: Part, block: object,
         return _read_message(part, read)
 
 
-def join_cut_sequences(model: StreamingEstimator, found: Iterator[Any]) -> Iterator[Any]:
+def join_cut_sequences(model: StreamingEstimator, found: Iterator[Chunk]) -> Iterator[Chunk]:
     """Yield chunks of complete sequences, if the model needs them: sequences that chunks cut are joined."""
     if not model._traits.chained:
         yield from found
@@ -318,7 +318,7 @@ def join_cut_sequences(model: StreamingEstimator, found: Iterator[Any]) -> Itera
         yield row_collection.by_sequence(row_collection.concatenate_chunks(cut))
 
 
-def add_messages(held: bytes, functions: Functions, one: Message, other: Message, kind: type[Any]) -> Message:
+def add_messages(held: bytes, functions: Functions, one: Message, other: Message, kind: type) -> Message:
     """Add the messages of two sets of parts; the smaller one was sent to the worker of the other."""
     moved = min(len(one.data), len(other.data))
     data = one.data or other.data

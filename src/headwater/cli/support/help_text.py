@@ -119,7 +119,7 @@ def command_class(found: CommandHelp) -> type[TyperCommand]:
     """Return a class of commands whose help is this one."""
 
     class Command(TyperCommand):
-        def format_help(self, ctx: Any, formatter: Any) -> None:
+        def format_help(self, ctx: object, formatter: Any) -> None:
             formatter.write(found.text() + "\n")
 
     return Command
@@ -141,7 +141,7 @@ def group_class(words: str, examples: str, after: str, about: Mapping[str, str])
     """Return a class of groups of commands, whose help says what each command is about."""
 
     class Group(TyperGroup):
-        def format_help(self, ctx: Any, formatter: Any) -> None:
+        def format_help(self, ctx: object, formatter: Any) -> None:
             width = min(WIDEST_LINE, shutil.get_terminal_size().columns)
             lines = ["Usage: headwater COMMAND [OPTIONS] ...", "", *wrap(words, width), "", "Examples:"]
             lines += [

@@ -90,12 +90,12 @@ class Writer:
             return [self.write(one, f"{path}/{index}") for index, one in enumerate(value)]
         raise TypeError(f"{path} is {type(value).__name__}, which no model file can hold")
 
-    def _array(self, value: AnyArray, path: str) -> dict[str, Any]:
+    def _array(self, value: AnyArray, path: str) -> dict[str, object]:
         def keep() -> None:
             plain = np.array(value, order="C")
             self.arrays[path] = plain.view(np.float64).reshape(*plain.shape, 2) if plain.dtype == np.complex128 else plain
 
-        tree = {"array": self.once(value, path, keep)}
+        tree: dict[str, object] = {"array": self.once(value, path, keep)}
         return {**tree, "complex": True} if value.dtype == np.complex128 else tree
 
     def _table(self, table: Table, path: str) -> dict[str, object]:

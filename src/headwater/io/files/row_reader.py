@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from headwater.core.batch import NO_LABELS, NO_SEQUENCES, NO_WEIGHTS, Batch, SparseRows
+from headwater.core.contracts import Model
 from headwater.core.statistics import HEAVIEST as HEAVIEST_ROW
 from headwater.core.statistics import LIGHTEST as LIGHTEST_ROW
 from headwater.core.values import AnyArray, Rows
@@ -19,7 +19,7 @@ class RowReader:
     """Makes batches of rows of trees, for one model and a number of columns; dense rows may have another one."""
 
     reader: Reader
-    model: Any
+    model: Model
     width: int
 
     @property
@@ -38,7 +38,7 @@ class RowReader:
             X = reader.array(parts["X"], f"{path}/X", kind, (None, self._columns), missing=True)
         rows = len(X)
 
-        def companions(name: str, dtype: Any, none: AnyArray) -> AnyArray:
+        def companions(name: str, dtype: type[np.generic], none: AnyArray) -> AnyArray:
             found = reader.array(parts[name], f"{path}/{name}", dtype, (None,))
             if len(found) not in (0, rows):
                 raise Damaged(f"{path}/{name} has {len(found)} entries for {rows} rows")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from headwater.core.shards import Shards
 from headwater.core.state import Base, Progress, State, Stream, Summary, WarmUp
 from headwater.core.statistics import Statistics
 from headwater.core.steps import Partial, refresh
+from headwater.families.components import ComponentStatistics
 from headwater.io.files.records import LARGEST, Damaged, Reader
 from headwater.io.files.reservoirs import read_reservoir
 from headwater.io.files.row_reader import RowReader
@@ -48,6 +50,9 @@ def _less(progress: Progress, base: Progress) -> bool:
     """Whether a stream has come less far than its base, by more than rounding explains."""
     pairs = ((progress.weight_seen, base.weight_seen), (progress.folds, base.folds))
     return any(now < (1.0 - SLACK) * before for now, before in pairs)
+
+
+Read = TypeVar("Read")
 
 
 class StateReader:
@@ -189,7 +194,7 @@ class StateReader:
     def _check_counts(self, statistics: Statistics, size: float, path: str) -> None:
         """See to it that the components of a mixture share rows that weigh `size`."""
         counts = isinstance(self.model, Mixture) and self.learner.algorithm.readout != "match_moments"
-        if counts and not float(cast(Any, statistics).count.sum()) > LEAST_COUNTS * size:
+        if counts and not float(cast(ComponentStatistics, statistics).count.sum()) > LEAST_COUNTS * size:
             raise Damaged(f"{path} counts less than there are rows")
 
     def _searched(self, stream: Stream, record: dict[str, object], path: str) -> Stream:
@@ -253,7 +258,7 @@ class StateReader:
     def _sample(self, tree: object, path: str) -> Batch:
         return self._row_reader.rows(tree, path, least=0)
 
-    def _warming_up(self, record: dict[str, Any], path: str, key: int, progress: Progress) -> WarmUp:
+    def _warming_up(self, record: dict[str, object], path: str, key: int, progress: Progress) -> WarmUp:
         others = ("parameters", "reported", "statistics", "average", "pending", "carry")
         lists = ("parts", "waiting", "records")
         if any(record[name] is not None for name in others) or any(map(record.get, lists)) or progress != Progress():
@@ -278,7 +283,7 @@ class StateReader:
             if array.dtype.kind == "f" and not (np.isfinite(array) | np.isneginf(array)).all():  # logarithms of zero
                 raise Damaged(f"{path} holds NaN or infinity")
 
-    def _maybe(self, read: Any, tree: object, path: str) -> Any:
+    def _maybe(self, read: Callable[[object, str], Read], tree: object, path: str) -> Read | None:
         return None if tree is None else read(tree, path)
 
     def _progress(self, tree: object, path: str) -> Progress:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from tokenize import TokenError
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -28,7 +28,7 @@ class Layout:
 
     shape: tuple[int, ...]
     fortran: bool
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
     offset: int
 
     @property
@@ -96,7 +96,7 @@ def read_header(file: IO[bytes], name: str, kinds: str = "biufc") -> Layout:
     return layout
 
 
-def matrix_head(rows: int, width: int, dtype: np.dtype[Any], name: str) -> TableHead:
+def matrix_head(rows: int, width: int, dtype: np.dtype[np.generic], name: str) -> TableHead:
     """Return what is known of a matrix: made-up names of its columns, and whether it is complex."""
     if rows == 0 or width == 0:
         raise NoRows(f"{name} is empty: a matrix of {rows} rows and {width} columns")
