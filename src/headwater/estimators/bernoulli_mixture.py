@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, cast
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 from scipy.special import betaincinv
@@ -104,7 +104,7 @@ class BernoulliMixture(ColumnMixture):
     [[0.1, 0.2, 0.1, 0.8], [0.9, 0.8, 0.9, 0.1]]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **FamilyMixture._parameter_constraints,
         "binarize": [None, Interval(numbers.Real, None, None, closed="neither")],
         "probability_prior": [None, "array-like", Interval(numbers.Real, 0.0, 1.0, closed="neither")],

@@ -27,7 +27,7 @@ from copy import copy
 from functools import wraps
 from threading import Lock, RLock
 from types import FunctionType
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from headwater.core.chunk import Chunk, Chunks
@@ -42,6 +42,9 @@ from headwater.estimators.stream_input import (
     learn_chunks,
 )
 
+if TYPE_CHECKING:
+    from headwater.estimators.estimator_core import EstimatorCore
+
 F = TypeVar("F", bound=Method)
 
 _locks: WeakKeyDictionary[object, object] = WeakKeyDictionary()
@@ -50,7 +53,7 @@ if hasattr(os, "register_at_fork"):  # whoever holds a lock does not live on in 
     os.register_at_fork(after_in_child=_locks.clear)
 
 
-def lock_of(model: Any) -> Any:
+def lock_of(model: EstimatorCore) -> Any:
     """Return the lock of a model, which those hold that change it. It is no part of the model: copies have their own."""
     with _guard:
         lock = _locks.get(model)
@@ -74,7 +77,7 @@ def learns(method: F) -> F:
     """Let a method change the model while it holds its lock."""
 
     @wraps(method)
-    def learn(self: Any, *arguments: Any, **options: Any) -> Any:
+    def learn(self: EstimatorCore, *arguments: Any, **options: Any) -> Any:
         with lock_of(self):
             work = copy(self)
             found = method(work, *arguments, **options)
@@ -110,11 +113,11 @@ def answers_at_once(method: F) -> F:
     return _answers_rows(method, answer_at_once)
 
 
-def _learns_rows(method: F, go_through: Callable[[Method, Any, Chunks, dict[str, Any]], Any]) -> F:
+def _learns_rows(method: F, go_through: Callable[[Method, EstimatorCore, Chunks, dict[str, Any]], Any]) -> F:
     learn = learns(method)
 
     @wraps(method)
-    def learn_rows(self: Any, *arguments: Any, **options: Any) -> Any:
+    def learn_rows(self: EstimatorCore, *arguments: Any, **options: Any) -> Any:
         X = arguments[0] if arguments else options.get("X")
         if isinstance(X, Chunks):
             with lock_of(self):
@@ -132,9 +135,9 @@ def _learns_rows(method: F, go_through: Callable[[Method, Any, Chunks, dict[str,
     return cast(F, learn_rows)
 
 
-def _answers_rows(method: F, go_through: Callable[[Method, Any, Chunks, dict[str, Any]], Any]) -> F:
+def _answers_rows(method: F, go_through: Callable[[Method, EstimatorCore, Chunks, dict[str, Any]], Any]) -> F:
     @wraps(method)
-    def answer(self: object, *arguments: Any, **options: Any) -> Any:
+    def answer(self: EstimatorCore, *arguments: Any, **options: Any) -> Any:
         X, view = arguments[0] if arguments else options.get("X"), copy(self)
         if isinstance(X, Chunks):
             return go_through(method, view, X, given_beside(method, view, arguments, options))

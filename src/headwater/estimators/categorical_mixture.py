@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from headwater.estimators.table_mixture import TableMixture, category_indicators
 from headwater.estimators.table_schema import TableSchema
 from headwater.families.category_tables import CategoryTables
 from headwater.models.mixture import Mixture
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class CategoricalMixture(TableMixture):
@@ -110,7 +113,7 @@ class CategoricalMixture(TableMixture):
     [0.9, 0.9]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **FamilyMixture._parameter_constraints,
         "max_categories": [Interval(numbers.Integral, 2, 65536, closed="both")],
         "probability_prior_weight": [Interval(numbers.Real, 0.0, None, closed="neither")],
@@ -166,7 +169,7 @@ class CategoricalMixture(TableMixture):
         self.max_categories = max_categories
         self.probability_prior_weight = probability_prior_weight
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
         return tags

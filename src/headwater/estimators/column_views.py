@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -19,6 +19,9 @@ from headwater.core.values import AnyArray, Rows, Values
 from headwater.estimators.gap_rows import read_gaps
 from headwater.families.posterior import posterior
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 class _ColumnView(BaseEstimator):
     """What both have: a mixture of all columns, of which one is the target."""
@@ -31,7 +34,7 @@ class _ColumnView(BaseEstimator):
         self.model = model
         self.column = column
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.model.__sklearn_tags__().input_tags.allow_nan
         tags.target_tags.required = True

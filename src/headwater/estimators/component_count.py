@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
+    from headwater.estimators.estimator_core import EstimatorCore
 
 from headwater.core.batch import Batch
 from headwater.core.learner import Learner
@@ -20,7 +21,9 @@ from headwater.policies.names import GROWTH
 GIVEN, RACE = "given", "race"  # or by GROWTH
 
 
-def choose(model: Any, batch: Batch, learner: Learner, key: int, going_on: bool) -> tuple[Race | Growth | None, Learner]:
+def choose(
+    model: EstimatorCore, batch: Batch, learner: Learner, key: int, going_on: bool
+) -> tuple[Race | Growth | None, Learner]:
     """Choose the number of components for rows at hand, if nobody did; return how, and the learner that has it."""
     if model._choice == GIVEN:
         return None, learner
@@ -55,7 +58,7 @@ def with_choice(runtime: Runtime, choice: Race | Growth | None) -> Runtime:
     return runtime if choice is None else runtime.with_race(choice)
 
 
-def end_warm_up(model: Any) -> Runtime:
+def end_warm_up(model: EstimatorCore) -> Runtime:
     """Return the Runtime of a model after its warm-up, since no more rows come; a race is held on those there are."""
     runtime: Runtime = model._runtime
     if not runtime.warming_up:

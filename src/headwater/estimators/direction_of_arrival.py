@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -29,6 +29,9 @@ from headwater.estimators.parameters import check_parameters
 from headwater.estimators.traits import Taken
 from headwater.models.arrival import Arrival, ArrivalParameters, ArrivalStatistics
 from headwater.models.steering import Complex, GivenSensors, LinearSensors, Sensors, powers
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 SHARED = (
     "tol", "max_iter", "random_state", "warm_start", "verbose", "verbose_interval", "algorithm", "half_life", "warm_up",
@@ -144,7 +147,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         merge_parameters=("steering", "spacing", "angles", "half_life"),
         answers=("angle_", "power_", "noise_variance_"),
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **{name: CONSTRAINTS[name] for name in SHARED},
         "half_life": CONSTRAINTS["half_life"][:2],  # it keeps no rows by which it could find one itself
         "steering": [None, callable],
@@ -189,7 +192,7 @@ class DirectionOfArrival(DensityMixin, StreamingEstimator):
         self.n_threads = n_threads
         self.parts = parts
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags

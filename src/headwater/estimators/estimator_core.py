@@ -448,7 +448,7 @@ def forget(model: object, results: Iterable[str]) -> None:
         model.__dict__.pop(name, None)
 
 
-def new_key(model: Any) -> int:
+def new_key(model: EstimatorCore) -> int:
     """Return the seed of a stream, by `random_state`."""
     seed = model.random_state
     if isinstance(seed, numbers.Integral):
@@ -456,12 +456,12 @@ def new_key(model: Any) -> int:
     return int(check_random_state(seed).randint(2**31 - 1))
 
 
-def rng_of(model: Any) -> np.random.Generator:
+def rng_of(model: EstimatorCore) -> np.random.Generator:
     """Return a generator for samples, by `random_state`."""
     return np.random.default_rng(np.random.SeedSequence((new_key(model), 2)))
 
 
-def note_schema(model: Any, X: Rows, reset: bool) -> None:
+def note_schema(model: EstimatorCore, X: Rows, reset: bool) -> None:
     """Take note of how the rows were made of what was read, if they came from a stream."""
     if reset:
         model.__dict__.pop("schema_", None)

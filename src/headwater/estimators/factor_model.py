@@ -30,7 +30,7 @@ SHARED = (
 class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, StreamingEstimator):
     """Base of the latent factor models."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **{name: CONSTRAINTS[name] for name in SHARED},
         "half_life": CONSTRAINTS["half_life"][:2],  # it keeps no rows by which it could find one itself
     }

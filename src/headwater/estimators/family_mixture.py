@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -26,6 +26,9 @@ from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.traits import Taken
 from headwater.families.family import Family
 from headwater.models.seeding import INIT_PARAMS
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 def _has_predictive(model: FamilyMixture) -> bool:
@@ -116,7 +119,7 @@ class FamilyMixture(MixtureEstimator):
         self._check_parameters()
         return self._learner_of(self._family_of(width), width, type(self).__name__, None, polish=True)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = self._positive_only
         return tags

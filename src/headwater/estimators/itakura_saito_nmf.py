@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -24,6 +24,9 @@ from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.factor_model import FactorEstimator
 from headwater.estimators.traits import Taken
 from headwater.models.spectra import SHAPES, Spectra
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 Weights = Literal["mean", "map", "ml"]
 
@@ -186,7 +189,7 @@ class ItakuraSaitoNMF(FactorEstimator):
         self.n_threads = n_threads
         self.parts = parts
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags

@@ -7,7 +7,7 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -28,6 +28,9 @@ from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.factor_model import FactorEstimator
 from headwater.estimators.traits import Taken
 from headwater.models.topics import TopicParameters, Topics
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 # What words mean for topics where they mean something else for mixtures.
 ALGORITHMS = {"auto": AutoSimulatedEM(), "online-vb": OnlineVB("auto", 0.7, 10.0)}
@@ -188,7 +191,7 @@ class LatentDirichletAllocation(DocumentReader, FactorEstimator):
         self.n_threads = n_threads
         self.parts = parts
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True

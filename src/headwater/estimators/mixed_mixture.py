@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from headwater.families.gaussian import Gaussian
 from headwater.families.poisson import Poisson, PoissonParameters
 from headwater.families.product import Block, Product
 from headwater.models.mixture import Mixture
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class MixedMixture(TableMixture):
@@ -127,7 +130,7 @@ class MixedMixture(TableMixture):
     [25.0, 60.0]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **FamilyMixture._parameter_constraints,
         "columns": [StrOptions({"auto"}), dict],
         "covariance_type": [StrOptions({"full", "tied", "diag", "spherical"})],
@@ -200,7 +203,7 @@ class MixedMixture(TableMixture):
         self.max_categories = max_categories
         self.prior_weight = prior_weight
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
         return tags

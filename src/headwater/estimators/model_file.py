@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.learner import Learner
 from headwater.core.state import State
+from headwater.core.values import AnyArray
 from headwater.estimators import race_stream
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.component_count import RACE
@@ -35,7 +36,7 @@ MOST_UNSEEN = 10**4  # components of a model that is still in its warm-up, besid
 PRIVATE = {"_runtime", "_metadata_request"}
 
 
-def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, answers: bool = True) -> tuple[Any, Any]:
+def packed(model: StreamingEstimator, raw_rows: bool = True, extra: object = None, answers: bool = True) -> tuple[Any, Any]:
     """Return header and arrays of the file of a model."""
     check_is_fitted(model)
     runtime: Runtime = model._runtime
@@ -85,7 +86,7 @@ def packed(model: StreamingEstimator, raw_rows: bool = True, extra: Any = None, 
     return header, writer.arrays
 
 
-def _write_rival(writer: Writer, rival: Runtime) -> dict[str, Any]:
+def _write_rival(writer: Writer, rival: Runtime) -> dict[str, object]:
     k = rival.n_components
     return {"n_components": k, "state": write_state(writer, rival.learner, rival.state, f"rivals/{k}")}
 
@@ -94,7 +95,7 @@ def _as_json(value: Any) -> Any:
     return value.to_dict() if hasattr(value, "to_dict") else dict(value)
 
 
-def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[str, Any]) -> StreamingEstimator:
+def unpacked(header: dict[str, Any], arrays: dict[str, AnyArray], functions: Mapping[str, object]) -> StreamingEstimator:
     """Return the model of header and arrays, after every part of them was checked."""
     reader = Reader(arrays)
     reader.tables = reader.expect(header.get("tables"), dict, "tables")
@@ -144,7 +145,7 @@ def unpacked(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[
     return model
 
 
-def _read_state(reader: Reader, model: StreamingEstimator, learner: Learner, tree: Any, path: str) -> State:
+def _read_state(reader: Reader, model: StreamingEstimator, learner: Learner, tree: object, path: str) -> State:
     states = StateReader(reader, learner)
     state = states.state(tree, path)
     for batch in rows_held(state):
@@ -153,7 +154,7 @@ def _read_state(reader: Reader, model: StreamingEstimator, learner: Learner, tre
     return state
 
 
-def _read_rivals(reader: Reader, model: StreamingEstimator, trees: list[Any], width: int, race: Race | None) -> Runtime:
+def _read_rivals(reader: Reader, model: StreamingEstimator, trees: list[object], width: int, race: Race | None) -> Runtime:
     """Return the Runtime of a race; those that run in it have states of their own, and it answers by the leader's."""
     rivals = []
     for tree in trees:
@@ -189,12 +190,12 @@ def _check_reading(model: StreamingEstimator) -> None:
                 raise Damaged(f"{name} holds NaN or infinity")
 
 
-def estimator_named(name: Any) -> type[StreamingEstimator]:
+def estimator_named(name: object) -> type[StreamingEstimator]:
     """Return the estimator of this name."""
     home = import_module("headwater")._HOME_OF.get(name) if isinstance(name, str) else None
     if home is not None and home.startswith("headwater.estimators."):
         import_module(home)
-    kinds: list[Any] = [StreamingEstimator]
+    kinds: list[type] = [StreamingEstimator]
     for kind in kinds:  # those that others have made of them, too, if they are at hand
         kinds += kind.__subclasses__()
     known: list[type[StreamingEstimator]] = [kind for kind in kinds if kind.__name__ == name and not inspect.isabstract(kind)]
@@ -203,18 +204,18 @@ def estimator_named(name: Any) -> type[StreamingEstimator]:
     return next((kind for kind in known if kind.__module__ == home), known[-1])
 
 
-def save(model: StreamingEstimator, path: str | os.PathLike[str], *, raw_rows: bool = True, extra: Any = None) -> None:
+def save(model: StreamingEstimator, path: str | os.PathLike[str], *, raw_rows: bool = True, extra: object = None) -> None:
     """Write a model to a file; see `StreamingEstimator.save`. What is `extra`, and JSON knows, is kept beside it."""
     container.write(Path(path), *packed(model, raw_rows, extra))
 
 
-def read(path: str | os.PathLike[str], **functions: Any) -> tuple[StreamingEstimator, Any]:
+def read(path: str | os.PathLike[str], **functions: object) -> tuple[StreamingEstimator, Any]:
     """Return the model of a file, and what was kept beside it."""
     header, arrays = container.read(Path(path))
     return _made(header, arrays, functions, str(path)), header.get("extra")
 
 
-def load(path: str | os.PathLike[str], **functions: Any) -> Any:
+def load(path: str | os.PathLike[str], **functions: object) -> Any:
     """Read a model from a file; it goes on learning as if it had never been away.
 
     Everything in the file is checked, and nothing in it is run: a file that is damaged, or made up, is refused in a sentence.
@@ -251,12 +252,14 @@ def to_bytes(model: StreamingEstimator) -> bytes:
     return container.to_bytes(*packed(model, answers=False))
 
 
-def from_bytes(data: bytes, **functions: Any) -> Any:
+def from_bytes(data: bytes, **functions: object) -> Any:
     """Return the model of the bytes of a file."""
     return _made(*container.from_bytes(data), functions, "the model")
 
 
-def _made(header: dict[str, Any], arrays: dict[str, Any], functions: Mapping[str, Any], name: str) -> StreamingEstimator:
+def _made(
+    header: dict[str, Any], arrays: dict[str, AnyArray], functions: Mapping[str, object], name: str
+) -> StreamingEstimator:
     try:
         with np.errstate(all="ignore"):
             return unpacked(header, arrays, functions)

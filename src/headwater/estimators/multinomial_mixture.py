@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from headwater.estimators.start_parameters import given_probabilities, shaped
 from headwater.estimators.traits import Taken
 from headwater.families.multinomial import Multinomial
 from headwater.families.multinomial_rows import worth_thinning
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class MultinomialMixture(DocumentReader, CountMixture):
@@ -199,7 +202,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
         self.parts = parts
         self.reservoir = reservoir
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True

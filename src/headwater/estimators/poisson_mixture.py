@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, cast
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 from scipy.special import gammaincinv
@@ -110,7 +110,7 @@ class PoissonMixture(ColumnMixture):
     [[1.0, 8.0], [6.0, 2.0]]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **FamilyMixture._parameter_constraints,
         "exposure": [None, Interval(numbers.Integral, 0, None, closed="left"), str],
         "rate_prior": [None, "array-like", Interval(numbers.Real, 0.0, None, closed="neither")],

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
+    from headwater.estimators.estimator_core import EstimatorCore
 
 import numpy as np
 
@@ -42,7 +43,7 @@ FEW = 1000  # rows at hand to start on, at least; if there are not twice as many
 STRETCHES = 64  # that sequences at hand are cut into
 
 
-def rival_of(model: Any, n_components: int, warm_up: int = 0) -> Any:
+def rival_of(model: EstimatorCore, n_components: int, warm_up: int = 0) -> EstimatorCore:
     """Return an estimator with the parameters of a model and this number of components, that has learned nothing."""
     given = [name for name in model._traits.given_start if getattr(model, name) is not None]
     if given:
@@ -52,7 +53,7 @@ def rival_of(model: Any, n_components: int, warm_up: int = 0) -> Any:
     return rival
 
 
-def growing_learner(model: Any, width: int) -> Learner:
+def growing_learner(model: EstimatorCore, width: int) -> Learner:
     """Return the learner of a model that grows: of one component, as long as nothing was learned."""
     learner: Learner = rival_of(model, model._traits.least_components)._make_learner(width).with_policy(GrowthPolicy())
     if learner.algorithm.online and learner.algorithm.word != AUTO:
@@ -77,14 +78,14 @@ def grown_at_hand(learner: Learner, batch: Batch, key: int) -> tuple[Mixture, Gr
     return stage.model, growth
 
 
-def learner_of(model: Any, width: int, race: Race | None = None) -> Learner:
+def learner_of(model: EstimatorCore, width: int, race: Race | None = None) -> Learner:
     """Return the learner of the leader of a race, or of the smallest rival as long as there is none."""
     if race is None or not race.leader:
         return rival_of(model, model._traits.least_components)._make_learner(width)
     return rival_of(model, race.leader, race.warm_up)._make_learner(width)
 
 
-def planned(model: Any, width: int) -> Race:
+def planned(model: EstimatorCore, width: int) -> Race:
     """Return the race before its first row: rows that all rivals start on, and those of the first and the last comparison."""
     warm_up = rival_of(model, USUAL)._make_learner(width).plan.warm_up_rows
     until = -(-_judges(warm_up) // BLOCK) * BLOCK
@@ -95,7 +96,7 @@ def _judges(warm_up: int) -> int:
     return max(JUDGES, warm_up // 4)
 
 
-def learn_rows(model: Any, learner: Learner, batch: Batch, scores: Array) -> Runtime:
+def learn_rows(model: EstimatorCore, learner: Learner, batch: Batch, scores: Array) -> Runtime:
     """Learn rows of a stream by all that race; return the Runtime, whose state is the leader's. The leader scores the rows."""
     known = model._has_state() and learner is model._runtime.learner
     runtime: Runtime = model._runtime_for(learner)
@@ -113,7 +114,7 @@ def learn_rows(model: Any, learner: Learner, batch: Batch, scores: Array) -> Run
     return follow(runtime, *_run(race, rivals, batch, scores))
 
 
-def reader_of(model: Any, runtime: Runtime) -> Runtime:
+def reader_of(model: EstimatorCore, runtime: Runtime) -> Runtime:
     """Return the Runtime by which rows are read that wait for the race: its number of components suits them so far."""
     cache, width, race = runtime.cache, runtime.learner.width, runtime.race
     model = type(model)(**runtime.made_with)  # parameters that were set since then hold from the next row on
@@ -125,7 +126,7 @@ def reader_of(model: Any, runtime: Runtime) -> Runtime:
     return Runtime(learner, runtime.state, runtime.made_with)
 
 
-def at_hand(model: Any, batch: Batch, key: int, width: int) -> Race:
+def at_hand(model: EstimatorCore, batch: Batch, key: int, width: int) -> Race:
     """Return a race on rows at hand, in another order than they came in; the leader has won."""
     sprinter = model if rival_of(model, model._traits.least_components)._make_learner(width).algorithm.online else copy(model)
     if sprinter is not model:
@@ -144,7 +145,7 @@ def at_hand(model: Any, batch: Batch, key: int, width: int) -> Race:
     return replace(race.decided(n, race.leader), warm_up=0)
 
 
-def folded(model: Any, batch: Batch, key: int, width: int) -> Race:
+def folded(model: EstimatorCore, batch: Batch, key: int, width: int) -> Race:
     """Return a race on few rows: each is scored by a start on the rows of other folds. The leader has won."""
     n, least = len(batch), model._traits.least_components
     batch = _mixed(batch, key, n)
@@ -174,7 +175,7 @@ def folded(model: Any, batch: Batch, key: int, width: int) -> Race:
     return Race(tally.told(numbers[: len(columns)])).decided(n, numbers[tally.leader])
 
 
-def standing(model: Any, n_components: int, warm_up: int) -> Runtime:
+def standing(model: EstimatorCore, n_components: int, warm_up: int) -> Runtime:
     """Return what learned for a model with this number of components: a rival, itself, or one that has rows waiting."""
     runtime: Runtime = model._runtime
     for rival in runtime.rivals:
@@ -214,7 +215,7 @@ def _wait(model: StreamingEstimator, runtime: Runtime, batch: Batch, scores: Arr
     return runtime
 
 
-def _begun(model: Any, race: Race, batch: Batch, key: int, width: int) -> tuple[Race, tuple[Runtime, ...]]:
+def _begun(model: EstimatorCore, race: Race, batch: Batch, key: int, width: int) -> tuple[Race, tuple[Runtime, ...]]:
     """Start rivals on the first rows and judge them on the others, as long as larger ones may be better."""
     rivals: list[Runtime] = []
     columns: list[Array] = []
@@ -238,7 +239,7 @@ def _begun(model: Any, race: Race, batch: Batch, key: int, width: int) -> tuple[
     return _compared(race, rivals, len(batch))
 
 
-def _with_parameters(model: Any, race: Race, rivals: tuple[Runtime, ...], width: int) -> tuple[Runtime, ...]:
+def _with_parameters(model: EstimatorCore, race: Race, rivals: tuple[Runtime, ...], width: int) -> tuple[Runtime, ...]:
     """Let rivals go on with the parameters that the model has now."""
     learners = [rival_of(model, rival.n_components, race.warm_up)._make_learner(width) for rival in rivals]
     return tuple(rival.with_learner(learner, {}) for rival, learner in zip(rivals, learners, strict=True))

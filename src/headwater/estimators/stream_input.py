@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headwater.core.chunk import COMPANIONS, Chunk, Chunks, by_sequence
+
+if TYPE_CHECKING:
+    from headwater.estimators.estimator_core import EstimatorCore
 
 ROWS_AT = {"separate": 1}  # the axis of the rows in an answer, where it is not the first
 
@@ -18,7 +21,7 @@ NAMED_BY = {"y": "target", "sample_weight": "weight", "labels": "label", "length
 Method = Callable[..., Any]
 
 
-def given_beside(method: Method, model: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+def given_beside(method: Method, model: EstimatorCore, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
     """What was given beside X, by its names."""
     given = signature(method).bind_partial(model, *arguments, **options).arguments
     return {name: value for name, value in list(given.items())[2:] if value is not None}
@@ -37,7 +40,7 @@ def call_with_place(chunk: Any, method: Method, /, *arguments: Any, **options: A
         raise type(error)(f"{place}{error}") from error
 
 
-def learn_chunks(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
+def learn_chunks(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, Any]) -> Any:
     """Learn one chunk after the other, with what belongs to their rows; if one is refused, the model is as it was."""
     refuse_beside(model, method.__name__, options)
     before = model.__dict__  # which chunks replace, and do not change
@@ -53,7 +56,7 @@ def learn_chunks(method: Method, model: Any, X: Chunks, options: dict[str, Any])
     return found if found is model else np.concatenate(scores)
 
 
-def answer_chunks(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
+def answer_chunks(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, Any]) -> Any:
     """Put the answers of all chunks under one another; rows that hang together are asked at once."""
     if model._traits.chained:
         return answer_at_once(method, model, X, options)
@@ -65,19 +68,19 @@ def answer_chunks(method: Method, model: Any, X: Chunks, options: dict[str, Any]
     return np.concatenate(found, axis=ROWS_AT.get(method.__name__, 0))
 
 
-def answer_by_score(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
+def answer_by_score(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, Any]) -> Any:
     """Let the method ask for the scores of the stream; those of sequences, and of a regressor, are no scores of rows."""
     if model._traits.chained or model._traits.takes_sequences or (model._traits.target_columns and method.__name__ == "score"):
         return answer_at_once(method, model, X, options)
     return method(model, X, **options)
 
 
-def learn_at_once(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
+def learn_at_once(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, Any]) -> Any:
     """Learn all rows of a stream, with what belongs to them."""
     return method(model, **_join(_belongings(method, model, by_sequence(X.at_once())), options))
 
 
-def answer_at_once(method: Method, model: Any, X: Chunks, options: dict[str, Any]) -> Any:
+def answer_at_once(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, Any]) -> Any:
     """Answer for all rows of a stream."""
     chunk = X.at_once()
     if model._traits.takes_sequences:
@@ -94,7 +97,7 @@ def answer_at_once(method: Method, model: Any, X: Chunks, options: dict[str, Any
     return method(model, **_join(_asked(method, model, chunk), options))
 
 
-def refuse_beside(model: Any, method: str, options: dict[str, Any]) -> None:
+def refuse_beside(model: EstimatorCore, method: str, options: dict[str, Any]) -> None:
     """Refuse what belongs to all rows of a stream where each chunk would get it; the one key of all rows is none of it."""
     for name, value in options.items():
         if name in COMPANIONS and not (name == "key" and (isinstance(value, str) or np.ndim(value) == 0)):
@@ -112,7 +115,7 @@ def _join(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     return {**given, **options}
 
 
-def _belongings(method: Method, model: Any, chunk: Chunk) -> dict[str, Any]:
+def _belongings(method: Method, model: EstimatorCore, chunk: Chunk) -> dict[str, Any]:
     """The rows of a chunk and what belongs to them, all of which is to be learned."""
     taken = _companions(method, model)
     lost = [name for name in chunk.keys() if name not in taken]  # noqa: SIM118
@@ -123,12 +126,12 @@ def _belongings(method: Method, model: Any, chunk: Chunk) -> dict[str, Any]:
     return {**chunk}
 
 
-def _asked(method: Method, model: Any, chunk: Chunk) -> dict[str, Any]:
+def _asked(method: Method, model: EstimatorCore, chunk: Chunk) -> dict[str, Any]:
     """The rows of a chunk and what the method takes of what belongs to them: answers need no weights and labels."""
     taken = _companions(method, model)
     return {name: chunk[name] for name in chunk.keys() if name in taken}  # noqa: SIM118
 
 
-def _companions(method: Method, model: Any) -> set[str]:
+def _companions(method: Method, model: EstimatorCore) -> set[str]:
     """What a method takes of a chunk. Chains have no target: their second argument is hmmlearn's place for lengths."""
     return set(signature(method).parameters) - ({"y"} if model._traits.chained else set())
