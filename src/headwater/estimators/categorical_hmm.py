@@ -18,8 +18,8 @@ from headwater.estimators.calls import answers_at_once, learns, reads
 from headwater.estimators.chains import check_numbers, check_probabilities, check_symbols
 from headwater.estimators.component_count import GIVEN
 from headwater.estimators.describers.chains import CategoricalChainDescriber
-from headwater.estimators.estimator_core import note_schema
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
+from headwater.estimators.row_hooks import note_schema
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols
 from headwater.estimators.traits import Taken
 from headwater.families.categorical import Categorical

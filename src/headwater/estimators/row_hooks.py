@@ -1,0 +1,108 @@
+"""What an estimator says of its rows: hooks, each with a default that a subclass may replace."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from headwater.core.batch import SparseRows
+from headwater.core.chunk import Chunk
+from headwater.core.validation import check_names, check_row, check_rows, check_width
+from headwater.core.values import Matrix, Row, Rows, Values
+from headwater.estimators.traits import Taken
+
+
+class RowHooks(BaseEstimator, ABC):
+    """How rows are taken, checked and named, and what else a kind of rows has to say."""
+
+    n_features_in_: int
+
+    def _chunk(self, X: Rows, y: Values = None) -> Taken:
+        """Return what is learned from: the rows, with their target if the model has one."""
+        return X
+
+    def _as_rows(self, X: Rows, learning: bool, anew: bool = False) -> Rows:
+        """Return what is given as rows: counts of words, if X holds documents; `anew`, of a model that forgets all it knows."""
+        return X
+
+    @property
+    def _takes_gaps(self) -> bool:
+        """Whether values may be missing."""
+        return False
+
+    def _checked(self, X: Taken) -> Matrix:
+        """Return the rows of a chunk, or refuse them in one sentence."""
+        return check_rows(X, owner=type(self).__name__, gaps=self._takes_gaps)
+
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Matrix:
+        """Return one row as a chunk, or refuse it."""
+        return check_row(x, names, width, self._takes_gaps)
+
+    def _aligned(self, rows: Matrix) -> Matrix:
+        """Return the rows in the width of the model, or refuse them."""
+        check_width(rows, self.n_features_in_, type(self).__name__)
+        return rows
+
+    def _note_columns(self, X: Taken, reset: bool) -> None:
+        """Take note of the number and names of the columns, or refuse others than those known."""
+        note_schema(self, X, reset)
+        if not isinstance(X, Chunk) or X.columns is None:
+            validate_data(self, X.X if isinstance(X, Chunk) else X, skip_check_array=True, reset=reset)
+        elif reset:
+            validate_data(self, X.X, skip_check_array=True, reset=True)
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        else:
+            check_names(X.columns, getattr(self, "feature_names_in_", None), type(self).__name__)
+
+    def _note_new_columns(self, X: Taken) -> None:
+        """Take note of the names of columns that were learned and not known before."""
+
+    def _check_merge(self, other: object) -> None:
+        """Refuse to be merged with another model of this class, where more than parameters must agree."""
+
+    def _share_columns(self, other: Any) -> None:
+        """Take over what another model knows of its columns, where the learner depends on it."""
+
+    def _aligned_models(self, models: Sequence[Any]) -> list[Any]:
+        """Return models that are to be merged, of which this is the first, in one width and with one numbering of symbols."""
+        width = max(model.n_features_in_ for model in models)
+        if not all(model._vocabulary_is_open for model in models):
+            return list(models)
+        return [model if model.n_features_in_ == width else model._widened(width) for model in models]
+
+    def _keep_start(self) -> None:
+        """Keep beside the parameters what learning anew begins with, where that is something that was learned."""
+
+    def _check_stored(self, X: Matrix, width: int) -> None:
+        """Refuse rows of a model file that this model could not have been given."""
+        if isinstance(X, SparseRows):
+            self._checked(csr_array((X.data, X.indices, X.indptr), shape=X.shape))
+        elif not np.allclose(self._checked(X), X, rtol=1e-9, atol=0.0, equal_nan=True):
+            raise ValueError("it holds rows that are not as this model keeps them")
+
+    def _patience(self, rows: int) -> tuple[int, float]:
+        """Passes that a `fit` makes at most, and the gain of a pass per row with which it is content."""
+        return self.max_iter, self.tol
+
+    @property
+    def _vocabulary_is_open(self) -> bool:
+        """Whether chunks may become wider."""
+        return False
+
+    def _widened(self, width: int) -> Self:
+        """Return a copy that knows more columns; the model itself, if its chunks never become wider."""
+        return self
+
+
+def note_schema(model: RowHooks, X: Rows, reset: bool) -> None:
+    """Take note of how the rows were made of what was read, if they came from a stream."""
+    if reset:
+        model.__dict__.pop("schema_", None)
+        if isinstance(X, Chunk) and X.schema is not None:
+            model.schema_ = X.schema
