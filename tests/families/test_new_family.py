@@ -13,7 +13,7 @@ from law_table import ALGORITHM_CASES, is_matching, plain
 
 import headwater as hw
 from headwater import registry
-from headwater.checks import check_estimator, check_laws
+from headwater.checks import applicable_laws, check_estimator, check_laws
 from headwater.cli import main
 from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, Model, StartSettings
@@ -78,6 +78,16 @@ FEW = ({"algorithm": "em"}, {"algorithm": "boem"}, {"reservoir": 250}, {"n_compo
 )
 def test_every_law_holds(page, options):
     check_laws(page.PredictiveMixture(**{"n_components": 2, "warm_up": 120, "random_state": 0, **options}), page.rows[:300])
+
+
+@pytest.mark.parametrize(
+    "place", [place for place, one in enumerate(CASES) if one not in FEW], ids=lambda place: str(CASES[place])
+)
+def test_every_algorithm_is_held_to_a_law(page, place):
+    """Each setting that is slow with all laws is tried with one of them, in turn."""
+    model = page.PredictiveMixture(**{"n_components": 2, "warm_up": 120, "random_state": 0, **CASES[place]})
+    laws = list(applicable_laws(model))
+    laws[place % len(laws)](model, page.rows[:300])
 
 
 @pytest.mark.slow
