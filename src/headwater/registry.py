@@ -40,6 +40,8 @@ _ENTRIES = {
         Entry("multinomial", "MultinomialMixture", "clusters of rows of counts: documents, baskets, events"),
         Entry("poisson", "PoissonMixture", "clusters of rows of counts, each column with its own rate"),
         Entry("bernoulli", "BernoulliMixture", "clusters of rows of yes and no (1 and 0)"),
+        Entry("categorical", "CategoricalMixture", "clusters of rows of categories (latent classes)"),
+        Entry("mixed", "MixedMixture", "clusters of rows of a table: numbers, categories, flags, counts"),
         Entry("markov", "MarkovMixture", "clusters of sequences of symbols"),
         Entry("regression", "RegressionMixture", "several linear regressions of a target; needs --target"),
         Entry("vmf", "VonMisesFisherMixture", "clusters of directions: embeddings, compared by their cosine"),

@@ -21,6 +21,8 @@ DATA = {
     "multinomial": (np.abs(ROWS).round(), ["-k", "2"]),
     "poisson": (np.abs(ROWS).round(), ["-k", "2"]),
     "bernoulli": ((ROWS > 2.0).astype(float), ["-k", "2"]),
+    "categorical": ((ROWS > 2.0) + RNG.integers(2, size=(120, 3)), ["-k", "2"]),
+    "mixed": (ROWS, ["-k", "2"]),
     "markov": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "x0", "--set", "n_symbols=3"]),
     "regression": (ROWS, ["-k", "2", "--target", "x2"]),
     "vmf": (ROWS, ["-k", "2"]),

@@ -292,7 +292,7 @@ def test_like_reads_as_a_model_was_taught(tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"categories": "keep"}, "categories must be one of 'refuse', 'one-hot', 'drop', got 'keep'"),
+        ({"categories": "all"}, "categories must be one of 'refuse', 'one-hot', 'drop', 'keep', got 'all'"),
         ({"missing": None}, "missing must be one of"),
         ({"chunk_rows": 0}, "chunk_rows must be a whole number of at least 1, got 0"),
         ({"shuffle": 1.5}, "shuffle must be a whole number of at least 0, got 1.5"),

@@ -80,7 +80,7 @@ class Chunk:
 
     def __getitem__(self, name: str) -> Matrix:
         if name == "X":
-            return Chunk(self.X, self.columns, start=self.start, schema=self.schema)
+            return type(self)(self.X, self.columns, start=self.start, schema=self.schema)
         if name in COMPANIONS and getattr(self, name) is not None:
             return getattr(self, name)
         raise KeyError(name)

@@ -72,7 +72,7 @@ def _guess(column: pa.Array, capacity: int) -> tuple[str, str]:
         return CATEGORICAL, ""
     if distinct == 1 and len(values) > 1:
         return IGNORED, "the first rows have one value in it"
-    if pa.types.is_integer(kind) and len(values) >= LEAST_ROWS and _counts_up(values):
+    if len(values) >= LEAST_ROWS and _counts_up(values):
         return IGNORED, "it numbers the rows"
     return GAUSSIAN, ""
 
@@ -82,5 +82,6 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _counts_up(values: pa.Array) -> bool:
-    steps = np.diff(values.to_numpy(zero_copy_only=False))
-    return bool((steps == steps[0]).all() and steps[0] != 0)
+    numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    steps = np.diff(numbers)
+    return bool((steps == steps[0]).all() and steps[0] != 0 and np.all(numbers == np.round(numbers)))

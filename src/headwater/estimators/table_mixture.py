@@ -11,12 +11,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from headwater.core.chunk import Chunk
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_names, check_weights, check_width
 from headwater.core.values import Matrix, Row, Rows, Values
 from headwater.diagnostics.component_description import column_names
 from headwater.estimators.codebook import Codebook, first_rows
+from headwater.estimators.describers.table_mixture import TableMixtureDescriber
 from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.recode import recode_runtime
 from headwater.estimators.table_schema import EncodedChunk, TableSchema, one_row_columns, split_table
@@ -27,12 +29,18 @@ from headwater.families.category_tables import CategoryParameters
 class TableMixture(FamilyMixture):
     """Base of the mixtures of tables. A row is held as numbers: codes of categories, and NaN for gaps. Abstract."""
 
+    _traits = replace(FamilyMixture._traits, takes_tables=True)
+
     max_categories: int
     _schema: TableSchema
 
     @abstractmethod
     def _schema_of(self, names: list[str] | None, columns: list[object]) -> TableSchema:
         """Return what the columns of a first chunk are."""
+
+    @property
+    def _describer(self) -> TableMixtureDescriber:
+        return TableMixtureDescriber(self)
 
     # Tables as rows
 
@@ -41,7 +49,10 @@ class TableMixture(FamilyMixture):
         if isinstance(X, EncodedChunk):
             return X
         names, columns = split_table(X, type(self).__name__)
-        return self._encode(names, columns, learning, anew)
+        chunk = self._encode(names, columns, learning, anew)
+        if not isinstance(X, Chunk):
+            return chunk
+        return EncodedChunk(**{**vars(X), "X": chunk.X, "columns": chunk.columns})
 
     def _encode(self, names: list[str] | None, columns: list[object], learning: bool, anew: bool = False) -> EncodedChunk:
         first = anew or not self._has_state()

@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 
 from headwater.core.chunk import Chunk
 from headwater.core.statistics import LARGEST, Array
+from headwater.core.table_rows import TableRows
 from headwater.core.validation import check_shape
 from headwater.core.values import Rows
 from headwater.estimators.codebook import Codebook, Levels
@@ -69,6 +70,8 @@ def split_table(X: Rows, owner: str) -> tuple[list[str] | None, list[object]]:
     if isinstance(X, Chunk):
         names, columns = split_table(X.X, owner)
         return (list(X.columns) if X.columns is not None else names), columns
+    if isinstance(X, TableRows):
+        return split_table(X.table, owner)
     if issparse(X):
         raise TypeError(f"X is a sparse matrix, but {owner} needs dense columns: pass X.toarray()")
     if isinstance(X, pa.Table | pa.RecordBatch):

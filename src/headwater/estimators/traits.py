@@ -25,6 +25,7 @@ class Traits:
 
     chained: bool = False  # whether rows hang together, in sequences
     takes_sequences: bool = False  # whether a row is a sequence of symbols, of any length
+    takes_tables: bool = False  # whether columns are given as they are: text, flags, numbers, gaps
     takes_symbols: bool = False  # whether rows are made of symbols
     needs_directions: bool = False  # whether of a row only its direction counts, so that a row of zeros is refused
     target_columns: int = 0  # columns of a row that are no features: the target, if there is one, comes last

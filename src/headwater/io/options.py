@@ -12,7 +12,7 @@ from typing import Any
 from headwater.core.validation import one_line
 from headwater.io.read_errors import explain_read_errors
 
-CATEGORY_POLICIES = ("refuse", "one-hot", "drop")
+CATEGORY_POLICIES = ("refuse", "one-hot", "drop", "keep")
 MISSING_POLICIES = ("refuse", "drop", "keep", "blank", "zero")
 VOCABULARY_MODES = ("first", "open", "known")
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.chunk import COMPANIONS, Chunk, by_sequence
+from headwater.core.table_rows import TableRows, stack_tables
 from headwater.core.values import AnyArray
 from headwater.io.memory_limit import available_memory
 
@@ -53,7 +54,7 @@ def size_in_bytes(rows: Any) -> int:
     """Return the bytes that rows take, dense or sparse."""
     if hasattr(rows, "indptr"):
         return int(rows.data.nbytes + rows.indices.nbytes + rows.indptr.nbytes)
-    return int(np.asarray(rows).nbytes)
+    return int(rows.nbytes if isinstance(rows, TableRows) else np.asarray(rows).nbytes)
 
 
 def concatenate_chunks(chunks: list[Chunk]) -> Chunk:
@@ -71,6 +72,8 @@ def concatenate_chunks(chunks: list[Chunk]) -> Chunk:
 
 def stack_rows(parts: list[Rows]) -> Rows:
     """Return rows under one another. Sparse rows of an open vocabulary may be of different widths."""
+    if isinstance(parts[0], TableRows):
+        return stack_tables([part for part in parts if isinstance(part, TableRows)])
     if not hasattr(parts[0], "tocsr"):
         return np.concatenate(parts)
     from scipy import sparse

@@ -317,9 +317,10 @@ def stream(
         unless `columns` names them, too, or the model that the rows are read like has learned from them.
     target, weight, label, key : str or int, optional
         Columns that become `y`, `sample_weight`, `labels` and `key` of a chunk.
-    categories : {"refuse", "one-hot", "drop"}, default="refuse"
+    categories : {"refuse", "one-hot", "drop", "keep"}, default="refuse"
         What becomes of text, dates and times: one-hot makes a column of zeros and ones for each value that the first rows
-        have, at most 1000; a value that comes later is zero in all of them.
+        have, at most 1000; a value that comes later is zero in all of them. "keep" passes all columns on as they are, with
+        their gaps, to models of tables, such as `MixedMixture`.
     missing : {"refuse", "drop", "keep", "blank", "zero"}, default="refuse"
         What becomes of a row that lacks a value: "keep" leaves NaN in its place, "blank" makes the whole row NaN (for hidden
         Markov models), "drop" leaves it out, "zero" puts a zero.

@@ -170,7 +170,11 @@ def _format_row(model: StreamingEstimator, row: Array) -> tuple[str, ...]:
     places = np.arange(len(values)) if len(values) <= SHOWN_VALUES else np.flatnonzero(values)
     if len(places) > SHOWN_VALUES:
         places = np.sort(places[np.argsort(-np.abs(values[places]), kind="stable")[:SHOWN_VALUES]])
-    return tuple(f"{names[at]}: {_format_value(values[at])}" for at in places)
+    texts = model._describer.category_texts(values)
+    shown = {int(at): texts.get(int(at), None) for at in places}
+    return tuple(
+        f"{names[at]}: {_format_value(values[at]) if text is None else text}" for at, text in shown.items() if text != ""
+    )
 
 
 def _format_value(value: float | complex) -> str:

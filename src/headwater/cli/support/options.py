@@ -60,7 +60,7 @@ class ReadOptions:
     label: Annotated[str | None, _read_option("--label", "Column with the component of a row; -1 if not known.")] = None
     key: Annotated[str | None, _read_option("--key", "Column that says which sequence a row belongs to.")] = None
     text: Annotated[str | None, _read_option("--text", "Column of text, whose words are counted.")] = None
-    categories: Annotated[str | None, _read_option("--categories", "Columns of words: refuse, one-hot or drop.")] = None
+    categories: Annotated[str | None, _read_option("--categories", "Columns of words: refuse, one-hot, drop or keep.")] = None
     missing: Annotated[str | None, _read_option("--missing", "Missing values: refuse, drop, keep, blank or zero.")] = None
     vocabulary: Annotated[str | None, _read_option("--vocabulary", "Words of texts: first, open, or a number to hash to.")] = (
         None
@@ -80,14 +80,24 @@ class ReadOptions:
         return {**given, **parse_assignments(self.read, "--read")}
 
     def open_stream(
-        self, sources: Sequence[str], *, seed: int = 0, like: object = None, learns: bool = False, keep: Sequence[str] = ()
+        self,
+        sources: Sequence[str],
+        *,
+        seed: int = 0,
+        like: object = None,
+        learns: bool = False,
+        keep: Sequence[str] = (),
+        tables: bool = False,
     ) -> Stream:
-        """Open the data, in the shape of the model `like` if there is one; `learns` lets an open vocabulary grow."""
+        """Open the data, in the shape of the model `like` if there is one; `learns` lets an open vocabulary grow.
+
+        For a model of `tables`, columns are passed on as they are.
+        """
         import headwater
         from headwater.io.read_errors import StreamError
         from headwater.io.source_lookup import FileNames
 
-        arguments = self.stream_arguments(seed=seed, like=like, learns=learns)
+        arguments = self.stream_arguments(seed=seed, like=like, learns=learns, tables=tables)
         if keep:
             arguments.setdefault("keep", keep)
         try:
@@ -97,7 +107,9 @@ class ReadOptions:
         except (ValueError, TypeError) as error:
             raise usage_error(str(error)) from None
 
-    def stream_arguments(self, *, seed: int = 0, like: object = None, learns: bool = False) -> dict[str, Any]:
+    def stream_arguments(
+        self, *, seed: int = 0, like: object = None, learns: bool = False, tables: bool = False
+    ) -> dict[str, Any]:
         """Return all arguments of `headwater.stream` but the data, whoever opens it."""
         import headwater
 
@@ -111,6 +123,8 @@ class ReadOptions:
                 arguments["vocabulary"] = "known"
         elif like is not None and hasattr(like, "feature_names_in_"):
             arguments.setdefault("columns", list(like.feature_names_in_))
+        if tables and "like" not in arguments:
+            arguments.setdefault("categories", "keep")
         known = list(signature(headwater.stream).parameters)[1:]
         for name in arguments:
             if name not in known:

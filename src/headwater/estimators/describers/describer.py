@@ -74,6 +74,10 @@ class Describer(ABC):
         """How long each row is, if rows have a `_measure`: then they are ranked by the score of one word or symbol."""
         return row_totals(values_of(X)) if self.model._traits.measure else None
 
+    def category_texts(self, row: Array) -> dict[int, str]:
+        """Return what is to be shown of a row in place of numbers, by the places of the columns; "" shows nothing."""
+        return {}
+
     def oddities(self, row: object, most: int) -> tuple[Value, ...]:
         """Say what makes a row odd: some of its values, how far each stands out, the farthest first."""
         return ()

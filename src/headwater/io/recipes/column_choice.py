@@ -13,6 +13,7 @@ from headwater.io.recipes.companions import ROLES, plan_companions
 from headwater.io.recipes.kept_columns import KeptColumns, value_type
 from headwater.io.recipes.recipe import Recipe
 from headwater.io.recipes.tables import Input, TableHead, TableRecipe
+from headwater.io.recipes.typed_columns import NUMBER, TypedColumnsRecipe, column_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from headwater.io.recipes.recipe import Head
 
 
-def plan_table(head: TableHead, options: Options, place: str) -> TableRecipe:
+def plan_table(head: TableHead, options: Options, place: str) -> TableRecipe | TypedColumnsRecipe:
     """Choose the columns and say what becomes of each, or refuse them."""
     refuse_duplicate_names(head.names, place)
     roles = {role: resolve_column(getattr(options, role), head.names, place, role) for role in ROLES}
@@ -33,14 +34,16 @@ def plan_table(head: TableHead, options: Options, place: str) -> TableRecipe:
     else:
         named = (resolve_column(one, head.names, place, "columns") or "" for one in options.columns)
         chosen = [name for name in dict.fromkeys(named) if name not in excluded]
-    inputs = _inputs(chosen, head, options, place)
+    typed = options.categories == "keep"
+    inputs = tuple(Input(name) for name in chosen) if typed else _inputs(chosen, head, options, place)
     if not inputs:
         raise StreamError(f"{place} has no column to learn from; it has {quote_names(head.names)}")
-    others = None if options.columns is not None else tuple(excluded | set(chosen))
-    return TableRecipe(
-        inputs, plan_companions(roles, head.types, head.sample, place), options.missing, head.named, head.complex,
-        others=None if others is None else tuple(name for name in others if name is not None),
-    )  # fmt: skip
+    companions = plan_companions(roles, head.types, head.sample, place)
+    others = None if options.columns is not None else tuple(name for name in excluded | set(chosen) if name is not None)
+    if typed:
+        types = {name: column_type(head.types[name]) if name in head.types else NUMBER for name in chosen}
+        return TypedColumnsRecipe(types, companions, head.named, others)
+    return TableRecipe(inputs, companions, options.missing, head.named, head.complex, others=others)
 
 
 def add_kept_columns(recipe: Recipe, head: Head, options: Options, place: str) -> Recipe:

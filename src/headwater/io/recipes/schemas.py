@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from headwater.core.validation import one_line
 from headwater.io.options import MISSING_POLICIES, Options
-from headwater.io.recipes import documents, sequences, sparse, tables
+from headwater.io.recipes import documents, sequences, sparse, tables, typed_columns
 from headwater.io.recipes.arrow_columns import LEVEL_LIMIT
 from headwater.io.recipes.companions import ROLES, Companions, refuse_roles
 from headwater.io.recipes.recipe import Recipe
@@ -59,6 +59,21 @@ def _table_recipe(schema: Schema, options: Options) -> tables.TableRecipe:
     return tables.TableRecipe(tuple(chosen), _companions(schema, options), missing, named, read_flag(schema, "complex", False))
 
 
+def _columns_recipe(schema: Schema, options: Options) -> typed_columns.TypedColumnsRecipe:
+    inputs = schema.get("inputs")
+    check_field(isinstance(inputs, list | tuple) and 0 < len(inputs) <= COLUMN_LIMIT, "inputs", inputs)
+    types: dict[str, str] = {}
+    for one in inputs or ():
+        known = isinstance(one, Mapping) and isinstance(one.get("name"), str) and one.get("type") in typed_columns.COLUMN_TYPES
+        check_field(known and one["name"] not in types, "inputs", one)
+        types[one["name"]] = one["type"]
+    named = read_flag(schema, "named", True)
+    check_field(
+        named or all(name[:1] == "x" and name[1:].isdecimal() and len(name) < 12 for name in types), "inputs", list(types)
+    )
+    return typed_columns.TypedColumnsRecipe(types, _companions(schema, options), named)
+
+
 def _sparse_recipe(schema: Schema, options: Options) -> sparse.SparseRecipe:
     width = read_integer(schema, "width", 1, sparse.WIDTH_LIMIT)
     vocabulary = read_texts(schema, "vocabulary", VOCABULARY_LIMIT)
@@ -109,6 +124,7 @@ def _companions(schema: Schema, options: Options) -> Companions:
 
 RECIPE_READERS: dict[str, Callable[[Schema, Options], Recipe]] = {
     "table": _table_recipe,
+    "columns": _columns_recipe,
     "sparse": _sparse_recipe,
     "text": _document_recipe,
     "sequences": _sequence_recipe,

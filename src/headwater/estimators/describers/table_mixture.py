@@ -1,0 +1,18 @@
+"""What a mixture of tables says of itself."""
+
+from __future__ import annotations
+
+from headwater.core.statistics import Array
+from headwater.estimators.column_kinds import IGNORED
+from headwater.estimators.describers.family_mixture import FamilyMixtureDescriber
+
+
+class TableMixtureDescriber(FamilyMixtureDescriber):
+    """Means of numbers, rates of counts and probabilities of categories."""
+
+    def category_texts(self, row: Array) -> dict[int, str]:
+        """Return the categories of a row, by the places of their columns; nothing is shown of columns that are left out."""
+        schema = self.model._schema
+        found = zip(schema.codebook.columns, schema.codebook.levels, strict=True)
+        texts = {at: str(levels.decode(row[at : at + 1])[0]) for at, levels in found if row[at] < len(levels)}
+        return texts | {at: "" for at, kind in enumerate(schema.kinds) if kind == IGNORED}

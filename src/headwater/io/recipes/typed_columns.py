@@ -1,0 +1,112 @@
+"""Columns with the types of their file, for models that know categories, flags, counts and gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headwater.core.chunk import Chunk
+from headwater.core.table_rows import TableRows
+from headwater.io.blocks import Block
+from headwater.io.read_errors import explain_read_errors
+from headwater.io.recipes.companions import Companions, concatenate_companions
+from headwater.io.recipes.kept_columns import KeptColumns
+from headwater.io.recipes.tables import column_finder, columns_to_read, rows_per_chunk
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headwater.io.recipes.recipe import ChunkMaker
+
+NUMBER, TEXT, FLAG = "number", "text", "flag"
+COLUMN_TYPES = (NUMBER, TEXT, FLAG)
+COLUMN_BYTES = 16  # of a value, about
+
+
+@dataclass(frozen=True)
+class TypedColumnsRecipe:
+    """How chunks are made of columns as they are. `columns` says whether a column holds numbers, text or flags."""
+
+    columns: Mapping[str, str]
+    companions: Companions = Companions()
+    named: bool = True
+    others: tuple[str, ...] | None = None  # columns that are left out, if no more than these may come
+    kept: KeptColumns = field(default_factory=KeptColumns)
+
+    carries_state = False
+    keeps_every_row = True
+    kinds = ("tables",)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of X."""
+        return list(self.columns)
+
+    @property
+    def chunk_rows(self) -> int:
+        """Rows of about 4 MB."""
+        return rows_per_chunk(len(self.columns) * COLUMN_BYTES)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the recipe in values that JSON can hold."""
+        inputs = [{"name": name, "type": kind} for name, kind in self.columns.items()]
+        return {"kind": "columns", "inputs": inputs, "named": self.named, **self.companions.schema()}
+
+    def columns_to_read(self, names: Sequence[str], place: str) -> list[str]:
+        """Return the columns to read from a source with these names, or refuse it."""
+        return columns_to_read(self.names, self.companions, self.others, self.kept, names, place)
+
+    def types(self) -> dict[str, pa.DataType]:
+        """Return how to read the columns of a file that has no types of its own."""
+        import pyarrow as pa
+
+        types = {NUMBER: pa.float64(), TEXT: pa.string(), FLAG: pa.bool_()}
+        return self.kept.types() | {name: types[kind] for name, kind in self.columns.items()} | self.companions.types()
+
+    def filter_rows(self, block: Block) -> Block:
+        """Leave out no row: a gap is a gap."""
+        return block
+
+    def chunk_maker(self) -> ChunkMaker:
+        """Return the function that makes chunks; it remembers nothing from one to the next."""
+        names, schema = tuple(self.names), self.schema()
+
+        def make(blocks: Sequence[Block], start: int) -> Chunk:
+            import pyarrow as pa
+
+            tables, parts = [], []
+            for block in blocks:
+                with explain_read_errors(block.name):
+                    tables.append(pa.table({name: _column(block, name) for name in names}))
+                    parts.append(self.companions.values(block, column_finder(block.rows)))
+            table = pa.concat_tables(tables, promote_options="permissive")
+            return Chunk(
+                TableRows(table),
+                names if self.named else None,
+                start=start,
+                schema=schema,
+                kept=self.kept.values(blocks),
+                **concatenate_companions(parts),
+            )
+
+        return make
+
+
+def _column(block: Block, name: str) -> pa.Array:
+    import pyarrow as pa
+
+    if isinstance(block.rows, np.ndarray):
+        return pa.array(block.rows[:, int(name[1:])], from_pandas=True)
+    return block.rows.column(name)
+
+
+def column_type(kind: pa.DataType) -> str:
+    """Return what a column of this type of Arrow is: numbers, flags, or text, which is what all else is read as."""
+    from pyarrow import types
+
+    if types.is_boolean(kind):
+        return FLAG
+    return NUMBER if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) else TEXT
