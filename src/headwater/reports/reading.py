@@ -171,9 +171,9 @@ def _format_row(model: StreamingEstimator, row: Array) -> tuple[str, ...]:
     if len(places) > SHOWN_VALUES:
         places = np.sort(places[np.argsort(-np.abs(values[places]), kind="stable")[:SHOWN_VALUES]])
     texts = model._describer.category_texts(values)
-    shown = {int(at): texts.get(int(at), None) for at in places}
+    said = {int(at): texts.get(int(at)) for at in places}
     return tuple(
-        f"{names[at]}: {_format_value(values[at]) if text is None else text}" for at, text in shown.items() if text != ""
+        f"{names[at]}: {_format_value(values[at]) if text is None else text}" for at, text in said.items() if text != ""
     )
 
 
