@@ -51,7 +51,7 @@ def percent(share: float) -> str:
 
 def fine_percent(share: float) -> str:
     """A share in percent, with a digit more where it is small."""
-    return percent(share) if share >= 0.1 or share == 0.0 else f"{100 * share:.1f} %"
+    return percent(share) if share >= 0.0995 or share == 0.0 else f"{100 * share:.1f} %"
 
 
 def median(values: Sequence[float]) -> float:

@@ -147,7 +147,7 @@ def make_others(scale: Scale, data: Path | None) -> Measures:
 
 
 PAGE = Page(
-    name="calibration", room="papers", full=Scale(), quick=Scale(6, 6, 6, 120), minutes=15,
+    name="calibration", room="papers", full=Scale(), quick=Scale(6, 6, 6, 120), minutes=8,
     seeds="0 to the number of simulations",
     parts={
         "one": make_one, "exact": make_exact, "starts": make_starts, "widened": make_widened, "others": make_others,

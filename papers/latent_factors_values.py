@@ -179,6 +179,12 @@ def audio_of(results: Results) -> dict[str, Any]:
     return {"fit": results.figures["audio"][audio.FIT], "sets": results.of("audio")}
 
 
+def ratio(results: Results) -> dict[str, Any]:
+    sets = results.of("ratio")
+    slow = [f"{one['alpha']:g}" for one in sets if one["errors"][printed.RIGHT] > EXACT > one["errors"][printed.GIBBS]]
+    return {"sets": sets, "first": sets[0], "slow": listed(slow)}
+
+
 def in_sets(part: str) -> Callable[[Results], dict[str, Any]]:
     """The sets of a part, the first and the last."""
 
@@ -195,6 +201,6 @@ def claims(results: Results) -> list[Claim]:
 
 
 VALUES = {
-    "swimmer": swimmers, "ratio": in_sets("ratio"), "variance": in_sets("variance"), "topics": topics, "cost": in_sets("cost"),
+    "swimmer": swimmers, "ratio": ratio, "variance": in_sets("variance"), "topics": topics, "cost": in_sets("cost"),
     "audio": audio_of, "claims": claims,
 }  # fmt: skip

@@ -187,6 +187,7 @@ def test_the_state_of_pages_is_listed(squares, capsys):
 def test_pieces_of_text():
     assert words.listed(["a"]) == "a" and words.listed(["a", "b", "c"]) == "a, b and c" and words.listed([]) == ""
     assert words.percent(0.034) == "3 %" and words.fine_percent(0.034) == "3.4 %" and words.fine_percent(0.0) == "0 %"
+    assert words.fine_percent(0.0996) == "10 %" and words.fine_percent(0.099) == "9.9 %"
     assert words.median_and_range([0.1, 0.3, 0.2], 1) == "0.2 (0.1 to 0.3)" and words.median_and_range([0.21, 0.22], 1) == "0.2"
     assert words.median_and_range([-0.001, 0.1, 0.2], 1) == "0.1 (0.0 to 0.2)"
     assert words.mean_and_range([2.0]) == "2.0" and words.mean_and_range([1.0, 2.0]) == "1.5 (1.0 to 2.0)"
