@@ -207,6 +207,16 @@ def test_a_page_of_docs_is_what_its_template_and_figures_say(name):
             assert line.count("|") == rule.count("|")
 
 
+def test_tables_in_other_pages_are_those_of_their_page():
+    tables = {found[1]: found[0] for path in (page.DOCS / "benchmarks").glob("*.md")
+              for found in render.TABLE.finditer(path.read_text(encoding="utf-8"))}  # fmt: skip
+    others = [path for path in page.DOCS.rglob("*.md") if path.parent.name != "benchmarks"]
+    copies = [found for path in others for found in render.TABLE.finditer(path.read_text(encoding="utf-8"))]
+    assert len(copies) >= 12
+    for found in copies:
+        assert found[0] == tables[found[1]], f"python -m pages --render: the table {found[1]} is not that of its page"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_of_nothing_says_so(name):
     one = find(name)
