@@ -52,6 +52,31 @@ MODELS = [
 ] + [hw.GaussianMixture("auto", covariance_type="diag", warm_up=120, random_state=0, reservoir=0)]  # fmt: skip
 
 
+class GapFed(hw.GaussianMixture):
+    """The mixture, whose rows in the table have gaps."""
+
+
+# Plain streams by every algorithm that takes gaps, and what a stream does besides: search, forget, grow, in shards, in units.
+PLAIN_GAP_MODELS = [
+    GapFed(3, covariance_type=kind, algorithm=algorithm, warm_up=120, random_state=0, **plain(algorithm))
+    for kind in ("full", "tied", "diag", "spherical")
+    for algorithm in ALGORITHM_CASES
+    if not is_matching(algorithm)
+]
+GAP_MODELS = [
+    GapFed(**{"n_components": 3, "warm_up": 120, "random_state": 0, **options})
+    for options in (
+        {}, {"reservoir": 250, "covariance_type": "diag"}, {"reservoir": 250, "covariance_type": "tied"},
+        {"half_life": 80.0, "covariance_type": "spherical"}, {"parts": 3, "reservoir": 250, "covariance_type": "diag"},
+        {"half_life": "auto", "algorithm": hw.Auto(batch_size=40), "reservoir": 250},
+        {"half_life": "auto", "algorithm": hw.Auto(batch_size=40), "covariance_type": "diag"},
+        {"n_components": "auto", "reservoir": 250}, {"n_components": "auto", "covariance_type": "diag", "reservoir": 0},
+        {"scale_columns": True, "covariance_type": "spherical"}, {"scale_columns": True, "algorithm": "online-em"},
+        {"algorithm": "quasi-bayes", "parts": 3, "covariance_type": "diag"},
+    )
+]  # fmt: skip
+
+
 class SparseFed(hw.MultinomialMixture):
     """The mixture, which is given all its rows as sparse ones."""
 
@@ -244,6 +269,16 @@ def rows():
 
 
 @cache
+def gapped():
+    """Rows of three groups, a quarter of whose values are missing; every row has one."""
+    rng = np.random.default_rng(12)
+    found = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 3)) + 4.0 * rng.integers(3, size=(400, 1)) + 100.0
+    missing = rng.random(found.shape) < 0.25
+    missing[np.arange(400), rng.integers(3, size=400)] = False
+    return np.where(missing, np.nan, found)
+
+
+@cache
 def counts():
     """Rows of three kinds, the lengths of which are small and large; and one without a count."""
     rng = np.random.default_rng(8)
@@ -341,5 +376,6 @@ def rows_for(model):
         hw.GaussianMixture: rows, hw.MarkovMixture: sequences, hw.RegressionMixture: targets, hw.ItakuraSaitoNMF: frames,
         hw.DirectionOfArrival: snapshots, hw.VonMisesFisherMixture: directions, hw.PoissonMixture: events,
         hw.BernoulliMixture: answers, hw.CategoricalMixture: categories, hw.MixedMixture: tables,
+        GapFed: gapped,
     }  # fmt: skip
     return kinds.get(type(model), counts)()

@@ -12,9 +12,11 @@ from law_table import (
     COLUMN_MODELS,
     COUNT_MODELS,
     DIRECTION_MODELS,
+    GAP_MODELS,
     HEALING_MODELS,
     MODELS,
     OFTEN_HEALING,
+    PLAIN_GAP_MODELS,
     REGRESSION_MODELS,
     SPECTRA_MODELS,
     STARTED_CHAINS,
@@ -84,6 +86,12 @@ def varied(model):
     return model.half_life is not None or model.parts > 1
 
 
+def often_gapped(model):
+    """With gaps, one covariance tells of each way to learn."""
+    often = {("full", "em"), ("tied", "online-em"), ("diag", "vb"), ("spherical", "auto")}
+    return (model.covariance_type, model.algorithm) in often
+
+
 CASES = [
     pytest.param(model, law, id=name(model, law), marks=pytest.mark.slow if told_by_full(model) else ())
     for model in MODELS
@@ -113,6 +121,16 @@ ARRIVAL_CASES = [
 ]
 
 
+PLAIN_GAP_CASES = [
+    pytest.param(model, law, id=name(model, law), marks=() if often_gapped(model) else pytest.mark.slow)
+    for model in PLAIN_GAP_MODELS
+    for law in applicable_laws(model)
+]
+GAP_CASES = [
+    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (0, 6) else pytest.mark.slow)
+    for number, model in enumerate(GAP_MODELS)
+    for law in applicable_laws(model)
+]
 HEALING_CASES = [
     pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if model in OFTEN_HEALING else pytest.mark.slow)
     for number, model in enumerate(HEALING_MODELS)
@@ -167,6 +185,16 @@ def test_law_of_columns(model, law):
 @pytest.mark.parametrize(("model", "law"), CASES)
 def test_law(model, law):
     law(*short_stream(model))
+
+
+@pytest.mark.parametrize(("model", "law"), PLAIN_GAP_CASES)
+def test_law_of_plain_gaps(model, law):
+    law(*short_stream(model))
+
+
+@pytest.mark.parametrize(("model", "law"), GAP_CASES)
+def test_law_of_gaps(model, law):
+    law(clone(model), rows_for(model).copy())
 
 
 @pytest.mark.parametrize(("model", "law"), COUNT_CASES)

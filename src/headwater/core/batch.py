@@ -153,6 +153,14 @@ def join_batches(batches: Sequence[Batch]) -> Batch:
     )
 
 
+def without_empty(batch: Batch) -> tuple[Batch, NDArray[np.int64]]:
+    """Return a batch without the rows that have no value, and the places of the others, if there are gaps."""
+    if not isinstance(batch.X, GappedRows):
+        return batch, NO_SEQUENCES
+    places = np.flatnonzero(~batch.X.is_empty)
+    return (batch if len(places) == len(batch) else batch[places]), places
+
+
 def append_batch(batches: tuple[Batch, ...], batch: Batch) -> tuple[Batch, ...]:
     """Return the batches with a copy of another one. Small ones are joined, so that rows that come one by one cost little."""
     parts = [*batches, replace(batch, X=batch.X.copy(), sequences=batch.sequences.copy())]

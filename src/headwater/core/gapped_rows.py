@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ class GappedRows:
     """
 
     values: Array
-    missing: Mask
+    missing: Mask = field(compare=False)  # which the values say, too: model files do without it
 
     @classmethod
     def of(cls, values: Array) -> GappedRows:
@@ -38,8 +38,13 @@ class GappedRows:
 
     @property
     def nbytes(self) -> int:
-        """Memory that they take."""
-        return self.values.nbytes + self.missing.nbytes
+        """Memory of the values: rows take as much as complete ones, so that a reservoir has room for as many."""
+        return self.values.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        """Memory of a value."""
+        return self.values.itemsize
 
     @property
     def gaps(self) -> NDArray[np.int64]:

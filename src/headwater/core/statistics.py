@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,8 @@ class Statistics:
 
     from_base: Array
 
+    gapped: ClassVar[bool] = False  # whether rows with gaps are among them, which not every kernel knows
+
     __array_ufunc__ = None  # a NumPy number times statistics is statistics, too
 
     @classmethod
@@ -67,6 +69,11 @@ class Statistics:
     def in_form(self, form: type[Statistics]) -> Statistics:
         """Return the statistics as one of their wider forms, which has more arrays; by default there is none."""
         return self
+
+    @property
+    def forms(self) -> tuple[Statistics, ...]:
+        """These statistics in each form that streams of the model may keep, for model files."""
+        return (self,)
 
     def __add__(self, other: Self) -> Self:
         return self._combine(operator.add, other)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from headwater.core.batch import Batch
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.diagnostics.health import Finding
 from headwater.diagnostics.health_evidence import component_phrase, format_amount
@@ -42,6 +43,10 @@ def cluster_findings(subject: Subject, reading: ReadingView, work: float = np.in
     else:
         return []
     if 2.0 * len(rows) * mixture.n_parameters(learner.width) > work:
+        return []
+    if isinstance(rows, GappedRows):  # valleys are looked for among complete rows
+        rows = rows.complete(np.flatnonzero(rows.gaps == 0))
+    if not len(rows):
         return []
     owners = mixture.posterior(reading.parameters, Batch(np.ascontiguousarray(rows)), learner.n_threads).argmax(axis=1)
     found = []

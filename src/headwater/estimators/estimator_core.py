@@ -14,14 +14,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from headwater.core.batch import Batch
+from headwater.core.batch import Batch, without_empty
 from headwater.core.batch_fit import Passes, learn
 from headwater.core.chunk import Chunk, refuse_lost
 from headwater.core.climb import Climb
 from headwater.core.contracts import NO_SCORES
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.learner import Learner
 from headwater.core.loop import advance
 from headwater.core.state import State
@@ -210,7 +212,8 @@ class EstimatorCore(RowHooks):
         self, reset: bool, X: Rows, y: Values = None, sample_weight: Values = None, labels: Values = None
     ) -> tuple[Batch, Learner]:
         """Return the rows of a chunk as `fit` would learn them, and the learner; `reset`, of a model that knows no columns."""
-        return self._take(self._chunk(X, y), sample_weight, labels, reset=reset)
+        batch, learner = self._take(self._chunk(X, y), sample_weight, labels, reset=reset)
+        return telling_rows(batch)[0], learner
 
     def _take(
         self, X: Taken, sample_weight: Values, labels: Values, reset: bool, going_on: bool | None = None
@@ -223,6 +226,8 @@ class EstimatorCore(RowHooks):
         if not reset or (going_on and self._vocabulary_is_open):
             rows = self._aligned(rows)
         learner = self._learner_for(rows.shape[1], going_on, streams=not reset)
+        if isinstance(rows, GappedRows):
+            refuse_gaps(learner)
         weights = check_weights(sample_weight, len(rows))
         if self._choice != GIVEN and labels is not None:
             raise ValueError("labels name components, so n_components must be a number, got 'auto'")
@@ -233,6 +238,7 @@ class EstimatorCore(RowHooks):
     def _fit(self, X: Rows, sample_weight: Values, labels: Values = None) -> Self:
         X = self._as_rows(X, learning=True, anew=not self.warm_start)
         batch, learner = self._take(X, sample_weight, labels, reset=True)
+        batch, _ = telling_rows(batch)
         if batch.X.shape[0] < self._n_labels:
             raise ValueError(
                 f"Expected n_samples >= n_components but got n_components = {self._n_labels}, n_samples = {len(batch)}"
@@ -296,8 +302,11 @@ class EstimatorCore(RowHooks):
         """Learn a chunk; return the scores of its rows before they were learned, if they are to be `scored`."""
         first = not self._has_state()
         X = self._as_rows(X, learning=True)
-        batch, learner = self._take(X, sample_weight, labels, reset=first)
+        whole, learner = self._take(X, sample_weight, labels, reset=first)
         refuse_batch_algorithm(learner)
+        batch, telling = telling_rows(whole, least=int(first))
+        if not len(batch):
+            return np.zeros(len(whole) if scored else 0)
         self._note_columns(X, reset=first)
         scores = np.full(len(batch) if scored else 0, np.nan)
         if self._races_on:
@@ -308,6 +317,9 @@ class EstimatorCore(RowHooks):
             self._runtime = runtime.after(state)
         forget(self, FIT_RESULTS)
         self._note_new_columns(X)
+        if scored and len(batch) < len(whole):  # a row without a value has evidence 1, whatever the parameters are
+            known, scores = scores, np.zeros(len(whole))
+            scores[telling] = known
         return scores
 
     @property
@@ -322,6 +334,7 @@ class EstimatorCore(RowHooks):
             raise ValueError(f"weight must be a number greater than 0 and at most 1, got {one_line(weight)}")
         X = self._as_rows(X, learning=True, anew=True)
         batch, learner = self._take(X, sample_weight, labels, reset=True, going_on=False)
+        batch, _ = telling_rows(batch)
         if len(batch) < self._n_labels:
             raise ValueError(f"the sample must have at least {self._n_labels} rows, one for each component, got {len(batch)}")
         refuse_batch_algorithm(learner)
@@ -339,6 +352,10 @@ class EstimatorCore(RowHooks):
     def _learn_row(self, row: Matrix, x: Row) -> Self:
         learner = self._learner_for(row.shape[1], self._has_state())
         refuse_batch_algorithm(learner)
+        if isinstance(row, GappedRows):
+            refuse_gaps(learner)
+            if not len(telling_rows(Batch(row), least=int(not self._has_state()))[0]):
+                return self
         if not self._has_state():
             self.n_features_in_ = row.shape[1] - self._traits.target_columns
             if isinstance(x, Mapping):
@@ -384,6 +401,23 @@ def _outside() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("headwater."):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def refuse_gaps(learner: Learner) -> None:
+    """Refuse to learn from rows with gaps by an algorithm that cannot."""
+    if learner.algorithm.projection is not None:
+        raise ValueError(
+            f"algorithm {learner.algorithm.word!r} learns from complete rows, got rows with missing values: drop them, or "
+            f"learn by 'auto', 'online-em', 'online-vb' or 'quasi-bayes'"
+        )
+
+
+def telling_rows(batch: Batch, least: int = 1) -> tuple[Batch, NDArray[np.int64]]:
+    """Return the rows that have a value, and their places if others have none; fewer than `least` are refused."""
+    found, places = without_empty(batch)
+    if len(found) < least <= len(batch):
+        raise ValueError("X must have at least one row with a value, got missing values only")
+    return found, places
 
 
 def refuse_batch_algorithm(learner: Learner) -> None:

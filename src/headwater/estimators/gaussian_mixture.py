@@ -112,6 +112,10 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
         Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' refines itself (see `health_`). They
         are part of the model, and of its files: with 0, or fewer than 25 a component, none are kept. 'auto' keeps
         20,000, or 80 for every parameter, but no more than 64 MB. `fit` keeps none.
+    missing : {'accept', 'error'}, default='accept'
+        What becomes of missing values: NaN, None or NA. They are integrated out, in learning and in every answer, as is right
+        if values are missing at random given what was observed; or they are refused. `health_` says how much was missing. A
+        row without any value is left out. Moment matching, and components with factors, learn from complete rows alone.
 
     Attributes
     ----------
@@ -196,6 +200,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
             "covariance_prior",
         ),
         given_start=("weights_init", "means_init", "precisions_init"),
+        takes_gaps=True,
         answers=("weights_", "means_", "covariances_"),
     )
     _parameter_constraints: ClassVar[dict[str, list[object]]] = {
@@ -203,6 +208,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
         "covariance_type": [StrOptions({*COVARIANCES, "factor"})],
         "n_factors": [Interval(numbers.Integral, 1, None, closed="left")],
         "scale_columns": ["boolean"],
+        "missing": [StrOptions({"accept", "error"})],
         "reg_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
         "init_params": [StrOptions(set(INIT_PARAMS))],
         "means_init": ["array-like", None],
@@ -248,6 +254,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
         scale_columns: bool = False,
         n_factors: int = 2,
         reservoir: int | Literal["auto"] = "auto",
+        missing: Literal["accept", "error"] = "accept",
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -276,6 +283,16 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
         self.scale_columns = scale_columns
         self.n_factors = n_factors
         self.reservoir = reservoir
+        self.missing = missing
+
+    @property
+    def _takes_gaps(self) -> bool:
+        return super()._takes_gaps and self.covariance_type != "factor"  # whose loadings are learned from complete rows
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_gaps
+        return tags
 
     predictive_score_samples = available_if(_has_predictive)(MixtureEstimator.predictive_score_samples)
 

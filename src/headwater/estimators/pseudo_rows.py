@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from headwater.core.batch import Batch
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial_geometry import row_lengths
@@ -71,8 +72,18 @@ def regression_rows(family: Regression, parameters: RegressionParameters, batch:
     return rows, np.vstack([0.5 * shares, 0.5 * shares])
 
 
-def nearest(rows: Array, examples: Array) -> Array:
-    """Shares (n, K) of rows that belong to the nearest of K examples, each column in units of its spread over both."""
+def nearest(rows: Array | GappedRows, examples: Array) -> Array:
+    """Shares (n, K) of rows that belong to the nearest of K examples, each column in units of its spread over both.
+
+    Of rows with gaps, what was observed is compared.
+    """
+    if isinstance(rows, GappedRows):
+        spread = np.nanstd(np.vstack([rows.values, examples]), axis=0)
+        units = np.where(spread > 0.0, spread, 1.0)
+        there, centred = ~rows.missing, rows.filled(0.0) - np.where(rows.missing, 0.0, examples.mean(axis=0))
+        scaled, centres = centred / units, (examples - examples.mean(axis=0)) / units
+        distances = there @ (centres**2).T - 2.0 * scaled @ centres.T
+        return np.eye(len(examples))[distances.argmin(axis=1)]
     spread = np.vstack([rows, examples]).std(axis=0)
     units = np.where(spread > 0.0, spread, 1.0)
     scaled, centres = (rows - examples.mean(axis=0)) / units, (examples - examples.mean(axis=0)) / units

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -13,13 +13,18 @@ from sklearn.utils.validation import validate_data
 
 from headwater.core.batch import SparseRows
 from headwater.core.chunk import Chunk
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.validation import check_names, check_row, check_rows, check_width
 from headwater.core.values import Matrix, Row, Rows, Values
-from headwater.estimators.traits import Taken
+from headwater.estimators.traits import Taken, Traits
+
+ACCEPT = "accept"  # the word of the parameter `missing`
 
 
 class RowHooks(BaseEstimator, ABC):
     """How rows are taken, checked and named, and what else a kind of rows has to say."""
+
+    _traits: ClassVar[Traits] = Traits()
 
     n_features_in_: int
 
@@ -34,7 +39,7 @@ class RowHooks(BaseEstimator, ABC):
     @property
     def _takes_gaps(self) -> bool:
         """Whether values may be missing."""
-        return False
+        return self._traits.takes_gaps and getattr(self, "missing", ACCEPT) == ACCEPT
 
     def _checked(self, X: Taken) -> Matrix:
         """Return the rows of a chunk, or refuse them in one sentence."""
@@ -83,6 +88,11 @@ class RowHooks(BaseEstimator, ABC):
         """Refuse rows of a model file that this model could not have been given."""
         if isinstance(X, SparseRows):
             self._checked(csr_array((X.data, X.indices, X.indptr), shape=X.shape))
+        elif self._traits.takes_gaps:  # whatever `missing` is now
+            gapped = isinstance(X, GappedRows)
+            check_rows(X.values if gapped else X, gaps=gapped)
+        elif isinstance(X, GappedRows):
+            raise ValueError(f"{type(self).__name__} takes no rows with gaps")
         elif not np.allclose(self._checked(X), X, rtol=1e-9, atol=0.0, equal_nan=True):
             raise ValueError("it holds rows that are not as this model keeps them")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.core.batch import Batch
+from headwater.core.batch import Batch, join_batches
 from headwater.core.statistics import Array
 from headwater.core.validation import n_dimensions, refuse_unreadable
 from headwater.core.values import Values
@@ -71,7 +71,7 @@ def seed_at_means(means: Array, batch: Batch) -> tuple[Batch, Array]:
     """Return the means and the rows as one batch, and shares by which each row belongs to the nearest mean."""
     k = len(means)
     shares = labelled(nearest(batch.X, means), batch)
-    rows = Batch(np.vstack([means, batch.X]), np.concatenate([np.ones(k), batch.row_weights]))
+    rows = join_batches([Batch(means, np.ones(k)), Batch(batch.X, batch.row_weights)])
     return rows, np.vstack([np.eye(k), shares])
 
 

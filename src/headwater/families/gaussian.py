@@ -25,9 +25,10 @@ from headwater.families.gaussian_belief import (
     separation,
     valid,
 )
+from headwater.families.gaussian_columns import gapped_readout
 from headwater.families.gaussian_conditional import conditional_law
 from headwater.families.gaussian_covariance import COVARIANCES, Covariance
-from headwater.families.gaussian_gaps import Answers, add_complete, estep_with_gaps
+from headwater.families.gaussian_gaps import Answers, add_complete, collect_gapped_seeds, estep_with_gaps
 from headwater.families.gaussian_moments import rebase_moments, split_masses
 from headwater.families.gaussian_parameters import (
     blank_parameters,
@@ -95,7 +96,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     def split_masses(self, statistics: GaussianStatistics) -> MomentStatistics:
         """Return statistics in the form that moment matching keeps, where a component's masses may differ."""
-        return split_masses(statistics, self.covariance_type == "diag")
+        return split_masses(statistics, self.covariance_type)
 
     def move_to_prior(self, prior: GaussianPrior, own: GaussianPrior, statistics: GaussianStatistics) -> GaussianStatistics:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
@@ -170,7 +171,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         if isinstance(record, GaussianPrior):
             return soundness.find_prior_problem(record)
         if isinstance(record, GaussianStatistics):
-            return soundness.find_statistics_problem(record, self.covariance_type == "tied")
+            return soundness.find_statistics_problem(record, self.covariance_type)
         assert isinstance(record, GaussianParameters)
         return soundness.find_parameters_problem(record, self.kind.matrix)
 
@@ -196,6 +197,11 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     def readout(self, name: str, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianParameters:
         """Return parameters of the named kind for totals (not means per row)."""
+        if isinstance(totals, GappedStatistics) and not self.kind.matrix:
+            shift = float(self.kind.mode_shift(self.n_components, len(prior.mean)))
+            columns, lifted = gapped_readout(name, self.covariance_type, prior, totals, shift)
+            refuse_singular(lifted, prior)
+            return columns
         mean_count, dof_count = masses(totals, self.covariance_type)
         if mean_count.shape[1] > 1:
             return columns_readout(name, prior, totals)
@@ -323,6 +329,8 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     def collect_seeds(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known, about the origin of the geometry."""
+        if isinstance(batch.X, GappedRows):
+            return collect_gapped_seeds(self, geometry.origin, batch, responsibilities)
         return collect_by_estep(self, self.blank_parameters(geometry.origin), batch, responsibilities)
 
     def climb(
@@ -333,7 +341,8 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
         Returns log-weights, parameters, the mean score of each pass, and whether they converged.
         """
-        if self.kind.climb is None or self._is_dense(batch.X.shape[1]):
+        gapped = isinstance(batch.X, GappedRows) or isinstance(totals, GappedStatistics)
+        if self.kind.climb is None or gapped or self._is_dense(batch.X.shape[1]):
             return None
         parameters, log_weights, trace = self.blank_parameters(prior.origin), np.empty(self.n_components), np.empty(passes)
         made, converged, singular = self.kind.climb(

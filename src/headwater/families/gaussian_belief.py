@@ -72,7 +72,9 @@ def belief(covariance_type: str, prior: GaussianPrior, totals: GaussianStatistic
     if spherical:
         scale = scale.mean(axis=1)
     if kappa.shape[1] == 1:
-        kappa, dof = kappa[:, 0], dof[:, 0]
+        kappa = kappa[:, 0]
+    if dof.shape[1] == 1:
+        dof = dof[:, 0]
     return GaussianBelief(means + prior.origin, kappa, dof, scale)
 
 
@@ -169,6 +171,8 @@ def _separation(covariance_type: str, known: GaussianBelief, other: GaussianBeli
         kappa, kappas = known.mean_precision[:, None], other.mean_precision
         means = width * (kappa / kappas + kappas / kappa - 2.0) + kappas * along[0] + kappa * along[1]
         return np.asarray(covariance + 0.5 * means)
+    if spherical and max(known.mean_precision.ndim, other.mean_precision.ndim) == 2:
+        return _sphere_separation(known, other, gap)
     columns = width if spherical else 1  # that share a precision
     (kappa, shape, rate), (kappas, shapes, rates) = (
         (
@@ -184,6 +188,19 @@ def _separation(covariance_type: str, known: GaussianBelief, other: GaussianBeli
     precision = precision - (rate - rates) * (shape / rate - shapes / rates)
     means = columns * (kappa / kappas + kappas / kappa - 2.0) + squared * (kappas * shape / rate + kappa * shapes / rates)
     return np.asarray((precision + 0.5 * means).sum(axis=2))
+
+
+def _sphere_separation(known: GaussianBelief, other: GaussianBelief, gap: Array) -> Array:
+    """The divergences of spheres whose columns have masses of their own, and one precision."""
+    k, width = known.means.shape
+    shape, shapes = 0.5 * width * known.dof[:, None], 0.5 * width * other.dof
+    rate, rates = 0.5 * width * known.scale[:, None], 0.5 * width * other.scale
+    precision = (shape - shapes) * (digamma(shape) - np.log(rate) - digamma(shapes) + np.log(rates))
+    precision = precision - (rate - rates) * (shape / rate - shapes / rates)
+    kappa, kappas = (np.broadcast_to(one.mean_precision.reshape(k, -1), (k, width)) for one in (known, other))
+    means = kappa[:, None] / kappas + kappas / kappa[:, None] - 2.0
+    means = means + gap**2 * (kappas * (shape / rate)[..., None] + kappa[:, None] * (shapes / rates)[..., None])
+    return np.asarray(precision + 0.5 * means.sum(axis=2))
 
 
 def log_prior(covariance_type: str, prior: GaussianPrior, parameters: GaussianParameters) -> float:
@@ -215,9 +232,10 @@ def divergence(covariance_type: str, prior: GaussianPrior, totals: GaussianStati
     k, width = totals.first.shape
     after = belief(covariance_type, prior, totals)
     centred = after.means - prior.origin - prior.mean
+    columns = width if after.mean_precision.ndim == 1 else 1  # that share a mass
     total = (
         0.5
-        * width
+        * columns
         * np.sum(np.log(after.mean_precision / prior.mean_precision) + prior.mean_precision / after.mean_precision - 1.0)
     )
     if matrix:
@@ -230,11 +248,12 @@ def divergence(covariance_type: str, prior: GaussianPrior, totals: GaussianStati
         total += sum(_wishart_divergence(nu, v, prior.dof, prior.scale, width) for nu, v in zip(dof, scale, strict=True))
     else:
         scale = after.scale[:, None] if spherical else after.scale
-        precision = np.broadcast_to(after.dof[:, None] / scale, (k, width))
+        rows = after.dof[:, None] if after.dof.ndim == 1 else after.dof
+        precision = np.broadcast_to(rows / scale, (k, width))
         total += 0.5 * prior.mean_precision * np.sum(precision * centred**2)
         half = 0.5 * width if spherical else 0.5
         prior_scale = prior.scale[:1] if spherical else prior.scale
-        total += np.sum(_gamma_divergence(half * after.dof[:, None], half * scale, half * prior.dof, half * prior_scale))
+        total += np.sum(_gamma_divergence(half * rows, half * scale, half * prior.dof, half * prior_scale))
     return float(total)
 
 

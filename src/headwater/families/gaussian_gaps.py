@@ -238,5 +238,38 @@ def column_constants(parameters: GaussianParameters) -> Array:
 
 def row_variances(factor: Array) -> Array:
     """Return the variances (K, d) of components with these inverse Cholesky factors (K, d, d)."""
-    root = np.linalg.inv(factor)
+    try:
+        root = np.linalg.inv(factor)
+    except np.linalg.LinAlgError:  # trials of a search may be no parameters, and then score no number
+        return np.full(factor.shape[:2], np.inf)
     return np.einsum("kij,kij->ki", root, root)
+
+
+def collect_gapped_seeds(family: Gaussian, origin: Array, batch: Batch, responsibilities: Array) -> GaussianStatistics:
+    """Return statistics of rows whose responsibilities are known, before there are any parameters, about the origin.
+
+    Nothing is known yet of what goes with what, so a gap has the mean and the variance that its group has in that column.
+    """
+    X: GappedRows = batch.X
+    there = ~X.missing
+    weights = np.where(X.is_empty, 0.0, batch.row_weights)
+    shares = responsibilities * weights[:, None]
+    centred = np.where(X.missing, 0.0, X.values - origin)
+    totals = family.zeros(X.shape[1]).with_gaps()
+    totals.count[...] = shares.sum(axis=0)
+    totals.observed[...] = totals.known[...] = shares.T @ there
+    seen = np.maximum(totals.observed, 1e-300)
+    first, second = shares.T @ centred, shares.T @ centred**2
+    if not family.kind.matrix:
+        totals.first[...], totals.second[...] = first, second
+        return totals
+    means = first / seen
+    variances = np.maximum(second / seen - means**2, 0.0)
+    lacking = np.maximum(totals.count[:, None] - totals.observed, 0.0)
+    totals.first[...] = first + lacking * means
+    products = totals.second.reshape(-1, X.shape[1], X.shape[1])
+    for k, share in enumerate(shares.T):
+        completed = np.where(X.missing, means[k], centred)
+        own = (completed * share[:, None]).T @ completed + np.diag(lacking[k] * variances[k])
+        products[k if len(products) > 1 else 0] += np.tril(own)
+    return totals

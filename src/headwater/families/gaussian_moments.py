@@ -7,17 +7,24 @@ from dataclasses import replace
 import numpy as np
 
 from headwater.core.statistics import Array
-from headwater.families.gaussian_records import GaussianStatistics, MomentStatistics, masses
+from headwater.families.gaussian_records import GappedStatistics, GaussianStatistics, MomentStatistics, masses
 
 ROUNDED = 1e-13  # of a sum, beside what cancels in it
 
 
-def split_masses(statistics: GaussianStatistics, by_column: bool) -> MomentStatistics:
-    """Return statistics in the form that moment matching keeps; `by_column`, every column has masses of its own."""
+def split_masses(statistics: GaussianStatistics, kind: str) -> MomentStatistics:
+    """Return statistics in the form that moment matching keeps; of diagonal covariance every column has masses of its own.
+
+    The columns of a sphere have one mass there: those that lacked values are scaled up to it.
+    """
     if isinstance(statistics, MomentStatistics):
         return statistics
-    columns = statistics.first.shape[1] if by_column else 1
-    mean_count, dof_count = (np.repeat(mass, columns, axis=1) for mass in masses(statistics, "diag" if by_column else "full"))
+    if isinstance(statistics, GappedStatistics) and kind == "spherical":
+        times = statistics.count[:, None] / np.maximum(statistics.observed, 1e-300)
+        first, second = statistics.first * times, statistics.second * times
+        statistics = GaussianStatistics(statistics.from_base, statistics.count, first, second)
+    columns = (len(statistics.count), statistics.first.shape[1] if kind == "diag" else 1)
+    mean_count, dof_count = (np.array(np.broadcast_to(mass, columns)) for mass in masses(statistics, kind))
     return MomentStatistics(
         statistics.from_base, statistics.count, statistics.first, statistics.second, mean_count, dof_count
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +21,11 @@ class GaussianStatistics(ComponentStatistics):
     def in_form(self, form: type[Statistics]) -> Statistics:
         """Return the statistics with masses for each column, if that is what others have."""
         return self.with_gaps() if form is GappedStatistics else self
+
+    @property
+    def forms(self) -> tuple[Statistics, ...]:
+        """As they are, and with masses for each column."""
+        return (self, self.with_gaps())
 
     def with_gaps(self) -> GappedStatistics:
         """Return the statistics with masses for each column, so that rows with gaps can be added to them."""
@@ -40,6 +46,11 @@ class MomentStatistics(GaussianStatistics):
     mean_count: Array
     dof_count: Array
 
+    @property
+    def forms(self) -> tuple[Statistics, ...]:
+        """As they are: rows with gaps are not among them."""
+        return (self,)
+
 
 @dataclass(frozen=True)
 class GappedStatistics(GaussianStatistics):
@@ -52,6 +63,13 @@ class GappedStatistics(GaussianStatistics):
 
     observed: Array
     known: Array
+
+    gapped: ClassVar[bool] = True
+
+    @property
+    def forms(self) -> tuple[Statistics, ...]:
+        """As they are, and as those of complete rows."""
+        return (self, GaussianStatistics(self.from_base, self.count, self.first, self.second))
 
 
 def masses(totals: GaussianStatistics, kind: str) -> tuple[Array, Array]:

@@ -5,11 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from headwater.core.statistics import HEAVIEST, LARGEST
-from headwater.families.gaussian_records import GaussianParameters, GaussianPrior, GaussianStatistics, MomentStatistics
+from headwater.families.gaussian_records import (
+    GappedStatistics,
+    GaussianParameters,
+    GaussianPrior,
+    GaussianStatistics,
+    MomentStatistics,
+    masses,
+)
 from headwater.families.soundness import (
     INDEFINITE,
     MOST_DRIFTED,
     MOST_ROWS,
+    NO_MASSES,
     NO_PARAMETERS,
     NO_PRIOR,
     SLACK,
@@ -22,16 +30,20 @@ from headwater.families.soundness import (
 )
 
 
-def find_statistics_problem(record: GaussianStatistics, tied: bool) -> str:
+def find_statistics_problem(record: GaussianStatistics, kind: str) -> str:
     """Counts are not negative, and neither are variances; a belief whose masses have drifted apart is another matter."""
     if isinstance(record, MomentStatistics):
         return TOO_MANY if exceeds(MOST_DRIFTED, record.count, record.mean_count, record.dof_count) else ""
     problem = find_count_problem(record.count)
     if problem:
         return problem
+    if isinstance(record, GappedStatistics):
+        for mass in (record.observed, record.known):
+            if has_negative(mass, record.count[:, None] - mass):
+                return NO_MASSES
     first, second = record.first, record.second
-    means = first / np.maximum(record.count, TOLERANCE)[:, None]  # what has no rows has only rounding errors
-    if tied:
+    means = first / np.maximum(masses(record, kind)[0], TOLERANCE)  # what has no rows has only rounding errors
+    if kind == "tied":
         return INDEFINITE if has_indefinite(second - first.T @ means, np.abs(second).max()) else ""
     # What moves between components leaves rounding errors, which are a part of the largest.
     largest = np.abs(second).max(axis=0)

@@ -119,7 +119,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
     def find_problem(self, record: object, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
         if isinstance(record, GaussianStatistics):
-            return gaussian_soundness.find_statistics_problem(record, tied=False)
+            return gaussian_soundness.find_statistics_problem(record, "full")
         assert isinstance(record, RegressionPrior | RegressionParameters)
         if isinstance(record, RegressionPrior):
             problem = soundness.find_prior_problem(record)

@@ -12,6 +12,7 @@ from scipy.special import digamma, gammaln
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Sampler, Start, StartSettings
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.state import Stream, Summary
 from headwater.core.statistics import HEAVIEST, Array
 from headwater.core.values import Index, Matrix
@@ -327,7 +328,8 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
 
         With a projection (of weights, of degrees of freedom) every row is learned by moment matching.
         """
-        if projection is None and not hasattr(self.family, "sweep"):  # quicker than isinstance, which a row a call would feel
+        gapped = statistics.gapped or type(batch.X) is GappedRows
+        if projection is None and (gapped or not hasattr(self.family, "sweep")):  # which is quicker than isinstance
             return super().sweep(name, prior, statistics, average, n_eff, batch, steps, gains, scores)
         if projection is not None:
             after, n_eff = self._projected.match(

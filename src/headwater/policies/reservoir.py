@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch, SparseRows, drop_zeros, join_batches
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.row_keys import KEYS, Keys, least_key_beyond, mix_bits, proposes, ranks_of, row_key, row_keys
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix
@@ -393,7 +394,8 @@ def _digests(batch: Batch) -> Keys:
         sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits, dtype=np.uint64)])
         found = sums[held.indptr[1:]] - sums[held.indptr[:-1]]
     else:
-        values = np.ascontiguousarray(X).view(np.uint64)
+        known = X.filled(np.nan) if isinstance(X, GappedRows) else np.ascontiguousarray(X)
+        values = known.view(np.uint64)
         columns = mix_bits(np.arange(values.shape[1]).astype(np.uint64))
         found = mix_bits(values ^ columns).sum(axis=1, dtype=np.uint64)
     for companion in (batch.weights, batch.labels):

@@ -8,9 +8,10 @@ import numpy as np
 
 from headwater.core.batch import NO_LABELS, NO_SEQUENCES, NO_WEIGHTS, Batch, SparseRows
 from headwater.core.contracts import Model
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import HEAVIEST as HEAVIEST_ROW
 from headwater.core.statistics import LIGHTEST as LIGHTEST_ROW
-from headwater.core.values import AnyArray, Rows
+from headwater.core.values import AnyArray, Matrix
 from headwater.io.files.records import LARGEST, Damaged, Reader
 
 
@@ -30,13 +31,16 @@ class RowReader:
     def rows(self, tree: object, path: str, least: int = 1) -> Batch:
         reader = self.reader
         parts = reader.parts(tree, "Batch", {"X", "weights", "labels", "sequences"}, path)
-        X: Rows
+        X: Matrix
         if isinstance(parts["X"], dict) and parts["X"].get("kind") == "SparseRows":
             X = self._sparse(parts["X"], f"{path}/X")
+        elif isinstance(parts["X"], dict) and parts["X"].get("kind") == "GappedRows":
+            values = reader.parts(parts["X"], "GappedRows", {"values"}, f"{path}/X")["values"]
+            X = GappedRows.of(reader.array(values, f"{path}/X", np.float64, (None, self._columns), missing=True))
         else:
             kind = np.complex128 if isinstance(parts["X"], dict) and parts["X"].get("complex") else np.float64
             X = reader.array(parts["X"], f"{path}/X", kind, (None, self._columns), missing=True)
-        rows = len(X)
+        rows: int = X.shape[0]
 
         def companions(name: str, dtype: type[np.generic], none: AnyArray) -> AnyArray:
             found = reader.array(parts[name], f"{path}/{name}", dtype, (None,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -356,8 +357,9 @@ class StateReader:
     def _parameters(self, tree: object, state: Stream, path: str) -> object:
         """Parameters like those of one of the readouts there are."""
         count, problem = self.learner.plan.count(state.progress), Damaged(f"{path} is none of this model's")
-        for name in sorted({name for _, name in self.model.ways}):
-            like = self.model.readout(name, state.base.prior, state.statistics, count)
+        names = sorted({name for _, name in self.model.ways})
+        for name, statistics in product(names, state.statistics.forms):
+            like = self.model.readout(name, state.base.prior, statistics, count)
             try:
                 parameters = self.reader.read(tree, like, path, parameters=True)
             except Damaged as error:
