@@ -27,9 +27,9 @@ def spoilt(change, number=1):
     return dask.array.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
-def with_nan(rows):
+def with_infinity(rows):
     rows = rows.copy()
-    rows[3, 1] = np.nan
+    rows[3, 1] = np.inf
     return rows
 
 
@@ -100,8 +100,12 @@ def test_partitions_may_be_empty(clusters):
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
-    [(with_nan, "NaN"), (lambda rows: rows[:, :2], "2 features|2 columns"), (lambda rows: rows[:, 0], "two dimensions")],
-    ids=["NaN", "narrow", "flat"],
+    [
+        (with_infinity, "infinity"),
+        (lambda rows: rows[:, :2], "2 features|2 columns"),
+        (lambda rows: rows[:, 0], "two dimensions"),
+    ],
+    ids=["infinity", "narrow", "flat"],
 )
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_partition_that_makes_no_sense_is_named(clusters, change, sentence, number):

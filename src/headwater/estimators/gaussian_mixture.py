@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -30,6 +30,9 @@ from headwater.families.gaussian_covariance import COVARIANCES
 from headwater.families.gaussian_records import GaussianBelief
 from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.models.seeding import INIT_PARAMS
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 def _has_predictive(model: GaussianMixture) -> bool:
@@ -289,7 +292,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
     def _takes_gaps(self) -> bool:
         return super()._takes_gaps and self.covariance_type != "factor"  # whose loadings are learned from complete rows
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._takes_gaps
         return tags
