@@ -53,8 +53,10 @@ def installed(name: str) -> str:
 
 
 def revision() -> str:
-    """The commit of the source, with a plus if files were changed since."""
-    return _git("describe", "--always", "--dirty=+") or "no commit"
+    """The commit of the source, with a plus if files were changed since; docs, which pages are written to, does not count."""
+    commit = _git("describe", "--always")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ":(exclude)docs")
+    return f"{commit}{'+' if changed else ''}" if commit else "no commit"
 
 
 def changed_files(commit: str, *paths: str) -> int | None:
