@@ -184,6 +184,17 @@ def test_the_state_of_pages_is_listed(squares, capsys):
     assert machine.changed_files("no-such-commit", "src") is None
 
 
+def test_a_plus_marks_changed_code_and_not_changed_pages(monkeypatch):
+    said = {"describe": "abc1234", "status": " M src/headwater/core/loop.py"}
+    asked = []
+    monkeypatch.setattr(machine, "_git", lambda *arguments: asked.append(arguments) or said[arguments[0]])
+    assert machine.revision() == "abc1234+" and ":(exclude)docs" in asked[-1]
+    said["status"] = ""
+    assert machine.revision() == "abc1234"
+    said["describe"] = None
+    assert machine.revision() == "no commit"
+
+
 def test_pieces_of_text():
     assert words.listed(["a"]) == "a" and words.listed(["a", "b", "c"]) == "a, b and c" and words.listed([]) == ""
     assert words.percent(0.034) == "3 %" and words.fine_percent(0.034) == "3.4 %" and words.fine_percent(0.0) == "0 %"
