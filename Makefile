@@ -4,12 +4,13 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
+NOTEBOOK_STAMP := $(VENV)/.installed-notebook
 OLDEST := .venv-oldest
 # Each worker keeps to one half of the tests until it has none left, so that hardly a kernel is compiled by both.
 PYTEST := $(PY) -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all test-oldest lint package bench papers examples docs docs-quick guide readme-table pictures clean clean-kernels
+.PHONY: help venv demo test test-all test-oldest lint package bench papers examples docs docs-quick notebooks guide readme-table pictures clean clean-kernels
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +76,13 @@ docs-quick: $(DOCS_STAMP)  ## the site without running the gallery
 
 guide: $(STAMP)  ## what code and commands on the pages say, run again
 	$(PY) -m examples.guide
+
+$(NOTEBOOK_STAMP): $(STAMP)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[notebook]'
+	@touch $@
+
+notebooks: $(NOTEBOOK_STAMP)  ## the notebooks of examples/notebooks, run from beginning to end
+	$(PY) -m pytest -m notebook -n 0 tests/pages/test_notebooks.py
 
 readme-table: $(STAMP)  ## the table of the README, measured again (some minutes)
 	$(PY) -m benchmarks.readme

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 if TYPE_CHECKING:
-    from headwater import distributed
+    from headwater import datasets, distributed, plotting
     from headwater.core.algorithms import (
         Auto,
         BatchEM,
@@ -92,6 +92,7 @@ _HOMES = {
     "headwater.core.schedules": ["Decay", "ForgettingFactor", "Harmonic"],
     "headwater.io.stream": ["Stream", "stream"],
 }  # fmt: skip
+_ROOMS = ("datasets", "distributed", "plotting")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -141,17 +142,19 @@ __all__ = [
     "SurrogateEM",
     "VonMisesFisherMixture",
     "completion_perplexity",
+    "datasets",
     "distributed",
     "load",
     "merge",
+    "plotting",
     "report",
     "stream",
 ]
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "distributed":  # a room of its own, which needs Dask only when it is used
-        return _import_module("headwater.distributed")
+    if name in _ROOMS:  # imported when they are used: Dask and matplotlib need not be there
+        return _import_module(f"headwater.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'headwater' has no attribute {name!r}")
     return getattr(_import_module(_HOME_OF[name]), name)

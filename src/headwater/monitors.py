@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from headwater.core.statistics import Array
 from headwater.core.values import Rows
 from headwater.diagnostics.component_description import scores_per_size
 from headwater.diagnostics.history import History
+from headwater.diagnostics.progress_bar import ProgressBar
 from headwater.estimators.calls import lock_of
 from headwater.estimators.stream_input import refuse_beside
 
@@ -42,6 +44,8 @@ class Monitor:
         The model that learns.
     history : History, optional
         The history so far. Default: that of the model, if it has one.
+    progress : bool, default=False
+        Whether to show a progress bar while a stream is learned, in notebooks and on terminals.
 
     Examples
     --------
@@ -60,12 +64,12 @@ class Monitor:
     True
     """
 
-    def __init__(self, model: StreamingEstimator, history: History | None = None) -> None:
+    def __init__(self, model: StreamingEstimator, history: History | None = None, *, progress: bool = False) -> None:
         if not hasattr(type(model), "_describer"):
             raise TypeError(f"model must be a headwater model, got {type(model).__name__}")
         if history is not None and not isinstance(history, History):
             raise TypeError(f"history must be a History, got {type(history).__name__}")
-        self.model = model
+        self.model, self.progress = model, bool(progress)
         found = getattr(model, "history_", None) if history is None else history
         self.history: History = History() if found is None else found
 
@@ -112,14 +116,24 @@ class Monitor:
     def _learn_stream(self, X: Chunks, companions: dict[str, object]) -> object:
         refuse_beside(self.model, "partial_fit", companions)
         before, history = self.model.__dict__.copy(), self.history
+        start = self.model._runtime.rows if self.model._has_state() else 0
         try:
-            for chunk in X.whole_sequences() if self.model._traits.takes_sequences else X:
-                self.learn(chunk, **companions)
+            with ProgressBar(type(self.model).__name__) if self.progress else nullcontext() as bar:
+                for chunk in X.whole_sequences() if self.model._traits.takes_sequences else X:
+                    self.learn(chunk, **companions)
+                    if bar is not None:
+                        self._show(bar, X, self.model._runtime.rows - start)
         except BaseException:
             self.model.__dict__ = before
             self.history = history
             raise
         return self.model
+
+    def _show(self, bar: ProgressBar, X: Chunks, rows: int) -> None:
+        total, size = getattr(X, "total_rows", None), getattr(X, "total_bytes", None)
+        share = rows / total if total else getattr(X, "bytes_read", 0) / size if size else None
+        score = self.history.last_score
+        bar.update(rows, share, score if np.isfinite(score) else None)
 
 
 def _arguments_for(model: StreamingEstimator, X: Rows, companions: dict[str, object]) -> dict[str, object]:

@@ -7,11 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from every_model import KINDS, learned
+from sklearn import config_context
 
 import headwater as hw
+from headwater.diagnostics import progress_bar
+from headwater.diagnostics.display import html_curve
 from headwater.diagnostics.distributed_report import DistributedReport
 
-SAFE_TAGS = {"p", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "strong", "pre", "svg", "polyline", "title"}
+SAFE_TAGS = {"p", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "strong", "pre", "svg", "polyline", "rect", "title"}
 ATTACK = "<script>alert(1)</script>\x1b[31m"
 
 
@@ -52,6 +55,75 @@ def test_a_description_is_readable_and_safe(kind):
     assert max(map(len, text.splitlines())) <= 100
     check_html(found)
     check_html(learned(kind).health_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_model_has_a_picture_in_notebooks(kind):
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    model = learned(kind)
+    html = model._repr_html_inner()
+    assert "<svg" in html and ("<rect" in html or "<polyline" in html)
+    bundle = model._repr_mimebundle_()  # which notebooks ask for
+    assert bundle["text/html"].count("<svg") == html.count("<svg") and bundle["text/plain"] == repr(model)
+    with config_context(display="text"):
+        assert list(model._repr_mimebundle_()) == ["text/plain"]
+    axes = hw.plotting.overview(model, ax=Figure().add_subplot())
+    assert axes.has_data()
+
+
+def test_an_unfitted_model_and_a_warm_up_have_no_picture():
+    assert "<rect" not in hw.GaussianMixture(2)._repr_html_inner()
+    assert "<rect" not in hw.GaussianMixture(2, random_state=0).partial_fit(np.eye(3))._repr_html_inner()
+    with pytest.raises(ValueError, match="model must be a headwater model, got int"):
+        hw.plotting.overview(3)
+
+
+def test_an_outlier_does_not_flatten_a_small_curve():
+    html = html_curve([-1e9, 1.0, 2.0, 3.0, 4.0], "scores")
+    heights = [float(point.split(",")[1]) for point in html.split('points="')[1].split('"')[0].split()]
+    assert heights[0] == max(heights) and heights[1] - heights[4] > 30.0 and "from 1 to 4" in html
+
+
+# Progress
+
+
+class Screen:
+    """A display that remembers."""
+
+    def __init__(self):
+        self.shown, self.closed = [], False
+
+    def show(self, share, text):
+        self.shown.append((share, text))
+
+    def close(self):
+        self.closed = True
+
+
+def test_a_monitor_shows_progress_where_it_is_seen(monkeypatch, tmp_path):
+    screen = Screen()
+    monkeypatch.setattr(progress_bar, "find_display", lambda: screen)
+    monkeypatch.setattr(progress_bar, "SECONDS_BETWEEN", 0.0)
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(900, 2)))
+    stream = hw.stream(tmp_path / "rows.npy", chunk_rows=300)
+    model = hw.Monitor(hw.GaussianMixture(2, warm_up=300, random_state=0), progress=True).learn(stream)
+    assert [round(share, 3) for share, _ in screen.shown] == [0.333, 0.667, 1.0, 1.0] and screen.closed
+    assert screen.shown[-1][1].startswith("GaussianMixture: 900 rows, ") and "score -" in screen.shown[-1][1]
+    plain = hw.Monitor(hw.GaussianMixture(2, warm_up=300, random_state=0)).learn(stream)
+    np.testing.assert_array_equal(model.means_, plain.means_)
+    with pytest.raises(ValueError), progress_bar.ProgressBar("fit") as bar:
+        bar.update(3)
+        raise ValueError
+    assert screen.shown[-1][1].endswith("(stopped)")
+
+
+def test_progress_is_silent_where_nobody_sees_it(capsys):
+    assert progress_bar.find_display() is None
+    with progress_bar.ProgressBar("fit") as bar:
+        bar.update(10, 0.5, -1.0)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_names_of_columns_are_cut_and_escaped():

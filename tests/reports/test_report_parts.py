@@ -14,8 +14,8 @@ from headwater.core.chunk import Chunk
 from headwater.diagnostics.component_description import GaussianComponents
 from headwater.diagnostics.description import Matrix
 from headwater.diagnostics.text_width import cut_to_width, text_width
+from headwater.plotting.column_pair import telling_pair
 from headwater.reports.colors import LEAST_DISTANCE, _distances, color_components, page_palette
-from headwater.reports.column_pair import telling_pair
 from headwater.reports.course import count_cut_off, fence, limit_height, running_medians
 from headwater.reports.drawings import transition_graph
 from headwater.reports.headline import name_data

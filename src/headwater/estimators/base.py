@@ -9,6 +9,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Self, cast
 
+from sklearn import get_config
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -278,9 +279,9 @@ class StreamingEstimator(EstimatorCore):
         Parameters
         ----------
         values : int, default=12
-            Most columns, words or coefficients to tell of each component: those that tell most.
+            Most columns, words or coefficients to describe of each component: the most distinctive ones.
         components : int, default=32
-            Most components to tell of: the heaviest.
+            Most components to describe: the heaviest.
         level : float, default=0.9
             Probability of the credible intervals.
 
@@ -343,11 +344,18 @@ class StreamingEstimator(EstimatorCore):
             else text
         )
 
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """What a notebook shows: scikit-learn's own bundle would leave out the table and the picture."""
+        bundle = {"text/plain": repr(self)}
+        return {**bundle, "text/html": self._repr_html_inner()} if get_config()["display"] == "diagram" else bundle
+
     @reads
     def _repr_html_inner(self) -> str:
         html = super()._repr_html_inner()
         return (
-            html + html_table(*self._describer.summary(), *brief_lines(self._describer.judge_health(brief=True)))
+            html
+            + html_table(*self._describer.summary(), *brief_lines(self._describer.judge_health(brief=True)))
+            + self._describer.picture()
             if self._has_state()
             else html
         )

@@ -5,6 +5,7 @@ from headwater.plotting.beliefs import intervals
 from headwater.plotting.chains import transitions
 from headwater.plotting.gaussians import density, ellipses
 from headwater.plotting.images import images
+from headwater.plotting.overview import overview
 from headwater.plotting.regressions import regressions
 from headwater.plotting.shared import MOST_ROWS, PALETTE
 from headwater.plotting.spectra import spectra, spectrogram
@@ -19,6 +20,7 @@ __all__ = [
     "ellipses",
     "images",
     "intervals",
+    "overview",
     "regressions",
     "scores",
     "spectra",

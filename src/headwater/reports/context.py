@@ -16,10 +16,10 @@ from headwater import __version__, plotting
 from headwater.core.statistics import Array
 from headwater.diagnostics.description import Description
 from headwater.estimators.base import StreamingEstimator
+from headwater.plotting.column_pair import telling_pair
 from headwater.plotting.shared import variances_of
 from headwater.reports.cards import card_layout, draw_curve, draw_images, make_card, pixel_shape, show_matrix
 from headwater.reports.colors import color_components
-from headwater.reports.column_pair import telling_pair
 from headwater.reports.course import learning_course
 from headwater.reports.figures import figure, image
 from headwater.reports.headline import name_data, summarize_page

@@ -7,6 +7,7 @@ from scipy.special import ndtri
 
 from headwater.diagnostics.component_description import Limits, column_names, curve_of, finite_number
 from headwater.diagnostics.description import Description, Value
+from headwater.diagnostics.display import html_curve
 from headwater.diagnostics.health_evidence import Evidence
 from headwater.diagnostics.health_signals import ArrivalChecks
 from headwater.estimators.describers.describer import Describer
@@ -50,6 +51,12 @@ class ArrivalDescriber(Describer):
         standing = np.nan_to_num(amplitudes / np.sqrt(np.real(np.diagonal(self.model.covariance_))), nan=0.0)
         loud = np.argsort(-standing, kind="stable")[:most]
         return tuple(Value(names[at], float(amplitudes[at]), standing=float(standing[at])) for at in loud)
+
+    def picture(self) -> str:
+        """Return the power by angle as a small curve."""
+        places = np.linspace(self.model.angle_range_[0], self.model.angle_range_[1], 129)
+        power = 10.0 * np.log10(np.maximum(self.model.spectrum(places), 1e-300))
+        return html_curve((power - power.max()).tolist(), "power by angle, decibels")
 
     def summary(self) -> tuple[str, list[str], list[list[str]]]:
         """Return a line about the model, and the head and the lines of a small table."""

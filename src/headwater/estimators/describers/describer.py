@@ -16,6 +16,7 @@ from headwater.core.statistics import Array
 from headwater.core.values import Rows, Values
 from headwater.diagnostics.component_description import Limits, row_totals
 from headwater.diagnostics.description import Description, Value
+from headwater.diagnostics.display import html_strip
 from headwater.diagnostics.health import Health
 from headwater.diagnostics.health_checks import judge_health
 from headwater.diagnostics.health_evidence import Evidence
@@ -93,6 +94,11 @@ class Describer(ABC):
     def evidence(self) -> Evidence:
         """What the health of the model is judged by."""
         return Evidence(self.shares_now() * self.model._runtime.rows, unit=self.model._traits.unit)
+
+    def picture(self) -> str:
+        """A small picture for notebooks, as HTML: the weights of the components. Empty if there is nothing to draw yet."""
+        shares = self.shares_now()
+        return html_strip(shares.tolist(), [f"component {at}" for at in range(len(shares))])
 
     @abstractmethod
     def summary(self) -> tuple[str, list[str], list[list[str]]]:
