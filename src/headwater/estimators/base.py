@@ -344,7 +344,7 @@ class StreamingEstimator(EstimatorCore):
             else text
         )
 
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
         """What a notebook shows: scikit-learn's own bundle would leave out the table and the picture."""
         bundle = {"text/plain": repr(self)}
         return {**bundle, "text/html": self._repr_html_inner()} if get_config()["display"] == "diagram" else bundle
