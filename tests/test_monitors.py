@@ -227,12 +227,12 @@ def test_notes_say_what_a_reader_should_know():
     model = hw.GaussianMixture(2, random_state=0).partial_fit(stream_of("gaussian")[0].X)
     notes = " ".join(model.describe().notes)
     assert "warm-up is not over (100 of about 2,000 rows)" in notes
-    assert "holds 100 raw rows, which wait to be learned and are saved" in notes
+    assert "holds 100 raw rows, and so does its file" in notes
     rows = np.random.default_rng(0).normal(size=(2100, 1))
     waits = hw.GaussianMixture(2, random_state=0).partial_fit(rows, labels=np.where(np.arange(2100) < 9, 0, -1)).describe()
     assert "warm-up is not over (2,100 rows so far, since labels have named only some of the components)" in waits.notes[0]
     one = hw.GaussianMixture(1, random_state=0).partial_fit(rows[:1]).describe()
-    assert "holds 1 raw row, which waits to be learned and is saved" in " ".join(one.notes)
+    assert "holds 1 raw row, and so does its file" in " ".join(one.notes)
     parts = [learned("gaussian").branch().partial_fit(stream_of("gaussian", seed=at)[0]) for at in (1, 2)]
     assert "2 models merged" in " ".join(hw.merge(parts).describe().notes)
     empty = hw.GaussianMixture(2, weights_init=[1.0, 0.0], means_init=[[0.0], [1e6]], random_state=0, max_iter=0)
