@@ -20,12 +20,13 @@ class Algorithm:
 
     `readout` makes the parameters of the next E-step, `report` those the user sees. An online algorithm folds batches of
     its own size with the steps of its schedule; a batch algorithm, whose online `twin` is named, replaces the statistics
-    once per pass. `finish` says that `fit` goes on with passes of EM after the stream, `likelihood` that passes maximise
-    the likelihood unless a prior was given, `average` that the statistics are averaged on the way. A `projection` takes the
-    place of the fold. `again` says that `fit` streams the rows again and again; `blocks_grow` that batches of rows that hang
-    together become larger with the stream; `refines` that a mixture keeps a reservoir, by which it leaves a bad start;
-    `counts_rows` that the prior stands beside the number of rows seen (paper 001), not beside what statistics that were
-    folded with such steps are worth. `ways` are those of an E-step, of which a model takes the first it has.
+    once per pass. `finish` says that `fit` goes on with passes of EM after the stream, under its prior; `likelihood` that
+    passes maximise the likelihood unless a prior was given; `average` that the statistics are averaged on the way. A
+    `projection` takes the place of the fold. `again` says that `fit` streams the rows again and again; `blocks_grow` that
+    batches of rows that hang together become larger with the stream; `refines` that a mixture keeps a reservoir, by which it
+    leaves a bad start; `counts_rows` that the prior stands beside the number of rows seen (paper 001), not beside what
+    statistics that were folded with such steps are worth. `ways` are those of an E-step, of which a model takes the first
+    it has.
     """
 
     word: ClassVar[str]

@@ -330,7 +330,7 @@ class MomentMatching(Algorithm):
 
 @dataclass(frozen=True)
 class Auto(Algorithm):
-    """What to use when nothing is asked for: streams in batches of equal weight; `fit` then finishes by EM.
+    """What to use when nothing is asked for: streams in batches of equal weight; `fit` then finishes by EM under its prior.
 
     The stream is read by variational Bayes ("expect_log"), or by what measured better for a model: by Bayesian online EM
     ("mean") for counts; or by the only readout that a model has ("mode").
@@ -341,7 +341,6 @@ class Auto(Algorithm):
 
     word = "auto"
     finish = True
-    likelihood = True
     refines = True
 
     @property

@@ -67,12 +67,13 @@ def learn(
 
 def pass_readout(plan: Plan) -> str:
     """Return the readout by which passes go up."""
-    return "mode" if plan.algorithm.likelihood else plan.algorithm.readout
+    return "mode" if plan.algorithm.likelihood or plan.algorithm.finish else plan.algorithm.readout
 
 
 def pass_prior(plan: Plan, prior: Prior) -> Prior:
-    """Return the prior under which passes go up: a flat one, where likelihood is all that counts."""
-    return plan.model.flatten_prior(prior) if plan.algorithm.likelihood else prior
+    """Return the prior under which passes go up: a flat one, where likelihood is all that counts; else that of the stream."""
+    flat = plan.algorithm.likelihood or (plan.algorithm.finish and not plan.model.is_regularized)
+    return plan.model.flatten_prior(prior) if flat else prior
 
 
 def end_passes(plan: Plan, key: int, start: Start, end: Climb) -> Stream:

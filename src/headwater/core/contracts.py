@@ -203,6 +203,11 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         """Whether EM is to find the mode under the prior. If not, it is given that of `flatten_prior`."""
         return True
 
+    @property
+    def is_regularized(self) -> bool:
+        """Whether anything may hold parameters back from maximum likelihood: the user may have said that nothing is to."""
+        return True
+
     def flatten_prior(self, prior: Prior) -> Prior:
         """Return the prior whose mode is maximum likelihood, where there is one."""
         return prior

@@ -57,7 +57,8 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
     tol : float, default=1e-3
         Passes of `fit` end when the objective per row gains less.
     reg_covar : float, default=1e-6
-        Added to the diagonal of maximum-likelihood covariances.
+        Added to the diagonal of maximum-likelihood covariances. With 0 nothing is regularized: `fit` of 'auto' then maximises
+        the likelihood, as 'em' does.
     max_iter : int, default=100
         Most passes over the data in `fit`. With 0 a start is taken as it was seeded.
     n_init : int, default=1
@@ -78,7 +79,8 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
         Passes between two lines.
     algorithm : str or algorithm object, default='auto'
         'auto', 'em', 'soem', 'boem', 'online-em', 'vb', 'online-vb', 'quasi-bayes' or 'moment-matching' (not for tied
-        covariance); see the table in the README. 'auto' streams by variational Bayes, and `fit` finishes by passes of EM.
+        covariance); see the table in the README. 'auto' streams by variational Bayes, and `fit` finishes by passes of EM
+        under the prior of the stream. 'em' is maximum likelihood, as in scikit-learn.
     half_life : float or 'auto', optional
         Rows after which a row counts half, for streams that drift. The prior is not forgotten. Passes of `fit` forget nothing.
         With 'auto' a component forgets when its rows score unlike kept rows say they should, and only then; see `half_life_`.

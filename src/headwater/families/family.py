@@ -107,6 +107,11 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         """Whether EM is to find the mode under the prior. If not, it is given what `flatten_prior` makes of it."""
         return True
 
+    @property
+    def is_regularized(self) -> bool:
+        """Whether anything may hold parameters back from maximum likelihood."""
+        return True
+
     def flatten_prior(self, prior: Prior) -> Prior:
         """Return the prior whose mode is maximum likelihood, where there is one."""
         return prior

@@ -85,6 +85,11 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
         given = (self.mean_prior, self.mean_precision_prior, self.degrees_of_freedom_prior, self.covariance_prior)
         return any(part is not None for part in given)
 
+    @property
+    def is_regularized(self) -> bool:
+        """Whether covariances have a floor: without one, likelihood is all that counts."""
+        return self.reg_covar > 0.0
+
     def n_parameters(self, width: int) -> int:
         """Number of free parameters of all components."""
         return self.n_components * width + self.kind.n_parameters(self.n_components, width)

@@ -66,6 +66,10 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
     def has_prior(self) -> bool:
         return self.weight_concentration_prior is not None or self.family.has_prior
 
+    @property
+    def is_regularized(self) -> bool:
+        return self.family.is_regularized
+
     def n_parameters(self, width: int) -> int:
         """Number of free parameters, weights included."""
         return self.family.n_parameters(width) + self.n_components - 1
