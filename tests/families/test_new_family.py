@@ -13,7 +13,13 @@ from law_table import ALGORITHM_CASES, is_matching, plain
 
 import headwater as hw
 from headwater import registry
-from headwater.checks import applicable_laws, check_estimator, check_laws
+from headwater.checks import (
+    applicable_laws,
+    check_estimator,
+    check_laws,
+    modes_are_the_best_parameters,
+    rows_are_drawn_from_the_density_that_scores_them,
+)
 from headwater.cli import main
 from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, Model, StartSettings
@@ -95,6 +101,46 @@ def test_every_algorithm_is_held_to_a_law(page, place):
 def test_it_is_an_estimator_of_scikit_learn(page):
     for kind in (page.ExponentialMixture, page.PredictiveMixture):
         check_estimator(kind(2, random_state=0, warm_up=100), page.rows[:300])
+
+
+def mixture_of_family(page, **methods):
+    """An estimator of the page whose family has other methods."""
+    family = type("Changed", (page.Exponential,), methods)
+    return type("ChangedMixture", (page.ExponentialMixture,), {"_family_of": lambda self, width: family(self.n_components)})
+
+
+SAMPLES = {
+    "a rate for a mean": lambda rate, rng: rng.exponential(rate),
+    "a mean that is a tenth off": lambda rate, rng: rng.exponential(1.1 / rate),
+    "another shape of the same mean": lambda rate, rng: rng.gamma(1.5, 1.0 / (1.5 * rate)),
+    "the next component": lambda rate, rng: rng.exponential(1.0 / np.where(rate > 1.0, rate.min(), rate.max())),
+}
+
+
+@pytest.mark.parametrize("draw", SAMPLES.values(), ids=SAMPLES)
+def test_a_sample_of_another_density_breaks_a_law(page, draw):
+    wrong = mixture_of_family(page, sample=lambda self, parameters, components, rng, *_: draw(parameters.rate[components], rng))
+    with pytest.raises(AssertionError, match="drawn"):
+        rows_are_drawn_from_the_density_that_scores_them(wrong(2, algorithm="em", random_state=0), page.rows[:300])
+
+
+def test_components_that_are_drawn_with_other_rows_break_a_law(page):
+    class Wrong(page.ExponentialMixture):
+        def sample(self, n_samples=1):
+            X, components = super().sample(n_samples)
+            return X, 1 - components
+
+    with pytest.raises(AssertionError, match="components are not drawn"):
+        rows_are_drawn_from_the_density_that_scores_them(Wrong(2, algorithm="em", random_state=0), page.rows[:300])
+
+
+def test_a_mode_that_is_a_mean_breaks_a_law(page):
+    def readout(self, name, prior, totals):
+        return page.Exponential.readout(self, "mean" if name == "mode" else name, prior, totals)
+
+    wrong = mixture_of_family(page, readout=readout)
+    with pytest.raises(AssertionError, match="a mode is none"):
+        modes_are_the_best_parameters(wrong(2, algorithm="em", random_state=0), page.rows[:300])
 
 
 def test_there_is_a_predictive_density_where_the_family_has_one(page):

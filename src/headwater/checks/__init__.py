@@ -21,6 +21,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import estimator_checks
 
+from headwater.checks.density_laws import (
+    density_laws,
+    modes_are_the_best_parameters,
+    rows_are_drawn_from_the_density_that_scores_them,
+)
 from headwater.checks.row_laws import (
     LAWS,
     bad_input_is_refused,
@@ -69,8 +74,10 @@ __all__ = [
     "learning_apart_is_learning_together",
     "memory_is_flat",
     "merging_is_adding",
+    "modes_are_the_best_parameters",
     "passes_never_lose",
     "reading_changes_nothing",
+    "rows_are_drawn_from_the_density_that_scores_them",
     "saved_and_resumed_is_never_stopped",
     "seeds_decide",
     "the_cut_changes_nothing",
@@ -168,3 +175,5 @@ def applicable_laws(estimator: StreamingEstimator) -> Iterator[Law]:
         yield learning_apart_is_learning_together
     if not algorithm.online or algorithm.finish:
         yield from PASS_LAWS
+    if not algorithm.online:  # they are about the family, whatever learns it
+        yield from density_laws(estimator, learner.model)
