@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from headwater.core.match import Match, MergeReport
     from headwater.core.schedules import Decay, ForgettingFactor, Harmonic
+    from headwater.diagnostics.comparison import Comparison
     from headwater.diagnostics.description import Description
     from headwater.diagnostics.health import Finding, Health
     from headwater.diagnostics.history import History
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from headwater.estimators.categorical_hmm import CategoricalHMM
     from headwater.estimators.categorical_mixture import CategoricalMixture
     from headwater.estimators.column_views import ColumnClassifier, ColumnRegressor
+    from headwater.estimators.comparison import compare_models
     from headwater.estimators.completion import completion_perplexity
     from headwater.estimators.conditional import Conditional
     from headwater.estimators.direction_of_arrival import DirectionOfArrival
@@ -71,6 +73,8 @@ _HOMES = {
     "headwater.estimators.bernoulli_mixture": ["BernoulliMixture"],
     "headwater.estimators.categorical_mixture": ["CategoricalMixture"],
     "headwater.estimators.mixed_mixture": ["MixedMixture"],
+    "headwater.estimators.comparison": ["compare_models"],
+    "headwater.diagnostics.comparison": ["Comparison"],
     "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.conditional": ["Conditional"],
     "headwater.estimators.explanation": ["Explanation"],
@@ -106,6 +110,7 @@ __all__ = [
     "CollapsedVB",
     "ColumnClassifier",
     "ColumnRegressor",
+    "Comparison",
     "Conditional",
     "Decay",
     "Description",
@@ -141,6 +146,7 @@ __all__ = [
     "Stream",
     "SurrogateEM",
     "VonMisesFisherMixture",
+    "compare_models",
     "completion_perplexity",
     "datasets",
     "distributed",

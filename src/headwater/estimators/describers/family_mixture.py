@@ -54,6 +54,10 @@ class FamilyMixtureDescriber(MixtureDescriber):
         means, variances = self.model._moments()
         return Description(**gaussian_components(names, self.model.weights_, means, variances, limits, intervals))
 
+    def moments(self) -> tuple[list[str], Array, Array]:
+        """Return the names of what a component has, and mean and variance (K, d) of each."""
+        return self.model._moment_names(), *self.model._moments()
+
     def patterns(self) -> Array:
         """Return what components are in all columns (K, d)."""
         return self.model._moments()[0]

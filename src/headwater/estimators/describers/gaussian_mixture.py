@@ -56,6 +56,10 @@ class GaussianMixtureDescriber(MixtureDescriber):
 
         return Evidence(rows, checks=checks, work=k * each * (k + 10 * width), remedy=PRUNE_ADVICE)
 
+    def moments(self) -> tuple[list[str], Array, Array]:
+        """Return the names of the columns, and mean and variance (K, d) of each."""
+        return column_names(self.model, self.model.n_features_in_), self.model.means_, self.variances()
+
     def patterns(self) -> Array:
         """Return what components are in all columns (K, d)."""
         return self.model.means_
