@@ -195,7 +195,7 @@ def close(model, situation):
 
 
 def without_rows(model, situation):
-    return lambda model: model_file.from_bytes(container.to_bytes(*model_file.packed(model, raw_rows=False)))
+    return lambda model: model_file.from_bytes(container.to_bytes(*model_file.pack(model, raw_rows=False)))
 
 
 CALLS = (
@@ -206,7 +206,7 @@ CALLS = (
 
 def contents(model):
     """All that a file holds of a model, but for settings that were changed to what they were."""
-    header, arrays = model_file.packed(model, answers=False)
+    header, arrays = model_file.pack(model, answers=False)
     before = {name: tree for name, tree in header["learned_with"].items() if tree != header["parameters"][name]}
     return header | {"learned_with": before}, {name: np.ascontiguousarray(array).tobytes() for name, array in arrays.items()}
 
@@ -257,7 +257,7 @@ def run(kind, algorithm, seed, calls=12, trace=None):
             if twin is not None:
                 twin, also = outcome(call, twin)
                 assert also == refused, (also, refused)
-            again = model_file.from_bytes(container.to_bytes(*model_file.packed(model)))
+            again = model_file.from_bytes(container.to_bytes(*model_file.pack(model)))
             assert fingerprint(again._state, size=16) == fingerprint(model._state, size=16)
             for other in (again, *(() if twin is None else (twin,))):
                 assert contents(other) == contents(model)

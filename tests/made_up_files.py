@@ -76,7 +76,7 @@ def packed(model):
     """Header and arrays of the file of a model, as a checkpoint writes it."""
     position = {"passes": 0, "rows": 160, "complete": False}
     record = {"checkpoint": {"identity": {"a": 1}, "position": position}}
-    header, arrays = container.from_bytes(container.to_bytes(*model_file.packed(model, extra=record)))
+    header, arrays = container.from_bytes(container.to_bytes(*model_file.pack(model, extra=record)))
     return {name: value for name, value in header.items() if name != "format"}, arrays
 
 
@@ -192,7 +192,7 @@ def refused_or_sound(data, kind):
             assert "all rows at once" in str(error) or "must" in str(error), error
         probed(model, kind)
         for raw_rows in (True, False):
-            model_file.from_bytes(container.to_bytes(*model_file.packed(model, raw_rows=raw_rows)))
+            model_file.from_bytes(container.to_bytes(*model_file.pack(model, raw_rows=raw_rows)))
         try:
             both = hw.merge([model_file.from_bytes(data), counterpart(kind)])
         except ValueError as error:

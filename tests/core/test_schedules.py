@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from naive import gaussian as naive
 
-from headwater.core.schedules import Decay, Equal, ForgettingFactor, Harmonic, forgetting, linear_recurrence
+from headwater.core.schedules import Decay, Equal, ForgettingFactor, Harmonic, linear_recurrence, with_half_life
 from headwater.core.state import Progress
 from headwater.core.statistics import Array, Statistics
 
@@ -87,7 +87,7 @@ def test_forgetting_factor_steps_normalise_the_explicit_sums(schedule, twin):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("cuts", [range(1, 100), [1, 38, 75]], ids=["one by one", "in pieces"])
 def test_the_cut_into_chunks_does_not_change_the_steps(schedule, twin, half_life, weighted, cuts):
-    schedule = forgetting(schedule, half_life)
+    schedule = with_half_life(schedule, half_life)
     sizes = WEIGHTED if weighted else np.ones(100)
     wanted = schedule(warm(1.0), sizes, 1.0)
     found, _ = carried(schedule, warm(1.0), sizes, 1.0, list(cuts))
@@ -98,13 +98,13 @@ def test_the_cut_into_chunks_does_not_change_the_steps(schedule, twin, half_life
 @pytest.mark.parametrize("half_life", [None, 40.0])
 def test_steps_are_positive_and_at_most_one(schedule, twin, half_life):
     for progress in (Progress(), warm(16.0)):
-        steps = forgetting(schedule, half_life)(progress, 16.0 * WEIGHTED, 16.0)
+        steps = with_half_life(schedule, half_life)(progress, 16.0 * WEIGHTED, 16.0)
         assert ((steps > 0.0) & (steps <= 1.0)).all()
 
 
 @table({name: TWINS[name] for name in TIMED})
 def test_a_half_life_is_the_least_that_is_forgotten(schedule, twin):
-    steps = forgetting(schedule, 10.0)(warm(1.0), WEIGHTED, 1.0)
+    steps = with_half_life(schedule, 10.0)(warm(1.0), WEIGHTED, 1.0)
     assert (steps >= 1.0 - 0.5 ** (WEIGHTED / 10.0) - 1e-15).all()
     assert (steps >= schedule(warm(1.0), WEIGHTED, 1.0) - 1e-15).all()
 

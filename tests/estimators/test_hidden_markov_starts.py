@@ -362,12 +362,12 @@ def test_chains_with_other_zeros_are_not_merged():
 
 
 def test_a_file_that_allows_no_passage_is_refused():
-    from headwater.estimators.model_file import packed, unpacked
+    from headwater.estimators.model_file import pack, unpack
 
     model, rows = left_right("diag")
-    header, arrays = packed(model.fit(rows, lengths=LENGTHS))
+    header, arrays = pack(model.fit(rows, lengths=LENGTHS))
     name = next(name for name in arrays if name.endswith("prior/steps"))
-    assert unpacked(header, arrays, {}).n_components == 3
+    assert unpack(header, arrays, {}).n_components == 3
     arrays[name] = np.zeros((3, 3))
     with pytest.raises(ValueError, match="no prior"):
-        unpacked(header, arrays, {})
+        unpack(header, arrays, {})

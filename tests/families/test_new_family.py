@@ -210,14 +210,14 @@ def test_negative_times_are_refused(page):
 
 @pytest.mark.parametrize("damage", ["count", "time"])
 def test_a_made_up_file_is_refused(page, tmp_path, damage):
-    from headwater.estimators.model_file import packed, unpacked
+    from headwater.estimators.model_file import pack, unpack
     from headwater.io.files.records import Damaged
 
-    header, arrays = packed(page.PredictiveMixture(2, random_state=0, warm_up=100, reservoir=0).partial_fit(page.rows[:300]))
+    header, arrays = pack(page.PredictiveMixture(2, random_state=0, warm_up=100, reservoir=0).partial_fit(page.rows[:300]))
     (name,) = [name for name in arrays if name.endswith(f"state/statistics/{damage}")]
     arrays[name] = -arrays[name]
     with pytest.raises(Damaged, match="state/statistics has"):
-        unpacked(header, arrays, {})
+        unpack(header, arrays, {})
 
 
 def test_it_can_be_the_states_of_a_chain(page):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from table_twins import WIDTH, K, random_table, some_words, words_of
 
-from headwater.families.table import Blend, Table, averaged
+from headwater.families.table import Blend, Table, average_tables
 
 
 def held_bytes(table):
@@ -174,7 +174,7 @@ def test_no_words_at_all():
     np.testing.assert_array_equal(np.asarray(other.plus(none, no_rows, 2.0)), np.asarray(other))
     np.testing.assert_array_equal(np.asarray(nothing.plus(none, no_rows, 2.0)), 0.0)
     assert other.at(none).shape == (0, K)
-    np.testing.assert_array_equal(np.asarray(averaged(nothing, nothing, 0.5)), 0.0)
+    np.testing.assert_array_equal(np.asarray(average_tables(nothing, nothing, 0.5)), 0.0)
 
 
 def test_words_that_appear_later_are_zero_in_the_versions_before():

@@ -94,7 +94,7 @@ def test_drawn_topics_may_have_words_and_no_documents():
 def test_a_stream_that_begins_to_watch_for_drift_can_be_loaded():
     """It keeps no rows yet by which it could expect anything."""
     model = hw.GaussianMixture(2, warm_up=60, random_state=0).partial_fit(rows_of("rounded", 100))
-    model = model_file.from_bytes(container.to_bytes(*model_file.packed(model, raw_rows=False))).set_params(half_life="auto")
+    model = model_file.from_bytes(container.to_bytes(*model_file.pack(model, raw_rows=False))).set_params(half_life="auto")
     for _ in range(3):
         model = model_file.from_bytes(model_file.to_bytes(model.partial_fit(rows_of("rounded", 20))))
     assert model.n_samples_seen_ == 160
@@ -128,7 +128,7 @@ def assert_saved_models_load(kind, algorithm, data, **options):
     except ValueError as error:
         assert "cannot be learned by" in str(error), error
         return
-    for bytes_ in (*saved, container.to_bytes(*model_file.packed(model, raw_rows=False))):
+    for bytes_ in (*saved, container.to_bytes(*model_file.pack(model, raw_rows=False))):
         again = model_file.from_bytes(bytes_)
     assert again.n_samples_seen_ == model.n_samples_seen_
     if ALGORITHMS[algorithm].online:
@@ -150,7 +150,7 @@ def test_a_refined_stream_that_was_saved_without_its_rows_can_be_loaded():
     model = hw.GaussianMixture(2, warm_up=60, random_state=0, reservoir=100)
     for part in (slice(50), slice(50, 150), slice(150, 300)):
         model.partial_fit(rows[part])
-    again = model_file.from_bytes(container.to_bytes(*model_file.packed(model, raw_rows=False)))
+    again = model_file.from_bytes(container.to_bytes(*model_file.pack(model, raw_rows=False)))
     assert again.n_samples_seen_ == 300
 
 

@@ -83,7 +83,7 @@ MORE = {
 @pytest.fixture(scope="module")
 def files():
     """The bytes of a file of each model."""
-    return {name: container.to_bytes(*model_file.packed(make())) for name, make in MODELS.items()}
+    return {name: container.to_bytes(*model_file.pack(make())) for name, make in MODELS.items()}
 
 
 @pytest.mark.parametrize("name", MODELS)

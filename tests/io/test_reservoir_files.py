@@ -77,7 +77,7 @@ def test_without_raw_rows(name, tmp_path):
 
 def test_files_of_before_are_read():
     model = hw.GaussianMixture(2, warm_up=50, reservoir=0, random_state=0).partial_fit(X)
-    header, arrays = model_file.packed(model)
+    header, arrays = model_file.pack(model)
     assert header["state"].pop("reservoir") is None
     again = model_file.from_bytes(container.to_bytes(header, arrays))
     assert fingerprint(again._state, size=16) == fingerprint(model._state, size=16)
@@ -216,8 +216,8 @@ def test_a_reservoir_that_has_seen_nothing():
 
 def test_a_warm_up_with_a_sample_is_refused():
     """Rows of a warm-up wait as they came; a sample is kept of streams alone."""
-    header, arrays = model_file.packed(hw.GaussianMixture(2, random_state=0).partial_fit(X))
-    other, samples = model_file.packed(gaussian())
+    header, arrays = model_file.pack(hw.GaussianMixture(2, random_state=0).partial_fit(X))
+    other, samples = model_file.pack(gaussian())
     header["state"]["reservoir"] = other["state"]["reservoir"]
     with pytest.raises(ValueError, match="a sample of a stream that has not begun"):
         model_file.from_bytes(container.to_bytes(header, arrays | samples))

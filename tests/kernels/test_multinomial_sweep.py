@@ -7,7 +7,7 @@ from naive import multinomial as naive
 
 from headwater.core.batch import Batch, drop_zeros
 from headwater.families.multinomial_records import MultinomialStatistics
-from headwater.families.table import Table, averaged
+from headwater.families.table import Table, average_tables
 from headwater.models.mixture import Mixture, MixturePrior
 
 START, ROWS = 30, 25
@@ -53,7 +53,7 @@ def start_of(k, grouped, rng, average="same"):
     other[-5:] = 0.0
     moving = Table.of_words(V, words, other[:-5].copy())
     if average == "blend":
-        moving, other = averaged(moving, held.table, 0.3), 0.7 * other + 0.3 * table
+        moving, other = average_tables(moving, held.table, 0.3), 0.7 * other + 0.3 * table
     return (
         held,
         MultinomialStatistics(np.array([0.9]), share, naive.group_sums(other, groups_of(grouped)), moving),

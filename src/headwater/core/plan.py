@@ -12,7 +12,7 @@ from headwater.core.batch import Batch
 from headwater.core.contracts import Inference, Model, Start, StartSettings
 from headwater.core.learner import Learner
 from headwater.core.policy import Folds, Policy, Restates
-from headwater.core.schedules import Schedule, forgetting
+from headwater.core.schedules import Schedule, with_half_life
 from headwater.core.state import Progress, Stream, Unfolded
 from headwater.core.statistics import Array, Statistics
 
@@ -152,7 +152,7 @@ class Plan:
         if k not in self._sizes:
             enough = model.rows_to_learn(self.width)
             schedule = self.algorithm.schedule(k, enough, self.warm_up_rows)
-            self._sizes[k] = self.algorithm.batch_rows(k, enough), forgetting(schedule, self.half_life)
+            self._sizes[k] = self.algorithm.batch_rows(k, enough), with_half_life(schedule, self.half_life)
         return self._sizes[k]
 
     def batch_rows(self, model: Model) -> int:

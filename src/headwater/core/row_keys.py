@@ -54,13 +54,13 @@ def row_keys(key: int, places: NDArray[np.int64]) -> Keys:
     bits = places.astype(np.uint64)
     bits *= np.uint64(GOLDEN)
     bits += np.uint64(FIRST)
-    bits ^= np.uint64(_mixed(key + GOLDEN))
+    bits ^= np.uint64(_mix_bits(key + GOLDEN))
     return mix_bits(bits)
 
 
 def row_key(key: int, place: int) -> int:
     """Return the key of the row at one place, which costs less than an array of one."""
-    return _mixed(_mixed(key + GOLDEN) ^ ((place * GOLDEN + FIRST) & SIXTY_FOUR))
+    return _mix_bits(_mix_bits(key + GOLDEN) ^ ((place * GOLDEN + FIRST) & SIXTY_FOUR))
 
 
 def mix_bits(bits: Keys) -> Keys:
@@ -73,7 +73,7 @@ def mix_bits(bits: Keys) -> Keys:
     return bits
 
 
-def _mixed(bits: int) -> int:
+def _mix_bits(bits: int) -> int:
     bits &= SIXTY_FOUR
     bits = ((bits ^ (bits >> 30)) * FIRST) & SIXTY_FOUR
     bits = ((bits ^ (bits >> 27)) * SECOND) & SIXTY_FOUR

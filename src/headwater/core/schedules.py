@@ -156,7 +156,7 @@ class HalfLife:
         return np.maximum(self.schedule(progress, sizes, batch_size), 1.0 - np.exp2(-sizes / self.half_life))
 
 
-def forgetting(schedule: Schedule, half_life: float | None) -> Schedule:
+def with_half_life(schedule: Schedule, half_life: float | None) -> Schedule:
     """Return the schedule with a half-life, if there is one."""
     if half_life is None:
         return schedule

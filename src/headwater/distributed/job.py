@@ -168,7 +168,7 @@ class Job:
     def _start_model(self, learner: Learner) -> StreamingEstimator:
         """Return a model started on a sample, which workers take and learn."""
         own, plan = self.template, self.plan
-        rows = 4 * race_stream.planned(own, learner.width).warm_up if own._choice == RACE else learner.plan.warm_up_rows
+        rows = 4 * race_stream.plan_race(own, learner.width).warm_up if own._choice == RACE else learner.plan.warm_up_rows
         number = len(plan.parts)
         starts = 1 if own._traits.chained or own._traits.takes_sequences or not learner.settings.polish else START_COUNT
         chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED_PARTS)).round().astype(int)).tolist()

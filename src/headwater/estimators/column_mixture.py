@@ -13,7 +13,7 @@ from headwater.core.validation import n_dimensions
 from headwater.core.values import Rows, Values
 from headwater.diagnostics.component_description import column_names
 from headwater.estimators.family_mixture import FamilyMixture
-from headwater.estimators.start_parameters import shaped
+from headwater.estimators.start_parameters import check_array
 from headwater.estimators.traits import Taken
 
 
@@ -68,7 +68,7 @@ def spread_prior(value: Values, n_components: int, width: int, parameter: str, m
     if value is None:
         return None
     shapes: dict[int, tuple[int, ...]] = {0: (), 1: (width,)}
-    array = shaped(value, shapes.get(n_dimensions(value), (n_components, width)), parameter)
+    array = check_array(value, shapes.get(n_dimensions(value), (n_components, width)), parameter)
     if array.min() <= 0.0 or array.max() >= most:
         between = "positive" if np.isinf(most) else f"between 0 and {most:g}"
         raise ValueError(f"{parameter} must be {between}, got {array.flat[np.argmax((array <= 0.0) | (array >= most))]:g}")

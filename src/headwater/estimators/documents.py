@@ -32,7 +32,7 @@ class DocumentReader(StreamingEstimator):
             if known is not None and known.get("kind") == "text" and "buckets" not in known and not hasattr(X, "columns"):
                 raise ValueError(
                     f"X must hold documents, or counts whose columns have names, since this {type(self).__name__} learned the "
-                    f"words of documents, got {_called(X)} with neither"
+                    f"words of documents, got {_kind_with_article(X)} with neither"
                 )
             return X
         if not self._has_state() or anew:
@@ -94,6 +94,6 @@ class DocumentReader(StreamingEstimator):
         return known[1]
 
 
-def _called(X: Rows) -> str:
+def _kind_with_article(X: Rows) -> str:
     name = type(X).__name__
     return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

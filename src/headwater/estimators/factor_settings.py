@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headwater.core.statistics import Array
-from headwater.estimators.start_parameters import shaped
+from headwater.estimators.start_parameters import check_array
 from headwater.families.factor_gaussian import FactorGaussian
 
 
@@ -24,7 +24,7 @@ def factor_family(model: Any, width: int, mean_prior: Array | None) -> FactorGau
             raise ValueError(f"{name} must be None with covariance_type='factor', which starts from rows alone")
     noise_prior = None
     if model.covariance_prior is not None:
-        noise_prior = shaped(model.covariance_prior, (width,), "covariance_prior")
+        noise_prior = check_array(model.covariance_prior, (width,), "covariance_prior")
         if np.any(noise_prior <= 0.0):
             raise ValueError(f"covariance_prior must be positive, got {noise_prior.min():g}")
     return FactorGaussian(

@@ -23,7 +23,7 @@ from headwater.estimators.factor_answers import FactorAnswers
 from headwater.estimators.factor_settings import factor_family
 from headwater.estimators.gap_answers import GapAnswers
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
-from headwater.estimators.start_parameters import given_parameters, shaped
+from headwater.estimators.start_parameters import check_array, given_parameters
 from headwater.families.factor_gaussian import FactorGaussian
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_covariance import COVARIANCES
@@ -305,7 +305,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
 
     def _described(self, width: int) -> Learner:
         self._check_parameters()
-        mean_prior = None if self.mean_prior is None else shaped(self.mean_prior, (width,), "mean_prior")
+        mean_prior = None if self.mean_prior is None else check_array(self.mean_prior, (width,), "mean_prior")
         name = f"{type(self).__name__} with {self.covariance_type} covariance"
         if self.covariance_type == "factor":
             return self._learner_of(factor_family(self, width, mean_prior), width, name, None, polish=True)

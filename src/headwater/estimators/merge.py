@@ -100,7 +100,7 @@ def merge(models: Iterable[Estimator]) -> Estimator:
             one, two = (repr(found[place]) if place < len(found) else "none" for found in names)
             raise ValueError(f"models must have the same columns in the same order, got {one} and {two} in place {place}")
     races = all(model._runtime.race is not None for model in given)
-    runtime, report = _merged_races(given) if races else _merged(given, [model._runtime for model in given])
+    runtime, report = _merged_races(given) if races else _merge_runtimes(given, [model._runtime for model in given])
     merged = copy(given[report.reference])
     merged._runtime = runtime
     for name in RESULTS:
@@ -113,7 +113,7 @@ def merge(models: Iterable[Estimator]) -> Estimator:
     return merged
 
 
-def _merged(given: list[Estimator], parts: list[Runtime]) -> tuple[Runtime, MergeReport]:
+def _merge_runtimes(given: list[Estimator], parts: list[Runtime]) -> tuple[Runtime, MergeReport]:
     """Merge the Runtimes of models that are alike, or of those that race for them."""
     state, report = merge_any(
         [part.learner for part in parts],
@@ -130,7 +130,7 @@ def _merged_races(given: list[Estimator]) -> tuple[Runtime, MergeReport]:
     if not begun:
         # Rows that wait for a race are what each has learned: the largest goes on with those of the others.
         least = given[0]._traits.least_components
-        waiting, report = _merged(given, [race_stream.standing(model, least, 2**62) for model in given])
+        waiting, report = _merge_runtimes(given, [race_stream.runtime_of(model, least, 2**62) for model in given])
         merged: Any = copy(given[report.reference])
         before: Runtime = merged._runtime
         merged._runtime = Runtime.begin(before.learner, waiting.key, before.made_with).with_race(before.race)
@@ -145,7 +145,8 @@ def _merged_races(given: list[Estimator]) -> tuple[Runtime, MergeReport]:
     led = {k: sum(model.n_samples_seen_ for model in begun if model.n_components_ == k) for k in sorted(common)}
     leader = max(led, key=lambda k: led[k])
     found = {
-        k: _merged(given, [race_stream.standing(model, k, _race_of(model).warm_up) for model in given]) for k in sorted(common)
+        k: _merge_runtimes(given, [race_stream.runtime_of(model, k, _race_of(model).warm_up) for model in given])
+        for k in sorted(common)
     }
     report = found[leader][1]
     runtime = given[report.reference]._runtime

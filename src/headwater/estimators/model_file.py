@@ -36,7 +36,7 @@ MOST_UNSEEN = 10**4  # components of a model that is still in its warm-up, besid
 PRIVATE = {"_runtime", "_metadata_request"}
 
 
-def packed(model: StreamingEstimator, raw_rows: bool = True, extra: object = None, answers: bool = True) -> tuple[Any, Any]:
+def pack(model: StreamingEstimator, raw_rows: bool = True, extra: object = None, answers: bool = True) -> tuple[Any, Any]:
     """Return header and arrays of the file of a model."""
     check_is_fitted(model)
     runtime: Runtime = model._runtime
@@ -95,7 +95,7 @@ def _as_json(value: Any) -> Any:
     return value.to_dict() if hasattr(value, "to_dict") else dict(value)
 
 
-def unpacked(header: dict[str, Any], arrays: dict[str, AnyArray], functions: Mapping[str, object]) -> StreamingEstimator:
+def unpack(header: dict[str, Any], arrays: dict[str, AnyArray], functions: Mapping[str, object]) -> StreamingEstimator:
     """Return the model of header and arrays, after every part of them was checked."""
     reader = Reader(arrays)
     reader.tables = reader.expect(header.get("tables"), dict, "tables")
@@ -206,7 +206,7 @@ def estimator_named(name: object) -> type[StreamingEstimator]:
 
 def save(model: StreamingEstimator, path: str | os.PathLike[str], *, raw_rows: bool = True, extra: object = None) -> None:
     """Write a model to a file; see `StreamingEstimator.save`. What is `extra`, and JSON knows, is kept beside it."""
-    container.write(Path(path), *packed(model, raw_rows, extra))
+    container.write(Path(path), *pack(model, raw_rows, extra))
 
 
 def read(path: str | os.PathLike[str], **functions: object) -> tuple[StreamingEstimator, Any]:
@@ -249,7 +249,7 @@ def load(path: str | os.PathLike[str], **functions: object) -> Any:
 
 def to_bytes(model: StreamingEstimator) -> bytes:
     """Return the bytes of the file of a model."""
-    return container.to_bytes(*packed(model, answers=False))
+    return container.to_bytes(*pack(model, answers=False))
 
 
 def from_bytes(data: bytes, **functions: object) -> Any:
@@ -262,7 +262,7 @@ def _made(
 ) -> StreamingEstimator:
     try:
         with np.errstate(all="ignore"):
-            return unpacked(header, arrays, functions)
+            return unpack(header, arrays, functions)
     except Damaged as error:
         raise Damaged(f"{name} cannot be read: {error}") from error
     except (

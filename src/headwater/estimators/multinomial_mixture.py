@@ -22,7 +22,7 @@ from headwater.estimators.describers.counts import MultinomialMixtureDescriber
 from headwater.estimators.documents import DocumentReader
 from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.mixture import CONSTRAINTS
-from headwater.estimators.start_parameters import given_probabilities, shaped
+from headwater.estimators.start_parameters import check_array, given_probabilities
 from headwater.estimators.traits import Taken
 from headwater.families.multinomial import Multinomial
 from headwater.families.multinomial_rows import worth_thinning
@@ -209,21 +209,21 @@ class MultinomialMixture(DocumentReader, CountMixture):
         return tags
 
     def _checked(self, X: Taken) -> Matrix:
-        return _thinned(check_counts(X, owner=type(self).__name__))
+        return _thin_rows(check_counts(X, owner=type(self).__name__))
 
     def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Matrix:
         if isinstance(x, str):
             return self._one_document(x)
         if isinstance(x, Mapping) and names is not None:
             return check_count_items(x, self._places(names), type(self).__name__)
-        return _thinned(check_count_row(x, names, width, type(self).__name__))
+        return _thin_rows(check_count_row(x, names, width, type(self).__name__))
 
     def _described(self, width: int) -> Learner:
         self._check_parameters()
         prior = self.probability_concentration_prior
         if prior is not None:
             shapes = {0: (), 1: (width,)}
-            prior = shaped(
+            prior = check_array(
                 prior, shapes.get(n_dimensions(prior), (self.n_components, width)), "probability_concentration_prior"
             )
         family = Multinomial(self.n_components, prior)
@@ -270,6 +270,6 @@ class MultinomialMixture(DocumentReader, CountMixture):
         return self._probability_concentration
 
 
-def _thinned(rows: Matrix) -> object:
+def _thin_rows(rows: Matrix) -> object:
     """Rows without their zeros, if there is little else: they may have to wait."""
     return drop_zeros(rows) if isinstance(rows, np.ndarray) and worth_thinning(rows) else rows

@@ -91,7 +91,7 @@ def nearest(rows: Array | GappedRows, examples: Array) -> Array:
     return np.eye(len(examples))[distances.argmin(axis=1)]
 
 
-def labelled(shares: Array, batch: Batch) -> Array:
+def clamp_to_labels(shares: Array, batch: Batch) -> Array:
     """Shares in which rows that have a label are wholly of the component that it names."""
     named = np.flatnonzero(batch.labels >= 0) if batch.labels.size else np.empty(0, dtype=np.int64)
     if len(named):

@@ -64,10 +64,10 @@ class Tally:
         weighted = (scores[:rest] * weights[:rest, None]).reshape(full, size, scores.shape[1]).sum(axis=1)
         apart = weighted - weighted[:, :1]
         return Tally(
-            _added(self.sums, apart),
-            _added(self.products, apart[:, :, None] * apart[:, None, :]),
-            float(_added(np.array([self.level]), weighted[:, :1])[0]),
-            float(_added(np.array([self.weight]), weights[:rest].reshape(full, size).sum(axis=1, keepdims=True))[0]),
+            _add_in_order(self.sums, apart),
+            _add_in_order(self.products, apart[:, :, None] * apart[:, None, :]),
+            float(_add_in_order(np.array([self.level]), weighted[:, :1])[0]),
+            float(_add_in_order(np.array([self.weight]), weights[:rest].reshape(full, size).sum(axis=1, keepdims=True))[0]),
             self.rows + rest,
             self.blocks + full,
             scores[rest:].copy(),
@@ -206,6 +206,6 @@ class Race:
         return "" if one.dropped_at is None else f"{one.dropped_at:,}"
 
 
-def _added(total: Array, parts: Array) -> Array:
+def _add_in_order(total: Array, parts: Array) -> Array:
     """Add parts one after the other, so that it does not matter which of them came at once."""
     return np.asarray(np.concatenate([total[None], parts]).cumsum(axis=0)[-1])

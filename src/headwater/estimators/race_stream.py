@@ -85,7 +85,7 @@ def learner_of(model: EstimatorCore, width: int, race: Race | None = None) -> Le
     return rival_of(model, race.leader, race.warm_up)._make_learner(width)
 
 
-def planned(model: EstimatorCore, width: int) -> Race:
+def plan_race(model: EstimatorCore, width: int) -> Race:
     """Return the race before its first row: rows that all rivals start on, and those of the first and the last comparison."""
     warm_up = rival_of(model, USUAL)._make_learner(width).plan.warm_up_rows
     until = -(-_judges(warm_up) // BLOCK) * BLOCK
@@ -100,14 +100,14 @@ def learn_rows(model: EstimatorCore, learner: Learner, batch: Batch, scores: Arr
     """Learn rows of a stream by all that race; return the Runtime, whose state is the leader's. The leader scores the rows."""
     known = model._has_state() and learner is model._runtime.learner
     runtime: Runtime = model._runtime_for(learner)
-    race, rivals = runtime.race or planned(model, learner.width), runtime.rivals
+    race, rivals = runtime.race or plan_race(model, learner.width), runtime.rivals
     if not race.rivals:
         at, over = runtime.rows_to_wait(batch, race.warm_up + race.until)
         first = scores[:at] if model.__dict__.get("_scores_start", True) else NO_SCORES
         runtime = _wait(model, runtime.with_race(race), batch[:at], first)
         if not over:
             return runtime
-        race, rivals = _begun(model, race, runtime.waiting_batch(), runtime.key, learner.width)
+        race, rivals = _begin_race(model, race, runtime.waiting_batch(), runtime.key, learner.width)
         batch, scores = batch[at:], scores[at:]
     elif not known:
         rivals = _with_parameters(model, race, rivals, learner.width)
@@ -120,7 +120,7 @@ def reader_of(model: EstimatorCore, runtime: Runtime) -> Runtime:
     model = type(model)(**runtime.made_with)  # parameters that were set since then hold from the next row on
     rows = min(1 << (runtime.waiting_rows.bit_length() - 1), GLANCE)
     if cache.leader is None or cache.leader[0] != rows:
-        cache.leader = rows, folded(model, runtime.waiting_batch(rows), runtime.key, width).leader
+        cache.leader = rows, race_on_folds(model, runtime.waiting_batch(rows), runtime.key, width).leader
     assert race is not None
     learner: Learner = rival_of(model, cache.leader[1], race.warm_up)._make_learner(width)
     return Runtime(learner, runtime.state, runtime.made_with)
@@ -133,22 +133,22 @@ def at_hand(model: EstimatorCore, batch: Batch, key: int, width: int) -> Race:
         sprinter.algorithm = AUTO
     n = len(batch)
     if n < 2 * FEW:
-        return folded(sprinter, batch, key, width)
-    warm_up = min(max(FEW, planned(sprinter, width).warm_up), n // 2)
-    batch = _mixed(batch, key, warm_up + (_judges(warm_up) << DOUBLINGS))
+        return race_on_folds(sprinter, batch, key, width)
+    warm_up = min(max(FEW, plan_race(sprinter, width).warm_up), n // 2)
+    batch = _shuffle_rows(batch, key, warm_up + (_judges(warm_up) << DOUBLINGS))
     cut, _ = Runtime.begin(learner_of(sprinter, width), key).rows_to_wait(batch, warm_up)
     doublings = int(np.log2(max((len(batch) - cut) / _judges(warm_up), 1.0)))
     until = (len(batch) - cut) // (BLOCK << doublings) * BLOCK
     race = Race(warm_up=warm_up, until=until, last=until << doublings)
-    race, rivals = _begun(sprinter, race, batch[: cut + until], key, width)
+    race, rivals = _begin_race(sprinter, race, batch[: cut + until], key, width)
     race, _ = _run(race, rivals, batch[cut + until :], NO_SCORES)
     return replace(race.decided(n, race.leader), warm_up=0)
 
 
-def folded(model: EstimatorCore, batch: Batch, key: int, width: int) -> Race:
+def race_on_folds(model: EstimatorCore, batch: Batch, key: int, width: int) -> Race:
     """Return a race on few rows: each is scored by a start on the rows of other folds. The leader has won."""
     n, least = len(batch), model._traits.least_components
-    batch = _mixed(batch, key, n)
+    batch = _shuffle_rows(batch, key, n)
     chained = batch.sequences.size > 0
     pieces = np.concatenate([[0], np.cumsum(np.diff(batch.sequences) != 0)]) if chained else np.arange(n)
     folds = pieces % FOLDS if pieces[-1] >= FOLDS else np.arange(n) * FOLDS // n
@@ -175,7 +175,7 @@ def folded(model: EstimatorCore, batch: Batch, key: int, width: int) -> Race:
     return Race(tally.told(numbers[: len(columns)])).decided(n, numbers[tally.leader])
 
 
-def standing(model: EstimatorCore, n_components: int, warm_up: int) -> Runtime:
+def runtime_of(model: EstimatorCore, n_components: int, warm_up: int) -> Runtime:
     """Return what learned for a model with this number of components: a rival, itself, or one that has rows waiting."""
     runtime: Runtime = model._runtime
     for rival in runtime.rivals:
@@ -215,7 +215,7 @@ def _wait(model: StreamingEstimator, runtime: Runtime, batch: Batch, scores: Arr
     return runtime
 
 
-def _begun(model: EstimatorCore, race: Race, batch: Batch, key: int, width: int) -> tuple[Race, tuple[Runtime, ...]]:
+def _begin_race(model: EstimatorCore, race: Race, batch: Batch, key: int, width: int) -> tuple[Race, tuple[Runtime, ...]]:
     """Start rivals on the first rows and judge them on the others, as long as larger ones may be better."""
     rivals: list[Runtime] = []
     columns: list[Array] = []
@@ -236,7 +236,7 @@ def _begun(model: EstimatorCore, race: Race, batch: Batch, key: int, width: int)
             break
     entered = tuple(Rival(rival.n_components) for rival in rivals)
     race = replace(race, rivals=entered, tally=tally, judged=len(columns[0]))
-    return _compared(race, rivals, len(batch))
+    return _compare_rivals(race, rivals, len(batch))
 
 
 def _with_parameters(model: EstimatorCore, race: Race, rivals: tuple[Runtime, ...], width: int) -> tuple[Runtime, ...]:
@@ -260,11 +260,11 @@ def _run(race: Race, rivals: tuple[Runtime, ...], batch: Batch, scores: Array) -
         if racing:
             race = race.after(np.ascontiguousarray(table.T), part.row_weights)
             if race.judged == race.until:
-                race, rivals = _compared(race, list(rivals), rivals[0].rows)
+                race, rivals = _compare_rivals(race, list(rivals), rivals[0].rows)
     return race, rivals
 
 
-def _compared(race: Race, rivals: list[Runtime], rows: int) -> tuple[Race, tuple[Runtime, ...]]:
+def _compare_rivals(race: Race, rivals: list[Runtime], rows: int) -> tuple[Race, tuple[Runtime, ...]]:
     race = race.compared(rows)
     running = set(race.running)
     return race, tuple(rival for rival in rivals if rival.n_components in running)
@@ -276,7 +276,7 @@ def follow(runtime: Runtime, race: Race, rivals: tuple[Runtime, ...]) -> Runtime
     return runtime.with_state(leader.state, leader.learner).with_race(race, rivals)
 
 
-def _mixed(batch: Batch, key: int, rows: int) -> Batch:
+def _shuffle_rows(batch: Batch, key: int, rows: int) -> Batch:
     """Rows at hand in an order of their own, or some of them; of sequences, stretches that count as complete."""
     n = len(batch)
     rng = np.random.default_rng(np.random.SeedSequence((key, n)))

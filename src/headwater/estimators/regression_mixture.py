@@ -20,7 +20,7 @@ from headwater.estimators.calls import answers_at_once, answers_by_chunk, reads
 from headwater.estimators.describers.regression_mixture import RegressionMixtureDescriber
 from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.mixture import CONSTRAINTS
-from headwater.estimators.start_parameters import GivenCoefficients, given_weights, shaped
+from headwater.estimators.start_parameters import GivenCoefficients, check_array, given_weights
 from headwater.estimators.target_mixture import TargetMixture
 from headwater.families.gaussian import Gaussian
 from headwater.families.regression import Regression
@@ -259,15 +259,15 @@ class RegressionMixture(TargetMixture):
     def _described(self, width: int) -> Learner:
         self._check_parameters()
         k, inputs = self.n_components, width - self._traits.target_columns
-        coef_prior = None if self.coef_prior is None else shaped(self.coef_prior, (inputs,), "coef_prior")
+        coef_prior = None if self.coef_prior is None else check_array(self.coef_prior, (inputs,), "coef_prior")
         gate = Gaussian(k, reg_covar=self.reg_covar) if self.gating == "input" else None
         family = Regression(
             k, bool(self.fit_intercept), self.reg_noise, coef_prior, self.coef_precision_prior, self.degrees_of_freedom_prior,
             self.noise_variance_prior, gate,
         )  # fmt: skip
         weights = given_weights(self.weights_init, k)
-        coef = None if self.coef_init is None else shaped(self.coef_init, (k, inputs), "coef_init")
-        level = None if self.intercept_init is None else shaped(self.intercept_init, (k,), "intercept_init")
+        coef = None if self.coef_init is None else check_array(self.coef_init, (k, inputs), "coef_init")
+        level = None if self.intercept_init is None else check_array(self.intercept_init, (k,), "intercept_init")
         if level is not None and (coef is None or not self.fit_intercept):
             raise ValueError("intercept_init must come with coef_init, and with fit_intercept=True")
         given = None if weights is None and coef is None else GivenCoefficients(family, weights, coef, level)

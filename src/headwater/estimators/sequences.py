@@ -55,7 +55,7 @@ def check_sequences(X: Rows, lengths: Values, name: str = "X") -> tuple[NDArray[
     if issparse(X):
         raise ValueError(f"{name} must hold sequences of symbols, got a sparse matrix")
     if lengths is None:
-        X = _listed(X)
+        X = _list_sequences(X)
         if isinstance(X, list):
             parts = [_symbols(part, f"sequence {index} of {name}") for index, part in enumerate(X)]
             if not parts:
@@ -78,7 +78,7 @@ def check_sequences(X: Rows, lengths: Values, name: str = "X") -> tuple[NDArray[
     return symbols, sizes
 
 
-def _listed(X: Rows) -> object:
+def _list_sequences(X: Rows) -> object:
     """A list of sequences, if that is what this is; symbols and matrices stay as they are."""
     if isinstance(X, Iterator):
         return list(X)

@@ -11,7 +11,7 @@ from headwater.core.batch import Batch, join_batches
 from headwater.core.statistics import Array
 from headwater.core.validation import n_dimensions, refuse_unreadable
 from headwater.core.values import Values
-from headwater.estimators.pseudo_rows import count_rows, gaussian_rows, labelled, nearest, regression_rows
+from headwater.estimators.pseudo_rows import clamp_to_labels, count_rows, gaussian_rows, nearest, regression_rows
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
 from headwater.families.regression import Regression
@@ -61,7 +61,7 @@ def given_parameters(
     k = family.n_components
     weights, means, factor = given_weights(weights_init, k), None, None
     if means_init is not None:
-        means = shaped(means_init, (k, width), "means")
+        means = check_array(means_init, (k, width), "means")
     if precisions_init is not None:
         factor = _precision_factor(family, width, precisions_init)
     return GivenParameters(family, weights, means, factor)
@@ -70,7 +70,7 @@ def given_parameters(
 def seed_at_means(means: Array, batch: Batch) -> tuple[Batch, Array]:
     """Return the means and the rows as one batch, and shares by which each row belongs to the nearest mean."""
     k = len(means)
-    shares = labelled(nearest(batch.X, means), batch)
+    shares = clamp_to_labels(nearest(batch.X, means), batch)
     rows = join_batches([Batch(means, np.ones(k)), Batch(batch.X, batch.row_weights)])
     return rows, np.vstack([np.eye(k), shares])
 
@@ -79,7 +79,7 @@ def given_weights(weights_init: Values, n_components: int) -> Array | None:
     """Check weights that were given; None if none were."""
     if weights_init is None:
         return None
-    weights = shaped(weights_init, (n_components,), "weights")
+    weights = check_array(weights_init, (n_components,), "weights")
     if weights.min() < 0.0 or weights.max() > 1.0:
         # scikit-learn's sentence, which takes the largest for the smallest, and what it means to say.
         raise ValueError(
@@ -96,7 +96,7 @@ def _precision_factor(family: Gaussian, width: int, precisions_init: Values) -> 
     k = family.n_components
     shape = {"full": (k, width, width), "tied": (width, width), "diag": (k, width), "spherical": (k,)}
     name = f"{family.covariance_type} precision"
-    precisions = shaped(precisions_init, shape[family.covariance_type], name)
+    precisions = check_array(precisions_init, shape[family.covariance_type], name)
     if not family.kind.matrix:
         if np.any(precisions <= 0.0):
             raise ValueError(f"'{name}' should be positive")
@@ -108,7 +108,7 @@ def _precision_factor(family: Gaussian, width: int, precisions_init: Values) -> 
     return np.swapaxes(flipped[..., ::-1, ::-1], -1, -2)
 
 
-def shaped(value: Any, shape: tuple[int, ...], name: str) -> Array:
+def check_array(value: Any, shape: tuple[int, ...], name: str) -> Array:
     """Return an array of finite numbers of this shape, or refuse it."""
     refuse_unreadable(value, f"The parameter '{name}'")
     try:
@@ -144,7 +144,7 @@ class GivenProbabilities:
 
     def seed(self, batch: Batch) -> tuple[Batch, Array]:
         """Return the rows; nothing of the components is left to be found."""
-        return batch, labelled(np.full((len(batch), self.family.n_components), 1.0 / self.family.n_components), batch)
+        return batch, clamp_to_labels(np.full((len(batch), self.family.n_components), 1.0 / self.family.n_components), batch)
 
     def pseudo_rows(self, parameters: MixtureParameters, batch: Batch) -> tuple[Array, Array]:
         """Return rows of the counts that are expected."""
@@ -170,7 +170,7 @@ def given_probabilities(
         return None
     weights, probabilities = given_weights(weights_init, family.n_components), None
     if probabilities_init is not None:
-        probabilities = shaped(probabilities_init, (family.n_components, width), "probabilities_init")
+        probabilities = check_array(probabilities_init, (family.n_components, width), "probabilities_init")
         if probabilities.min() < 0.0 or not np.allclose(probabilities.sum(axis=1), 1.0):
             raise ValueError("The parameter 'probabilities_init' should have rows that are not negative and sum to 1")
     return GivenProbabilities(family, weights, probabilities)
@@ -206,7 +206,7 @@ class GivenCoefficients:
             weights = batch.row_weights / batch.size
             level = weights @ target - self.coef @ (weights @ X)
         apart = np.abs(target - X @ self.coef.T - level)
-        return batch, labelled(np.eye(len(self.coef))[apart.argmin(axis=1)], batch)
+        return batch, clamp_to_labels(np.eye(len(self.coef))[apart.argmin(axis=1)], batch)
 
     def pseudo_rows(self, parameters: MixtureParameters, batch: Batch) -> tuple[Array, Array]:
         """Return rows about the regressions."""

@@ -52,7 +52,7 @@ def _distributed_report(reader: Reader, tree: object, path: str) -> DistributedR
         raise Damaged(f"{path}: {error}") from error
 
 
-def _given(reader: Reader, tree: object, path: str) -> dict[str, object]:
+def _read_given(reader: Reader, tree: object, path: str) -> dict[str, object]:
     pairs = [reader.items(pair, path) for pair in reader.items(tree, path)]
     return {
         reader.expect(name, str, path): reader.array(one, path, np.float64, shape_of(reader, one, path)) for name, one in pairs
@@ -62,7 +62,7 @@ def _given(reader: Reader, tree: object, path: str) -> dict[str, object]:
 MOST_OPENED = 2**53  # sequences, which are counted up
 
 
-def _opened(reader: Reader, tree: object, path: str) -> dict[object, int]:
+def _read_open(reader: Reader, tree: object, path: str) -> dict[object, int]:
     found: dict[object, int] = {}
     for pair in reader.items(tree, path):
         key, number = reader.items(pair, path) if isinstance(pair, list) and len(pair) == 2 else (b"", 0)
@@ -141,9 +141,9 @@ RESULTS: dict[str, Read] = {
     "schema_": _schema,
     "history_": _history,
     "distributed_report_": _distributed_report,
-    "_open": _opened,
+    "_open": _read_open,
     "_end": _shares,
-    "_given": _given,
+    "_given": _read_given,
     "_schema": _table_schema,
 }
 AS_IT_IS = ("schema_", "history_", "distributed_report_")

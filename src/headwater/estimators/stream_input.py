@@ -62,7 +62,7 @@ def answer_chunks(method: Method, model: EstimatorCore, X: Chunks, options: dict
         return answer_at_once(method, model, X, options)
     refuse_beside(model, method.__name__, options)
     chunks = X.whole_sequences() if model._traits.takes_sequences else X
-    found = [call_with_place(chunk, method, model, **_join(_asked(method, model, chunk), options)) for chunk in chunks]
+    found = [call_with_place(chunk, method, model, **_join(_arguments_of(method, model, chunk), options)) for chunk in chunks]
     if isinstance(found[0], tuple):
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
     return np.concatenate(found, axis=ROWS_AT.get(method.__name__, 0))
@@ -94,7 +94,7 @@ def answer_at_once(method: Method, model: EstimatorCore, X: Chunks, options: dic
         raise ValueError(
             f"{type(model).__name__}.{method.__name__} takes the rows of one sequence, got a stream of {len(chunk.lengths)}"
         )
-    return method(model, **_join(_asked(method, model, chunk), options))
+    return method(model, **_join(_arguments_of(method, model, chunk), options))
 
 
 def refuse_beside(model: EstimatorCore, method: str, options: dict[str, Any]) -> None:
@@ -126,7 +126,7 @@ def _belongings(method: Method, model: EstimatorCore, chunk: Chunk) -> dict[str,
     return {**chunk}
 
 
-def _asked(method: Method, model: EstimatorCore, chunk: Chunk) -> dict[str, Any]:
+def _arguments_of(method: Method, model: EstimatorCore, chunk: Chunk) -> dict[str, Any]:
     """The rows of a chunk and what the method takes of what belongs to them: answers need no weights and labels."""
     taken = _companions(method, model)
     return {name: chunk[name] for name in chunk.keys() if name in taken}  # noqa: SIM118

@@ -17,7 +17,7 @@ from headwater.core.values import RandomState, Row, Values
 from headwater.estimators.calls import reads
 from headwater.estimators.describers.von_mises_fisher_mixture import VonMisesFisherMixtureDescriber
 from headwater.estimators.family_mixture import FamilyMixture
-from headwater.estimators.start_parameters import shaped
+from headwater.estimators.start_parameters import check_array
 from headwater.estimators.traits import Taken
 from headwater.families.bessel import ratio_by_argument
 from headwater.families.von_mises_fisher import VonMisesFisher
@@ -156,7 +156,7 @@ class VonMisesFisherMixture(FamilyMixture):
         return VonMisesFisherMixtureDescriber(self)
 
     def _family_of(self, width: int) -> VonMisesFisher:
-        mean = None if self.mean_prior is None else shaped(self.mean_prior, (width,), "mean_prior")
+        mean = None if self.mean_prior is None else check_array(self.mean_prior, (width,), "mean_prior")
         if mean is not None and not np.linalg.norm(mean) < 1.0:
             raise ValueError(
                 f"mean_prior is the mean of rows of length 1, so it must be shorter than 1, got one of length "

@@ -49,7 +49,9 @@ class ScaledGaussian(Gaussian):
             own = replace(own, mean_prior=(self.mean_prior - geometry.origin) / units)
         if self.covariance_prior is not None and not self.spherical:
             own = replace(own, covariance_prior=self._squared(np.asarray(self.covariance_prior, dtype=float), 1.0 / units))
-        found = super(ScaledGaussian, own).prior(_in_units(geometry), _entered(batch, geometry.origin, units), responsibilities)
+        found = super(ScaledGaussian, own).prior(
+            _in_units(geometry), _to_units(batch, geometry.origin, units), responsibilities
+        )
         return replace(found, origin=geometry.origin, units=units)
 
     def refine_prior(
@@ -123,7 +125,7 @@ class ScaledGaussian(Gaussian):
         if not parameters.units.size:
             return super().estep(parameters, log_weights, batch, totals, scores, responsibilities, given, n_threads)
         volumes = np.log(parameters.units)
-        batch = _entered(batch, parameters.origin, parameters.units)
+        batch = _to_units(batch, parameters.origin, parameters.units)
         parameters = replace(parameters, origin=np.zeros_like(parameters.origin), units=EMPTY)
         if not isinstance(batch.X, GappedRows):
             return super().estep(parameters, log_weights, batch, totals, scores, responsibilities, given, n_threads)
@@ -137,7 +139,7 @@ class ScaledGaussian(Gaussian):
 
     def collect_seeds(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known."""
-        entered = _entered(batch, geometry.origin, _units(geometry))
+        entered = _to_units(batch, geometry.origin, _units(geometry))
         return super().collect_seeds(replace(geometry, origin=np.zeros_like(geometry.origin)), entered, responsibilities)
 
     def climb(
@@ -152,7 +154,7 @@ class ScaledGaussian(Gaussian):
         totals: GaussianStatistics,
     ) -> tuple[Array, GaussianParameters, Array, bool] | None:
         """Make passes over one slab of rows inside a kernel, if there is such a kernel."""
-        volume, entered = float(np.log(prior.units).sum()), _entered(batch, prior.origin, prior.units)
+        volume, entered = float(np.log(prior.units).sum()), _to_units(batch, prior.origin, prior.units)
         end = super().climb(name, _inner(prior), concentration, entered, passes, tol, before + volume, totals)
         return None if end is None else (end[0], _outward(end[1], prior), end[2] - volume, end[3])
 
@@ -170,7 +172,7 @@ class ScaledGaussian(Gaussian):
         scores: Array,
     ) -> tuple[GaussianStatistics, GaussianStatistics | None, float]:
         """Learn row by row; return statistics and average, as means per row, and n_eff."""
-        entered = _entered(batch, prior.origin, prior.units)
+        entered = _to_units(batch, prior.origin, prior.units)
         found = super().sweep(
             name, _inner(prior), concentration, entered, steps, gains, n_eff, statistics, average, scores
         )  # fmt: skip
@@ -189,7 +191,7 @@ class ScaledGaussian(Gaussian):
         projection: tuple[str, str],
     ) -> tuple[MomentStatistics, float]:
         """Learn row by row by moment matching; return statistics, as means per row, and n_eff."""
-        entered = _entered(batch, prior.origin, prior.units)
+        entered = _to_units(batch, prior.origin, prior.units)
         found = super().match(_inner(prior), concentration, entered, steps, n_eff, statistics, scores, projection)
         scores -= np.log(prior.units).sum()
         return found
@@ -244,7 +246,7 @@ def _in_units(geometry: Geometry) -> Geometry:
     return replace(geometry, origin=np.zeros_like(geometry.origin), spread=geometry.spread / _units(geometry) ** 2)
 
 
-def _entered(batch: Batch, origin: Array, units: Array) -> Batch:
+def _to_units(batch: Batch, origin: Array, units: Array) -> Batch:
     """Rows about the origin, in units. They are subtracted first, which loses nothing."""
     if isinstance(batch.X, GappedRows):
         return replace(batch, X=replace(batch.X, values=(batch.X.values - origin) / units))

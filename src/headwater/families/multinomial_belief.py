@@ -24,7 +24,7 @@ def divergence(prior: MultinomialPrior, totals: MultinomialStatistics) -> float:
 def separation(prior: MultinomialPrior, totals: MultinomialStatistics, others: MultinomialStatistics) -> Array:
     """Symmetric divergence (K, K) of the beliefs about these components and about those."""
     (one, sums), (other, other_sums) = (_belief(prior, part) for part in (totals, others))
-    return _crossed(one, other) - _crossed(sums, other_sums)
+    return _cross_divergences(one, other) - _cross_divergences(sums, other_sums)
 
 
 def contrast(
@@ -50,7 +50,7 @@ def _belief(prior: MultinomialPrior, totals: MultinomialStatistics) -> tuple[Arr
     return np.maximum(prior.beta + np.asarray(totals.table), 1e-12), np.maximum(prior.totals + totals.length, 1e-12)
 
 
-def _crossed(one: Array, other: Array) -> Array:
+def _cross_divergences(one: Array, other: Array) -> Array:
     """Sums over rows of (a - b) (psi(a) - psi(b)) for every column a of one and b of the other."""
     psi, other_psi = digamma(one), digamma(other)
     own, others = (one * psi).sum(axis=0), (other * other_psi).sum(axis=0)

@@ -56,10 +56,10 @@ class Geometry:
             roots = np.sqrt(X / np.maximum(X.sum(axis=1), 1e-300)[:, None])
         rare = np.log((1.0 + len(X)) / (1.0 + counted)) + 0.1
         toned = replace(roots, data=roots.data * rare[X.indices]) if isinstance(X, SparseRows) else roots * rare
-        return tuple(_unit(_reduced(part, self.n_components)[: len(rows)]) for part in (roots, toned))
+        return tuple(_unit(_project_rows(part, self.n_components)[: len(rows)]) for part in (roots, toned))
 
 
-def _reduced(rows: Array | SparseRows, n_components: int) -> Array:
+def _project_rows(rows: Array | SparseRows, n_components: int) -> Array:
     """Rows in the few directions of largest norm (randomised range finder); all of them, if they are few."""
     n, width = rows.shape
     size = min(2 * n_components + 10, 120)

@@ -11,7 +11,7 @@ from scipy.special import digamma
 
 from headwater.core.statistics import Array
 from headwater.families.components import ComponentStatistics
-from headwater.families.table import Table, Words, averaged
+from headwater.families.table import Table, Words, average_tables
 from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, READOUTS, TINY
 from headwater.kernels.multinomial import word_table
 from headwater.kernels.parallel import run_tasks
@@ -27,11 +27,11 @@ class MultinomialStatistics(ComponentStatistics):
     length: Array
     table: Any  # Table, or Blend in a running average
 
-    def averaged(self, newest: Self, gain: float) -> Self:
+    def average_tables(self, newest: Self, gain: float) -> Self:
         """Return these statistics, a running average, moved towards the newest."""
         names = [name for name in self._names() if name != "table"]
         small = {name: (1.0 - gain) * getattr(self, name) + gain * getattr(newest, name) for name in names}
-        return replace(self, **small, table=averaged(self.table, newest.table, gain))
+        return replace(self, **small, table=average_tables(self.table, newest.table, gain))
 
     def since(self, base: Self) -> tuple[float, Self]:
         """Return how much of their base these statistics hold, and what else: only words that have occurred since."""

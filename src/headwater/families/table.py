@@ -353,7 +353,7 @@ class Blend:
         return Blend, (self.table, self.rest)
 
 
-def averaged(average: Table | Blend, newest: Table, gain: float) -> Blend:
+def average_tables(average: Table | Blend, newest: Table, gain: float) -> Blend:
     """Return (1 - gain) * average + gain * newest.
 
     If the average holds a multiple of the version before the newest, only the words in which the two differ are touched: what

@@ -72,7 +72,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         A piece looks a little ahead, and a slab of pieces a little back; if two that meet do not agree, since the chain forgets
         slowly, all is done again in longer pieces, in the end in one.
         """
-        order, edges, _ = grouped(batch.sequences, len(batch))
+        order, edges, _ = by_group(batch.sequences, len(batch))
         X = batch.X if order is None else batch.X[order]
         rows, own_scores = len(X), np.empty(len(X)) if scores.size else NO_SCORES
         states = np.empty((rows, self.n_components)) if posteriors.size else NO_POSTERIORS
@@ -192,7 +192,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
     def _densities(self, parameters: ChainParameters, X: Array, n_threads: int | None) -> tuple[Array, Array]:
         """Densities of each row under each state, relative to their sum, and its logarithm."""
         shares, scores = np.empty((len(X), self.n_components)), np.empty(len(X))
-        rows, missing = _observed(X)
+        rows, missing = _fill_missing(X)
         flat = np.zeros(self.n_components)
         self.family.estep(parameters.emissions, flat, Batch(rows), scores=scores, responsibilities=shares, n_threads=n_threads)
         if missing is not None:
@@ -204,7 +204,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
 
     def _log_densities(self, parameters: ChainParameters, X: Array) -> Array:
         """Log-densities of each row under each state, however small."""
-        rows, missing = _observed(X)
+        rows, missing = _fill_missing(X)
         logs = self.family.log_densities(parameters.emissions, rows)
         if missing is not None:
             logs[missing] = 0.0
@@ -214,7 +214,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         self, parameters: ChainParameters, X: Array, states: Array, totals: ChainStatistics, n_threads: int | None
     ) -> ChainStatistics:
         """Add the statistics of rows whose states are known."""
-        rows, missing = _observed(X)
+        rows, missing = _fill_missing(X)
         if missing is not None:
             rows, states = rows[~missing], states[~missing]
         if not len(rows):
@@ -226,7 +226,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         return replace(totals, emissions=emissions)
 
 
-def grouped(sequences: NDArray[np.int64], rows: int) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
+def by_group(sequences: NDArray[np.int64], rows: int) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
     """Return an order in which rows of a sequence stand together (None: they do), where each begins, and their numbers."""
     if not sequences.size:
         return None, np.array([0, rows]), np.zeros(1, dtype=np.int64)
@@ -255,7 +255,7 @@ def _meet(done: Sequence[Smoothed]) -> bool:
     return True
 
 
-def _observed(X: Array) -> tuple[Array, NDArray[np.bool_] | None]:
+def _fill_missing(X: Array) -> tuple[Array, NDArray[np.bool_] | None]:
     """Rows with those that are missing filled in, and which these are."""
     missing = np.isnan(X[:, 0])
     return (np.where(missing[:, None], 0.0, X), missing) if missing.any() else (X, None)

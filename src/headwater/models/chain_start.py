@@ -37,7 +37,7 @@ def start_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
     if settings.given is not None and settings.held:
         return _given_chain(model, batch, settings.given, settings, n_threads)
     rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
-    present, observed = _observed(batch)
+    present, observed = _present_rows(batch)
     geometry = model.family.geometry(observed)
     views = geometry.views(np.arange(len(observed)))
     n_seeds = 3 if len(batch) < 200 or (settings.whole and len(batch) > MANY_ROWS) else 12
@@ -76,7 +76,7 @@ def start_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
     prior = unconfined = model.prior(geometry, observed, responsibilities)
     for index in range(n_seeds):
         responsibilities = seed(index) if index else responsibilities
-        parameters = model.readout(settings.readout, prior, _collected(model, geometry, batch, present, responsibilities), 1.0)
+        parameters = model.readout(settings.readout, prior, _collect(model, geometry, batch, present, responsibilities), 1.0)
         if settings.order is not None:
             parameters = named(parameters)
         if settings.given is not None:
@@ -110,13 +110,13 @@ def _given_chain(
     model: HiddenMarkov, batch: Batch, given: Given, settings: StartSettings, n_threads: int | None = None
 ) -> Start:
     """Start at given states, which count as `settings.held` rows beside those of the batch (see `start_at_given`)."""
-    present, observed = _observed(batch)
+    present, observed = _present_rows(batch)
     seen, shares = given.seed(observed)
     own = shares[len(seen) - len(observed) :]
 
     def found(rows: Batch, shares: Array) -> tuple[RowGeometry, ChainPrior, ChainParameters]:
         geometry = model.family.geometry(rows)
-        totals = _collected(model, geometry, batch, present, own)
+        totals = _collect(model, geometry, batch, present, own)
         totals = replace(totals, emissions=model.family.collect_seeds(geometry, rows, shares))
         prior = model.prior(geometry, rows, shares)
         return geometry, prior, given(model.readout(settings.readout, prior, totals, 1.0))
@@ -144,7 +144,7 @@ def _stationary(transitions: Array) -> Array:
     return np.asarray(np.maximum(found, 0.0) / np.maximum(found, 0.0).sum())
 
 
-def _observed(batch: Batch) -> tuple[NDArray[np.int64], Batch]:
+def _present_rows(batch: Batch) -> tuple[NDArray[np.int64], Batch]:
     """Return which rows are not missing, and these."""
     present = np.flatnonzero(~np.isnan(batch.X[:, 0]))
     if not len(present):
@@ -163,7 +163,7 @@ def _random(X: Array, n_states: int, rng: np.random.Generator) -> Array:
     return rng.dirichlet(np.ones(n_states), size=len(values))[places.ravel()]
 
 
-def _collected(
+def _collect(
     model: HiddenMarkov, geometry: RowGeometry, batch: Batch, present: NDArray[np.int64], responsibilities: Array
 ) -> ChainStatistics:
     """Statistics of rows whose states are known, up to what they are one after another."""

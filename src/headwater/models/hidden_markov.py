@@ -40,7 +40,7 @@ from headwater.models.chain_records import (
     log_density,
     shares_of,
 )
-from headwater.models.chain_smoothing import EMPTY, IMPOSSIBLE, NO_POSTERIORS, Smoother, grouped
+from headwater.models.chain_smoothing import EMPTY, IMPOSSIBLE, NO_POSTERIORS, Smoother, by_group
 from headwater.models.chain_start import start_chain
 from headwater.models.mixture import averaged_share
 
@@ -226,7 +226,7 @@ class HiddenMarkov(Smoother):
     ) -> tuple[Summary, Carry]:
         """E-step of the first `rows` rows, given those after them, and what was carried. Returns what is to be carried on."""
         carry = carry or Carry()
-        order, edges, ids = grouped(batch.sequences, len(batch))
+        order, edges, ids = by_group(batch.sequences, len(batch))
         if order is not None:
             batch = batch[order]
         known, filters = self._carried(carry, ids)
@@ -258,7 +258,7 @@ class HiddenMarkov(Smoother):
     ) -> Carry:
         """Filter rows that follow what was carried: fill the log-score of each, and its states given the rows so far."""
         carry = carry or Carry()
-        order, edges, ids = grouped(batch.sequences, len(batch))
+        order, edges, ids = by_group(batch.sequences, len(batch))
         X = batch.X if order is None else batch.X[order]
         known, filters = self._carried(carry, ids)
         shares, _, found = self._filtered(parameters, X, edges, known, filters, n_threads)
@@ -301,7 +301,7 @@ class HiddenMarkov(Smoother):
 
     def best(self, parameters: ChainParameters, batch: Batch, n_threads: int | None = None) -> tuple[float, NDArray[np.int64]]:
         """The most probable path of states (Viterbi), and its log-probability with the rows."""
-        order, edges, _ = grouped(batch.sequences, len(batch))
+        order, edges, _ = by_group(batch.sequences, len(batch))
         X = batch.X if order is None else batch.X[order]
         logs = self._log_densities(parameters, X)
         with np.errstate(divide="ignore"):

@@ -33,11 +33,11 @@ def plane_groups(
     named = labels >= 0
     if chance or design.shape[1] > WIDEST:
         groups = np.where(named, labels, rng.integers(n_components, size=len(rows)))
-        planes = _fitted(design, target, weights, groups, np.zeros((n_components, design.shape[1])))
+        planes = _fit_groups(design, target, weights, groups, np.zeros((n_components, design.shape[1])))
     else:
         planes = np.full((n_components, design.shape[1]), np.nan)
-        planes = _fitted(design[named], target[named], weights[named], labels[named], planes)
-        planes = _chosen(design, target, weights, planes, rng)
+        planes = _fit_groups(design[named], target[named], weights[named], labels[named], planes)
+        planes = _choose_planes(design, target, weights, planes, rng)
     before = None
     for _ in range(max(steps, 1)):
         squares = (target[:, None] - design @ planes.T) ** 2
@@ -46,11 +46,11 @@ def plane_groups(
         if before is not None and np.array_equal(groups, before):
             break
         before = groups
-        planes = _fitted(design, target, weights, groups, planes)
+        planes = _fit_groups(design, target, weights, groups, planes)
     return groups, float(weights @ squares[np.arange(len(rows)), groups])
 
 
-def _chosen(design: Array, target: Array, weights: Array, planes: Array, rng: np.random.Generator) -> Array:
+def _choose_planes(design: Array, target: Array, weights: Array, planes: Array, rng: np.random.Generator) -> Array:
     """Fill the planes that are NaN, each by the one of many that leaves least of what those before leave of a sample."""
     n, size = design.shape
     subsets = rng.integers(n, size=(SUBSETS, size))
@@ -75,7 +75,7 @@ def _chosen(design: Array, target: Array, weights: Array, planes: Array, rng: np
     return planes
 
 
-def _fitted(design: Array, target: Array, weights: Array, groups: NDArray[np.int64], planes: Array) -> Array:
+def _fit_groups(design: Array, target: Array, weights: Array, groups: NDArray[np.int64], planes: Array) -> Array:
     """Least squares of each group; a group without rows keeps its plane."""
     planes = planes.copy()
     for k in np.unique(groups):
