@@ -12,17 +12,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithm import Algorithm
 from headwater.core.statistics import Array
-from headwater.core.validation import check_row, n_dimensions, numeric
+from headwater.core.validation import check_row, n_dimensions
 from headwater.core.values import Key, Matrix, RandomState, Row, Rows, Values
 from headwater.estimators.calls import answers_at_once, learns, reads
-from headwater.estimators.chains import check_chain_rows, check_numbers, precision_factor
+from headwater.estimators.chain_covariances import KINDS, compact_covariances, factor_of
+from headwater.estimators.chains import check_chain_rows, check_numbers
 from headwater.estimators.describers.chains import GaussianChainDescriber
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.estimators.traits import Taken
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_scaled import ScaledGaussian
-
-KINDS = ("full", "tied", "diag", "spherical")
 
 
 class GaussianHMM(HiddenMarkovEstimator):
@@ -293,7 +292,7 @@ class GaussianHMM(HiddenMarkovEstimator):
     @covars_.setter
     @learns
     def covars_(self, value: Any) -> None:
-        self._give("covars_", _compact(value, self._given_number(), self.covariance_type))
+        self._give("covars_", compact_covariances(value, self._given_number(), self.covariance_type))
 
     def _matrices(self, covariance: Array, width: int) -> Array:
         """One matrix for each state, whatever the kind."""
@@ -349,7 +348,7 @@ class GaussianHMM(HiddenMarkovEstimator):
             shape = {"full": (k, width, width), "tied": (width, width), "diag": (k, width), "spherical": (k,)}[kind]
             if given["covars_"].ndim == 2 and self.scale_columns:  # spheres in units of columns, as they are learned
                 shape = (k, width) if kind == "spherical" else shape
-            found["factor"] = _factor(check_numbers(given["covars_"], shape, "covars_"), kind)
+            found["factor"] = factor_of(check_numbers(given["covars_"], shape, "covars_"), kind)
         return found
 
     def _learned_values(self, names: list[str]) -> dict[str, Array]:
@@ -378,42 +377,3 @@ def _all_missing(x: Row) -> bool:
         return bool(np.isnan(np.asarray(x, dtype=float)).all())
     except (TypeError, ValueError):
         return False
-
-
-def _compact(value: object, k: int, kind: str) -> Array:
-    """Covariances in the shape of their kind, from that or from one matrix for each state."""
-    if kind not in KINDS:
-        raise ValueError(f"covariance_type must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
-    covars = np.array(numeric(value, "covars_"), dtype=float)
-    if kind == "spherical" and covars.shape[:1] == (k,) and covars.size == k:
-        covars = covars.reshape(k)
-    elif kind == "spherical" and covars.ndim == 2 and covars.size:
-        covars = _shrunk(covars, covars[:, 0], covars[:, :1], "the same in all columns", kind)
-    elif kind != "full" and covars.ndim == 3 and covars.shape[0] == k and covars.shape[1] == covars.shape[2] > 0:
-        diagonals = np.diagonal(covars, axis1=1, axis2=2)
-        if kind == "tied":
-            covars = _shrunk(covars, covars[0], covars[0], "the same for all states", kind)
-        elif kind == "diag":
-            covars = _shrunk(covars, diagonals, diagonals[:, :, None] * np.eye(covars.shape[1]), "diagonal", kind)
-        else:
-            spheres = diagonals[:, :1, None] * np.eye(covars.shape[1])
-            covars = _shrunk(covars, diagonals[:, 0], spheres, "multiples of the identity", kind)
-    covars = check_numbers(covars, {"full": (k, -1, -1), "tied": (-1, -1), "diag": (k, -1), "spherical": (k,)}[kind], "covars_")
-    if kind in ("full", "tied"):
-        symmetric = covars.shape[-1] == covars.shape[-2] and np.allclose(covars, np.swapaxes(covars, -1, -2))
-        if not symmetric or np.linalg.eigvalsh(covars).min() <= 0.0:
-            raise ValueError(f"covars_ must be symmetric and positive definite for covariance_type {kind!r}")
-    elif covars.min() <= 0.0:
-        raise ValueError(f"covars_ must be positive, got {covars.min():g}")
-    return covars
-
-
-def _shrunk(covars: Array, compact: Array, like: Array, wanted: str, kind: str) -> Array:
-    """Covariances in the shape of their kind, if that holds all that they say."""
-    if not np.allclose(covars, like, rtol=1e-6, atol=1e-12 * np.abs(covars).max()):
-        raise ValueError(f"covars_ must be {wanted} for covariance_type {kind!r}, got others")
-    return np.array(compact)
-
-
-def _factor(covars: Array, kind: str) -> Array:
-    return precision_factor(covars) if kind in ("full", "tied") else np.asarray(covars**-0.5)

@@ -1,9 +1,9 @@
-"""What is read of a stream: as if it ended here (`Reading`), or as far as it was folded (`Folded`)."""
+"""What is read of a stream: as if it ended here (`Reading`), or as far as it was folded (`Folded`); kept in a `Cache`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,9 +12,13 @@ from headwater.core.plan import Plan
 from headwater.core.state import Stream
 from headwater.core.statistics import Array
 from headwater.core.steps import belief
+from headwater.diagnostics.health import Health
 from headwater.policies.drift_monitor import half_lives
 from headwater.policies.growth import Growth
 from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR
+
+if TYPE_CHECKING:
+    from headwater.estimators.runtime import Runtime
 
 
 class Folded(NamedTuple):
@@ -91,3 +95,19 @@ def mean_shares(parts: list[Array]) -> Array:
         return np.empty(0)
     shares = np.mean(parts, axis=0)
     return np.asarray(shares / max(float(np.sum(shares)), 1e-300))
+
+
+@dataclass
+class Cache:
+    """What reading made of a Runtime. It may always be thrown away, and a deep copy or a pickle starts without it."""
+
+    reading: Reading | None = None
+    quick: tuple[object, object] | None = None  # statistics, and what is reported of them
+    carry: tuple[object, int, object] | None = None  # parameters, rows followed since the last fold, what is known of sequences
+    reader: Runtime | None = None  # of rows that wait for a race
+    leader: tuple[int, int] | None = None  # of a race on the first so many rows that wait
+    places: tuple[object, dict[object, int]] | None = None  # names of columns, and the place of each
+    health: tuple[dict[str, object], Health] | None = None  # attributes of the estimator, and how well it does with them
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Cache, ())

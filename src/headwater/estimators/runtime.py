@@ -27,9 +27,8 @@ from headwater.core.state import State, Stream, Summary, WarmUp
 from headwater.core.statistics import Array
 from headwater.core.steps import EMPTY, Partial, refresh, report_parameters
 from headwater.core.warm_up import milestone_parameters, plant, rows_to_wait
-from headwater.diagnostics.health import Health
 from headwater.estimators.race import Race
-from headwater.estimators.reading import Folded, Reading
+from headwater.estimators.reading import Cache, Folded, Reading
 from headwater.io.files.states import holds_rows, without_rows
 from headwater.policies.growth import Growth
 from headwater.policies.growth_states import GrowthPolicy
@@ -37,24 +36,6 @@ from headwater.policies.names import GROWTH
 from headwater.policies.search_policy import stop_search
 
 NO_PARAMETERS: Mapping[str, object] = {}
-
-
-@dataclass
-class Cache:
-    """What reading made of a Runtime. It may always be thrown away, and a deep copy or a pickle starts without it."""
-
-    reading: Reading | None = None
-    quick: tuple[object, object] | None = None  # statistics, and what is reported of them
-    carry: tuple[object, int, object] | None = (
-        None  # parameters, rows followed after the last fold, what is known of open sequences
-    )
-    reader: Runtime | None = None  # of rows that wait for a race
-    leader: tuple[int, int] | None = None  # of a race on the first so many rows that wait
-    places: tuple[object, dict[object, int]] | None = None  # names of columns, and the place of each
-    health: tuple[dict[str, object], Health] | None = None  # attributes of the estimator, and how well it does with them
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (Cache, ())
 
 
 @dataclass(frozen=True, eq=False)
