@@ -85,10 +85,14 @@ def changed(parser: argparse.ArgumentParser, scale: Any, settings: Sequence[str]
         name, _, value = setting.partition("=")
         if name not in asdict(scale):
             parser.error(f"{name!r} is no size of this page: choose from {', '.join(asdict(scale))}")
+        now = getattr(scale, name)
         try:
-            scale = replace(scale, **{name: ast.literal_eval(value)})
+            wanted = ast.literal_eval(value)
         except (SyntaxError, ValueError):
-            scale = replace(scale, **{name: value})
+            wanted = value
+        if now is not None and type(wanted) is not type(now):
+            parser.error(f"{name} is {now!r}: {value!r} is not of that kind")
+        scale = replace(scale, **{name: wanted})
     return scale
 
 

@@ -145,6 +145,7 @@ def test_what_is_not_known_is_said_in_a_sentence(squares, tmp_path, capsys):
         (["cubes"], "'cubes' is no page: choose from squares"),
         (["squares", "--only", "cubes"], "'cubes' is no part of squares: choose from squares, roots"),
         (["squares", "--set", "columns=3"], "'columns' is no size of this page: choose from rows"),
+        (["squares", "--set", "rows=many"], "rows is 100: 'many' is not of that kind"),
     ):
         with pytest.raises(SystemExit):
             command.main(options)
@@ -241,6 +242,8 @@ def test_a_page_of_nothing_says_so(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_quick_run_of_every_page(name, tmp_path):
+    if NAMES[name] == "benchmarks":
+        pytest.importorskip("distributed")
     data = command.data_directory()
     if any(data is None or not (data / file).is_file() for file in find(name).needs):
         pytest.skip(f"HEADWATER_DATA has no {find(name).needs}")
