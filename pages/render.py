@@ -72,7 +72,8 @@ def came_from(page: Page, results: Results) -> str:
         among = [part for part, _ in parts]
         machine = results.runs[among[0]]["machine"]
         seconds = [results.runs[part]["seconds"] for part in among]
-        spent = "" if None in seconds else f", {sum(seconds) / 60.0:.0f} minutes"
+        minutes = None if None in seconds else round(sum(seconds) / 60.0)
+        spent = "" if minutes is None else f", {minutes} minute{'' if minutes == 1 else 's'}"
         where = f"{cpu}, {machine['cores']} cores{spent}" if cpu else "the machine was not recorded"
         names = "" if len(among) == len(runs) else f"{words.listed(among)}: "
         stated.append(f"{names}commit {commit}, {date}, {where}")
