@@ -12,6 +12,7 @@ from headwater.core.gapped_rows import GappedRows, join_gapped
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Places
 
+NARROW = "febB"  # float32, float16, int8, uint8: rows that are read as they are, where products are taken in float32
 NO_WEIGHTS: Array = np.empty(0)
 NO_LABELS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 NO_SEQUENCES: NDArray[np.int64] = np.empty(0, dtype=np.int64)
@@ -84,6 +85,11 @@ def _join_rows(rows: list[Matrix]) -> Matrix:
     )
 
 
+def doubles(X: Matrix) -> Matrix:
+    """Return rows as float64, which holds every number of a narrower type; sparse rows and such with gaps already are."""
+    return X.astype(np.float64) if isinstance(X, np.ndarray) and X.dtype.char in NARROW else X
+
+
 def drop_zeros(X: Array) -> SparseRows:
     """Return dense rows without their zeros."""
     held = X != 0.0
@@ -122,6 +128,12 @@ class Batch:
             np.ascontiguousarray(self.labels[rows]) if self.labels.size else NO_LABELS,
             np.ascontiguousarray(self.sequences[rows]) if self.sequences.size else NO_SEQUENCES,
         )
+
+    @property
+    def in_doubles(self) -> Batch:
+        """The same rows as float64: this very batch, if they are."""
+        X = doubles(self.X)
+        return self if X is self.X else replace(self, X=X)
 
     @property
     def size(self) -> float:
@@ -191,7 +203,9 @@ class Buffer:
     def append(self, batch: Batch) -> None:
         """Add a copy of rows. Small chunks are joined, so that there are few of them."""
         labels = batch.row_labels.copy()
-        chunks = [*self._chunks, Batch(batch.X.copy(), batch.row_weights.copy(), labels, batch.sequences.copy())]
+        X = doubles(batch.X)
+        X = batch.X.copy() if X is batch.X else X
+        chunks = [*self._chunks, Batch(X, batch.row_weights.copy(), labels, batch.sequences.copy())]
         while len(chunks) > 1 and len(chunks[-2]) <= len(chunks[-1]):
             last = chunks.pop()
             chunks[-1] = join_batches([chunks[-1], last])

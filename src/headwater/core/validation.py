@@ -9,24 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from headwater.core.batch import NO_LABELS, NO_WEIGHTS, Batch
+from headwater.core.batch import NARROW, NO_LABELS, NO_WEIGHTS, Batch
 from headwater.core.chunk import Chunk, values_of
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import HEAVIEST, LARGEST, LIGHTEST, Array
 from headwater.core.values import AnyArray, Matrix, Row, Rows, Values
 
 
-def check_rows(X: Rows, name: str = "X", owner: str = "this model", gaps: bool = False) -> Matrix:
+def check_rows(X: Rows, name: str = "X", owner: str = "this model", gaps: bool = False, narrow: bool = False) -> Matrix:
     """Return X as a C-ordered float64 matrix of finite rows; the array itself if it already is one.
 
-    If there may be `gaps`, a value that is NaN, None or NA is missing, and what comes back are GappedRows if one is.
+    If there may be `gaps`, a value that is NaN, None or NA is missing, and what comes back are GappedRows if one is. If rows
+    may be `narrow`, those of float32, float16, int8 and uint8 stay as they are, unless they have gaps.
     """
     X = values_of(X) if isinstance(X, Chunk) else X
     if issparse(X):
         raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense rows: pass {name}.toarray()")
     array = numeric(X, name, gaps)
     check_shape(array, name)
-    rows = np.ascontiguousarray(array, dtype=np.float64)
+    kept = narrow and array.dtype.char in NARROW
+    rows = np.ascontiguousarray(array, dtype=array.dtype if kept else np.float64)
+    if kept and (rows.dtype.kind in "iu" or np.isfinite(rows).all()):  # none is out of range
+        return rows
+    rows = rows.astype(np.float64) if kept else rows
     if gaps:
         return rows if is_in_range(rows) else to_gapped(rows, name)
     check_finite(rows, name)

@@ -23,6 +23,7 @@ from headwater.estimators.factor_answers import FactorAnswers
 from headwater.estimators.factor_settings import factor_family
 from headwater.estimators.gap_answers import GapAnswers
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
+from headwater.estimators.precision import DTYPES, NarrowRows
 from headwater.estimators.start_parameters import check_array, given_parameters
 from headwater.families.factor_gaussian import FactorGaussian
 from headwater.families.gaussian import Gaussian
@@ -39,7 +40,7 @@ def _has_predictive(model: GaussianMixture) -> bool:
     return model.covariance_type != "factor"  # which keeps no belief about loadings to integrate out
 
 
-class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
+class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, MixtureEstimator):
     """A mixture of Gaussians that learns from streams, or from all rows at once.
 
     Names, shapes and meanings are those of `sklearn.mixture.GaussianMixture`; `partial_fit`, weights, labels, online
@@ -110,6 +111,10 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
         depend on the units that they come in: reg_covar is a part of the spread, and a spherical covariance is a sphere in
         these units. All that is reported is in the units of the columns; of a sphere `covariances_` then has shape
         (n_components, n_features).
+    dtype : {None, 'float32', 'float64'}, default=None
+        The type that products with rows are taken in, and of `score_samples` and `predict_proba`. With None both follow the
+        rows: of many components and columns, products with float32, float16, int8 and uint8 are taken in float32, and float32
+        rows get float32 answers. What is learned is kept in float64 in any case.
     n_factors : int, default=2
         Factors of each component with covariance_type='factor': the rank of its covariance beside the diagonal. This type is
         learned by 'auto', 'em', 'soem', 'online-em' and 'simulated-em'. Other types have no factors.
@@ -214,6 +219,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
         "n_factors": [Interval(numbers.Integral, 1, None, closed="left")],
         "scale_columns": ["boolean"],
         "missing": [StrOptions({"accept", "error"})],
+        "dtype": [StrOptions(set(DTYPES)), None],
         "reg_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
         "init_params": [StrOptions(set(INIT_PARAMS))],
         "means_init": ["array-like", None],
@@ -258,6 +264,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
         parts: int = 1,
         scale_columns: bool = False,
         n_factors: int = 2,
+        dtype: Literal["float32", "float64"] | None = None,
         reservoir: int | Literal["auto"] = "auto",
         missing: Literal["accept", "error"] = "accept",
     ) -> None:
@@ -287,6 +294,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
         self.parts = parts
         self.scale_columns = scale_columns
         self.n_factors = n_factors
+        self.dtype = dtype
         self.reservoir = reservoir
         self.missing = missing
 
@@ -300,6 +308,11 @@ class GaussianMixture(GapAnswers, FactorAnswers, MixtureEstimator):
         return tags
 
     predictive_score_samples = available_if(_has_predictive)(MixtureEstimator.predictive_score_samples)
+
+    def _is_large(self, width: int) -> bool:
+        if self.covariance_type == "factor" or self.scale_columns or isinstance(self.n_components, str):
+            return False
+        return COVARIANCES[self.covariance_type].dense_from(int(self.n_components), width)
 
     # Parameters to learner
 

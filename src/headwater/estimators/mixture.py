@@ -49,6 +49,7 @@ CONSTRAINTS: dict[str, list[object]] = {
     "parts": [Interval(numbers.Integral, 1, 4096, closed="both")],
     "reservoir": [StrOptions({"auto"}), Interval(numbers.Integral, 0, None, closed="left")],
 }
+PREDICTED_AT_ONCE = 2**22  # probabilities that `predict` holds at a time: 32 MB
 
 
 def _check_adapts(learner: Learner, reservoir: int | None, algorithm: object) -> None:
@@ -242,7 +243,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             Log-density of each row under the current parameters.
         """
         batch = self._rows(X)
-        return self._model.log_likelihood(self._read().parameters, batch, self._threads)
+        return self._in_precision(X, self._model.log_likelihood(self._read().parameters, batch, self._threads))
 
     @answers_by_score
     def score(self, X: Rows, y: Values = None) -> float:
@@ -297,7 +298,7 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             Probabilities, which sum to one in each row.
         """
         batch = self._rows(X)
-        return self._model.posterior(self._read().parameters, batch, self._threads)
+        return self._in_precision(X, self._model.posterior(self._read().parameters, batch, self._threads))
 
     @answers_by_chunk
     def predict(self, X: Rows) -> NDArray[np.int64]:
@@ -313,7 +314,10 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         components : ndarray of shape (n_samples,)
             Indices of components.
         """
-        return self.predict_proba(X).argmax(axis=1)
+        batch, parameters = self._rows(X), self._read().parameters
+        step = max(PREDICTED_AT_ONCE // self._model.n_components, 1)
+        parts = (batch[at : at + step] for at in range(0, len(batch), step))
+        return np.concatenate([self._model.posterior(parameters, part, self._threads).argmax(axis=1) for part in parts])
 
     @reads
     def predict_one(self, x: Row) -> int:
@@ -373,6 +377,10 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
             The component of each row.
         """
         return self._model.sample(self._read().parameters, self._checked_number(n_samples), rng_of(self))
+
+    def _in_precision(self, X: Rows, answer: Array) -> Array:
+        """Return an answer about rows in the type that it is to have."""
+        return answer
 
     def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, object]:
         """Parameters that say something of each component, for some of them."""

@@ -8,24 +8,26 @@ from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithm import Algorithm
 from headwater.core.statistics import Array
-from headwater.core.validation import check_row, check_rows
+from headwater.core.validation import check_row
 from headwater.core.values import RandomState, Row, Values
 from headwater.estimators.calls import reads
 from headwater.estimators.describers.von_mises_fisher_mixture import VonMisesFisherMixtureDescriber
 from headwater.estimators.family_mixture import FamilyMixture
+from headwater.estimators.precision import DTYPES, NarrowRows
 from headwater.estimators.start_parameters import check_array
 from headwater.estimators.traits import Taken
 from headwater.families.bessel import ratio_by_argument
 from headwater.families.von_mises_fisher import VonMisesFisher
 
 SMALL = 1e-140  # lengths below it, and above its inverse, would lose their squares
+LARGE = 1024  # components times columns from which on products in float32 are worth it
 
 
-class VonMisesFisherMixture(FamilyMixture):
+class VonMisesFisherMixture(NarrowRows, FamilyMixture):
     """A mixture of directions that learns from streams, or from all rows at once.
 
     Of a row only its direction counts: rows are divided by their length, and a row of zeros, which has no direction, is
@@ -68,6 +70,10 @@ class VonMisesFisherMixture(FamilyMixture):
         group. So a component has about the dispersion of one row more than its rows have.
     n_threads : int, optional
         Threads for large chunks; all cores by default. Never changes the answer.
+    dtype : {None, 'float32', 'float64'}, default=None
+        The type that products with rows are taken in, and of `score_samples` and `predict_proba`. With None both follow the
+        rows: of many components and columns, products with float32, float16, int8 and uint8 are taken in float32, and float32
+        rows get float32 answers. What is learned is kept in float64 in any case.
     parts : int, default=1
         Parts that the stream is dealt out to, each learned on a thread of its own and merged when the model is read. Unlike
         the number of threads, it changes the answer.
@@ -116,6 +122,7 @@ class VonMisesFisherMixture(FamilyMixture):
     )
     _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **FamilyMixture._parameter_constraints,
+        "dtype": [StrOptions(set(DTYPES)), None],
         "mean_prior": ["array-like", None],
         "mean_precision_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     }
@@ -139,6 +146,7 @@ class VonMisesFisherMixture(FamilyMixture):
         mean_prior: Values = None,
         mean_precision_prior: float | None = None,
         n_threads: int | None = None,
+        dtype: Literal["float32", "float64"] | None = None,
         parts: int = 1,
         reservoir: int | Literal["auto"] = "auto",
     ) -> None:
@@ -148,6 +156,7 @@ class VonMisesFisherMixture(FamilyMixture):
             half_life=half_life, warm_up=warm_up, weight_concentration_prior=weight_concentration_prior,
             n_threads=n_threads, parts=parts, reservoir=reservoir,
         )  # fmt: skip
+        self.dtype = dtype
         self.mean_prior = mean_prior
         self.mean_precision_prior = mean_precision_prior
 
@@ -164,8 +173,11 @@ class VonMisesFisherMixture(FamilyMixture):
             )
         return VonMisesFisher(self.n_components, mean, self.mean_precision_prior)
 
+    def _is_large(self, width: int) -> bool:
+        return not isinstance(self.n_components, str) and int(self.n_components) * width >= LARGE
+
     def _checked(self, X: Taken) -> Array:
-        return unit_rows(check_rows(X, owner=type(self).__name__), type(self).__name__)
+        return unit_rows(super()._checked(X), type(self).__name__)
 
     def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Array:
         return unit_rows(check_row(x, names, width), type(self).__name__)
@@ -198,7 +210,9 @@ class VonMisesFisherMixture(FamilyMixture):
 
 def unit_rows(rows: Array, owner: str) -> Array:
     """Return rows divided by their lengths, or refuse a row of zeros."""
-    lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    if rows.dtype != np.float64:
+        rows = rows.astype(np.float32, copy=False)
+    lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows, dtype=np.float64))
     odd = np.flatnonzero((lengths < SMALL) | (lengths > 1.0 / SMALL))
     if odd.size:
         largest = np.abs(rows[odd]).max(axis=1)
@@ -210,4 +224,4 @@ def unit_rows(rows: Array, owner: str) -> Array:
         rows = rows.copy()
         rows[odd] /= largest[:, None]
         lengths[odd] = np.sqrt(np.einsum("nd,nd->n", rows[odd], rows[odd]))
-    return np.asarray(rows / lengths[:, None])
+    return np.asarray((rows / lengths[:, None]).astype(rows.dtype, copy=False))

@@ -313,6 +313,7 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
         dense = self._is_dense(batch.X.shape[1]) and not columns_tail and exact_enough(parameters.shift)
         estep = self.kind.dense if dense else self.kind.estep
+        batch = batch if dense else batch.in_doubles
         no_second = EMPTY_CUBE if self.covariance_type == "full" else EMPTY_TABLE
         target = (EMPTY, EMPTY_TABLE, no_second) if totals is None else (totals.count, totals.first, totals.second)
         with one_blas_thread() if dense else nullcontext():

@@ -257,7 +257,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
     ) -> Start[MixturePrior[Prior], Stats, MixtureParameters[Params]]:
         """Find a prior and parameters to start from on the rows of a warm-up."""
         with one_blas_thread():
-            return tournament(self, batch, key, settings, n_threads)
+            return tournament(self, batch.in_doubles, key, settings, n_threads)
 
     def summarize(
         self,

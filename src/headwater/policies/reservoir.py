@@ -291,7 +291,7 @@ def _match_form(reservoir: Reservoir, X: Matrix) -> Reservoir:
     """The reservoir with rows that are sparse, and as wide, if those to come are: whether or not any of them is kept."""
     if reservoir.sample is None:
         nothing = np.empty(0, dtype=np.int64)
-        empty = Sample(np.empty(0), nothing, nothing.astype(np.uint64), _complete(Batch(X)[nothing]))
+        empty = Sample(np.empty(0), nothing, nothing.astype(np.uint64), _complete(Batch(X)[nothing].in_doubles))
         return replace(reservoir, sample=empty)
     known = reservoir.sample.batch.X
     if isinstance(X, SparseRows) and (not isinstance(known, SparseRows) or X.width > known.width):
@@ -308,6 +308,7 @@ def _pile(reservoir: Reservoir, keys: Keys, places: NDArray[np.int64], clock: Ar
     """The reservoir with more rows on its pile, which are sorted in when there are many."""
     known, below = reservoir.sample, reservoir.pile
     assert known is not None
+    batch = batch.in_doubles
     if len(keys) == 1:
         batch = Batch(batch.X.copy(), batch.weights.copy(), batch.labels.copy())  # all others are copies already
     X = batch.X
