@@ -12,7 +12,7 @@ from topic_models import K, V, X, assert_close, assert_same, assert_sound, conte
 
 import headwater as hw
 from headwater.core.records import arrays_of
-from headwater.estimators import runtime
+from headwater.estimators import estimator_core
 
 
 def widths(*cuts, open_rows=X):
@@ -232,7 +232,7 @@ def test_a_wider_chunk_that_is_broken_off_changes_nothing(monkeypatch):
     def broken(*_):
         raise MemoryError
 
-    monkeypatch.setattr(runtime, "advance", broken)
+    monkeypatch.setattr(estimator_core, "advance", broken)
     with pytest.raises(MemoryError):
         model.partial_fit(pd.DataFrame(X[:150, :6], columns=list("abcdef")))
     assert content(model) == before
