@@ -48,9 +48,13 @@ def rows_are_drawn_from_the_density_that_scores_them(estimator: Any, rows: Array
 
 
 def modes_are_the_best_parameters(estimator: Any, rows: Array) -> None:
-    """No other parameters explain rows and prior better than the mode: not those of the same rows, weighed otherwise."""
+    """No other parameters explain rows and prior better than the mode: not those of the same rows, weighed otherwise.
+
+    Rows with gaps are left out: what is expected of a gap depends on the parameters that it is expected at.
+    """
     _, stream = fit_stream(estimator, rows)
-    model, prior, batch = mixture_of(stream), stream.base.prior, make_batch(estimator, rows[:MODE_ROWS])
+    complete = rows[~np.isnan(rows).any(axis=1)] if rows.dtype.kind == "f" else rows
+    model, prior, batch = mixture_of(stream), stream.base.prior, make_batch(estimator, complete[:MODE_ROWS])
     shares = model.posterior(stream.parameters, batch)
     totals = _totals(model, stream.parameters, batch, shares)
 
