@@ -70,29 +70,20 @@ print(f"{len(odd)} odd rows, among them {hits} of the {len(planted)} that are wr
 # %%
 # Why is a row odd?
 # -----------------
-# Leave one column out, and see what the others expect of it. With the mean and covariance
-# of the row's component this is a few lines.
+# ``explain`` asks of each value what the other columns of its row expect. ``tail`` is the
+# probability of a value as far out; columns are ranked by it. ``deviations`` says the same
+# in standard deviations.
 
-
-def surprises(row):
-    """Return how far each value lies from what the rest expect, in standard deviations."""
-    component = model.predict(new.loc[[row]])[0]
-    precision = model.precisions_[component]
-    centred = new.loc[row].to_numpy() - model.means_[component]
-    return (precision @ centred) / np.sqrt(np.diagonal(precision))
-
-
-reasons = pd.DataFrame(
-    [surprises(row) for row in planted], index=planted, columns=new.columns
-)
-worst = reasons.abs().idxmax(axis=1)
+reasons = model.explain(new.loc[planted])
+print(model.explain(new.loc[[blocked[0], stuck[0]]]).top(2))
+worst = pd.Series(np.array(reasons.columns)[reasons.tail.argmin(axis=1)], index=planted)
 print(
-    worst[blocked[:3]].tolist(),
+    worst[blocked].value_counts().to_dict(),
     "for a blocked pipe,",
-    worst[stuck[:3]].tolist(),
+    worst[stuck].value_counts().to_dict(),
     "for a sensor that sticks",
 )
-print(reasons.loc[[blocked[0], stuck[0]]].round(1))
+deviations = pd.DataFrame(reasons.deviations, index=planted, columns=new.columns)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 left.plot(new["speed"], new["flow"], ".", color="0.75", markersize=2, label="usual rows")
@@ -112,11 +103,11 @@ left.set_ylabel("flow, litres per second")
 left.set_title("every value is usual, the pair is not")
 left.legend()
 picture = right.imshow(
-    reasons.loc[[*blocked, *stuck]].to_numpy(),
+    deviations.loc[[*blocked, *stuck]].to_numpy(),
     aspect="auto",
     cmap="RdBu_r",
-    vmin=-15,
-    vmax=15,
+    vmin=-30,
+    vmax=30,
 )
 right.set_xticks(range(5), new.columns, rotation=20)
 right.set_yticks([5.5, 17.5], ["blocked\npipe", "stuck\nsensor"])

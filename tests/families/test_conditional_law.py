@@ -209,8 +209,10 @@ def test_steps_towards_a_mode_never_lose():
         np.testing.assert_array_equal(now[~PATTERNS], start[~PATTERNS])
 
 
-def test_patterns_are_numbered_by_how_many_columns_are_missing():
-    codes = pattern_codes(np.concatenate([PATTERNS, PATTERNS[::-1]]))
+@pytest.mark.parametrize("more", [0, 60])
+def test_patterns_are_numbered_by_how_many_columns_are_missing(more):
+    whole = np.zeros((2 * len(PATTERNS), more), dtype=bool)
+    codes = pattern_codes(np.hstack([np.concatenate([PATTERNS, PATTERNS[::-1]]), whole]))
     np.testing.assert_array_equal(codes[: len(PATTERNS)], codes[len(PATTERNS) :][::-1])
     assert len(np.unique(codes)) == len(PATTERNS)
     sizes = PATTERNS.sum(axis=1)

@@ -9,6 +9,7 @@ import numpy as np
 from headwater.core.statistics import Array
 from headwater.families.conditional_law import Mask, Places
 
+MOST_BITS = 52  # columns whose pattern is a whole number that a float64 holds
 SHARED_ROWS = 8  # rows of a pattern, on average, from which a product for each pattern is cheaper than one for each row
 
 
@@ -32,9 +33,13 @@ class PatternGroup:
 
 def pattern_codes(missing: Mask) -> Places:
     """Return a number (n,) for each row: the same for rows that lack the same columns, and in the order of how many."""
+    width, sizes = missing.shape[1], missing.sum(axis=1)
+    if width <= MOST_BITS:
+        bits = missing @ 2.0 ** np.arange(width)
+        return np.asarray(bits.astype(np.int64) + (sizes << width))
     packed = np.ascontiguousarray(np.packbits(missing, axis=1))
     _, code = np.unique(packed.view([("", np.void, packed.shape[1])])[:, 0], return_inverse=True)
-    return np.asarray(code + (code.max(initial=0) + 1) * missing.sum(axis=1))
+    return np.asarray(code + (code.max(initial=0) + 1) * sizes)
 
 
 def find_groups(missing: Mask, factor: Array, white: Array, means: Array) -> list[PatternGroup]:
