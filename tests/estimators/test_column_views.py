@@ -87,6 +87,19 @@ def test_views_in_searches_and_pipelines():
     assert make_pipeline(StandardScaler(), view).fit(X, y).score(X, y) > 0.9
 
 
+def test_inputs_may_have_gaps():
+    table = houses(1500)
+    X, y = table[["size", "rooms"]].copy(), table["price"]
+    X.loc[::7, "size"] = np.nan
+    X.loc[::11, "rooms"] = None
+    view = hw.ColumnRegressor(hw.GaussianMixture(2, random_state=0), "price").fit(X, y)
+    assert view.score(table[["size", "rooms"]], y) > 0.95
+    mean, std = view.predict(X, return_std=True)
+    assert np.isfinite(mean).all() and std[7] > 3.0 * std[1]
+    nothing = view.predict(pd.DataFrame({"size": [np.nan], "rooms": [np.nan]}))
+    np.testing.assert_allclose(nothing, view.model_.weights_ @ view.model_.means_[:, 2])
+
+
 def test_a_classifier_has_the_posterior_of_its_classes():
     rng = np.random.default_rng(0)
     kind = rng.integers(3, size=3000)

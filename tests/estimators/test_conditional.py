@@ -95,6 +95,18 @@ def test_rows_without_gaps_and_without_values(model):
     np.testing.assert_allclose(law.log_density(X[[0, 1, 2, 0, 4]])[3], model.score_samples(X[:1])[0])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_and_probabilities_of_rows_with_gaps_are_those_of_the_law(kind):
+    X, _ = with_gaps(rows_of(400, seed=12), 0.3)
+    learned = hw.GaussianMixture(2, covariance_type=kind, random_state=0).fit(X)
+    X[5] = np.nan
+    law = learned.condition(X)
+    np.testing.assert_allclose(law.weights, learned.predict_proba(X), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(law.log_marginal, learned.score_samples(X), rtol=1e-8, atol=1e-8)
+    predictive = learned.condition(X, predictive=True)
+    np.testing.assert_allclose(predictive.log_marginal, learned.predictive_score_samples(X), rtol=1e-8, atol=1e-8)
+
+
 def test_the_covariance_is_that_of_draws(model):
     row = np.array([[np.nan, 1.5, np.nan]])
     law = model.condition(row)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from headwater.core.batch import NO_LABELS
 from headwater.core.chunk import Chunk
 from headwater.core.statistics import Array
-from headwater.core.validation import check_finite, check_shape, check_target, numeric, one_line
+from headwater.core.validation import check_finite, check_target, numeric, one_line
 from headwater.core.values import AnyArray, Rows, Values
 from headwater.estimators.gap_rows import read_gaps
 from headwater.families.posterior import posterior
@@ -68,8 +68,7 @@ class _ColumnView(BaseEstimator):
             check_is_fitted(self, "model_")
         if issparse(X):
             raise TypeError(f"X is a sparse matrix, but {type(self).__name__} needs dense rows: pass X.toarray()")
-        rows = np.asarray(read_gaps(X, "X"), dtype=np.float64)
-        check_shape(rows, "X")
+        rows = read_gaps(X, type(self).__name__)
         validate_data(self, X, skip_check_array=True, reset=reset)
         if not self.__sklearn_tags__().input_tags.allow_nan:
             check_finite(rows, "X")
