@@ -113,7 +113,7 @@ def test_a_classifier_has_the_posterior_of_its_classes():
     shares = view.predict_proba(rows[:200, :2])
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     truth = np.exp(-0.5 * ((rows[:200, None, :2] - centres) ** 2).sum(axis=2))
-    np.testing.assert_allclose(shares, truth / truth.sum(axis=1, keepdims=True), atol=0.15)
+    np.testing.assert_allclose(shares, truth / truth.sum(axis=1, keepdims=True), atol=0.12)
     assert view.score(rows[:, :2], kind) > 0.95
     names = np.array(["red", "green", "blue"])[kind]
     words = hw.ColumnClassifier(hw.GaussianMixture(3, random_state=0)).fit(rows[:, :2], names)

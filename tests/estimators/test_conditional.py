@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from naive import conditional as twin
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
@@ -117,6 +118,20 @@ def test_the_covariance_is_that_of_draws(model):
     assert not covariance[1].any()
     shares = np.mean((draws >= law.interval(0.5)[0][0]) & (draws <= law.interval(0.5)[1][0]), axis=0)
     np.testing.assert_allclose(shares[::2], 0.5, atol=0.02)
+
+
+def test_probabilities_of_few_values_are_shared_out_in_each_component(model):
+    X = rows_of(50, seed=13)
+    X[:, 1] = np.nan
+    law, values = model.condition(X), np.array([-1.0, 0.0, 2.5])
+    expected = np.zeros((50, 3))
+    for i, k in itertools.product(range(50), range(2)):
+        _, centre, scale, _ = twin.law_of(model.means_[k], model.covariances_[k], X[i], np.array([False, True, False]))
+        density = np.exp(-0.5 * (values - centre) ** 2 / scale[0, 0])
+        expected[i] += law.weights[i, k] * density / density.sum()
+    np.testing.assert_allclose(law.probabilities(1, values), expected, rtol=1e-6, atol=1e-12)
+    with pytest.raises(ValueError, match="column 0 must be missing in every row"):
+        law.probabilities(0, values)
 
 
 def test_no_draw_and_no_mean_is_more_probable_than_the_mode(model):

@@ -11,13 +11,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from headwater.core.batch import NO_LABELS
 from headwater.core.chunk import Chunk
 from headwater.core.statistics import Array
 from headwater.core.validation import check_finite, check_target, numeric, one_line
 from headwater.core.values import AnyArray, Rows, Values
 from headwater.estimators.gap_rows import read_gaps
-from headwater.families.posterior import posterior
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -188,9 +186,8 @@ class ColumnRegressor(RegressorMixin, _ColumnView):
 class ColumnClassifier(ClassifierMixin, _ColumnView):
     """One column of a mixture that takes few values, predicted from the others.
 
-    `GaussianMixture.classifier(column, classes)` makes one that is fitted. The probability of a value is its joint density
-    with the observed columns over the sum of those of all values: in each component, the conditional law of the column says how
-    well a value goes with the rest of the row.
+    `GaussianMixture.classifier(column, classes)` makes one that is fitted. Each component has its probability given the
+    observed columns, and shares it out among the values by the density of its conditional law (`Conditional.probabilities`).
 
     Parameters
     ----------
@@ -272,9 +269,8 @@ class ColumnClassifier(ClassifierMixin, _ColumnView):
         return self._class_shares(self._inputs(X))
 
     def _class_shares(self, rows: Array) -> Array:
-        joint = np.column_stack([self.model_.condition(self._with_target(rows, code)).log_marginal for code in self.codes_])
-        posterior(joint, NO_LABELS)
-        return joint
+        law = self.model_.condition(self._with_target(rows, np.nan))
+        return np.asarray(law.probabilities(self.place_, self.codes_))
 
     def predict(self, X: Rows) -> AnyArray:
         """Return the most probable class.

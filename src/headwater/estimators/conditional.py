@@ -140,6 +140,35 @@ class Conditional:
             high[rows[at], columns] = entry_quantile(entries, weights, 1.0 - tail)
         return low, high
 
+    def probabilities(self, column: int, values: Array) -> Array:
+        """Return the probability of each of a few values of a column that is missing in every row and takes no others.
+
+        In each component the density of the column, given the observed ones, is shared out among the values. So a component in
+        which the column hardly varies counts no more than its weight.
+
+        Parameters
+        ----------
+        column : int
+            Place of the column.
+        values : array-like of shape (n_values,)
+            The values.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_values)
+            They sum to one in each row.
+        """
+        if not self.missing[:, column].all():
+            raise ValueError(f"column {column} must be missing in every row, got rows that have it")
+        given = np.asarray(values, dtype=float)
+        found = np.empty((len(self), len(given)))
+        for rows, law in self._blocks():
+            entries = law.entries(np.arange(len(rows)), np.full(len(rows), column))
+            logs = np.stack([entries.log_density(np.full(len(rows), value)) for value in given], axis=2)
+            shares = np.exp(logs - logsumexp(logs, axis=2, keepdims=True))
+            found[rows] = np.einsum("nk,nkc->nc", self.weights[rows], shares)
+        return found
+
     def mode(self) -> Array:
         """Return the most probable values of the missing columns of each row, all of them together.
 
