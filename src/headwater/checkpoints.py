@@ -19,7 +19,14 @@ RECORD = "checkpoint"
 
 @dataclass(frozen=True)
 class Position:
-    """The position of a run: finished passes, rows learned in the current pass, and whether the run is complete."""
+    """The position of a run: finished passes, rows learned in the current pass, and whether the run is complete.
+
+    Examples
+    --------
+    >>> from headwater.checkpoints import Position
+    >>> Position(rows=3000)
+    Position(passes=0, rows=3000, complete=False)
+    """
 
     passes: int = 0
     rows: int = 0
@@ -41,6 +48,14 @@ class Checkpoint:
         Seconds between two writes, whatever the rows.
     replaced : sequence of str
         Parts of the identity that a complete run changes itself: those of a model that continues in its own file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from headwater.checkpoints import Checkpoint
+    >>> place = os.path.join(tempfile.mkdtemp(), "run.ckpt")
+    >>> Checkpoint(place, {"data": "days.csv"}, every_rows=10_000).resume() is None  # there is no file yet
+    True
     """
 
     def __init__(

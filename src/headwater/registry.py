@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """One estimator: its word, the name of its class, what it learns in a few words, and the module of the class."""
+    """One estimator: its word, the name of its class, what it learns in a few words, and the module of the class.
+
+    Examples
+    --------
+    >>> from headwater.registry import MODELS
+    >>> MODELS["hmm"].kind.__name__
+    'GaussianHMM'
+    """
 
     word: str
     name: str
@@ -63,6 +70,11 @@ def register(entry: Entry) -> None:
     ----------
     entry : Entry
         The word, the class and its module.
+
+    Examples
+    --------
+    >>> from headwater.registry import MODELS, register
+    >>> register(MODELS["gaussian"])  # the same again changes nothing
     """
     if entry.word in _ENTRIES and _ENTRIES[entry.word] != entry:
         raise ValueError(
@@ -100,24 +112,56 @@ def find(word: str) -> Entry:
 
 
 def word_of(model: StreamingEstimator) -> str:
-    """Return the word of a model, or the name of its class if it has none."""
+    """Return the word of a model, or the name of its class if it has none.
+
+    Examples
+    --------
+    >>> import headwater as hw
+    >>> from headwater.registry import word_of
+    >>> word_of(hw.GaussianHMM())
+    'hmm'
+    """
     name = type(model).__name__
     return next((entry.word for entry in MODELS.values() if entry.name == name), name)
 
 
 def companions_of(kind: type[StreamingEstimator]) -> frozenset[str]:
-    """Return the companions of rows that a class learns from: some of y, sample_weight, labels, lengths and key."""
+    """Return the companions of rows that a class learns from: some of y, sample_weight, labels, lengths and key.
+
+    Examples
+    --------
+    >>> import headwater as hw
+    >>> from headwater.registry import companions_of
+    >>> sorted(companions_of(hw.GaussianHMM))
+    ['key', 'lengths']
+    """
     taken = set(signature(kind.partial_fit).parameters) & {"y", "sample_weight", "labels", "lengths", "key"}
     return frozenset(taken if kind._traits.target_columns else taken - {"y"})
 
 
 def takes_sparse_rows(kind: type[StreamingEstimator]) -> bool:
-    """Whether a class learns from sparse rows, such as documents."""
+    """Whether a class learns from sparse rows, such as documents.
+
+    Examples
+    --------
+    >>> import headwater as hw
+    >>> from headwater.registry import takes_sparse_rows
+    >>> takes_sparse_rows(hw.MultinomialMixture)
+    True
+    """
     return bool(kind().__sklearn_tags__().input_tags.sparse)
 
 
 def takes_symbols(kind: type[StreamingEstimator]) -> bool:
-    """Whether a class learns from sequences of symbols."""
+    """Whether a class learns from sequences of symbols.
+
+    Examples
+    --------
+    >>> import headwater as hw
+    >>> from headwater.registry import takes_symbols
+    >>> takes_symbols(hw.MarkovMixture)
+    True
+    """
     return bool(kind._traits.takes_symbols)
 
 
@@ -125,6 +169,13 @@ def make_provisional_learner(model: StreamingEstimator, **changed: object) -> Le
     """Check the parameters of a model before any data is read, and return the learner for two columns.
 
     Lists of numbers, and the number of symbols, depend on the columns of the data, and are left out.
+
+    Examples
+    --------
+    >>> import headwater as hw
+    >>> from headwater.registry import make_provisional_learner
+    >>> make_provisional_learner(hw.GaussianMixture(3)).width
+    2
     """
     defaults = {name: one.default for name, one in signature(type(model)).parameters.items()}
     given = {

@@ -66,6 +66,15 @@ def test_every_public_name_is_in_the_reference(room):
     assert listed[room] == set(list_names(room)) - modules
 
 
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_public_name_has_an_example_that_runs(room):
+    # The examples are docstring tests, which `make test` runs.
+    module = import_module(room)
+    named = {name: getattr(module, name) for name in list_names(room)}
+    lacks = [name for name, one in named.items() if not ismodule(one) and ">>> " not in (one.__doc__ or "")]
+    assert lacks == []
+
+
 @pytest.mark.slow
 def test_the_site_builds_from_a_fresh_clone(tmp_path):
     missing = [

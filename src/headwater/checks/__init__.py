@@ -120,6 +120,12 @@ def check_estimator(estimator: StreamingEstimator, rows: Array | None = None) ->
         An unfitted instance. It is cloned and not changed.
     rows : ndarray of shape (n_samples, n_features), optional
         Rows to check the laws on. Default: a few hundred, in three clusters.
+
+    Examples
+    --------
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import check_estimator
+    >>> check_estimator(GaussianMixture(2, algorithm="online-em"))  # doctest: +SKIP
     """
     if rows is None:  # none negative, so that they may be counts
         rng = np.random.default_rng(0)
@@ -144,6 +150,14 @@ def check_laws(estimator: StreamingEstimator, rows: Array) -> None:
     rows : ndarray of shape (n_samples, n_features)
         The rows, a few hundred, with the target, if there is one, as the last column. A warm-up that is "auto" is set to a
         third of them, so that there is a stream after it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import check_laws
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> check_laws(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
     """
     if estimator._make_learner(2).model.chained:
         raise ValueError("the laws are for rows that are independent, and rows of a sequence are not")
@@ -157,7 +171,15 @@ def check_laws(estimator: StreamingEstimator, rows: Array) -> None:
 
 
 def applicable_laws(estimator: StreamingEstimator) -> Iterator[Law]:
-    """Yield the laws for streams if the algorithm is online, those for passes if it makes any, and those for all."""
+    """Yield the laws for streams if the algorithm is online, those for passes if it makes any, and those for all.
+
+    Examples
+    --------
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import applicable_laws
+    >>> "merging_is_adding" in [law.__name__ for law in applicable_laws(GaussianMixture(2, algorithm="online-em"))]
+    True
+    """
     learner = estimator._make_learner(2)
     algorithm = learner.algorithm
     yield from LAWS

@@ -34,7 +34,16 @@ if TYPE_CHECKING:
 
 
 def inputs_are_not_changed(estimator: StreamingEstimator, rows: Array) -> None:
-    """Learning and reading leave the caller's arrays alone."""
+    """Learning and reading leave the caller's arrays alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import inputs_are_not_changed
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> inputs_are_not_changed(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
+    """
     weights, labels = np.linspace(0.5, 2.0, len(rows)), np.full(len(rows), -1)
     labels[:3] = 0
     before = [array.copy() for array in (rows, weights, labels)]
@@ -45,7 +54,16 @@ def inputs_are_not_changed(estimator: StreamingEstimator, rows: Array) -> None:
 
 
 def reading_changes_nothing(estimator: StreamingEstimator, rows: Array) -> None:
-    """Attributes, scores and predictions can be asked for at any time, and the state stays as it was."""
+    """Attributes, scores and predictions can be asked for at any time, and the state stays as it was.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import reading_changes_nothing
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> reading_changes_nothing(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
+    """
     fit(estimator, rows[: len(rows) - 7])
     before = pickle.dumps(list(arrays_of(estimator._state)))
     read_everything(estimator, rows)
@@ -53,7 +71,16 @@ def reading_changes_nothing(estimator: StreamingEstimator, rows: Array) -> None:
 
 
 def threads_change_nothing(estimator: StreamingEstimator, rows: Array) -> None:
-    """One thread or two, the same bits."""
+    """One thread or two, the same bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import threads_change_nothing
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> threads_change_nothing(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
+    """
     many = np.concatenate([rows] * (10_000 // len(rows) + 1))
     one = fit(clone(estimator).set_params(n_threads=1), many)
     two = fit(clone(estimator).set_params(n_threads=2), many)
@@ -63,13 +90,31 @@ def threads_change_nothing(estimator: StreamingEstimator, rows: Array) -> None:
 
 
 def seeds_decide(estimator: StreamingEstimator, rows: Array) -> None:
-    """The same seed gives the same model."""
+    """The same seed gives the same model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import seeds_decide
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> seeds_decide(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
+    """
     estimator.set_params(random_state=3)
     assert_same(fit(clone(estimator), rows)._state, fit(clone(estimator), rows)._state)
 
 
 def saved_and_resumed_is_never_stopped(estimator: StreamingEstimator, rows: Array) -> None:
-    """A model that is stored, in a model file or in a pickle, and loaded goes on as if nothing had happened, bit for bit."""
+    """A model that is stored, in a model file or in a pickle, and loaded goes on as if nothing had happened, bit for bit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import saved_and_resumed_is_never_stopped
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> saved_and_resumed_is_never_stopped(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
+    """
     half = len(rows) // 2 + 1
     fit(estimator, rows[:half])
     functions = {name: value for name, value in estimator.get_params(deep=False).items() if callable(value)}
@@ -85,7 +130,16 @@ def saved_and_resumed_is_never_stopped(estimator: StreamingEstimator, rows: Arra
 
 
 def the_state_is_finite(estimator: StreamingEstimator, rows: Array) -> None:
-    """Finite rows make a finite state and finite answers."""
+    """Finite rows make a finite state and finite answers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import the_state_is_finite
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> the_state_is_finite(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
+    """
     state = fit(estimator, rows)._state
     reservoir = state.records.get(RESERVOIR) if isinstance(state, Stream) else None
     if reservoir is not None and reservoir.holds_all:
@@ -104,7 +158,16 @@ def the_state_is_finite(estimator: StreamingEstimator, rows: Array) -> None:
 
 
 def bad_input_is_refused(estimator: StreamingEstimator, rows: Array) -> None:
-    """Bad input gets an error of one sentence and leaves the model exactly as it was."""
+    """Bad input gets an error of one sentence and leaves the model exactly as it was.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import bad_input_is_refused
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> bad_input_is_refused(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
+    """
     learn = fit(estimator, rows).partial_fit if is_online(estimator) else fit(estimator, rows).fit
     before = pickle.dumps(list(arrays_of(estimator._state)))
     n = 5
@@ -147,7 +210,16 @@ def bad_input_is_refused(estimator: StreamingEstimator, rows: Array) -> None:
 
 
 def weights_are_copies(estimator: StreamingEstimator, rows: Array) -> None:
-    """From one and the same state, weight k is k copies and weight 0 is absent, in the summary and in the fold."""
+    """From one and the same state, weight k is k copies and weight 0 is absent, in the summary and in the fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import weights_are_copies
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> weights_are_copies(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
+    """
     plan, state = fit_stream(estimator, rows)
     times = np.arange(len(rows)) % 4
     kept = times > 0

@@ -41,7 +41,16 @@ if TYPE_CHECKING:
 
 
 def the_cut_changes_nothing(estimator: StreamingEstimator, rows: Array) -> None:
-    """Chunks of 1, of 37 and all rows at once give the same model, and every row is counted once."""
+    """Chunks of 1, of 37 and all rows at once give the same model, and every row is counted once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import the_cut_changes_nothing
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> the_cut_changes_nothing(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
+    """
     given = split_target(estimator, rows)
     whole = clone(estimator).partial_fit(*given)
     for size in (1, 37):
@@ -54,7 +63,16 @@ def the_cut_changes_nothing(estimator: StreamingEstimator, rows: Array) -> None:
 
 
 def a_sweep_is_the_loop_row_by_row(estimator: StreamingEstimator, rows: Array) -> None:
-    """An algorithm that folds every row does in its kernel what the loop with batches of one does."""
+    """An algorithm that folds every row does in its kernel what the loop with batches of one does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import a_sweep_is_the_loop_row_by_row
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> a_sweep_is_the_loop_row_by_row(GaussianMixture(2, algorithm="soem", warm_up=60, random_state=0), rows)
+    """
     plan, state = fit_stream(estimator, rows)
     plan = plan.of_shard
     batch = make_batch(estimator, rows[:25])
@@ -66,7 +84,16 @@ def a_sweep_is_the_loop_row_by_row(estimator: StreamingEstimator, rows: Array) -
 
 
 def updates_score_before_they_learn(estimator: StreamingEstimator, rows: Array) -> None:
-    """`update` learns what `partial_fit` learns, and its scores do not know the rows that come later."""
+    """`update` learns what `partial_fit` learns, and its scores do not know the rows that come later.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import updates_score_before_they_learn
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> updates_score_before_they_learn(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
+    """
     half = len(rows) // 2
     early, late = split_target(estimator, rows[:half]), split_target(estimator, rows[half:])
     silent = clone(estimator).partial_fit(*split_target(estimator, rows))
@@ -80,7 +107,16 @@ def updates_score_before_they_learn(estimator: StreamingEstimator, rows: Array) 
 
 
 def memory_is_flat(estimator: Any, rows: Array) -> None:
-    """The state does not grow with the rows once the warm-up is over, but for kept rows, up to as many as there may be."""
+    """The state does not grow with the rows once the warm-up is over, but for kept rows, up to as many as there may be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import memory_is_flat
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> memory_is_flat(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
+    """
     given = split_target(estimator, rows)
     for _ in range(3):
         estimator.partial_fit(*given)
@@ -101,6 +137,14 @@ def merging_is_adding(estimator: StreamingEstimator, rows: Array) -> None:
 
     What they learned adds up to the same, when it is sent as bytes. Streams that were refined apart come to one reference by
     the rows they keep: where these are all rows, that is exact, and otherwise in any tree these are the same, and the counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import merging_is_adding
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> merging_is_adding(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
     """
     base = clone(estimator).partial_fit(*split_target(estimator, rows))
     parts = [base.branch().partial_fit(*split_target(estimator, rows[index::4])) for index in range(4)]
@@ -144,7 +188,16 @@ def merging_is_adding(estimator: StreamingEstimator, rows: Array) -> None:
 
 
 def the_order_of_a_merge_changes_nothing(estimator: StreamingEstimator, rows: Array) -> None:
-    """Models that share no base are matched, and come out the same, bit for bit, whatever their order; no row is lost."""
+    """Models that share no base are matched, and come out the same, bit for bit, whatever their order; no row is lost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import the_order_of_a_merge_changes_nothing
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> the_order_of_a_merge_changes_nothing(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
+    """
     one, other, third = (
         clone(estimator).set_params(random_state=seed).partial_fit(*split_target(estimator, rows[seed :: 1 + seed]))
         for seed in range(3)
@@ -157,7 +210,16 @@ def the_order_of_a_merge_changes_nothing(estimator: StreamingEstimator, rows: Ar
 
 
 def learning_apart_is_learning_together(estimator: StreamingEstimator, rows: Array) -> None:
-    """At fixed parameters, and where counts add, summaries folded apart and merged are the summary of all."""
+    """At fixed parameters, and where counts add, summaries folded apart and merged are the summary of all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import learning_apart_is_learning_together
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> learning_apart_is_learning_together(GaussianMixture(2, algorithm="boem", warm_up=60, random_state=0), rows)
+    """
     plan, state = fit_stream(estimator, rows)
     state = branch(plan, state)
     batch = make_batch(estimator, rows)
@@ -170,7 +232,16 @@ def learning_apart_is_learning_together(estimator: StreamingEstimator, rows: Arr
 
 
 def passes_never_lose(estimator: StreamingEstimator, rows: Array) -> None:
-    """The objective of batch EM (without a floor under the covariances) and of variational Bayes never falls."""
+    """The objective of batch EM (without a floor under the covariances) and of variational Bayes never falls.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import passes_never_lose
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> passes_never_lose(GaussianMixture(2, algorithm="em", random_state=0), rows)
+    """
     floor = {"reg_covar": 0.0} if hasattr(estimator, "reg_covar") else {}
     estimator.set_params(tol=0.0, max_iter=50, **floor)
     with warnings.catch_warnings():

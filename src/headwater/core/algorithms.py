@@ -13,7 +13,17 @@ from headwater.core.schedules import Decay, Equal, Schedule, check_number
 
 @dataclass(frozen=True)
 class BatchEM(Algorithm):
-    """EM over all rows, pass after pass: maximum likelihood, or the posterior mode if a prior is given."""
+    """EM over all rows, pass after pass: maximum likelihood, or the posterior mode if a prior is given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = hw.GaussianMixture(2, algorithm=hw.BatchEM(), random_state=0).fit(rows)
+    >>> model.n_samples_seen_
+    300
+    """
 
     word = "em"
     online = False
@@ -23,7 +33,17 @@ class BatchEM(Algorithm):
 
 @dataclass(frozen=True)
 class BatchVB(Algorithm):
-    """Variational Bayes over all rows, pass after pass (paper 004)."""
+    """Variational Bayes over all rows, pass after pass (paper 004).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = hw.GaussianMixture(2, algorithm=hw.BatchVB(), random_state=0).fit(rows)
+    >>> model.n_samples_seen_
+    300
+    """
 
     word = "vb"
     readout = "expect_log"
@@ -38,6 +58,15 @@ class SatoEM(Algorithm):
 
     The step at row t is (t + offset)^-decay; with offset "auto" it is (1/w) (1 + t/w)^-decay for a window w that covers the
     warm-up. `rate` takes any other schedule, such as `Harmonic(a, b, c)` or `ForgettingFactor(kappa, t0)`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = hw.GaussianMixture(2, algorithm=hw.SatoEM(decay=0.7), random_state=0).partial_fit(rows)
+    >>> model.n_samples_seen_
+    300
     """
 
     decay: float = 0.6
@@ -62,7 +91,17 @@ class SatoEM(Algorithm):
 
 @dataclass(frozen=True)
 class BayesianOnlineEM(Algorithm):
-    """Bayesian online EM (paper 000, section 4): every row adds its counts to the belief, whose mean (or mode) comes next."""
+    """Bayesian online EM (paper 000, section 4): every row adds its counts to the belief, whose mean (or mode) comes next.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = hw.GaussianMixture(2, algorithm=hw.BayesianOnlineEM(estimate="mode"), random_state=0).partial_fit(rows)
+    >>> model.n_samples_seen_
+    300
+    """
 
     estimate: Literal["mean", "mode"] = "mean"
     batch_size: BatchSize = 1
@@ -88,7 +127,17 @@ class BayesianOnlineEM(Algorithm):
 
 @dataclass(frozen=True)
 class OnlineEM(Algorithm):
-    """Cappé and Moulines' online EM (paper 002): mini-batches, step (t + offset)^-decay, averaged statistics."""
+    """Cappé and Moulines' online EM (paper 002): mini-batches, step (t + offset)^-decay, averaged statistics.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = hw.GaussianMixture(2, algorithm=hw.OnlineEM(decay=0.7, batch_size=50), random_state=0).partial_fit(rows)
+    >>> model.n_samples_seen_
+    300
+    """
 
     decay: float = 0.6
     offset: float = 2.0
@@ -109,6 +158,15 @@ class OnlineVB(Algorithm):
     """Online variational Bayes (paper 004): counts add, or with a `decay` the step is (t + offset)^-decay.
 
     The second is what Hoffman, Blei and Bach (2010) do for topics, and the default there; the number of documents is that seen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = hw.GaussianMixture(2, algorithm=hw.OnlineVB(batch_size=50), random_state=0).partial_fit(rows)
+    >>> model.n_samples_seen_
+    300
     """
 
     batch_size: BatchSize = 1
@@ -153,6 +211,15 @@ class SimulatedEM(Algorithm):
         Rows of a batch. The paper folds row by row.
     average : bool, default=True
         Whether the statistics are averaged on the way (Polyak and Ruppert).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).poisson(1.0, size=(300, 6))
+    >>> model = hw.LatentDirichletAllocation(2, algorithm=hw.SimulatedEM(n_samples=2), random_state=0).partial_fit(rows)
+    >>> model.n_samples_seen_
+    300
     """
 
     sampler: str = "auto"
@@ -216,7 +283,17 @@ class AutoSimulatedEM(SimulatedEM):
 
 @dataclass(frozen=True)
 class SurrogateEM(SimulatedEM):
-    """What "auto" is for spectra: the draws of simulated EM, and longer steps; `fit` streams the rows again and again."""
+    """What "auto" is for spectra: the draws of simulated EM, and longer steps; `fit` streams the rows again and again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).exponential(size=(300, 6))
+    >>> model = hw.ItakuraSaitoNMF(2, algorithm=hw.SurrogateEM(), random_state=0).partial_fit(rows)
+    >>> model.n_samples_seen_
+    300
+    """
 
     average: bool = False  # type: ignore[misc]
 
@@ -241,6 +318,15 @@ class CollapsedVB(Algorithm):
         The step at batch t is (t + offset)^-decay.
     batch_size : int or 'auto', default='auto'
         Documents of a batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).poisson(1.0, size=(300, 6))
+    >>> model = hw.LatentDirichletAllocation(2, algorithm=hw.CollapsedVB(burn_in=3), random_state=0).partial_fit(rows)
+    >>> model.n_samples_seen_
+    300
     """
 
     burn_in: int = 5
@@ -271,7 +357,17 @@ class CollapsedVB(Algorithm):
 
 @dataclass(frozen=True)
 class QuasiBayes(Algorithm):
-    """Quasi-Bayes (Smith and Makov; papers 000 and 003): responsibilities under the predictive density, counts that add."""
+    """Quasi-Bayes (Smith and Makov; papers 000 and 003): responsibilities under the predictive density, counts that add.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = hw.GaussianMixture(2, algorithm=hw.QuasiBayes(), random_state=0).partial_fit(rows)
+    >>> model.n_samples_seen_
+    300
+    """
 
     batch_size: BatchSize = 1
 
@@ -334,6 +430,15 @@ class Auto(Algorithm):
 
     The stream is read by variational Bayes ("expect_log"), or by what measured better for a model: by Bayesian online EM
     ("mean") for counts; or by the only readout that a model has ("mode").
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = hw.GaussianMixture(2, algorithm=hw.Auto(batch_size=100), random_state=0).partial_fit(rows)
+    >>> model.n_samples_seen_
+    300
     """
 
     batch_size: BatchSize = "auto"

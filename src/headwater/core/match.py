@@ -50,6 +50,17 @@ class Match:
     contrast : ndarray of shape (n_components,)
         Symmetric divergence of the two densities, in nats a row. About 0 if the two are one, 4 if their means are two standard
         deviations apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rng = np.random.default_rng(0)
+    >>> rows = rng.normal(size=(2, 500, 1)) + 9.0 * rng.integers(2, size=(2, 500, 1))
+    >>> models = [hw.GaussianMixture(2, warm_up=300, random_state=at).partial_fit(rows[at]) for at in (0, 1)]
+    >>> match = hw.merge(models).merge_report_.matches[0]
+    >>> len(match.components), len(match.models)
+    (2, 1)
     """
 
     models: tuple[int, ...]
@@ -89,6 +100,17 @@ class MergeReport:
         Components whose partial posteriors multiply to no distribution (moment matching only), so that their mean was taken.
     replayed : tuple of int
         Models whose warm-up was not over: their rows were learned after the merge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = hw.GaussianMixture(2, warm_up=100, random_state=0).partial_fit(rows)
+    >>> parts = [model.branch().partial_fit(rows[:100]), model.branch().partial_fit(rows[100:])]
+    >>> print(hw.merge(parts).merge_report_)
+    2 models merged, 600 rows in all.
+    They share one base: nothing had to be matched.
     """
 
     models: int

@@ -72,7 +72,14 @@ class Equal:
 
 @dataclass(frozen=True)
 class Decay:
-    """Step scale * (t + offset)^-decay at fold t = 1, 2, ...: Cappé-Moulines, and Sato with his kappa and t0."""
+    """Step scale * (t + offset)^-decay at fold t = 1, 2, ...: Cappé-Moulines, and Sato with his kappa and t0.
+
+    Examples
+    --------
+    >>> import headwater as hw
+    >>> hw.OnlineEM(decay=0.7, offset=4.0).schedule(2, 1000, 100)
+    Decay(decay=0.7, offset=4.0, scale=1.0)
+    """
 
     decay: float = 0.6
     offset: float = 2.0
@@ -94,7 +101,14 @@ class Decay:
 
 @dataclass(frozen=True)
 class Harmonic:
-    """Step a / (b t + c), the learning rate of paper 000, section 3."""
+    """Step a / (b t + c), the learning rate of paper 000, section 3.
+
+    Examples
+    --------
+    >>> import headwater as hw
+    >>> hw.SatoEM(rate=hw.Harmonic(a=1.0, b=0.5, c=2.0)).rate
+    Harmonic(a=1.0, b=0.5, c=2.0)
+    """
 
     a: float = 1.0
     b: float = 1.0
@@ -116,6 +130,12 @@ class ForgettingFactor:
     """Paper 000, eq. 4-5: zeta_t = 1 - 1 / ((t - 2) kappa + t0) forgets, and the step is its normaliser eta_t.
 
     By Proposition 1, eta_t = eta_{t-1} / (zeta_t + eta_{t-1}); eta_1 = 1, so the first fold replaces what was there.
+
+    Examples
+    --------
+    >>> import headwater as hw
+    >>> hw.SatoEM(rate=hw.ForgettingFactor(kappa=0.7, t0=1000.0)).rate.kappa
+    0.7
     """
 
     kappa: float = 0.7

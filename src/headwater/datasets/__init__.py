@@ -17,7 +17,14 @@ _FILES = {"digits": ("digits.csv.gz", "LICENSE-digits.txt")}
 
 
 def names() -> list[str]:
-    """Return the names of the data that comes with headwater."""
+    """Return the names of the data that comes with headwater.
+
+    Examples
+    --------
+    >>> from headwater import datasets
+    >>> datasets.names()
+    ['digits']
+    """
     return list(_FILES)
 
 
@@ -57,6 +64,12 @@ def licence(name: str = "digits") -> str:
     -------
     text : str
         The licence, in full.
+
+    Examples
+    --------
+    >>> from headwater import datasets
+    >>> "Redistribution" in datasets.licence("digits")
+    True
     """
     return _here(name, 1).read_text(encoding="utf-8")
 

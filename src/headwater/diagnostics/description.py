@@ -97,6 +97,15 @@ class Description:
         Probability of the intervals.
     notes : tuple of str
         What a reader should know: sentences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+    >>> found = hw.GaussianMixture(1, random_state=0).fit(rows).describe()
+    >>> [found.rows, found.columns, len(found.components), found.unit]
+    [300, 2, 1, 'rows']
     """
 
     model: str = ""

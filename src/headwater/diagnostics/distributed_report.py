@@ -35,6 +35,12 @@ class Round:
         Bytes of the model that every worker was sent.
     seconds : float
         How long it took. It is not kept in files.
+
+    Examples
+    --------
+    >>> from headwater.distributed import Round
+    >>> Round("learning", 4, 1000, -2.5, message=640, merged=1920, path=1280, sent=640).rows
+    1000
     """
 
     stage: str
@@ -62,6 +68,12 @@ class DistributedReport:
         A sentence for every part that could not be read.
     workers : int
         Workers that the cluster had at the end. The answer does not depend on them, and files do not keep it.
+
+    Examples
+    --------
+    >>> from headwater.distributed import DistributedReport
+    >>> DistributedReport(parts=4).parts
+    4
     """
 
     parts: int

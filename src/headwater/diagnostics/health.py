@@ -29,6 +29,16 @@ class Finding:
         Whether you should act: answers are worse than they could be, or mean less than they seem to.
     numbers : mapping of str to float
         The numbers of the sentence, by name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(3000, 2))
+    >>> rows[::10] = 0.0
+    >>> finding = hw.GaussianMixture(2, random_state=0).fit(rows).health_.findings[0]
+    >>> finding.kind, finding.action
+    ('collapsed', True)
     """
 
     kind: str

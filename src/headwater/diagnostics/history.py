@@ -51,6 +51,15 @@ class History:
         Rows from one point to the next.
     seen : int
         Rows learned when the history was last added to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(5000, 2))
+    >>> model = hw.Monitor(hw.GaussianMixture(1, random_state=0)).learn(rows)
+    >>> model.history_
+    History(5,000 rows, 3,000 scored, 78 points)
     """
 
     points: tuple[Point, ...] = ()

@@ -37,7 +37,14 @@ CANCEL_REASONS = {
 
 
 class ClusterError(ConnectionError):
-    """The cluster failed, and neither the model nor the data is at fault: another run may do better."""
+    """The cluster failed, and neither the model nor the data is at fault: another run may do better.
+
+    Examples
+    --------
+    >>> from headwater.distributed import ClusterError
+    >>> issubclass(ClusterError, ConnectionError)
+    True
+    """
 
 
 def _import_distributed() -> Any:
@@ -189,6 +196,14 @@ def tls(ca_file: str, cert: str, key: str | None = None) -> object:
     -------
     security : distributed.Security
         What `connect` takes, and `distributed.Client`.
+
+    Examples
+    --------
+    >>> from headwater.distributed import tls
+    >>> tls("ca.pem", "cert.pem")
+    Traceback (most recent call last):
+        ...
+    FileNotFoundError: ca_file of TLS must be a file, and there is no ca.pem
     """
     for name, path in (("ca_file", ca_file), ("cert", cert), ("key", key)):
         if path is not None and not Path(path).is_file():

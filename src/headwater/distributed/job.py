@@ -44,7 +44,14 @@ REFUSE, LEAVE_OUT = "refuse", "leave out"
 
 
 class UnreadError(ValueError):
-    """Parts could not be read. `model` has learned all others, and `unread` says what is wrong with each part."""
+    """Parts could not be read. `model` has learned all others, and `unread` says what is wrong with each part.
+
+    Examples
+    --------
+    >>> from headwater.distributed import UnreadError
+    >>> issubclass(UnreadError, ValueError)
+    True
+    """
 
     def __init__(self, unread: Sequence[Unread], model: StreamingEstimator | None = None) -> None:
         others = len(unread) - 1

@@ -11,6 +11,12 @@ class Step:
 
     `stage` is "looking", "starting", "learning" or "passing"; round `round` of `rounds` is running, and `done` of its `parts`
     are finished. `rows` were learned in the rounds before, and `score` is their mean score, if it is known.
+
+    Examples
+    --------
+    >>> from headwater.distributed import Step
+    >>> Step("learning", round=2, rounds=4, done=3, parts=8).stage
+    'learning'
     """
 
     stage: str

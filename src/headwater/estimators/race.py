@@ -25,6 +25,15 @@ class Rival:
     `score` is the mean log-density of the last `rows` rows that it was judged on, each before it was learned, and `behind` by
     how much that is less than the leader's on the same rows; `dropped_at` are the rows of the stream after which it dropped
     out, None as long as it stays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).poisson(1.0, size=(900, 8))
+    >>> race = hw.LatentDirichletAllocation("auto", warm_up=100, random_state=0).partial_fit(rows).race_
+    >>> race.rivals[0].n_components
+    2
     """
 
     n_components: int
@@ -142,6 +151,15 @@ class Race:
         Rows after which the leader wins.
     tally : Tally, optional
         Scores since they were compared last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).poisson(1.0, size=(900, 8))
+    >>> race = hw.LatentDirichletAllocation("auto", warm_up=100, random_state=0).partial_fit(rows).race_
+    >>> race.leader in [rival.n_components for rival in race.rivals]
+    True
     """
 
     rivals: tuple[Rival, ...] = ()

@@ -23,6 +23,14 @@ class ReasonTable:
         What the lines are.
     columns : mapping of str to ndarray
         Columns of equal length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> table = hw.ReasonTable("far off", {"row": np.array([3, 7]), "tail": np.array([0.01, 0.02])})
+    >>> table["row"].tolist()
+    [3, 7]
     """
 
     title: str

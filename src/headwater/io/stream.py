@@ -32,7 +32,16 @@ DIGEST_LETTERS = 200  # letters of an option above which a digest stands for it
 
 
 class Stream(Chunks):
-    """Rows as chunks; made by `headwater.stream`. Each iteration is one pass; some sources can be read only once."""
+    """Rows as chunks; made by `headwater.stream`. Each iteration is one pass; some sources can be read only once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> stream = hw.stream(np.zeros((250, 3)), chunk_rows=100)
+    >>> [len(chunk) for chunk in stream], stream.total_rows
+    ([100, 100, 50], 250)
+    """
 
     def __init__(self, reader: SourceReader, read_ahead: bool) -> None:
         self._reader, self._read_ahead = reader, read_ahead

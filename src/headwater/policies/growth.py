@@ -52,6 +52,16 @@ class Growth:
         The changes that were made, in their order (the last hundred of them), and the best one that was refused since.
     spent : float
         Rows that were looked at again for it on the way, as E-steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rng = np.random.default_rng(0)
+    >>> rows = rng.normal(size=(3000, 2)) + 9.0 * rng.integers(2, size=(3000, 1))
+    >>> growth = hw.GaussianMixture("auto", random_state=0).partial_fit(rows).growth_
+    >>> sum(step.accepted for step in growth.steps)
+    1
     """
 
     steps: tuple[Step, ...] = ()
