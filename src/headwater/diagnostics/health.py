@@ -36,7 +36,7 @@ class Finding:
     >>> import headwater as hw
     >>> rows = np.random.default_rng(0).normal(size=(3000, 2))
     >>> rows[::10] = 0.0
-    >>> finding = hw.GaussianMixture(2, random_state=0).fit(rows).health_.findings[0]
+    >>> finding = hw.GaussianMixture(2, algorithm="em", random_state=0).fit(rows).health_.findings[0]
     >>> finding.kind, finding.action
     ('collapsed', True)
     """
@@ -89,7 +89,7 @@ class Health:
     >>> hw.GaussianMixture(1, random_state=0).partial_fit(rows).health_
     GaussianMixture after 3,000 rows: nothing is wrong.
     >>> rows[::10] = 0.0
-    >>> health = hw.GaussianMixture(2, random_state=0).fit(rows).health_
+    >>> health = hw.GaussianMixture(2, algorithm="em", random_state=0).fit(rows).health_
     >>> health.ok, health.findings[0].kind
     (False, 'collapsed')
     """
