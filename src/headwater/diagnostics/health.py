@@ -38,7 +38,7 @@ class Finding:
     >>> rows[:, 1] = 7.0
     >>> finding = hw.GaussianMixture(1, random_state=0).partial_fit(rows).health_.findings[0]
     >>> finding.kind, finding.action
-    ('flat', True)
+    ('flat', False)
     """
 
     kind: str
@@ -91,7 +91,7 @@ class Health:
     >>> rows[:, 1] = 7.0
     >>> health = hw.GaussianMixture(1, random_state=0).partial_fit(rows).health_
     >>> health.ok, health.findings[0].kind
-    (False, 'flat')
+    (True, 'flat')
     """
 
     model: str
