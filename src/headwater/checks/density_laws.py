@@ -26,6 +26,16 @@ def rows_are_drawn_from_the_density_that_scores_them(estimator: Any, rows: Array
 
     For rows that are drawn from a density p, the mean of q / p is one, whatever the density q. Here it is that of components
     which are a little of the next one each. And components are drawn as often as `predict_proba` gives them to rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import rows_are_drawn_from_the_density_that_scores_them
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> rows_are_drawn_from_the_density_that_scores_them(GaussianMixture(2, warm_up=60, random_state=0), rows)
+    ...     GaussianMixture(2, algorithm="online-vb", warm_up=60, random_state=0), rows
+    ... )
     """
     fit(estimator, rows)
     X, components = estimator.sample(DRAWN_ROWS)
@@ -51,6 +61,14 @@ def modes_are_the_best_parameters(estimator: Any, rows: Array) -> None:
     """No other parameters explain rows and prior better than the mode: not those of the same rows, weighed otherwise.
 
     Rows with gaps are left out: what is expected of a gap depends on the parameters that it is expected at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headwater import GaussianMixture
+    >>> from headwater.checks import modes_are_the_best_parameters
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> modes_are_the_best_parameters(GaussianMixture(2, algorithm="online-vb", warm_up=60, random_state=0), rows)
     """
     _, stream = fit_stream(estimator, rows)
     complete = rows[~np.isnan(rows).any(axis=1)] if rows.dtype.kind == "f" else rows

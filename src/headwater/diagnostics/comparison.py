@@ -54,6 +54,16 @@ class Comparison:
         rows that are drawn.
     standard_error, standard_error_back : float
         Of these, by the number of rows drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headwater as hw
+    >>> rows = np.random.default_rng(0).normal(size=(2000, 2))
+    >>> models = [hw.GaussianMixture(1, random_state=0).fit(one) for one in (rows[:1000], rows[1000:])]
+    >>> found = hw.compare_models(*models)
+    >>> len(found.components), found.lost, found.new
+    (1, (), ())
     """
 
     components: tuple[ComponentChange, ...]
