@@ -33,7 +33,8 @@ def rows_are_drawn_from_the_density_that_scores_them(estimator: Any, rows: Array
     >>> from headwater import GaussianMixture
     >>> from headwater.checks import rows_are_drawn_from_the_density_that_scores_them
     >>> rows = np.random.default_rng(0).normal(size=(200, 2))
-    >>> rows_are_drawn_from_the_density_that_scores_them(GaussianMixture(2, warm_up=60, random_state=0), rows)
+    >>> model = GaussianMixture(2, algorithm="online-vb", warm_up=60, random_state=0)
+    >>> rows_are_drawn_from_the_density_that_scores_them(model, rows)
     ...     GaussianMixture(2, algorithm="online-vb", warm_up=60, random_state=0), rows
     ... )
     """
