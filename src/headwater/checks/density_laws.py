@@ -35,8 +35,6 @@ def rows_are_drawn_from_the_density_that_scores_them(estimator: Any, rows: Array
     >>> rows = np.random.default_rng(0).normal(size=(200, 2))
     >>> model = GaussianMixture(2, algorithm="online-vb", warm_up=60, random_state=0)
     >>> rows_are_drawn_from_the_density_that_scores_them(model, rows)
-    ...     GaussianMixture(2, algorithm="online-vb", warm_up=60, random_state=0), rows
-    ... )
     """
     fit(estimator, rows)
     X, components = estimator.sample(DRAWN_ROWS)
