@@ -145,3 +145,24 @@ def test_commands_that_make_no_sense(run, place):
     ):
         said = run(*line.split(), code=code)
         assert words in said.err and said.err.count("\n") == 1, said.err
+
+
+def test_files_with_gaps_are_learned_and_every_row_has_a_line(run, place):
+    run("fit", "gaussian", "gaps.csv", "--exclude", "id,note", "-k", "2", "--json", "-o", "holes.hw")
+    model = hw.load(place / "holes.hw")
+    rows = pd.read_csv(place / "gaps.csv")[list(NAMES)]
+    wanted = hw.GaussianMixture(2, random_state=0).partial_fit(rows)
+    np.testing.assert_allclose(model.means_, wanted.means_)
+    run("score", "holes.hw", "gaps.csv", "-o", "scores.csv")
+    np.testing.assert_allclose(pd.read_csv(place / "scores.csv")["score"], model.score_samples(rows), atol=1e-12)
+    said = run("fit", "gaussian", "gaps.csv", "--exclude", "id,note", "-k", "2", "--missing", "refuse", code=1)
+    assert "has no value in column 'size'" in said.err
+
+
+def test_a_model_of_complete_rows_leaves_the_score_of_a_row_that_lacks_a_value_empty(run, place):
+    run("fit", "multinomial", "full.csv", "--columns", "rooms,size", "-k", "1", "--json", "-o", "whole.hw")
+    said = run("score", "whole.hw", "gaps.csv", "-o", "some.csv")
+    found = pd.read_csv(place / "some.csv")
+    lacking = pd.read_csv(place / "gaps.csv")[["rooms", "size"]].isna().any(axis=1)
+    assert len(found) == 400 and (found["score"].isna() == lacking).all()
+    assert f"{lacking.sum()} of 400 rows have no score, since they lack a value" in said.err

@@ -86,10 +86,10 @@ def test_rows_without_a_value_are_scored_and_left_out():
     one, other = clone(model), clone(model)
     scores = one.update(empty)
     np.testing.assert_array_equal(scores[kept], other.update(empty[kept]))
-    assert (scores[::10] == 0.0).all()
+    assert np.isnan(scores[::10]).all() and (one.score_samples(empty[::10]).round(12) == 0.0).all()
     np.testing.assert_array_equal(one.means_, other.means_)
     before = one.means_
-    np.testing.assert_array_equal(one.update(empty[:1]), [0.0])
+    assert np.isnan(one.update(empty[:1])).all()
     np.testing.assert_array_equal(one.learn_one(empty[0]).partial_fit(empty[[0, 10]]).means_, before)
     with pytest.raises(ValueError, match="at least one row with a value"):
         clone(model).partial_fit(empty[[0, 10]])
@@ -151,3 +151,20 @@ def test_scale_columns_knows_no_units():
         np.testing.assert_allclose(np.sort(other.means_, axis=0), np.sort(one.means_ * units, axis=0), rtol=1e-6)
         shift = ~np.isnan(gapped) @ np.log(units)
         np.testing.assert_allclose(other.score_samples(gapped * units), one.score_samples(gapped) - shift, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_health_says_how_much_was_missing_and_where_most_is(kind):
+    _, gapped = simulate(2000, missing=0.1)
+    gapped[np.random.default_rng(1).random(2000) < 0.8, 2] = np.nan
+    gapped[np.isnan(gapped).all(axis=1), 0] = 0.0
+    model = hw.GaussianMixture(2, covariance_type=kind, algorithm="online-em", random_state=0).partial_fit(gapped)
+    findings = {finding.kind: finding for finding in model.health_.findings}
+    assert (
+        findings["gaps"].numbers["missing"] == pytest.approx(np.isnan(gapped).mean(), abs=0.02) and not findings["gaps"].action
+    )
+    unseen = [finding for finding in model.health_.findings if finding.kind == "unseen"]
+    # what the other columns tell of x2 counts as known, where covariances can say it
+    assert bool(unseen) == (kind in ("diag", "spherical")) or all("x2" in finding.sentence for finding in unseen)
+    complete = hw.GaussianMixture(2, covariance_type=kind, algorithm="online-em", random_state=0).partial_fit(simulate(2000)[0])
+    assert not {"gaps", "unseen"} & {finding.kind for finding in complete.health_.findings}

@@ -122,7 +122,7 @@ def fit(
         from headwater.cli.support.stream_fit import fit_model
 
         tables = type(start)._traits.takes_tables
-        stream = reading.open_stream(data, seed=settings.seed, like=like, learns=True, tables=tables)
+        stream = reading.with_gaps(start).open_stream(data, seed=settings.seed, like=like, learns=True, tables=tables)
         identity = {
             "model": model,
             "start": file_digest(Path(model)) if continues and options.checkpoint is not None else None,

@@ -63,7 +63,7 @@ def report(
     kept = tuple(split_names(keep) or ())
     if kept and not data:
         raise usage_error("--keep names columns of the data, and no data is given")
-    rows = reading.open_stream(data, like=learned, keep=kept) if data else None
+    rows = reading.with_gaps(learned).open_stream(data, like=learned, keep=kept) if data else None
     headline = title or (None if data else model.stem)
     write_report(learned, rows, output, commands, data or (), title=headline, image_shape=shape)
     if rows is not None:

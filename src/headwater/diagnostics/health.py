@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 SHOWN_FINDINGS = 3  # findings beneath the table of a model
-REMARK_KINDS = frozenset({"refinement", "forgetting"})  # kinds that say how something went, good or bad
+REMARK_KINDS = frozenset({"refinement", "forgetting", "gaps"})  # kinds that say how something went, good or bad
 UNSHOWN_KINDS = frozenset({"refinement"})  # kinds that are for programs: there is nothing in them to act upon
 
 
@@ -20,7 +20,7 @@ class Finding:
     ----------
     kind : str
         "dead", "duplicated", "collapsed", "mixed", "starved", "flat", "lopsided", "unheard", "drift", "order",
-        "unconverged", "refinement" or "forgetting".
+        "unconverged", "gaps", "unseen", "refinement" or "forgetting".
     components : tuple of int
         The components that it is about; empty if it is about all of the model.
     sentence : str

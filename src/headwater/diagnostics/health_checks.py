@@ -33,7 +33,7 @@ def judge_health(subject: Subject, evidence: Evidence, reading: ReadingView, bri
     """Return the health of a model. `brief` leaves out checks that take long."""
     warming = subject.runtime.warming_up
     with one_blas_thread():
-        found = [*component_findings(evidence, warming, brief), *course_findings(subject, reading, brief)]
+        found = [*component_findings(evidence, warming, brief), *evidence.known, *course_findings(subject, reading, brief)]
     ordered = sorted(found, key=lambda one: not one.action)
     return Health(subject.name, subject.runtime.rows, subject.unit, warming, tuple(ordered))
 

@@ -59,6 +59,8 @@ class Evidence:
         Returns the `ComponentChecks`, at a cost of about `work` operations.
     remedy : str
         What can be done about components that are dead.
+    known : tuple of Finding
+        What a model knows by itself, such as how much was missing.
     """
 
     rows: Array = field(default_factory=lambda: NO_ROWS)
@@ -68,6 +70,7 @@ class Evidence:
     checks: Callable[[], ComponentChecks] | None = None
     work: float = 0.0
     remedy: str = ""
+    known: tuple[Finding, ...] = ()
 
     @property
     def weights(self) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headwater.core.statistics import Array
 from headwater.diagnostics.health import Finding
 from headwater.diagnostics.health_evidence import Support, component_phrase
-from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics
+from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics, masses
 
 COLLAPSE_RATIO = 1e-6  # variance of a component over that of most rows: a thousandth of their standard deviation
 FLOOR_FACTOR = 2.0  # times the floor under variances; below it, the floor decides
@@ -178,7 +178,7 @@ class GaussianChecks:
 
 def constant_columns(statistics: GaussianStatistics, prior: GaussianPrior, matrix: bool) -> tuple[int, ...]:
     """Return the columns that have had one value in all rows, by their moments about the origin of the prior."""
-    count = max(float(statistics.count.sum()), LEAST_VARIANCE)
+    count = np.maximum(masses(statistics, "full" if matrix else "diag")[0].sum(axis=0), LEAST_VARIANCE)
     mean = statistics.first.sum(axis=0) / count
     second = np.diagonal(statistics.second, axis1=-2, axis2=-1) if matrix else statistics.second
     spread = second.reshape(-1, len(mean)).sum(axis=0) / count - mean**2

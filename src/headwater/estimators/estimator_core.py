@@ -306,7 +306,7 @@ class EstimatorCore(RowHooks):
         refuse_batch_algorithm(learner)
         batch, telling = telling_rows(whole, least=int(first))
         if not len(batch):
-            return np.zeros(len(whole) if scored else 0)
+            return np.full(len(whole) if scored else 0, np.nan)
         self._note_columns(X, reset=first)
         scores = np.full(len(batch) if scored else 0, np.nan)
         if self._races_on:
@@ -317,8 +317,8 @@ class EstimatorCore(RowHooks):
             self._runtime = runtime.after(state)
         forget(self, FIT_RESULTS)
         self._note_new_columns(X)
-        if scored and len(batch) < len(whole):  # a row without a value has evidence 1, whatever the parameters are
-            known, scores = scores, np.zeros(len(whole))
+        if scored and len(batch) < len(whole):  # the score of a row without a value would say nothing of the stream
+            known, scores = scores, np.full(len(whole), np.nan)
             scores[telling] = known
         return scores
 

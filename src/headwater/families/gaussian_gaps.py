@@ -59,7 +59,11 @@ def estep_with_gaps(
     gaps, width, score = X.gaps, X.shape[1], 0.0
     if totals is not None:
         totals = totals.with_gaps()
-    complete, empty = np.flatnonzero(gaps == 0), np.flatnonzero(gaps == width)
+    empty = np.flatnonzero(gaps == width)
+    if not family.kind.matrix and not len(empty):  # a kernel that looks at masks costs less than sorting rows out
+        kernel = _kernel_of(family, parameters, log_weights)
+        return _run(family, kernel, batch, totals, answers, n_threads), totals
+    complete = np.flatnonzero(gaps == 0)
     if len(complete):
         room = answers.part(complete)
         rows = _rows(batch, complete, X.complete(complete))
@@ -72,7 +76,8 @@ def estep_with_gaps(
         score += _answer_empty(log_weights, _rows(batch, empty, X[empty]), empty, answers)
     partial = np.flatnonzero((gaps > 0) & (gaps < width))
     if len(partial):
-        partial = partial[sort_by_pattern(X.missing[partial])]
+        if family.kind.matrix:
+            partial = partial[sort_by_pattern(X.missing[partial])]
         room = answers.part(partial)
         rows = _rows(batch, partial, X[partial])
         score += _run(family, _kernel_of(family, parameters, log_weights), rows, totals, room, n_threads)

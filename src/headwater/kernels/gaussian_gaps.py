@@ -22,7 +22,8 @@ from headwater.kernels.fastmath import log
 from headwater.kernels.gaussian import BLOCK_DIAG, NEGLIGIBLE, add_moments, whiten
 from headwater.kernels.mixture import responsibilities_block
 
-BLOCK = 64
+BLOCK = 128
+LEAST_RUN = 4  # rows with the same gaps from which they are completed side by side
 LEAST_PIVOT = 1e-14  # of a diagonal element: a smaller one is rounding
 
 
@@ -114,6 +115,51 @@ def complete_row(turned, places, m, root, white, y):
 
 
 @helper
+def complete_run(turned, places, m, root, white, begin, end, y, distance):
+    """Do what `complete_row` does for rows begin to end of a block, which have the same gaps, side by side.
+
+    `white` has one row of memory per column, and `y` one per gap.
+    """
+    width = white.shape[0]
+    for a in range(m):
+        column = places[a]
+        for b in range(begin, end):
+            y[a, b] = 0.0
+        for i in range(column, width):
+            times = turned[column, i]
+            for b in range(begin, end):
+                y[a, b] += times * white[i, b]
+    for a in range(m):
+        for c in range(a):
+            times = root[a, c]
+            for b in range(begin, end):
+                y[a, b] -= times * y[c, b]
+        pivot = 1.0 / root[a, a]
+        for b in range(begin, end):
+            y[a, b] *= pivot
+    for back in range(m):
+        a = m - 1 - back
+        for c in range(a + 1, m):
+            times = root[c, a]
+            for b in range(begin, end):
+                y[a, b] -= times * y[c, b]
+        pivot = 1.0 / root[a, a]
+        for b in range(begin, end):
+            y[a, b] *= pivot
+    for a in range(m):
+        column = places[a]
+        for i in range(column, width):
+            times = turned[column, i]
+            for b in range(begin, end):
+                white[i, b] -= times * y[a, b]
+    for b in range(begin, end):
+        distance[b] = 0.0
+    for i in range(width):
+        for b in range(begin, end):
+            distance[b] += white[i, b] * white[i, b]
+
+
+@helper
 def invert(root, m, inverse):
     """Write the lower triangle of the inverse of root root'; `root` is changed into its own inverse."""
     for a in range(m):
@@ -163,11 +209,11 @@ def estep_matrix_gaps(
     block, white = np.empty((width, size)), np.empty((width, size))
     chosen = np.empty((width, size))
     places, number, same = np.empty((size, width), np.int64), np.empty(size, np.int64), np.empty(size, np.bool_)
-    filled = np.empty((n_components, size, width))
+    filled = np.empty((n_components, width, size))
     spread = np.ones((n_components, size))
     log_joint = np.empty((n_components, size))
     root, inverse = np.empty((width, width)), np.empty((width, width))
-    row, column = np.empty(width), np.empty(size)
+    row, solved, column = np.empty(width), np.empty(width), np.empty(size)
     some_shares, peak, total = np.empty(size), np.empty(size), np.empty(size)
     nothing, one = np.zeros(n_components), np.ones(n_components)
     score = 0.0
@@ -182,22 +228,34 @@ def estep_matrix_gaps(
                 centre = shift[k, i]
                 for b in range(rows):
                     white[i, b] -= centre
-            half = 0.0
-            for b in range(rows):
-                m = number[b]
-                if not same[b]:
-                    half = factorize(precision[own], places[b], m, root)
-                for i in range(width):
-                    row[i] = white[i, b]
-                distance = complete_row(turned[own], places[b], m, root, row, filled[k, b])
-                power = gap_power[k, m]
-                if power > 0.0:
-                    tail = 1.0 + min(stretch[k] * distance, 1e300)
-                    # of a Student-t whose degrees of freedom and columns are 2 power in all
-                    spread[k, b] = tail / (max(2.0 * power - 2.0, 1.0) * stretch[k])
-                    log_joint[k, b] = 2.0 * (power * log(tail) + half - offset[k] - gap_offset[k, m])
+            begin = 0
+            while begin < rows:
+                end = begin + 1
+                while end < rows and same[end]:
+                    end += 1
+                m = number[begin]
+                half = factorize(precision[own], places[begin], m, root)
+                if end - begin >= LEAST_RUN:
+                    complete_run(turned[own], places[begin], m, root, white, begin, end, filled[k], log_joint[k])
                 else:
-                    log_joint[k, b] = distance + 2.0 * (half - offset[k] - gap_offset[k, m])
+                    for b in range(begin, end):
+                        for i in range(width):
+                            row[i] = white[i, b]
+                        log_joint[k, b] = complete_row(turned[own], places[b], m, root, row, solved)
+                        for a in range(m):
+                            filled[k, a, b] = solved[a]
+                power, constant = gap_power[k, m], 2.0 * (half - offset[k] - gap_offset[k, m])
+                if power > 0.0:
+                    # of a Student-t whose degrees of freedom and columns are 2 power in all
+                    wide = 1.0 / (max(2.0 * power - 2.0, 1.0) * stretch[k])
+                    for b in range(begin, end):
+                        tail = 1.0 + min(stretch[k] * log_joint[k, b], 1e300)
+                        spread[k, b] = tail * wide
+                        log_joint[k, b] = 2.0 * power * log(tail) + constant
+                else:
+                    for b in range(begin, end):
+                        log_joint[k, b] += constant
+                begin = end
         score += responsibilities_block(
             log_joint, peak, total, rows, at, weights, labels, nothing, nothing, one, scores, responsibilities, given
         )
@@ -226,7 +284,7 @@ def estep_matrix_gaps(
                         for i in range(width):
                             chosen[i, some] = block[i, b]
                         for a in range(number[b]):
-                            chosen[places[b, a], some] = -filled[k, b, a]
+                            chosen[places[b, a], some] = -filled[k, a, b]
                         some += 1
                 if share > 0.0:
                     add_spread(

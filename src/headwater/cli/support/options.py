@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +14,7 @@ from headwater.cli.support.failures import usage_error
 from headwater.cli.support.model_arguments import parse_assignments
 
 if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
     from headwater.io.stream import Stream
 
 # Options that the schema of a fitted model has settled.
@@ -78,6 +79,17 @@ class ReadOptions:
             given["vocabulary"] = int(given["vocabulary"])
         given = {name: value for name, value in given.items() if value is not None}
         return {**given, **parse_assignments(self.read, "--read")}
+
+    def with_gaps(self, model: StreamingEstimator, otherwise: str | None = None) -> ReadOptions:
+        """Return the options with missing values passed on to a model that takes them, unless something else was asked for.
+
+        For other models, `otherwise` says what becomes of rows that lack a value.
+        """
+        known = (getattr(model, "schema_", None) or {}).get("missing", "refuse")
+        if self.missing is not None or known != "refuse" or any(one.startswith("missing=") for one in self.read):
+            return self
+        policy = "keep" if model._takes_gaps else otherwise
+        return self if policy is None else replace(self, missing=policy)
 
     def open_stream(
         self,

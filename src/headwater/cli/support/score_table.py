@@ -56,7 +56,9 @@ def write_scores(
         )
     if options.explain:
         check_explains(model)
-    stream = reading.open_stream(data, like=model, keep=options.kept_columns)
+    traits = type(model)._traits
+    left_empty = None if traits.chained or traits.takes_sequences else "drop"  # rows that cannot be scored are there, empty
+    stream = reading.with_gaps(model, left_empty).open_stream(data, like=model, keep=options.kept_columns)
     reference = _find_reference(model, stream, options, messages, data)
     threshold = options.threshold
     if options.rate is not None:

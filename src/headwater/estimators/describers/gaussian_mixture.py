@@ -18,6 +18,7 @@ from headwater.diagnostics.component_description import (
 )
 from headwater.diagnostics.description import Description, Value
 from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
+from headwater.diagnostics.health_gaps import gap_findings
 from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
 from headwater.diagnostics.intervals import mean_intervals
 from headwater.estimators.describers.mixture import MixtureDescriber
@@ -54,7 +55,9 @@ class GaussianMixtureDescriber(MixtureDescriber):
                 spherical=family.spherical,
             )  # fmt: skip
 
-        return Evidence(rows, checks=checks, work=k * each * (k + 10 * width), remedy=PRUNE_ADVICE)
+        _, statistics, count = self.model._proper_belief()
+        gaps = tuple(gap_findings(statistics, count, column_names(self.model, width)))
+        return Evidence(rows, checks=checks, work=k * each * (k + 10 * width), remedy=PRUNE_ADVICE, known=gaps)
 
     def moments(self) -> tuple[list[str], Array, Array]:
         """Return the names of the columns, and mean and variance (K, d) of each."""
