@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
 from headwater.core.values import Index, Places
-from headwater.kernels.gaps import count_gaps
 
 Mask = NDArray[np.bool_]
 
@@ -50,14 +49,12 @@ class GappedRows:
     @property
     def gaps(self) -> NDArray[np.int64]:
         """Number of missing values of each row."""
-        found = np.empty(len(self.missing), dtype=np.int64)
-        count_gaps(self.missing, found)
-        return found
+        return np.count_nonzero(self.missing, axis=1)
 
     @property
     def is_empty(self) -> Mask:
         """Which rows (n,) have nothing but gaps."""
-        return np.asarray(self.gaps == self.missing.shape[1])
+        return np.asarray(self.missing.all(axis=1))
 
     def __getitem__(self, rows: Places) -> GappedRows:
         if isinstance(rows, slice):

@@ -15,6 +15,7 @@ from headwater.core.gapped_rows import GappedRows, sort_by_pattern
 from headwater.core.statistics import Array
 from headwater.families.gaussian_records import ColumnParameters, GappedStatistics, GaussianParameters, GaussianStatistics
 from headwater.families.posterior import posterior
+from headwater.kernels.gaps import count_gaps
 from headwater.kernels.gaussian_gaps import estep_columns_gaps, estep_matrix_gaps
 from headwater.kernels.parallel import run_slabs
 
@@ -56,7 +57,8 @@ def estep_with_gaps(
 ) -> tuple[float, GaussianStatistics | None]:
     """E-step of rows with gaps. Those without any go the way of complete rows; those without a value say nothing."""
     X: GappedRows = batch.X
-    gaps, width, score = X.gaps, X.shape[1], 0.0
+    gaps, width, score = np.empty(len(X), dtype=np.int64), X.shape[1], 0.0
+    count_gaps(X.missing, gaps)
     if totals is not None:
         totals = totals.with_gaps()
     empty = np.flatnonzero(gaps == width)
