@@ -1,199 +1,104 @@
-"""python -m benchmarks.shapes: seconds and scores at many shapes, ours beside a peer's, one line a method.
+"""Shapes of data, methods and peers: time, quality and memory, cell by cell.
 
-Parts: `large` (many components of many columns), `tables` (real ones of some thousand rows, if HEADWATER_DATA has them; a
-fit stands beside one pass there), `iris` and `fixed` (120,000 rows of ten components). Seconds are CPU seconds of one thread;
-those of one pass have the first reading in them. Scores are nats a row on rows held out.
+``python -m pages shapes`` measures it and writes docs/benchmarks/shapes.md. Each cell is a process of its own (shapes_cell.py),
+one after the other, on as many threads as the machine has cores. A peer that is not installed has no line.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from time import process_time
 from typing import Any
 
-import numpy as np
-from sklearn.cluster import MiniBatchKMeans
-from sklearn.datasets import load_iris
-from sklearn.metrics import adjusted_rand_score
-from sklearn.mixture import GaussianMixture as Peer
+from benchmarks.process import PACKAGE
+from benchmarks.shapes_cell import SHAPES
+from benchmarks.shapes_methods import METHODS
+from pages.page import ROOT, Measures, Page
+from pages.results import Figures, Results
 
-from benchmarks.data import Array, make_truth
-from benchmarks.shapes_data import CHOSEN_ON, LARGE, TOLD_OF, Large, data_folder, draw_large, part
-from benchmarks.timing import one_thread
-from headwater import GaussianMixture
-
-CHUNK = 10_000
-FLOOR = 1e-3  # of covariances, for both libraries: values of tables repeat
-KINDS = ("full", "tied", "diag", "spherical")
+# What a shape is, and what its results are judged by, best first.
+ABOUT = {
+    "small": ("1,000 rows of 4 columns, 3 groups, full covariances", ("score", "rand")),
+    "table": ("20,000 rows of 10 columns, 10 groups, full covariances", ("score", "rand")),
+    "long": ("1,000,000 rows of 10 columns, 10 groups, full covariances", ("score", "rand")),
+    "wide": ("30,000 rows of 256 columns, 256 groups, spherical", ("score", "rand")),
+    "embeddings": ("200,000 rows of 768 columns in float32, of length one, 1,000 groups", ("rand",)),
+    "chain": ("a sequence of 40,000 rows of 4 columns, 5 hidden states, diagonal covariances", ("score",)),
+    "documents": ("4,000 documents of 80 words, 10 topics, 2,000 words", ("perplexity",)),
+}
+TITLES = {
+    "small": "A small table", "table": "A table", "long": "A million rows", "wide": "Many columns and many groups",
+    "embeddings": "Embeddings in a thousand groups", "chain": "A hidden Markov model", "documents": "Topics",
+}  # fmt: skip
+PEERS = {"FAISS k-means": "faiss", "River KMeans": "river", "hmmlearn GaussianHMM": "hmmlearn", "gensim LdaModel": "gensim",
+         "tomotopy LDAModel": "tomotopy"}  # fmt: skip
+LONGEST = 900  # seconds of a cell, after which it is given up
 
 
 @dataclass(frozen=True)
-class ShapeLine:
-    """What one method took and reached at one shape; `peer` is whose it is. The score is nats a row on rows held out."""
+class Scale:
+    """What the rows of each shape are divided by, and how often each cell is measured."""
 
-    shape: str
-    method: str
-    peer: str
-    seconds: float
-    score: float
-    index: float = float("nan")  # adjusted Rand index, where components are known
-    number: int = 0  # of the set
-
-    def __str__(self) -> str:
-        index = "" if np.isnan(self.index) else f" {self.index:6.3f}"
-        return (
-            f"{self.shape:28} {self.number:3} {self.peer:13} {self.method:28} {self.seconds:9.4f} s {self.score:11.4f}{index}"
-        )
+    divisor: int = 1
+    repeats: int = 1
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    begin = process_time()
-    result = work()
-    return process_time() - begin, result
+def measure_cells(shape: str, scale: Scale, data: Path | None) -> Measures:
+    """All methods of a shape."""
+    for method in METHODS[shape]:
+        if find_spec(PEERS.get(method, "headwater")) is not None:
+            yield method, partial(measure_cell, shape, method, scale)
 
 
-def stream(model: GaussianMixture, rows: Array) -> GaussianMixture:
-    """Learn rows in chunks, and read."""
-    for at in range(0, len(rows), CHUNK):
-        model.partial_fit(rows[at : at + CHUNK])
-    _ = model.weights_
-    return model
+def measure_cell(shape: str, method: str, scale: Scale) -> Figures:
+    """The run of the least time, of so many."""
+    return min((run_cell(shape, method, scale.divisor) for _ in range(scale.repeats)), key=lambda one: one.get("seconds", 1e9))
 
 
-def large(numbers: Sequence[int], seed: int, shapes: Sequence[Large] = LARGE) -> Iterator[ShapeLine]:
-    for shape in shapes:
-        kind, k = shape.covariance_type, shape.n_components
-        for number in numbers:
-            known = draw_large(shape, number, seed)
-            rows, held_out, labels = known.rows, known.held_out, known.held_out_labels
-            if number == numbers[0]:
-                compile_kernels(shape, rows)
-
-            def line(method: str, peer: str, seconds: float, model: Any, score: float, number: int = number) -> ShapeLine:
-                index = float(adjusted_rand_score(labels, model.predict(held_out)))  # noqa: B023
-                return ShapeLine(str(shape), method, peer, seconds, score, index, number)  # noqa: B023
-
-            model = GaussianMixture(k, covariance_type=kind, random_state=number, n_threads=1)
-            seconds, model = timed(lambda: stream(model, rows))  # noqa: B023
-            score = float(model.score(held_out))
-            yield line("one pass and reading", "headwater", seconds, model, score)
-            begun = {"weights_init": model.weights_, "means_init": model.means_, "precisions_init": model.precisions_}
-            options = {"covariance_type": kind, "tol": 0.0, "random_state": 0, **begun}
-            ours, theirs = GaussianMixture(k, algorithm="em", n_threads=1, **options), Peer(k, **options)
-            yield line("EM pass", "headwater", pass_seconds(ours, rows), ours, float(ours.score(held_out)))
-            yield line("EM pass", "scikit-learn", pass_seconds(theirs, rows), theirs, float(theirs.score(held_out)))
-            means = MiniBatchKMeans(k, n_init=1, max_iter=3, random_state=number)
-            seconds, _ = timed(lambda: means.fit(rows))  # noqa: B023
-            yield line("k-means of mini-batches", "scikit-learn", seconds, means, float("nan"))
+def run_cell(shape: str, method: str, divisor: int) -> Figures:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), str(ROOT)])}
+    command = [sys.executable, "-m", "benchmarks.shapes_cell", shape, method, str(divisor)]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONGEST, cwd=ROOT)
+    except subprocess.TimeoutExpired:
+        return {"method": method, "given_up": LONGEST}
+    if done.returncode:
+        raise RuntimeError(f"{shape}, {method} failed:\n{done.stderr[-2000:]}")
+    return {"method": method, **json.loads(done.stdout.splitlines()[-1])}
 
 
-def pass_seconds(model: Any, rows: Array, passes: int = 5, tries: int = 2) -> float:
-    """Seconds of one pass of EM: those of a fit with more, less those of a fit with one."""
-    found = [min(timed(lambda: model.set_params(max_iter=n).fit(rows))[0] for _ in range(tries)) for n in (1, passes)]  # noqa: B023
-    return (found[1] - found[0]) / (passes - 1)
+def cells(shape: str, results: Results) -> dict[str, Any]:
+    """The lines of a table, headwater's first, with how they compare to its first one."""
+    lines = results.of(shape)
+    about, measures = ABOUT[shape]
+    first = next((one for one in lines if one["method"].startswith("headwater") and "seconds" in one), None)
+    for one in lines:
+        one["ratio"] = one["seconds"] / first["seconds"] if first and "seconds" in one else None
+        one["loses"] = [word for word in measures if first and word in one and is_better(word, one[word], first[word])]
+        one["faster"] = bool(first and one["ratio"] is not None and one["ratio"] < 1.0)
+    return {"about": about, "measures": measures, "lines": lines}
 
 
-def compile_kernels(shape: Large, rows: Array) -> None:
-    for k, some in ((2, rows[:3000, :4]), (shape.n_components, rows[:6000])):
-        _ = GaussianMixture(k, covariance_type=shape.covariance_type, n_threads=1, warm_up=2000).partial_fit(some).weights_
+def is_better(measure: str, one: float, other: float) -> bool:
+    """Whether a figure is better than another, by more than the last digit that is shown."""
+    gap = {"score": 0.001, "rand": 0.001, "perplexity": 0.1}[measure]
+    return one < other - gap if measure == "perplexity" else one > other + gap
 
 
-def tables(numbers: Sequence[int], seed: int) -> Iterator[ShapeLine]:
-    """One pass over a real table and a fit, beside a fit of scikit-learn, with another seed and order each time."""
-    for table in (*CHOSEN_ON, *TOLD_OF):
-        X = table.read(data_folder())
-        if X is None:
-            continue
-        learned, held_out = part(X)
-        k = table.n_components
-        shape = f"{table.name}, {len(learned)} rows, K{k} d{X.shape[1]}"
-        _ = stream(GaussianMixture(k, reg_covar=FLOOR, n_threads=1, random_state=99), learned[:6000])
-        for number in numbers:
-            rows = learned[np.random.default_rng((seed, number)).permutation(len(learned))]
-            options = {"reg_covar": FLOOR, "random_state": number}
-            model = GaussianMixture(k, n_threads=1, **options)
-            for method, peer, work in (
-                ("one pass and reading", "headwater", lambda: stream(model, rows)),  # noqa: B023
-                ("fit", "headwater", lambda: GaussianMixture(k, n_threads=1, **options).fit(rows)),  # noqa: B023
-                ("fit em", "headwater", lambda: GaussianMixture(k, n_threads=1, algorithm="em", **options).fit(rows)),  # noqa: B023
-                ("fit", "scikit-learn", lambda: Peer(k, **options).fit(rows)),  # noqa: B023
-            ):
-                seconds, found = timed(work)
-                yield ShapeLine(shape, method, peer, seconds, float(found.score(held_out)), number=number)
-
-
-def iris(numbers: Sequence[int], seed: int) -> Iterator[ShapeLine]:
-    """Small fits: medians over seeds; scores are those of the rows learned."""
-    rows = load_iris().data
-    for kind in KINDS:
-        for peer, make in (("headwater", GaussianMixture), ("scikit-learn", Peer)):
-            found, scores = [], []
-            for repeat in range(-1, 10 * len(numbers)):
-                model = make(3, covariance_type=kind, random_state=seed + repeat)
-                seconds, _ = timed(lambda: model.fit(rows))  # noqa: B023
-                if repeat >= 0:  # the one before the first compiles
-                    found.append(seconds)
-                    scores.append(float(model.score(rows)))
-            yield ShapeLine(f"iris {kind} K3", "fit", peer, float(np.median(found)), float(np.mean(scores)))
-
-
-def fixed(numbers: Sequence[int], seed: int) -> Iterator[ShapeLine]:
-    """120,000 rows of ten components with ten columns: what does not grow with the rows is most of it."""
-    methods: dict[str, Callable[[Array, int], GaussianMixture]] = {
-        "fit": lambda rows, at: GaussianMixture(10, random_state=at, n_threads=1).fit(rows),
-        "one pass and reading": lambda rows, at: stream(GaussianMixture(10, random_state=at, n_threads=1), rows),
-        "online-em": lambda rows, at: GaussianMixture(10, random_state=at, n_threads=1, algorithm="online-em").fit(rows),
-    }
-    for number in numbers:
-        rng = np.random.default_rng((seed, number))
-        truth = make_truth(10, 10, rng, 0.8)
-        rows, held_out = truth.sample(120_000, rng), truth.sample(50_000, rng)
-        for method, work in methods.items():
-            if number == numbers[0]:
-                work(rows[:30_000], 99)
-            seconds, model = timed(lambda: work(rows, number))  # noqa: B023
-            yield ShapeLine("K10 d10 120,000 rows", method, "headwater", seconds, float(model.score(held_out)), number=number)
-        seconds, peer = timed(lambda: Peer(10, random_state=number).fit(rows))  # noqa: B023
-        yield ShapeLine("K10 d10 120,000 rows", "fit", "scikit-learn", seconds, float(peer.score(held_out)), number=number)
-
-
-PARTS = {"large": large, "tables": tables, "iris": iris, "fixed": fixed}
-
-
-def measure(parts: Sequence[str], numbers: Sequence[int], seed: int) -> Iterator[ShapeLine]:
-    """Yield the lines of some parts."""
-    with one_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name in parts:
-            yield from PARTS[name](numbers, seed)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--parts", default=",".join(PARTS), help="with commas between")
-    parser.add_argument("--first", type=int, default=0, help="number of the first set")
-    parser.add_argument("--sets", type=int, default=6)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--shape", help="only large shapes whose name begins so")
-    parser.add_argument("--out", type=Path, help="a file of JSON lines")
-    options = parser.parse_args(arguments)
-    if options.shape:
-        PARTS["large"] = lambda numbers, seed: large(
-            numbers, seed, [one for one in LARGE if str(one).startswith(options.shape)]
-        )
-    numbers = range(options.first, options.first + options.sets)
-    found = []
-    for line in measure(options.parts.split(","), numbers, options.seed):
-        print(line, flush=True)
-        found.append(line)
-    if options.out:
-        options.out.write_text("".join(json.dumps(asdict(line)) + "\n" for line in found))
-
-
-if __name__ == "__main__":
-    main()
+PAGE = Page(
+    name="shapes",
+    room="benchmarks",
+    parts={shape: partial(measure_cells, shape) for shape in SHAPES},
+    full=Scale(),
+    quick=Scale(divisor=100),
+    minutes=25.0,
+    seeds="0 to 3",
+    values={shape: partial(cells, shape) for shape in SHAPES},
+    names={"titles": TITLES},
+)
