@@ -74,7 +74,7 @@ class VonMisesFisher(Family[DirectionPrior, DirectionStatistics, DirectionParame
 
     @property
     def stream_readout(self) -> str:
-        """Means, which are modes, too, cost a fraction of expectations and are as good (docs/mechanisms/models.md)."""
+        """Means, which are modes, too: expectations under the belief are integrals, and differ from them by a row or so."""
         return "mean"
 
     def zeros(self, width: int) -> DirectionStatistics:
