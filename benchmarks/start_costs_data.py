@@ -1,4 +1,4 @@
-"""Rows of `shapes`: mixtures of many components of many columns, which are known, and real tables of some thousand rows."""
+"""Rows of `start_costs`: mixtures of many components of many columns, and real tables of some thousand rows."""
 
 from __future__ import annotations
 
