@@ -70,3 +70,12 @@ def test_no_false_alarms_of_a_stream(seed):
     for draws in (rng.normal(size=(2400, 3)), rng.uniform(size=(2400, 3)), rows(seed, 2.0, n=2400)):
         model = hw.GaussianMixture(2, warm_up=300, random_state=seed).partial_fit(draws)
         assert not model.health_.of_kind("mixed")
+
+
+def test_many_components_that_hold_two_clusters_make_one_finding():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(8000, 2)) + 8.0 * rng.integers(0, 2, size=(8000, 2)) + 100.0 * rng.integers(0, 2, size=(8000, 2))
+    model = hw.GaussianMixture(4, random_state=0).partial_fit(rows)
+    (found,) = model.health_.of_kind("mixed")
+    assert found.components == (0, 1, 2, 3) and found.action
+    assert "Components 0, 1, 2 and 3 hold two clusters each" in found.sentence and "use more components" in found.sentence

@@ -25,6 +25,7 @@ VALLEY_RATIO = 0.5  # rows in the middle over those at the emptier end: means ar
 VALLEY_Z = 4.0  # standard errors of that difference
 PURSUIT_ITERATIONS = 12  # of FastICA
 PURSUIT_DIRECTIONS = 8  # of most variance, and as many of FastICA
+SINGLE_FINDINGS = 3  # that get a sentence each; more become one
 COLUMN_LIMIT = 64  # columns that are directions themselves
 SPLIT_SHARES = np.linspace(0.05, 0.95, 19)  # of the sorted rows, at which a split is tried
 
@@ -54,7 +55,7 @@ def cluster_findings(subject: Subject, reading: ReadingView, work: float = np.in
         valley = find_valley(rows[owners == k])
         if valley is not None:
             found.append(_mixed_finding(k, valley))
-    return found
+    return found if len(found) <= SINGLE_FINDINGS else [_join_findings(found)]
 
 
 def find_valley(rows: Array) -> dict[str, float] | None:
@@ -118,3 +119,14 @@ def _mixed_finding(k: int, valley: dict[str, float]) -> Finding:
         f"(z = {valley['z']:.1f}); one more component would separate them."
     )
     return Finding("mixed", (k,), sentence, True, {name: float(value) for name, value in valley.items()})
+
+
+def _join_findings(found: list[Finding]) -> Finding:
+    """Return one finding in place of many that are alike."""
+    which = [k for one in found for k in one.components]
+    clearest = max(found, key=lambda one: one.numbers["z"])
+    sentence = (
+        f"{component_phrase('component', which)} hold two clusters each, most clearly component {clearest.components[0]} "
+        f"(z = {clearest.numbers['z']:.1f}): use more components, or let the data choose their number (auto)."
+    )
+    return Finding("mixed", tuple(which), sentence, True, clearest.numbers)
