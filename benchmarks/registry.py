@@ -16,7 +16,7 @@ Benchmark = Callable[[Scale], Iterator[Line]]
 TOPICS = (
     "passes", "files", "counts", "choices", "topics", "spectra", "arrivals", "chains", "scoring", "threads", "one_row",
     "small_fit",
-    "row_sweep", "gaps", "moment_matching", "startup", "memory", "converge", "refinement",
+    "row_sweep", "gaps", "imputation", "moment_matching", "startup", "memory", "converge", "refinement",
 )  # fmt: skip
 
 _registered: dict[str, Benchmark] = {}
