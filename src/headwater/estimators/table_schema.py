@@ -16,7 +16,7 @@ from headwater.core.table_rows import TableRows
 from headwater.core.validation import check_shape
 from headwater.core.values import Rows
 from headwater.estimators.codebook import Codebook, Levels
-from headwater.estimators.column_kinds import CATEGORICAL, GAUSSIAN, IGNORED
+from headwater.estimators.column_kinds import CATEGORICAL, IGNORED
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +55,6 @@ class TableSchema:
                 levels[place], rows[:, place] = levels[place].encode(column, repr(name), capacity, learning)
             else:
                 rows[:, place] = _numbers(column, name)
-                if self.kinds[place] == GAUSSIAN and np.isnan(rows[:, place]).any():
-                    raise ValueError(f"column {name!r} holds NaN: a number must be there in every row")
         return replace(self, codebook=replace(self.codebook, levels=tuple(levels.values()))), rows
 
     def decode(self, rows: Array) -> list[Any]:
