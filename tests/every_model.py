@@ -97,7 +97,7 @@ KINDS = {
     "flags": (lambda: hw.BernoulliMixture(2, warm_up=60, random_state=0), _flags),
     "categories": (lambda: hw.CategoricalMixture(2, warm_up=60, max_categories=6, random_state=0), _categories),
     "mixed": (
-        lambda: hw.MixedMixture(2, columns={"age": "poisson"}, warm_up=60, max_categories=6, random_state=0),
+        lambda: hw.MixedMixture(2, columns={2: "poisson"}, warm_up=60, max_categories=6, random_state=0),
         _mixed,
     ),
     "arrival": (lambda: hw.DirectionOfArrival(warm_up=60, random_state=0), _snapshots),

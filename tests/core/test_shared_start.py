@@ -85,9 +85,9 @@ def test_a_start_forgets_what_was_learned():
     assert_same(mixture().partial_fit(X[300:400]).warm_start_from(X[:300]), fresh)
 
 
-def nan_rows():
+def infinite_rows():
     rows = rows_of(0, 50)[0]
-    rows[3, 1] = np.nan
+    rows[3, 1] = np.inf
     return rows
 
 
@@ -95,7 +95,7 @@ GOOD = rows_of(0, 50)[0]
 BAD_STARTS = {
     "zero": (GOOD, {"weight": 0.0}), "negative": (GOOD, {"weight": -1.0}), "above one": (GOOD, {"weight": 1.5}),
     "nan weight": (GOOD, {"weight": np.nan}), "text": (GOOD, {"weight": "half"}), "none": (GOOD, {"weight": None}),
-    "an array": (GOOD, {"weight": np.ones(50)}), "too few rows": (GOOD[:2], {}), "nan": (nan_rows(), {}),
+    "an array": (GOOD, {"weight": np.ones(50)}), "too few rows": (GOOD[:2], {}), "infinite": (infinite_rows(), {}),
     "too few that count": (GOOD, {"sample_weight": np.r_[np.ones(2), np.zeros(48)]}), "no rows": (GOOD[:0], {}),
     "weights of another length": (GOOD, {"sample_weight": np.ones(49)}), "labels": (GOOD, {"labels": np.full(50, 3)}),
 }  # fmt: skip

@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from every_model import KINDS, learned, stream_of
+from every_model import KINDS, NAMES, learned, stream_of
 
 import headwater as hw
 from headwater.core.chunk import Chunk
@@ -39,6 +39,10 @@ def masked(values):
     return np.ma.masked_array(values, mask=mask)
 
 
+def takes_gaps(kind):
+    return KINDS[kind][0]().__sklearn_tags__().input_tags.allow_nan and kind not in ("chain", "symbols", "arrival")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fitted", [True, False])
 def test_masked_rows(kind, fitted):
@@ -48,7 +52,13 @@ def test_masked_rows(kind, fitted):
             continue
         arguments = given(kind)
         arguments["X"] = masked(arguments["X"])
-        assert "X is a masked array with 1 masked value" in refused(model, method, arguments)
+        if takes_gaps(kind):  # what is masked is missing
+            named = {**arguments, "X": Chunk(arguments["X"], list(getattr(model, "feature_names_in_", NAMES)))}
+            taken = inspect.signature(getattr(model, method)).parameters
+            getattr(model, method)(**{name: value for name, value in named.items() if name in taken})
+            model = learned(kind) if fitted else KINDS[kind][0]()
+        else:
+            assert "X is a masked array with 1 masked value" in refused(model, method, arguments)
         arguments["X"] = np.ma.masked_array(arguments["X"].data)  # of which nothing is masked
         taken = inspect.signature(getattr(model, method)).parameters
         if hasattr(model, "feature_names_in_"):
@@ -75,7 +85,8 @@ def test_masked_targets_labels_lengths_starts_and_streams():
     with pytest.raises(ValueError, match="masked array with 1 masked value"):
         next(iter(hw.stream(masked(np.ones((3, 2))))))
     with pytest.raises(ValueError, match="the row is a masked array"):
-        learned("gaussian").score_one(masked(np.ones(3)))
+        learned("events").score_one(masked(np.ones(3)))
+    assert np.isfinite(learned("gaussian").score_one(masked(np.ones(3))))  # where what is masked is missing
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -84,7 +95,8 @@ def test_whole_numbers_beyond_float64(kind):
     arguments["X"] = np.array(arguments["X"], dtype=object)
     arguments["X"].flat[0] = 10**400
     for method in ("fit", "partial_fit", "update"):
-        assert "X contains a whole number too large for float64" in refused(learned(kind), method, arguments)
+        told = refused(learned(kind), method, arguments)
+        assert "whole number too large for float64" in told or "mixes kinds of values" in told  # beside text
 
 
 def test_other_arguments_beyond_float64():

@@ -62,7 +62,7 @@ DRAWN = {
     "density": {"gaussian", "sweeping", "parts", "chain"},
     "ellipses": {"gaussian", "sweeping", "parts", "chain"},
     "images": set(),
-    "intervals": {"gaussian", "sweeping", "parts", "multinomial", "markov", "regression"},
+    "intervals": set(KINDS) - {"topics", "spectra", "chain", "symbols", "arrival"},
     "regressions": {"regression"},
     "scores": set(),
     "spectra": {"spectra", "topics"},

@@ -143,6 +143,8 @@ def as_arrow(column: object, name: str) -> pa.Array:
         return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
     try:
         return pa.array(column, from_pandas=True)
+    except OverflowError as error:
+        raise ValueError(f"column {name} contains a whole number too large for float64") from error
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ValueError(f"column {name} mixes kinds of values, such as text and numbers: {_first_line(error)}") from error
 

@@ -134,7 +134,11 @@ def _numbers(column: object, name: str) -> Array:
             if values.dtype.kind in "OUS":
                 values = pa.array(values, from_pandas=True).cast(pa.float64()).to_numpy(zero_copy_only=False)
         found = np.asarray(values, dtype=np.float64)
+    except OverflowError as error:
+        raise ValueError(f"column {name!r} contains a whole number too large for float64") from error
     except (TypeError, ValueError, pa.ArrowException) as error:
+        if isinstance(error, pa.ArrowInvalid) and "too large" in str(error):
+            raise ValueError(f"column {name!r} contains a whole number too large for float64") from error
         shown = " ".join(str(error).split())[:100]
         raise ValueError(f"column {name!r} must hold numbers: {shown}") from error
     if np.isinf(found).any() or np.nanmax(np.abs(found), initial=0.0) > LARGEST:

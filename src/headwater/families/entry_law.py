@@ -15,6 +15,7 @@ from scipy.special import gammaln, log_ndtr, ndtr, ndtri, stdtr, stdtrit
 
 from headwater.core.statistics import Array
 
+FARTHEST = 1e150  # standard deviations, whose square is a number
 LOG_ROOT_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
@@ -102,7 +103,7 @@ class NormalEntries(EntryLaw):
         return _precision_mean(shares, self.centre, self.scale)
 
     def _standard(self, values: Array) -> Array:
-        return np.asarray((values[:, None] - self.centre) / self.scale)
+        return np.clip((values[:, None] - self.centre) / self.scale, -FARTHEST, FARTHEST)
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ class StudentEntries(EntryLaw):
         return _precision_mean(shares * weights, self.centre, self.scale)
 
     def _standard(self, values: Array) -> Array:
-        return np.asarray((values[:, None] - self.centre) / self.scale)
+        return np.clip((values[:, None] - self.centre) / self.scale, -FARTHEST, FARTHEST)
 
 
 def _precision_mean(shares: Array, centre: Array, scale: Array) -> Array:

@@ -16,7 +16,7 @@ from scipy.special import chdtri, gammaln, ndtri
 
 from headwater.core.statistics import Array
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
-from headwater.families.entry_law import EntryLaw, NormalEntries, StudentEntries
+from headwater.families.entry_law import FARTHEST, EntryLaw, NormalEntries, StudentEntries
 from headwater.families.gap_patterns import PatternGroup, find_groups
 from headwater.families.gaussian_records import GaussianParameters
 
@@ -85,7 +85,7 @@ class EllipticalLaw(ConditionalLaw):
 
     @cached_property
     def _distance(self) -> Array:
-        return np.asarray(np.square(self._white[0]).sum(axis=2).T)
+        return np.asarray(np.square(np.clip(self._white[0], -FARTHEST, FARTHEST)).sum(axis=2).T)
 
     @cached_property
     def _observed(self) -> Array:

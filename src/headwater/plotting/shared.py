@@ -102,7 +102,7 @@ def gaussians_of(model: Drawable, columns: tuple[int, int]) -> Drawable:
 
 def trace_of(given: Drawable) -> Drawable:
     """How a stream went: a mapping, a frame or a history; or what a monitor, or the model that one watched, has of it."""
-    if isinstance(given, Mapping) or hasattr(given, "columns"):
+    if isinstance(given, Mapping) or (hasattr(given, "columns") and hasattr(given, "__getitem__")):
         return given
     found = getattr(given, "history_", getattr(given, "history", given))
     if not hasattr(found, "rows"):
@@ -115,7 +115,7 @@ def trace_of(given: Drawable) -> Drawable:
 
 def column_of(trace: Drawable, name: str) -> Array:
     """A column of a trace: of a mapping, or of a history."""
-    if not isinstance(trace, Mapping) and not hasattr(trace, "columns"):
+    if not hasattr(trace, "__getitem__"):
         return np.asarray(getattr(trace, name), dtype=float)
     try:
         return np.asarray(trace[name], dtype=float)

@@ -100,11 +100,43 @@ def arrival_fits(rng: np.random.Generator) -> Iterator[Fit]:
         yield hw.DirectionOfArrival(algorithm=algorithm), (X,), {}
 
 
+def event_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Counts of events, which are learned without kernels of their own."""
+    yield hw.PoissonMixture(2), (rng.poisson(3.0, size=(N_ROWS, 3)),), {}
+
+
+def flag_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Yes and no."""
+    yield hw.BernoulliMixture(2), (rng.integers(2, size=(N_ROWS, 3)),), {}
+
+
+def direction_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Directions."""
+    yield hw.VonMisesFisherMixture(2), (rng.normal(1.0, 1.0, size=(N_ROWS, 3)),), {}
+
+
+def category_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Categories."""
+    yield hw.CategoricalMixture(2), (rng.integers(3, size=(N_ROWS, 3)),), {}
+
+
+def table_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """A table of numbers, whose kernels are those of Gaussians, and categories."""
+    X = np.column_stack([rng.normal(size=(N_ROWS, 2)), rng.integers(3, size=N_ROWS)])
+    for kind in ("full", "diag"):
+        yield hw.MixedMixture(2, columns={2: "categorical"}, covariance_type=kind), (X,), {}
+
+
 FITS: dict[str, Callable[[np.random.Generator], Iterator[Fit]]] = {
     "gaussian": gaussian_fits,
     "multinomial": multinomial_fits,
+    "poisson": event_fits,
+    "bernoulli": flag_fits,
+    "categorical": category_fits,
+    "mixed": table_fits,
     "markov": markov_fits,
     "regression": regression_fits,
+    "vmf": direction_fits,
     "lda": topic_fits,
     "nmf": spectra_fits,
     "hmm": gaussian_chain_fits,

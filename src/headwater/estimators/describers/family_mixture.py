@@ -58,7 +58,7 @@ class FamilyMixtureDescriber(MixtureDescriber):
         """Return the names of what a component has, and mean and variance (K, d) of each."""
         return self.model._moment_names(), *self.model._moments()
 
-    def patterns(self) -> Array:
+    def patterns(self) -> Array | None:
         """Return what components are in all columns (K, d)."""
         return self.model._moments()[0]
 

@@ -10,6 +10,9 @@ from headwater.estimators.describers.family_mixture import FamilyMixtureDescribe
 class TableMixtureDescriber(FamilyMixtureDescriber):
     """Means of numbers, rates of counts and probabilities of categories."""
 
+    def patterns(self) -> None:
+        """Return nothing: numbers and shares of categories are no image."""
+
     def category_texts(self, row: Array) -> dict[int, str]:
         """Return the categories of a row, by the places of their columns; nothing is shown of columns that are left out."""
         schema = self.model._schema
