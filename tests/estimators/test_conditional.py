@@ -224,6 +224,20 @@ def test_polars_and_arrow_tables_come_back(model):
     assert kept == [value for value in whole if value is not None]
 
 
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_whole_numbers_stay_within_their_type():
+    size = np.random.default_rng(0).gamma(9.0, 100.0, size=2000)
+    learned = hw.GaussianMixture(1).fit(np.column_stack([size, 2.0 * size]))
+    wide, small = [1000.0, -4000.0, 300.0], [None, None, 7]
+    for table in (
+        pd.DataFrame({"a": pd.array(small, dtype="UInt8"), "b": wide}),
+        pl.DataFrame({"a": pl.Series(small, dtype=pl.UInt8), "b": wide}),
+        pa.table({"a": pa.array(small, type=pa.uint8()), "b": wide}),
+    ):
+        found = learned.impute(table)["a"]
+        assert (found.to_pylist() if hasattr(found, "to_pylist") else found.to_list()) == [255, 0, 7]
+
+
 def test_streams_are_imputed_chunk_by_chunk(model):
     X, _ = with_gaps(rows_of(100, seed=5), 0.3)
     parts = [model.impute(Chunk(X[start : start + 30], start=start), "sample", 5) for start in range(0, 100, 30)]

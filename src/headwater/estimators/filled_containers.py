@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
-from headwater.core.values import Rows
+from headwater.core.values import AnyArray, Rows
 
 
 def fill_container(X: Rows, missing: NDArray[np.bool_], filled: Array) -> object:
@@ -42,9 +42,7 @@ def _fill_pandas(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
         values = filled[gaps, column]
         kind = np.dtype(getattr(old.dtype, "numpy_dtype", old.dtype))  # of the values, where the type has a mask beside them
         new = old.array.copy()
-        new[gaps] = (
-            values >= 0.5 if kind.kind == "b" else np.rint(values).astype(kind) if kind.kind in "iu" else values.astype(kind)
-        )
+        new[gaps] = _whole(values, kind) if kind.kind in "biu" else values.astype(kind)
         result.isetitem(column, type(old)(new, index=old.index, name=old.name, dtype=old.dtype))
     return result
 
@@ -54,10 +52,8 @@ def _fill_polars(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
     for column in _gap_columns(missing):
         old, gaps = X.to_series(column), missing[:, column]
         values = filled[gaps, column]
-        if str(old.dtype) == "Boolean":
-            values = values >= 0.5
-        elif old.dtype.is_integer():
-            values = np.rint(values).astype(np.int64)
+        if old.dtype.is_integer() or str(old.dtype) == "Boolean":
+            values = _whole(values, np.dtype(str(old.dtype).lower().replace("boolean", "bool")))
         new = type(old)(values=values).cast(old.dtype)
         result = result.with_columns(old.clone().scatter(np.flatnonzero(gaps), new).alias(old.name))
     return result
@@ -71,11 +67,20 @@ def _fill_arrow(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
     for column in _gap_columns(missing):
         old, gaps = X.column(column), missing[:, column]
         values = filled[gaps, column]
-        if types.is_boolean(old.type):
-            values = values >= 0.5
-        elif types.is_integer(old.type):
-            values = np.rint(values).astype(np.int64)
+        if types.is_boolean(old.type) or types.is_integer(old.type):
+            values = _whole(values, np.dtype(old.type.to_pandas_dtype()))
         whole = old.combine_chunks() if hasattr(old, "combine_chunks") else old
         new = compute.replace_with_mask(whole, pa.array(gaps), pa.array(values).cast(old.type, safe=False))
         result = result.set_column(column, X.schema.field(column), new)
     return result
+
+
+def _whole(values: Array, kind: np.dtype[Any]) -> AnyArray:
+    """The nearest values that a type for whole numbers, or for true and false, holds."""
+    if kind.kind == "b":
+        return np.asarray(values >= 0.5)
+    limits = np.iinfo(kind)
+    rounded = np.rint(values)
+    # The largest 64-bit integers are no float64, so ends are put in as integers.
+    inside = np.clip(rounded, float(limits.min), np.nextafter(float(limits.max), 0.0)).astype(kind)
+    return np.where(rounded >= float(limits.max), limits.max, inside).astype(kind)
