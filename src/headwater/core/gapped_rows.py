@@ -54,7 +54,10 @@ class GappedRows:
     @property
     def is_empty(self) -> Mask:
         """Which rows (n,) have nothing but gaps."""
-        return np.asarray(self.missing.all(axis=1))
+        found = np.zeros(len(self.missing), dtype=bool)
+        lacking = np.flatnonzero(self.missing[:, 0])  # few rows lack the first value, and no other can be empty
+        found[lacking] = self.missing[lacking].all(axis=1)
+        return found
 
     def __getitem__(self, rows: Places) -> GappedRows:
         if isinstance(rows, slice):
