@@ -86,9 +86,9 @@ class Conditional:
         """Rows in an order in which those that lack the same columns are neighbours."""
         return np.argsort(pattern_codes(self.missing), kind="stable")
 
-    def _blocks(self) -> Iterator[tuple[Places, ConditionalLaw]]:
-        """Yield the places of rows and their law, in blocks of bounded size."""
-        for rows in row_blocks(self._order, self._numbers_each):
+    def _blocks(self, matrices: bool = False) -> Iterator[tuple[Places, ConditionalLaw]]:
+        """Yield the places of rows and their law, in blocks of bounded size: smaller ones, if rows have `matrices`."""
+        for rows in row_blocks(self._order, self._numbers_each * (self._X.shape[1] if matrices else 1)):
             with one_blas_thread():
                 yield rows, self._law_of(rows)
 
@@ -110,7 +110,7 @@ class Conditional:
         """
         n, width = self._X.shape
         found = np.empty((n, width, width))
-        for rows, law in self._blocks():
+        for rows, law in self._blocks(matrices=True):
             covariances, weights = law.covariances(), self.weights[rows]
             at, columns = np.nonzero(law.missing)
             away = np.zeros((len(rows), weights.shape[1], width))
