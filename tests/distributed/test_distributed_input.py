@@ -204,3 +204,16 @@ def test_a_warm_start_goes_on_as_fit_does(clusters, word):
             fit(clusters, models[0], data, **given)
             models[1].fit(**at_hand("gaussian"))
     assert_equal_to_rounding(*models)
+
+
+@pytest.mark.parametrize("word", ["auto", "em"])
+def test_rows_with_gaps_are_learned_on_a_cluster(clusters, word):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2000, 3)) + 8.0 * rng.integers(2, size=(2000, 1))
+    gapped = np.where(rng.random(rows.shape) < 0.2, np.nan, rows)
+    gapped[:, 0] = rows[:, 0]
+    model = hw.GaussianMixture(2, covariance_type="diag", algorithm=word, random_state=0)
+    found = fit(clusters, model, dask.array.from_array(gapped, chunks=(500, 3)))
+    assert found.n_samples_seen_ == 2000 and found.mean_precision_.shape == (2, 3)
+    np.testing.assert_allclose(np.sort(found.means_[:, 1]), [0.0, 8.0], atol=0.2)
+    assert "gaps" in {finding.kind for finding in found.health_.findings}
