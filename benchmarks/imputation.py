@@ -2,9 +2,9 @@
 
 A tenth of the entries of a table is removed, at random or by value (large values more often), and filled again. The error is
 the root mean square over removed entries, in standard deviations of their columns. Ours is a mixture of five Gaussians, learned
-from the rows with gaps by ten passes of variational Bayes; IterativeImputer makes ten rounds, too. The number of components and
-of passes was chosen on banknote, gvhd_cytometry, cpu_act, anomaly_mammography and anomaly_thyroid, on none of the tables here.
-Many rows are learned in one pass.
+from the rows with gaps by ten passes of variational Bayes; IterativeImputer makes ten rounds, too. Both numbers were chosen on
+banknote, gvhd_cytometry, cpu_act, anomaly_mammography and anomaly_thyroid; that passes had to be fewer was seen in times on the
+tables here. Many rows are learned in one pass.
 """
 
 from __future__ import annotations
