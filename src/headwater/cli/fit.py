@@ -104,6 +104,8 @@ def fit(
             raise usage_error(f"{name} cannot be given to a model that continues learning: it keeps its parameters")
         start, commands = load_with_commands(Path(model))
         algorithm = algorithm_of(start)
+        if outputs.output is not None and algorithm.online and not _is_same_file(outputs.output, Path(model)):
+            start = start.branch()  # so that several files that go on from one model can be merged
     else:
         entry = entry_of(model)
         settings = replace(settings, given=add_vocabulary(entry, reading.vocabulary, settings.given))
@@ -143,6 +145,11 @@ def fit(
     if outputs.report is not None:
         write_report(learned, _rows_to_show(stream), outputs.report, commands, data)
     _print_result(learned, outputs, cost, left_out, messages)
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    """Whether two names, of which the first need not be there, are those of one file."""
+    return one.exists() and one.samefile(other)
 
 
 def _rows_to_show(stream: Stream | None) -> Stream | None:
