@@ -12,14 +12,16 @@ from scipy.special import betaincinv
 from sklearn.utils._param_validation import Interval
 
 from headwater.core.algorithm import Algorithm
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
-from headwater.core.values import RandomState, Row, Values
+from headwater.core.values import Matrix, RandomState, Row, Values
 from headwater.diagnostics.component_intervals import ComponentIntervals, component_intervals
 from headwater.estimators.calls import reads
 from headwater.estimators.column_mixture import ColumnMixture, check_level, spread_prior
 from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.traits import Taken
 from headwater.families.bernoulli import Bernoulli
+from headwater.families.columns import mark_gaps
 
 
 class BernoulliMixture(ColumnMixture):
@@ -171,13 +173,15 @@ class BernoulliMixture(ColumnMixture):
         guess = spread_prior(self.probability_prior, int(self.n_components), width, "probability_prior", most=1.0)
         return Bernoulli(self.n_components, guess, self.probability_prior_weight)
 
-    def _checked(self, X: Taken) -> Array:
+    def _checked(self, X: Taken) -> Matrix:
         return self._as_bits(super()._checked(X))
 
-    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Array:
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Matrix:
         return self._as_bits(super()._checked_one(x, names, width))
 
-    def _as_bits(self, rows: Array) -> Array:
+    def _as_bits(self, rows: Matrix) -> Matrix:
+        if isinstance(rows, GappedRows):
+            return GappedRows(self._as_bits(rows.values), rows.missing)
         if self.binarize is not None:
             return np.where(np.isnan(rows), np.nan, rows > self.binarize).astype(float)
         wrong = rows[(rows != 0.0) & (rows != 1.0) & ~np.isnan(rows)]
@@ -187,8 +191,10 @@ class BernoulliMixture(ColumnMixture):
             )
         return rows
 
-    def _check_stored(self, X: Array, width: int) -> None:
-        if ((X != 0.0) & (X != 1.0) & ~np.isnan(X)).any():
+    def _check_stored(self, X: Matrix, width: int) -> None:
+        super()._check_stored(X, width)
+        values = mark_gaps(X)
+        if ((values != 0.0) & (values != 1.0) & ~np.isnan(values)).any():
             raise ValueError("rows must hold 0 and 1 only")
 
     @reads

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,25 +222,3 @@ class CategoricalMixture(TableMixture):
 
     def _indicators(self) -> list[tuple[str, Array, Array]]:
         return category_indicators(self._column_names, self._schema.codebook, self._components)
-
-    @reads
-    def sample(self, n_samples: int = 1) -> tuple[Any, NDArray[np.int64]]:
-        """Draw rows from the mixture.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of rows.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            The rows, sorted by component: an array of objects, or of numbers if all categories are numbers.
-        y : ndarray of shape (n_samples,)
-            The component of each row.
-        """
-        rows, components = super().sample(n_samples)
-        columns = self._schema.decode(rows)
-        kinds = {one.holds for one in self._schema.codebook.levels}
-        table = np.column_stack([np.asarray(one, dtype=object) for one in columns])
-        return (table.astype(float) if kinds == {"numbers"} else table), components

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from headwater.core.statistics import LARGEST, Array
 
 Category: TypeAlias = str | float | bool
+EXACT = 2**53  # to this size, a float holds every whole number
 TEXT, NUMBER, FLAG = "text", "numbers", "yes and no"
 
 
@@ -57,7 +58,7 @@ class Levels:
     def as_array(self) -> NDArray[np.generic]:
         """Return the categories: an array of text, of numbers (whole ones as integers) or of booleans."""
         values = np.array(self.values, dtype=object if self.holds == TEXT else None)
-        whole = self.holds == NUMBER and len(values) > 0 and bool(np.all(values == np.round(values)))
+        whole = self.holds == NUMBER and len(values) > 0 and bool(np.all((values == np.round(values)) & (abs(values) <= EXACT)))
         return values.astype(np.int64) if whole else values
 
 
@@ -113,12 +114,15 @@ def _joint_levels(column: int, levels: Sequence[Levels]) -> Levels:
 def _unique(column: object, name: str) -> tuple[str, list[Category], NDArray[np.int64]]:
     """Return what a column holds, its values without gaps, each once and in order, and the place of each row's; -1 for gaps."""
     array = as_arrow(column, name)
+    kind = _kind_of(array.type.value_type if pa.types.is_dictionary(array.type) else array.type, name)
     encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
     values = encoded.dictionary
-    kind = _kind_of(values.type, name)
     indices = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     plain = values.to_pylist()
     if kind == NUMBER:
+        inexact = next((value for value in plain if isinstance(value, int) and abs(value) > EXACT), None)
+        if inexact is not None:
+            raise ValueError(f"column {name} holds {inexact}, too large to be told from its neighbours: give it as text")
         plain = [None if value is None or value != value else float(value) for value in plain]
         large = next((value for value in plain if value is not None and abs(value) > LARGEST), None)
         if large is not None:
@@ -147,6 +151,8 @@ def as_arrow(column: object, name: str) -> pa.Array:
         raise ValueError(f"column {name} contains a whole number too large for float64") from error
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ValueError(f"column {name} mixes kinds of values, such as text and numbers: {_first_line(error)}") from error
+    except UnicodeError as error:
+        raise ValueError(f"column {name} holds text that is no Unicode: {_first_line(error)}") from error
 
 
 def _kind_of(kind: pa.DataType, name: str) -> str:

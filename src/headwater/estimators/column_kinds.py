@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Mapping, Sequence
 
@@ -19,6 +20,9 @@ ID_SHARE = 0.8  # distinct values among the rows of such a column
 
 def choose_kinds(columns: Sequence[object], names: Sequence[str], given: object, capacity: int) -> tuple[str, ...]:
     """Return the kind of each column; what is left out without having been asked for is said by a warning."""
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise ValueError(f"columns must have different names, got {twice!r} twice")
     chosen = _given_kinds(given, names)
     kinds = []
     for column, name in zip(columns, names, strict=True):
@@ -43,14 +47,16 @@ def _given_kinds(given: object, names: Sequence[str]) -> dict[str, str]:
         return {}
     if not isinstance(given, Mapping):
         raise ValueError(f"columns must be 'auto' or a mapping from columns to kinds, got {given!r}")
-    chosen = {}
+    chosen: dict[str, str] = {}
     for column, kind in given.items():
-        name = names[column] if isinstance(column, int) and 0 <= column < len(names) else column
+        whole = isinstance(column, numbers.Integral) and not isinstance(column, bool)
+        name = names[column] if whole and 0 <= column < len(names) else str(column) if whole else column
         if name not in names:
             raise ValueError(f"columns names {column!r}, which the data has not: it has {', '.join(names[:20])}")
         if kind not in KINDS:
             raise ValueError(f"the kind of column {column!r} must be one of {', '.join(KINDS)}, got {kind!r}")
-        chosen[str(name)] = str(kind)
+        if chosen.setdefault(name, kind) != kind:
+            raise ValueError(f"columns says that {name!r} is {chosen[name]!r} and {kind!r}: name it once")
     return chosen
 
 

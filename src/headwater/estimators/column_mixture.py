@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +17,19 @@ from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.start_parameters import check_array
 from headwater.estimators.traits import Taken
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 class ColumnMixture(FamilyMixture):
     """Base of the mixtures of columns that are independent in each component. Abstract."""
+
+    _traits = replace(FamilyMixture._traits, takes_gaps=True)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def _as_rows(self, X: Rows, learning: bool, anew: bool = False) -> Rows:
         """Return the rows; take note of the names of the columns that a model learns first."""

@@ -16,10 +16,11 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from headwater.core.algorithm import Algorithm
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, check_rows
-from headwater.core.values import RandomState, Row
+from headwater.core.values import Matrix, RandomState, Row
 from headwater.diagnostics.component_description import column_names
 from headwater.estimators.describers.family_mixture import MOMENT_ROWS, FamilyMixtureDescriber
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
@@ -124,13 +125,15 @@ class FamilyMixture(MixtureEstimator):
         tags.input_tags.positive_only = self._positive_only
         return tags
 
-    def _checked(self, X: Taken) -> Array:
-        return self._refuse_negative(check_rows(X, owner=type(self).__name__))
+    def _checked(self, X: Taken) -> Matrix:
+        return self._refuse_negative(check_rows(X, owner=type(self).__name__, gaps=self._takes_gaps))
 
-    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Array:
-        return self._refuse_negative(check_row(x, names, width))
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Matrix:
+        return self._refuse_negative(check_row(x, names, width, self._takes_gaps))
 
-    def _refuse_negative(self, rows: Array) -> Array:
-        if self._positive_only and rows.min() < 0.0:
-            raise ValueError(f"Negative values in data passed to {type(self).__name__}: X holds {rows.min():g}")
+    def _refuse_negative(self, rows: Matrix) -> Matrix:
+        if self._positive_only:
+            least = float((rows.filled(0.0) if isinstance(rows, GappedRows) else rows).min())
+            if least < 0.0:
+                raise ValueError(f"Negative values in data passed to {type(self).__name__}: X holds {least:g}")
         return rows

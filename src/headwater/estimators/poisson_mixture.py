@@ -12,8 +12,9 @@ from scipy.special import gammaincinv
 from sklearn.utils._param_validation import Interval
 
 from headwater.core.algorithm import Algorithm
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
-from headwater.core.values import RandomState, Row, Values
+from headwater.core.values import Matrix, RandomState, Row, Values
 from headwater.diagnostics.component_intervals import ComponentIntervals, component_intervals
 from headwater.estimators.calls import reads
 from headwater.estimators.column_mixture import ColumnMixture, check_level, find_column, spread_prior
@@ -174,17 +175,31 @@ class PoissonMixture(ColumnMixture):
         guess = spread_prior(self.rate_prior, int(self.n_components), width - (at is not None), "rate_prior")
         return Poisson(self.n_components, at, guess, self.rate_prior_weight)
 
-    def _checked(self, X: Taken) -> Array:
+    def _checked(self, X: Taken) -> Matrix:
         return self._check_exposure(super()._checked(X))
 
-    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Array:
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Matrix:
         return self._check_exposure(super()._checked_one(x, names, width))
 
-    def _check_exposure(self, rows: Array) -> Array:
+    def _check_exposure(self, rows: Matrix) -> Matrix:
         at = find_column(self, self.exposure, rows.shape[1], "exposure")
-        if at is not None and not (rows[:, at] > 0.0).all():
-            raise ValueError(f"column {self.exposure!r}, the exposure, must be positive, got {np.nanmin(rows[:, at]):g}")
+        if at is None:
+            return rows
+        if isinstance(rows, GappedRows):  # a row in which nothing was counted has no value, whatever its exposure
+            uncounted = GappedRows.of(np.delete(rows.values, at, axis=1)).is_empty
+            rows = GappedRows.of(np.where(uncounted[:, None], np.nan, rows.values))
+            exposure = rows.values[~uncounted, at]
+        else:
+            exposure = rows[:, at]
+        wrong = exposure[~(exposure > 0.0)]
+        if wrong.size:
+            found = "a missing value" if np.isnan(wrong[0]) else f"{wrong[0]:g}"
+            raise ValueError(f"column {self.exposure!r}, the exposure, must be positive, got {found}")
         return rows
+
+    def _check_stored(self, X: Matrix, width: int) -> None:
+        super()._check_stored(X, width)
+        self._check_exposure(self._refuse_negative(X))
 
     @reads
     def credible_intervals(self, level: float = 0.9) -> ComponentIntervals:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwater.core.chunk import Chunk
 from headwater.core.learner import Learner
@@ -17,11 +18,13 @@ from headwater.core.statistics import Array
 from headwater.core.validation import check_names, check_weights, check_width
 from headwater.core.values import Matrix, Row, Rows, Values
 from headwater.diagnostics.component_description import column_names
-from headwater.estimators.codebook import Codebook, first_rows
+from headwater.estimators.calls import reads
+from headwater.estimators.codebook import NUMBER, Codebook, first_rows
+from headwater.estimators.column_kinds import BERNOULLI
 from headwater.estimators.describers.table_mixture import TableMixtureDescriber
 from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.recode import recode_runtime
-from headwater.estimators.table_schema import EncodedChunk, TableSchema, one_row_columns, split_table
+from headwater.estimators.table_schema import EncodedChunk, TableSchema, one_row_columns, refuse_values, split_table
 from headwater.estimators.traits import Taken
 from headwater.families.category_tables import CategoryParameters
 
@@ -130,10 +133,35 @@ class TableMixture(FamilyMixture):
             codes = X[:, place][~np.isnan(X[:, place])]
             if codes.size and (codes.min() < 0.0 or codes.max() >= size or np.any(codes != np.round(codes))):
                 raise ValueError(f"column {place} of the rows holds codes that no category has")
+        for place, kind in enumerate(self._schema.kinds):
+            refuse_values(kind, X[:, place], place)
 
     @property
     def _column_names(self) -> list[str]:
         return [str(name) for name in column_names(self, self.n_features_in_)]
+
+    @reads
+    def sample(self, n_samples: int = 1) -> tuple[Any, NDArray[np.int64]]:
+        """Draw rows from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            The rows, sorted by component: numbers, categories and booleans as objects, or an array of numbers if all are.
+            Columns that were left out are NaN.
+        y : ndarray of shape (n_samples,)
+            The component of each row.
+        """
+        rows, components = super().sample(n_samples)
+        columns = self._schema.decode(rows)
+        if all(one.holds == NUMBER for one in self._schema.codebook.levels) and BERNOULLI not in self._schema.kinds:
+            return np.column_stack([np.asarray(one, dtype=float) for one in columns]), components
+        return np.column_stack([np.asarray(one, dtype=object) for one in columns]), components
 
     # Descriptions
 

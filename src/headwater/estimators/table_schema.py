@@ -16,7 +16,7 @@ from headwater.core.table_rows import TableRows
 from headwater.core.validation import check_shape
 from headwater.core.values import Rows
 from headwater.estimators.codebook import Codebook, Levels
-from headwater.estimators.column_kinds import CATEGORICAL, IGNORED
+from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, IGNORED, POISSON
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +55,16 @@ class TableSchema:
                 levels[place], rows[:, place] = levels[place].encode(column, repr(name), capacity, learning)
             else:
                 rows[:, place] = _numbers(column, name)
+                refuse_values(self.kinds[place], rows[:, place], name)
         return replace(self, codebook=replace(self.codebook, levels=tuple(levels.values()))), rows
 
     def decode(self, rows: Array) -> list[Any]:
-        """Return the columns of rows: numbers, or categories."""
+        """Return the columns of rows: numbers, categories or booleans."""
         levels = dict(zip(self.codebook.columns, self.codebook.levels, strict=True))
-        return [levels[at].decode(column) if at in levels else column for at, column in enumerate(rows.T)]
+        return [
+            levels[at].decode(column) if at in levels else column == 1.0 if self.kinds[at] == BERNOULLI else column
+            for at, column in enumerate(rows.T)
+        ]
 
 
 def split_table(X: Rows, owner: str) -> tuple[list[str] | None, list[object]]:
@@ -82,6 +86,19 @@ def split_table(X: Rows, owner: str) -> tuple[list[str] | None, list[object]]:
     array = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=None if _is_plain(X) else object)
     check_shape(array, "X")
     return None, list(array.T)
+
+
+def refuse_values(kind: str, values: Array, name: object) -> None:
+    """Refuse counts below 0, and flags that are neither 0 nor 1; NaN is a gap."""
+    if kind == POISSON:
+        wrong, wanted = values[values < 0.0], "a count must not be negative"
+    elif kind == BERNOULLI:
+        wrong = values[(values != 0.0) & (values != 1.0) & ~np.isnan(values)]
+        wanted = "a flag must be 0 or 1, or a boolean"
+    else:
+        return
+    if wrong.size:
+        raise ValueError(f"column {name!r} is {kind!r} and holds {wrong[0]:g}: {wanted}")
 
 
 def one_row_columns(x: object, names: Sequence[str] | None) -> tuple[list[str] | None, list[object]]:

@@ -14,10 +14,9 @@ from scipy.special import betaln, digamma
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
-from headwater.core.values import Values
-from headwater.families.columns import PRIOR_ROWS, column_means, fill_gaps, split_gaps, spread_guess
+from headwater.core.values import Matrix, Values
+from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, split_gaps, spread_guess
 from headwater.families.components import ComponentStatistics
-from headwater.families.family import Family
 from headwater.families.geometry import RowGeometry
 
 LEAST_GUESS = 0.01  # probability of what no row of the warm-up has, or all of them lack
@@ -49,7 +48,7 @@ class BernoulliParameters:
 
 
 @dataclass(frozen=True)
-class Bernoulli(Family[BetaPrior, BernoulliStatistics, BernoulliParameters]):
+class Bernoulli(ColumnFamily[BetaPrior, BernoulliStatistics, BernoulliParameters]):
     """The family. `guess` are probabilities (a number, (d,) or (K, d)) that the prior is worth `prior_rows` rows of."""
 
     n_components: int
@@ -72,7 +71,7 @@ class Bernoulli(Family[BetaPrior, BernoulliStatistics, BernoulliParameters]):
     def n_parameters(self, width: int) -> int:
         return self.n_components * width
 
-    def seed_view(self, X: Array) -> Array:
+    def seed_view(self, X: Matrix) -> Array:
         return fill_gaps(X)
 
     def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> BetaPrior:
@@ -80,12 +79,12 @@ class Bernoulli(Family[BetaPrior, BernoulliStatistics, BernoulliParameters]):
         guess = spread_guess(self.guess, means, self.n_components)
         return BetaPrior(self.prior_rows * guess, self.prior_rows * (1.0 - guess))
 
-    def log_densities(self, parameters: BernoulliParameters, X: Array) -> Array:
+    def log_densities(self, parameters: BernoulliParameters, X: Matrix) -> Array:
         values, seen = split_gaps(X)
         odds = values @ (parameters.log_ones - parameters.log_zeros).T
         return np.asarray(odds + (seen @ parameters.log_zeros.T if seen.size else parameters.log_zeros.sum(axis=1)))
 
-    def collect(self, parameters: BernoulliParameters, X: Array, responsibilities: Array) -> BernoulliStatistics:
+    def collect(self, parameters: BernoulliParameters, X: Matrix, responsibilities: Array) -> BernoulliStatistics:
         values, seen = split_gaps(X)
         count, shares = responsibilities.sum(axis=0), responsibilities.T
         rows = shares @ seen if seen.size else np.repeat(count[:, None], X.shape[1], axis=1)

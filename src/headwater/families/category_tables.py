@@ -88,6 +88,8 @@ class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameter
             frequent = seen[np.argsort(-counts, kind="stable")[:SEEDED_CATEGORIES]]
             views.append(np.sqrt(0.5) * (column[:, None] == frequent))
         view = np.hstack(views)
+        if not view.shape[1]:  # nothing was seen yet
+            view = np.zeros((len(batch), 1))
         return Geometry(np.zeros(view.shape[1]), np.ones(view.shape[1]), (np.ascontiguousarray(view),))
 
     def log_densities(self, parameters: CategoryParameters, X: Array) -> Array:

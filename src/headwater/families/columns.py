@@ -6,25 +6,55 @@ The prior of a column is a guess that is worth some rows.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
+from headwater.core.values import Matrix
+from headwater.families.components import ComponentStatistics
+from headwater.families.family import Family
 
 PRIOR_ROWS = 1.0  # that the guess of a prior is worth where nothing is said
 NO_GAPS: NDArray[np.bool_] = np.empty((0, 0), dtype=np.bool_)
 
+Prior = TypeVar("Prior")
+Stats = TypeVar("Stats", bound=ComponentStatistics)
+Params = TypeVar("Params")
 
-def split_gaps(X: Array) -> tuple[Array, NDArray[np.bool_]]:
+
+class ColumnFamily(Family[Prior, Stats, Params]):
+    """Base of families of independent columns, whose functions take NaN for a gap. Abstract."""
+
+    @property
+    def takes_gaps(self) -> bool:
+        return True
+
+    def log_densities_with_gaps(self, parameters: Params, X: GappedRows) -> Array:
+        return self.log_densities(parameters, X.values)
+
+    def collect_with_gaps(self, parameters: Params, X: GappedRows, responsibilities: Array) -> Stats:
+        return self.collect(parameters, X.values, np.where(X.is_empty[:, None], 0.0, responsibilities))
+
+
+def mark_gaps(X: Matrix) -> Array:
+    """Return rows as an array in which NaN is a gap."""
+    return X.values if isinstance(X, GappedRows) else X
+
+
+def split_gaps(X: Matrix) -> tuple[Array, NDArray[np.bool_]]:
     """Return rows with zeros for gaps, and which entries (n, d) are observed; the rows and `NO_GAPS` if all are."""
-    gaps = np.isnan(X)
+    values = mark_gaps(X)
+    gaps = np.isnan(values)
     if not gaps.any():
-        return X, NO_GAPS
-    return np.where(gaps, 0.0, X), ~gaps
+        return values, NO_GAPS
+    return np.where(gaps, 0.0, values), ~gaps
 
 
-def column_means(batch: Batch, X: Array) -> Array:
+def column_means(batch: Batch, X: Matrix) -> Array:
     """Return the weighted mean (d,) of what is observed in each column; 0 where nothing is."""
     values, seen = split_gaps(X)
     weights = batch.row_weights
@@ -32,11 +62,11 @@ def column_means(batch: Batch, X: Array) -> Array:
     return np.asarray(weights @ values / np.where(mass > 0.0, mass, 1.0))
 
 
-def fill_gaps(X: Array) -> Array:
+def fill_gaps(X: Matrix) -> Array:
     """Return rows with the mean of its column in every gap, to be seeded on; 0 where a column has nothing."""
     values, seen = split_gaps(X)
     if not seen.size:
-        return X
+        return values
     means = values.sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     return np.where(seen, values, means)
 

@@ -14,10 +14,9 @@ from scipy.special import digamma, gammaln
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
-from headwater.core.values import Values
-from headwater.families.columns import PRIOR_ROWS, column_means, fill_gaps, split_gaps, spread_guess
+from headwater.core.values import Matrix, Values
+from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, mark_gaps, split_gaps, spread_guess
 from headwater.families.components import ComponentStatistics
-from headwater.families.family import Family
 from headwater.families.geometry import RowGeometry
 
 LEAST_RATE = 1e-12  # events a row of a component that saw none, where there is no prior
@@ -56,7 +55,7 @@ class GammaBelief:
 
 
 @dataclass(frozen=True)
-class Poisson(Family[GammaPrior, PoissonStatistics, PoissonParameters | GammaBelief]):
+class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | GammaBelief]):
     """The family. Of the columns, `exposure` is the one that says in how much time or room the others were counted.
 
     `guess` are rates (a number, (d,) or (K, d)) that the prior is worth `prior_rows` rows of; by default those of the warm-up.
@@ -83,7 +82,7 @@ class Poisson(Family[GammaPrior, PoissonStatistics, PoissonParameters | GammaBel
     def n_parameters(self, width: int) -> int:
         return self.n_components * self._n_counts(width)
 
-    def seed_view(self, X: Array) -> Array:
+    def seed_view(self, X: Matrix) -> Array:
         """Square roots of counts a unit of exposure, whose variance does not depend on the rate."""
         counts, exposure = self._split(X)
         return np.sqrt(fill_gaps(counts) / exposure)
@@ -95,7 +94,7 @@ class Poisson(Family[GammaPrior, PoissonStatistics, PoissonParameters | GammaBel
         rows = np.full_like(guess, self.prior_rows * time)
         return GammaPrior(np.maximum(rows * guess, LEAST_RATE), rows)
 
-    def log_densities(self, parameters: PoissonParameters | GammaBelief, X: Array) -> Array:
+    def log_densities(self, parameters: PoissonParameters | GammaBelief, X: Matrix) -> Array:
         counts, exposure = self._split(X)
         counts, seen = split_gaps(counts)
         times = exposure * seen if seen.size else exposure
@@ -106,7 +105,7 @@ class Poisson(Family[GammaPrior, PoissonStatistics, PoissonParameters | GammaBel
         found += (counts * np.log(exposure) - gammaln(counts + 1.0)).sum(axis=1)[:, None]
         return np.asarray(found)
 
-    def collect(self, parameters: PoissonParameters | GammaBelief, X: Array, responsibilities: Array) -> PoissonStatistics:
+    def collect(self, parameters: PoissonParameters | GammaBelief, X: Matrix, responsibilities: Array) -> PoissonStatistics:
         counts, exposure = self._split(X)
         counts, seen = split_gaps(counts)
         if seen.size:
@@ -155,11 +154,13 @@ class Poisson(Family[GammaPrior, PoissonStatistics, PoissonParameters | GammaBel
     def _n_counts(self, width: int) -> int:
         return width if self.exposure is None else width - 1
 
-    def _split(self, X: Array) -> tuple[Array, Array]:
-        """Counts (n, d), and the exposure (n, 1) of each row."""
+    def _split(self, X: Matrix) -> tuple[Array, Array]:
+        """Counts (n, d), and the exposure (n, 1) of each row; 1 of a row that has no value."""
+        rows = mark_gaps(X)
         if self.exposure is None:
-            return X, np.ones((len(X), 1))
-        return np.delete(X, self.exposure, axis=1), X[:, self.exposure, None]
+            return rows, np.ones((len(rows), 1))
+        exposure = rows[:, self.exposure, None]
+        return np.delete(rows, self.exposure, axis=1), np.where(np.isnan(exposure), 1.0, exposure)
 
     def belief(self, prior: GammaPrior, totals: PoissonStatistics) -> tuple[Array, Array]:
         """Return shape and rate (K, d) of the Gamma belief about every rate."""

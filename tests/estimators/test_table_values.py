@@ -1,0 +1,160 @@
+"""Values that columns may and may not hold: gaps, negative counts, flags, nested values, large numbers; rows that are drawn."""
+
+import datetime
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import headwater as hw
+from headwater.estimators import model_file
+
+
+def people(n, seed=0):
+    rng = np.random.default_rng(seed)
+    young = rng.random(n) < 0.4
+    return pd.DataFrame({
+        "age": np.where(young, rng.normal(25, 4, n), rng.normal(60, 6, n)),
+        "pays": np.where(rng.random(n) < np.where(young, 0.9, 0.2), "card", "cash"),
+        "owner": rng.random(n) < np.where(young, 0.1, 0.7),
+        "visits": rng.poisson(np.where(young, 8, 2)),
+    })  # fmt: skip
+
+
+def with_gaps(rows, share, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(rows.shape) < share, np.nan, rows)
+
+
+def counts(n=1500, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.poisson(np.array([[1.0, 8.0, 3.0], [6.0, 2.0, 3.0]])[rng.integers(2, size=n)]).astype(float)
+
+
+def flags(n=1500, seed=0):
+    rng = np.random.default_rng(seed)
+    chance = np.array([[0.9, 0.2, 0.1], [0.1, 0.8, 0.9]])[rng.integers(2, size=n)]
+    return (rng.random((n, 3)) < chance).astype(float)
+
+
+COLUMN_MODELS = {
+    "poisson": (hw.PoissonMixture, {}, counts(), "rates_", 0.25),
+    "exposure": (hw.PoissonMixture, {"exposure": 3}, np.column_stack([counts(), np.full(1500, 2.0)]), "rates_", 0.15),
+    "bernoulli": (hw.BernoulliMixture, {}, flags(), "probabilities_", 0.08),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "em", "vb", "online-em", "quasi-bayes"])
+@pytest.mark.parametrize("kind", COLUMN_MODELS)
+def test_gaps_are_left_out(kind, algorithm):
+    make, options, rows, answer, close = COLUMN_MODELS[kind]
+    gapped = rows.copy()
+    gapped[:, :3] = with_gaps(rows[:, :3], 0.2)
+    models = [make(2, random_state=0, algorithm=algorithm, **options) for _ in range(2)]
+    for model, learned in zip(models, (rows, gapped), strict=True):
+        (model.fit if algorithm in ("em", "vb") else model.partial_fit)(learned)
+    complete, found = (np.sort(getattr(model, answer), axis=0) for model in models)
+    np.testing.assert_allclose(found, complete, atol=close)
+    empty = np.isnan(gapped[:, :3]).all(axis=1)
+    assert models[1].n_samples_seen_ == np.count_nonzero(~empty) < len(rows)
+    assert np.array_equal(np.abs(models[1].score_samples(gapped)) < 1e-12, empty)
+
+
+@pytest.mark.parametrize("kind", COLUMN_MODELS)
+def test_a_gap_has_evidence_one(kind):
+    """The density of what is observed, summed over the missing column, is that of the row without it."""
+    make, options, rows, *_ = COLUMN_MODELS[kind]
+    model = make(2, random_state=0, **options).fit(rows)
+    row = rows[:1].copy()
+    values = np.arange(2.0 if kind == "bernoulli" else 80.0)
+    every = np.repeat(row, len(values), axis=0)
+    every[:, 1], row[:, 1] = values, np.nan
+    assert model.score_samples(row)[0] == pytest.approx(np.logaddexp.reduce(model.score_samples(every)), rel=1e-9)
+    by_row = model.score_one(row[0])
+    assert by_row == pytest.approx(model.score_samples(row)[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("warm_up", ["auto", 10_000])
+@pytest.mark.parametrize("kind", COLUMN_MODELS)
+def test_rows_with_gaps_are_saved_and_learned_on(kind, warm_up):
+    make, options, rows, answer, _ = COLUMN_MODELS[kind]
+    gapped = rows.copy()
+    gapped[:, :3] = with_gaps(rows[:, :3], 0.3)
+    model = make(2, random_state=0, warm_up=warm_up, **options).partial_fit(gapped[:700])
+    again = model_file.from_bytes(model_file.to_bytes(model))
+    for one in (model, again):
+        one.partial_fit(gapped[700:])
+    np.testing.assert_array_equal(getattr(model, answer), getattr(again, answer))
+
+
+def test_an_exposure_must_be_there():
+    rows = np.array([[1.0, 2.0, np.nan], [2.0, 1.0, 1.0]])
+    with pytest.raises(ValueError, match="exposure, must be positive, got a missing value"):
+        hw.PoissonMixture(1, exposure=2).partial_fit(rows)
+
+
+WRONG = {
+    "negative counts": ({"visits": -1}, "column 'visits' is 'poisson' and holds -1: a count must not be negative"),
+    "flags": ({"owner": 2}, "column 'owner' is 'bernoulli' and holds 2: a flag must be 0 or 1"),
+    "lists": ({"pays": [[1, 2]] * 40}, "column 'pays' holds list"),
+    "mappings": ({"pays": [{"a": 1}] * 40}, "column 'pays' holds struct"),
+    "dates": ({"pays": datetime.date(2020, 1, 1)}, "column 'pays' holds date32"),
+    "numbers for text": ({"pays": 3}, "column 'pays' held text before, and holds numbers now"),
+    "no number": ({"age": "old"}, "column 'age' must hold numbers"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_wrong_values_are_refused_and_leave_the_model_as_it_was(wrong):
+    changes, sentence = WRONG[wrong]
+    model = hw.MixedMixture(2, columns={"visits": "poisson"}, random_state=0).partial_fit(people(300))
+    before = model_file.to_bytes(model)
+    table = people(40, 1).assign(**changes)
+    for call in (model.partial_fit, model.score_samples):
+        with pytest.raises(ValueError, match=sentence):
+            call(table)
+    assert model_file.to_bytes(model) == before
+
+
+def test_text_that_is_no_unicode_is_refused():
+    with pytest.raises(ValueError, match="column 'x1' holds text that is no Unicode"):
+        hw.CategoricalMixture(2).partial_fit(np.array([["a", "\ud800", "b"]] * 40, dtype=object))
+
+
+def test_names_of_columns_are_told_apart():
+    table = people(100)
+    with pytest.raises(ValueError, match="different names, got 'age' twice"):
+        hw.MixedMixture(2).partial_fit(pd.concat([table, table], axis=1))
+    with pytest.raises(ValueError, match="columns names True, which the data has not"):
+        hw.MixedMixture(2, columns={True: "gaussian"}).partial_fit(table)
+    with pytest.raises(ValueError, match="says that 'visits' is 'poisson' and 'gaussian'"):
+        hw.MixedMixture(2, columns={"visits": "poisson", 3: "gaussian"}).partial_fit(table)
+    renamed = table.rename(columns={"visits": 17})
+    assert hw.MixedMixture(2, columns={17: "poisson"}, random_state=0).partial_fit(renamed).columns_["17"] == "poisson"
+
+
+def test_whole_numbers_that_a_float_cannot_tell_apart_are_no_categories():
+    rows = np.array([[2**60, 1, 2], [2**60 + 1, 1, 1]] * 30)
+    with pytest.raises(ValueError, match=f"holds {2**60}, too large to be told from its neighbours"):
+        hw.CategoricalMixture(2).partial_fit(rows)
+    large = hw.CategoricalMixture(2, random_state=0).partial_fit(rows * 1e20)
+    assert large.categories_[0].tolist() == [2**60 * 1e20]  # and not as an integer, for which it is too large
+
+
+def test_a_model_that_has_seen_gaps_alone_answers():
+    model = hw.CategoricalMixture(2, random_state=0).partial_fit(np.full((60, 3), np.nan))
+    assert [one.shape for one in model.probabilities_] == [(2, 0)] * 3
+    model.partial_fit(np.array([["a", "b", "c"]] * 40, dtype=object))
+    assert model.categories_[2].tolist() == ["c"]
+
+
+def test_drawn_rows_hold_categories_and_flags_and_can_be_learned_from():
+    model = hw.MixedMixture(2, columns={"visits": "poisson"}, random_state=0).fit(people(500))
+    rows, components = model.sample(200)
+    assert set(rows[:, 1]) == {"card", "cash"} and set(rows[:, 2]) == {True, False} and len(components) == 200
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rows have no names
+        assert np.isfinite(model.score_samples(rows)).all()
+    numbers = hw.MixedMixture(2, columns={"visits": "poisson"}, random_state=0).fit(people(500)[["age", "visits"]])
+    assert numbers.sample(5)[0].dtype == float
