@@ -85,7 +85,7 @@ def test_masked_targets_labels_lengths_starts_and_streams():
     with pytest.raises(ValueError, match="masked array with 1 masked value"):
         next(iter(hw.stream(masked(np.ones((3, 2))))))
     with pytest.raises(ValueError, match="the row is a masked array"):
-        learned("events").score_one(masked(np.ones(3)))
+        learned("directions").score_one(masked(np.ones(3)))
     assert np.isfinite(learned("gaussian").score_one(masked(np.ones(3))))  # where what is masked is missing
 
 
