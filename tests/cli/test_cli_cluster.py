@@ -73,7 +73,7 @@ def test_what_is_not_said_is_left_to_the_library(asked, capsys):
     assert main(["fit", "gaussian", "a.csv", "b.csv", "-k", "2", "--cluster", "local"]) == 0
     left = {"rounds": "auto", "passes": None, "checkpoint": None, "part_rows": None, "unreadable": "refuse", "go_on": False}
     assert {name: asked[name] for name in left} == left and asked["data"] == ["a.csv", "b.csv"]
-    assert set(asked) == {*left, "where", "security", "client", "watch", "data"}
+    assert set(asked) == {*left, "where", "security", "client", "watch", "data", "missing"}
 
 
 def test_the_cost_is_told(asked, capsys, tmp_path):

@@ -94,7 +94,7 @@ def test_states_that_were_set_by_hand_have_learned_nothing():
 def test_what_a_person_reads():
     rows = ROWS.copy()
     rows[::5] = 0.0
-    model = hw.GaussianMixture(2, random_state=0).fit(rows)
+    model = hw.GaussianMixture(2, algorithm="em", random_state=0).fit(rows)
     (finding,) = model.health_.findings
     assert finding.kind == "collapsed" and finding.action and len(finding.components) == 1
     assert str(finding).startswith(
@@ -134,7 +134,7 @@ def test_verdicts():
 def test_inspect_tells_health(tmp_path, capsys):
     rows = ROWS.copy()
     rows[::5] = 0.0
-    model = hw.GaussianMixture(2, random_state=0).fit(rows)
+    model = hw.GaussianMixture(2, algorithm="em", random_state=0).fit(rows)
     model.save(tmp_path / "a.hw")
     assert main(["inspect", str(tmp_path / "a.hw")]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -269,10 +269,11 @@ def test_columns_that_say_nothing():
     whole = np.tile([[1.0, 1.0], [1.0, 1.0 + 1e-9]], (2, 1, 1))
     (found,) = found_by(gaussians([[0.0, 0.0], [5.0, 5.0]], whole))
     assert (found.kind, found.action) == ("flat", False) and "Columns a and b are almost linearly dependent" in found.sentence
-    small = hw.GaussianMixture(2, random_state=0).fit(np.append(ROWS, ROWS + 9.0, axis=0) * 1e-4).health_
-    (found,) = small.of_kind("flat")
+    tiny = np.append(ROWS, ROWS + 9.0, axis=0) * 1e-4
+    (found,) = hw.GaussianMixture(2, algorithm="em", random_state=0).fit(tiny).health_.of_kind("flat")
     assert found.action and "as wide in" in found.sentence and "reg_covar (1e-06)" in found.sentence
-    assert hw.GaussianMixture(2, random_state=0, scale_columns=True).fit(np.append(ROWS, ROWS + 9.0, axis=0) * 1e-4).health_.ok
+    assert hw.GaussianMixture(2, algorithm="em", random_state=0, scale_columns=True).fit(tiny).health_.ok
+    assert hw.GaussianMixture(2, random_state=0).fit(tiny).health_.ok  # whose prior is in the scale of the rows
 
 
 @pytest.mark.parametrize("scale_columns", [False, True])
@@ -280,7 +281,8 @@ def test_columns_that_say_nothing():
 @pytest.mark.parametrize("model", [hw.GaussianMixture, hw.GaussianHMM])
 def test_a_constant_column_lowers_a_variance_that_all_columns_share(model, kind, scale_columns):
     rows = np.insert(ROWS, 1, 5.0, axis=1)
-    (found,) = model(1, covariance_type=kind, scale_columns=scale_columns, random_state=0).fit(rows).health_.of_kind("flat")
+    made = model(1, covariance_type=kind, scale_columns=scale_columns, algorithm="em", random_state=0)
+    (found,) = made.fit(rows).health_.of_kind("flat")
     assert found.sentence.startswith("Column x1 has one value in all rows and carries no information: ")
     assert ("it lowers the one variance that all columns" in found.sentence) == (kind == "spherical")
     assert ("scores there are decided by" in found.sentence) == (kind != "spherical")
@@ -288,8 +290,10 @@ def test_a_constant_column_lowers_a_variance_that_all_columns_share(model, kind,
 
 
 def test_where_every_column_is_constant_the_floor_decides():
-    found = hw.GaussianMixture(1, covariance_type="spherical").fit(np.full((600, 2), 5.0)).health_.of_kind("flat")[0]
-    assert "Columns x0 and x1 have one value" in found.sentence and "decided by reg_covar (1e-06)" in found.sentence
+    for algorithm, floor in (("em", "decided by reg_covar (1e-06)"), ("auto", "decided by the prior")):
+        model = hw.GaussianMixture(1, covariance_type="spherical", algorithm=algorithm).fit(np.full((600, 2), 5.0))
+        found = model.health_.of_kind("flat")[0]
+        assert "Columns x0 and x1 have one value" in found.sentence and floor in found.sentence
 
 
 def counts(probabilities, words=1000.0, rows=100.0, **options):
@@ -339,7 +343,7 @@ def found_by_chain(signs):
 def test_regressions():
     X = RNG.normal(size=(300, 2))
     exact = np.where(np.arange(300) % 2, X[:, 0], 3.0 - X[:, 1])
-    found = hw.RegressionMixture(2, random_state=0).fit(X, exact).health_
+    found = hw.RegressionMixture(2, algorithm="em", random_state=0).fit(X, exact).health_
     assert found.of_kind("collapsed") and not found.ok and "without noise" in found.findings[0].sentence
     rows = np.full(2, 500.0)
     for coef, wanted in (([[0.0, 1.0], [0.0, 1.1]], True), ([[0.0, 1.0], [0.0, 2.0]], False)):

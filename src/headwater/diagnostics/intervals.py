@@ -85,7 +85,9 @@ def mean_intervals(
     """Return central intervals (K, d, 2) of the means, or of some columns of them."""
     tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
     scale, dof, precision = (part[:, columns, None] for part in _marginals(family, belief))
-    return np.asarray(belief.means[:, columns, None] + np.sqrt(scale / (precision * dof)) * stdtrit(dof, tails))
+    return np.asarray(
+        belief.means[:, columns, None] + np.sqrt(np.maximum(scale, 0.0) / (precision * dof)) * stdtrit(dof, tails)
+    )
 
 
 def _marginals(family: Gaussian, belief: GaussianBelief) -> tuple[Array, Array, Array]:

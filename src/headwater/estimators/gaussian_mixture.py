@@ -310,7 +310,8 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, MixtureEstimator):
     predictive_score_samples = available_if(_has_predictive)(MixtureEstimator.predictive_score_samples)
 
     def _is_large(self, width: int) -> bool:
-        if self.covariance_type == "factor" or self.scale_columns or isinstance(self.n_components, str):
+        dense = self.covariance_type in COVARIANCES and self.covariance_type != "factor"  # the others are refused later
+        if not dense or self.scale_columns or isinstance(self.n_components, str):
             return False
         return COVARIANCES[self.covariance_type].dense_from(int(self.n_components), width)
 

@@ -528,6 +528,11 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
     @property
     def _modal(self) -> bool:
         """Whether what the user sees is a mode, of which the floor under variances is a part."""
-        return self._read().ends_passes or self._learner.algorithm.report == "mode"
+        algorithm = self._learner.algorithm
+        if (
+            algorithm.finish and self._read().ends_passes
+        ):  # under the prior of the stream, in which the floor is one of many parts
+            return not self._model.is_regularized
+        return self._read().ends_passes or algorithm.report == "mode"
 
     # How it looks

@@ -27,7 +27,7 @@ class MultinomialStatistics(ComponentStatistics):
     length: Array
     table: Any  # Table, or Blend in a running average
 
-    def average_tables(self, newest: Self, gain: float) -> Self:
+    def averaged(self, newest: Self, gain: float) -> Self:
         """Return these statistics, a running average, moved towards the newest."""
         names = [name for name in self._names() if name != "table"]
         small = {name: (1.0 - gain) * getattr(self, name) + gain * getattr(newest, name) for name in names}
