@@ -168,7 +168,7 @@ def takes_symbols(kind: type[StreamingEstimator]) -> bool:
 def make_provisional_learner(model: StreamingEstimator, **changed: object) -> Learner:
     """Check the parameters of a model before any data is read, and return the learner for two columns.
 
-    Lists of numbers, and the number of symbols, depend on the columns of the data, and are left out.
+    Lists of numbers, the number of symbols and names of columns depend on the columns of the data, and are left out.
 
     Examples
     --------
@@ -178,10 +178,11 @@ def make_provisional_learner(model: StreamingEstimator, **changed: object) -> Le
     2
     """
     defaults = {name: one.default for name, one in signature(type(model)).parameters.items()}
+    of_columns = {"n_symbols", *type(model)._traits.column_parameters}
     given = {
         name: value
         for name, value in model.get_params(deep=False).items()
-        if not isinstance(value, (list, tuple, dict)) and not hasattr(value, "shape") and name != "n_symbols"
+        if not isinstance(value, (list, tuple, dict)) and not hasattr(value, "shape") and name not in of_columns
     }
     if "_given" in vars(model):  # parameters set by hand depend on the columns, too
         given.pop("init_params", None)

@@ -76,6 +76,11 @@ def test_what_is_not_said_is_left_to_the_library(asked, capsys):
     assert set(asked) == {*left, "where", "security", "client", "watch", "data", "missing"}
 
 
+def test_columns_of_a_table_are_passed_on_as_they_are(asked, capsys):
+    assert main(["fit", "mixed", "a.csv", "-k", "2", "--cluster", "local"]) == 0
+    assert asked["categories"] == "keep"
+
+
 def test_the_cost_is_told(asked, capsys, tmp_path):
     ask = ["fit", "gaussian", "a.csv", "-k", "2", "--cluster", "local", "-o", str(tmp_path / "m.hw")]
     assert main(ask) == 0

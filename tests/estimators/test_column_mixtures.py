@@ -34,7 +34,7 @@ def people(n, seed=0):
     }), young  # fmt: skip
 
 
-@parametrize_with_checks([hw.PoissonMixture(), hw.BernoulliMixture(binarize=0.0)])
+@parametrize_with_checks([hw.PoissonMixture(), hw.BernoulliMixture(binarize=0.0), hw.CategoricalMixture(), hw.MixedMixture()])
 def test_conventions_of_scikit_learn(estimator, check):
     check(estimator)
 

@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 import headwater as hw
+from headwater.cli import main
+from headwater.distributed.api import check_call
 from headwater.estimators import model_file
 
 
@@ -94,6 +96,15 @@ def test_an_exposure_must_be_there():
         hw.PoissonMixture(1, exposure=2).partial_fit(rows)
 
 
+@pytest.mark.parametrize("exposure", ["days", "2"])
+def test_the_command_line_names_the_exposure(exposure, tmp_path, capsys):
+    table = pd.DataFrame(counts(300)[:, :2], columns=["calls", "mails"]).assign(days=2.0)
+    table.to_csv(tmp_path / "events.csv", index=False)
+    asked = ["fit", "poisson", str(tmp_path / "events.csv"), "-k", "2", "--set", f"exposure={exposure}"]
+    assert main([*asked, "-o", str(tmp_path / "events.hw")]) == 0, capsys.readouterr().err
+    assert hw.load(tmp_path / "events.hw").rates_.shape == (2, 2)
+
+
 WRONG = {
     "negative counts": ({"visits": -1}, "column 'visits' is 'poisson' and holds -1: a count must not be negative"),
     "flags": ({"owner": 2}, "column 'owner' is 'bernoulli' and holds 2: a flag must be 0 or 1"),
@@ -158,3 +169,38 @@ def test_drawn_rows_hold_categories_and_flags_and_can_be_learned_from():
         assert np.isfinite(model.score_samples(rows)).all()
     numbers = hw.MixedMixture(2, columns={"visits": "poisson"}, random_state=0).fit(people(500)[["age", "visits"]])
     assert numbers.sample(5)[0].dtype == float
+
+
+def test_frames_that_were_joined_are_read():
+    """Text of such a frame comes in several pieces."""
+    parts = [people(100, seed) for seed in range(3)]
+    joined = pd.concat(parts, ignore_index=True)
+    model = hw.MixedMixture(2, columns={"visits": "poisson"}, random_state=0).partial_fit(joined)
+    pieces = hw.MixedMixture(2, columns={"visits": "poisson"}, random_state=0)
+    for part in parts:
+        pieces.partial_fit(part)
+    np.testing.assert_allclose(model.score_samples(joined), pieces.score_samples(joined), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("model", "columns", "found"),
+    [
+        (hw.CategoricalMixture(2, random_state=0), ["pays", "owner"], True),
+        (hw.CategoricalMixture(1, random_state=0), ["pays", "owner"], False),
+        (hw.CategoricalMixture(2, random_state=0), ["pays", "owner", "visits"], False),
+        (hw.BernoulliMixture(2, random_state=0), ["owner"], True),
+        (hw.MixedMixture(2, random_state=0), ["pays", "owner"], True),
+        (hw.MixedMixture(2, random_state=0), ["pays", "age"], False),
+        (hw.PoissonMixture(2, random_state=0), ["visits"], False),
+    ],
+)
+def test_health_says_that_few_columns_do_not_tell_classes_apart(model, columns, found):
+    model.partial_fit(people(400)[columns])
+    told = [finding for finding in model.health_.findings if finding.kind == "unidentified"]
+    assert len(told) == found and all(finding.action and "at least 3 columns" in str(finding) for finding in told)
+
+
+def test_exact_passes_of_tables_on_a_cluster_are_refused():
+    with pytest.raises(ValueError, match="'em' of CategoricalMixture learns on one machine"):
+        check_call(hw.CategoricalMixture(2, algorithm="em"))
+    check_call(hw.CategoricalMixture(2))

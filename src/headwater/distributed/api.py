@@ -180,6 +180,11 @@ def check_call(
     algorithm = make_provisional_learner(model).algorithm
     if go_on and model._has_state() and (passes not in (None, 1) or not algorithm.online):
         raise ValueError("go_on is for one pass over more rows, and exact passes know only the rows they read: leave out one")
+    if model._traits.takes_tables and not algorithm.online:  # a start on picked rows does not know all categories
+        raise ValueError(
+            f"algorithm {algorithm.word!r} of {type(model).__name__} learns on one machine: on a cluster stream by 'auto', "
+            f"or by its online twin {algorithm.twin!r}"
+        )
 
 
 def _wait_for_workers(client: Any) -> None:

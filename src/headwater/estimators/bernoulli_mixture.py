@@ -179,6 +179,9 @@ class BernoulliMixture(ColumnMixture):
     def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Matrix:
         return self._as_bits(super()._checked_one(x, names, width))
 
+    def _n_class_columns(self) -> int:
+        return self.n_features_in_
+
     def _as_bits(self, rows: Matrix) -> Matrix:
         if isinstance(rows, GappedRows):
             return GappedRows(self._as_bits(rows.values), rows.missing)

@@ -139,20 +139,21 @@ def _unique(column: object, name: str) -> tuple[str, list[Category], NDArray[np.
 
 def as_arrow(column: object, name: str) -> pa.Array:
     """Return a column of a frame, a table or an array; NaN is a gap."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    elif hasattr(column, "to_arrow"):  # a polars series
+    if hasattr(column, "to_arrow"):  # a polars series
         column = column.to_arrow()
-    if isinstance(column, pa.Array):
-        return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
+    elif getattr(getattr(column, "dtype", None), "kind", "") == "c":
+        raise ValueError(f"Complex data not supported: column {name} holds {column.dtype}")  # type: ignore[attr-defined]
     try:
-        return pa.array(column, from_pandas=True)
+        found = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column, from_pandas=True)
     except OverflowError as error:
         raise ValueError(f"column {name} contains a whole number too large for float64") from error
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ValueError(f"column {name} mixes kinds of values, such as text and numbers: {_first_line(error)}") from error
     except UnicodeError as error:
         raise ValueError(f"column {name} holds text that is no Unicode: {_first_line(error)}") from error
+    if isinstance(found, pa.ChunkedArray):  # text of a joined frame of pandas is such, too
+        found = found.combine_chunks()
+    return found.cast(pa.string()) if pa.types.is_large_string(found.type) else found
 
 
 def _kind_of(kind: pa.DataType, name: str) -> str:

@@ -120,6 +120,7 @@ class PoissonMixture(ColumnMixture):
     _traits = replace(
         ColumnMixture._traits,
         answers=("weights_", "rates_"),
+        column_parameters=("exposure",),
         merge_parameters=(*ColumnMixture._traits.merge_parameters, "exposure", "rate_prior", "rate_prior_weight"),
         prior_parameters=(*ColumnMixture._traits.prior_parameters, "exposure", "rate_prior", "rate_prior_weight"),
     )

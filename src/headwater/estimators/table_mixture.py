@@ -20,7 +20,7 @@ from headwater.core.values import Matrix, Row, Rows, Values
 from headwater.diagnostics.component_description import column_names
 from headwater.estimators.calls import reads
 from headwater.estimators.codebook import NUMBER, Codebook, first_rows
-from headwater.estimators.column_kinds import BERNOULLI
+from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, IGNORED
 from headwater.estimators.describers.table_mixture import TableMixtureDescriber
 from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.recode import recode_runtime
@@ -175,6 +175,10 @@ class TableMixture(FamilyMixture):
 
     def _moment_names(self) -> list[str]:
         return [one[0] for one in self._indicators()]
+
+    def _n_class_columns(self) -> int | None:
+        kinds = [kind for kind in self._schema.kinds if kind != IGNORED]
+        return len(kinds) if set(kinds) <= {CATEGORICAL, BERNOULLI} else None
 
     # Merging
 

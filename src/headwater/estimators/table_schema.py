@@ -15,7 +15,7 @@ from headwater.core.statistics import LARGEST, Array
 from headwater.core.table_rows import TableRows
 from headwater.core.validation import check_shape
 from headwater.core.values import Rows
-from headwater.estimators.codebook import Codebook, Levels
+from headwater.estimators.codebook import Codebook, Levels, as_arrow
 from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, IGNORED, POISSON
 
 
@@ -143,11 +143,11 @@ def _numbers(column: object, name: str) -> Array:
                 else (column.cast(pa.float64()).to_numpy())
             )
         elif hasattr(column, "to_numpy") and not isinstance(column, np.ndarray):
-            values = pa.array(column, from_pandas=True).cast(pa.float64()).to_numpy(zero_copy_only=False)
+            values = as_arrow(column, repr(name)).cast(pa.float64()).to_numpy(zero_copy_only=False)
         else:
             values = np.asarray(column)
             if values.dtype.kind == "c":
-                raise TypeError("complex numbers")
+                raise TypeError(f"Complex data not supported, got {values.dtype}")
             if values.dtype.kind in "OUS":
                 values = pa.array(values, from_pandas=True).cast(pa.float64()).to_numpy(zero_copy_only=False)
         found = np.asarray(values, dtype=np.float64)

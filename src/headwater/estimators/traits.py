@@ -28,6 +28,7 @@ class Traits:
     takes_tables: bool = False  # whether columns are given as they are: text, flags, numbers, gaps
     takes_symbols: bool = False  # whether rows are made of symbols
     needs_directions: bool = False  # whether of a row only its direction counts, so that a row of zeros is refused
+    column_parameters: tuple[str, ...] = ()  # parameters that name a column, so that they mean nothing without data
     takes_gaps: bool = False  # whether values of a row may be missing
     target_columns: int = 0  # columns of a row that are no features: the target, if there is one, comes last
 

@@ -38,7 +38,8 @@ def fit_on_cluster(
     import headwater.distributed
     from headwater.distributed.api import check_call
 
-    passes, arguments = options.parse_passes(), reading.with_gaps(model).stream_arguments(seed=seed, like=like, learns=True)
+    passes, tables = options.parse_passes(), type(model)._traits.takes_tables
+    arguments = reading.with_gaps(model).stream_arguments(seed=seed, like=like, learns=True, tables=tables)
     arguments.pop("like", None)  # the model itself says how to read more data for it
     _check_read_options(model, reading, arguments)
     check_call(model, cluster.number_of_rounds(), passes, like is not None, cluster.part_rows, reading=arguments)

@@ -12,6 +12,7 @@ from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import Limits, gaussian_components
 from headwater.diagnostics.description import Description
 from headwater.diagnostics.health import Finding
+from headwater.diagnostics.health_classes import class_findings
 from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence, Support
 from headwater.estimators.describers.mixture import MixtureDescriber
 from headwater.families.family import Family
@@ -71,7 +72,8 @@ class FamilyMixtureDescriber(MixtureDescriber):
         def checks() -> FamilyChecks:
             return FamilyChecks(family, self.model._components, rows, each)
 
-        return Evidence(rows, checks=checks, work=work, remedy=PRUNE_ADVICE)
+        known = class_findings(self.model._n_class_columns(), len(rows))
+        return Evidence(rows, checks=checks, work=work, remedy=PRUNE_ADVICE, known=known)
 
     def columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         """Return what the table shows of these components: a word for it, heads of columns, and a line for each."""
