@@ -4,6 +4,7 @@ import pytest
 
 import headwater as hw
 from headwater.cli.support.advice import OPTIONS, READ_OPTIONS, to_command_line_words
+from headwater.cli.support.failures import error_sentence
 from headwater.cli.support.options import ReadOptions
 
 SENTENCES = {
@@ -32,3 +33,12 @@ def test_every_argument_of_a_stream_has_an_option():
     known = set(inspect.signature(hw.stream).parameters) - {"source", "like", "prefetch"}
     assert known <= set(OPTIONS) | set(READ_OPTIONS)
     assert all(OPTIONS[name] == "--" + name.replace("_", "-") for name in set(ReadOptions.__dataclass_fields__) - {"read"})
+
+
+@pytest.mark.parametrize(("told", "shown"), [
+    ("", "there is not enough memory for this: "),
+    ("Unable to allocate 168. GiB for an array with shape (1, 150000, 150000) and data type float64", "(168. GiB were asked for)"),
+])  # fmt: skip
+def test_a_lack_of_memory_says_what_to_do(told, shown):
+    sentence = error_sentence(MemoryError(told))
+    assert shown in sentence and "covariance_type=diag" in sentence and "shape" not in sentence

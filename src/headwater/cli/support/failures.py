@@ -20,12 +20,25 @@ WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 EXPECTED_ERRORS = (ValueError, TypeError, OSError, MemoryError, ImportError, OverflowError, ArithmeticError, EOFError)
 
 
+NO_ROOM = "Unable to allocate "  # what NumPy says, before the size
+NOT_ENOUGH_MEMORY = (
+    "there is not enough memory for this{}: use fewer columns (--columns, --exclude), fewer components (-k), or, for wide rows of "
+    "numbers, --set covariance_type=diag"
+)
+
+
+def _size_of(text: str) -> str:
+    """What NumPy says it lacks, in parentheses; nothing, if it does not say."""
+    words = text.removeprefix(NO_ROOM).split()[:2] if text.startswith(NO_ROOM) else []
+    return f" ({' '.join(words)} were asked for)" if words else ""
+
+
 def error_sentence(error: BaseException) -> str:
     """Return the message of an error as one sentence."""
     if isinstance(error, CommandError):
         return to_command_line_words(" ".join(error.format_message().split()))
-    if isinstance(error, MemoryError) and not str(error):
-        return "there is not enough memory for this"
+    if isinstance(error, MemoryError) and (not str(error) or str(error).startswith(NO_ROOM)):
+        return NOT_ENOUGH_MEMORY.format(_size_of(str(error)))
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         if not where and error.errno in WRITE_ERRORS:  # errors of files have their names
