@@ -22,8 +22,8 @@ EXPECTED_ERRORS = (ValueError, TypeError, OSError, MemoryError, ImportError, Ove
 
 NO_ROOM = "Unable to allocate "  # what NumPy says, before the size
 NOT_ENOUGH_MEMORY = (
-    "there is not enough memory for this{}: use fewer columns (--columns, --exclude), fewer components (-k), or, for wide rows of "
-    "numbers, --set covariance_type=diag"
+    "there is not enough memory for this{}: use fewer columns (--columns, --exclude), fewer components (-k), or, for wide "
+    "rows of numbers, --set covariance_type=diag"
 )
 
 
