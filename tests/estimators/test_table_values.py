@@ -1,8 +1,10 @@
 """Values that columns may and may not hold: gaps, negative counts, flags, nested values, large numbers; rows that are drawn."""
 
+import copy
 import datetime
 import warnings
 
+import made_up_files
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ import headwater as hw
 from headwater.cli import main
 from headwater.distributed.api import check_call
 from headwater.estimators import model_file
+from headwater.io.files.records import Damaged
 
 
 def people(n, seed=0):
@@ -204,3 +207,22 @@ def test_exact_passes_of_tables_on_a_cluster_are_refused():
     with pytest.raises(ValueError, match="'em' of CategoricalMixture learns on one machine"):
         check_call(hw.CategoricalMixture(2, algorithm="em"))
     check_call(hw.CategoricalMixture(2))
+
+
+@pytest.mark.parametrize("situation", ["mixed", "mixed warm-up", "categories", "categories warm-up"])
+def test_files_whose_columns_were_changed_are_refused(situation):
+    header, arrays = made_up_files.file_of(situation)
+    whole = header["results"].pop("_schema")
+    shorter = {**whole, "kinds": whole["kinds"][:2], "codebook": copy.deepcopy(whole["codebook"])}
+    if len(shorter["codebook"]["columns"]) == 3:
+        shorter["codebook"]["columns"].pop(), shorter["codebook"]["levels"].pop()
+    wider = copy.deepcopy(whole)
+    wider["codebook"]["levels"][0]["values"] += [f"made up {number}" for number in range(300)]
+    with pytest.raises(Damaged, match="says of 0 of 3 columns what they are"):
+        model_file.unpack(header, arrays, {})
+    for schema, sentence in ((shorter, "says of 2 of 3 columns"), (wider, "more categories of a column than max_categories")):
+        header["results"]["_schema"] = schema
+        with pytest.raises(Damaged, match=sentence):
+            model_file.unpack(copy.deepcopy(header), arrays, {})
+    header["results"]["_schema"] = whole
+    assert model_file.unpack(header, arrays, {}).n_samples_seen_ == 160

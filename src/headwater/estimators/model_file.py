@@ -177,6 +177,12 @@ def _check_columns(model: StreamingEstimator, width: int) -> None:
         raise Damaged(f"n_features_in_ is {known}, and should be {width - model._traits.target_columns}")
     if names is not None and (len(names) > known if model._vocabulary_is_open else len(names) != known):
         raise Damaged(f"it has {len(names)} names for {known} columns")
+    if model._traits.takes_tables:
+        schema = model.__dict__.get("_schema")
+        if schema is None or len(schema.kinds) != known:
+            raise Damaged(f"it says of {0 if schema is None else len(schema.kinds)} of {known} columns what they are")
+        if max(schema.codebook.sizes, default=0) > model.max_categories:
+            raise Damaged(f"it has more categories of a column than max_categories, which is {model.max_categories}")
 
 
 def _check_reading(model: StreamingEstimator) -> None:
