@@ -156,11 +156,32 @@ def test_whole_numbers_that_a_float_cannot_tell_apart_are_no_categories():
     assert large.categories_[0].tolist() == [2**60 * 1e20]  # and not as an integer, for which it is too large
 
 
-def test_a_model_that_has_seen_gaps_alone_answers():
-    model = hw.CategoricalMixture(2, random_state=0).partial_fit(np.full((60, 3), np.nan))
-    assert [one.shape for one in model.probabilities_] == [(2, 0)] * 3
-    model.partial_fit(np.array([["a", "b", "c"]] * 40, dtype=object))
-    assert model.categories_[2].tolist() == ["c"]
+def test_rows_of_a_table_without_a_value_change_nothing():
+    table = people(400)
+    empty = pd.DataFrame({name: [None] * 30 for name in table})
+    model = hw.MixedMixture(2, columns={"visits": "poisson"}, random_state=0).partial_fit(table)
+    before = model_file.to_bytes(model)
+    assert np.abs(model.score_samples(empty)).max() < 1e-12
+    assert model_file.to_bytes(model.partial_fit(empty)) == before
+    mixed = pd.concat([empty.astype(object), table.astype(object)], ignore_index=True)
+    weights = np.r_[np.full(30, 7.0), np.ones(400)]
+    for learn in ("fit", "partial_fit"):
+        models = [hw.MixedMixture(2, columns={"visits": "poisson"}, random_state=0) for _ in range(2)]
+        getattr(models[0], learn)(table, sample_weight=np.ones(400))
+        getattr(models[1], learn)(mixed, sample_weight=weights)
+        assert models[1].n_samples_seen_ == 400
+        np.testing.assert_array_equal(models[0].score_samples(table), models[1].score_samples(table))
+        with pytest.raises(ValueError, match="at least one row with a value"):
+            getattr(hw.CategoricalMixture(2), learn)(np.full((60, 3), np.nan))
+    scores = hw.MixedMixture(2, columns={"visits": "poisson"}, random_state=0).fit(table).update(mixed)
+    assert np.array_equal(scores == 0.0, np.arange(430) < 30)
+
+
+def test_a_column_of_gaps_alone_may_have_categories_later():
+    rows = people(60)[["pays", "owner"]]
+    model = hw.CategoricalMixture(2, random_state=0).partial_fit(rows.assign(later=None))
+    assert model.probabilities_[2].shape == (2, 0)
+    assert model.partial_fit(rows.assign(later="c")).categories_[2].tolist() == ["c"]
 
 
 def test_drawn_rows_hold_categories_and_flags_and_can_be_learned_from():

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.batch import Batch
 from headwater.core.chunk import Chunk
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
@@ -27,6 +28,8 @@ from headwater.estimators.recode import recode_runtime
 from headwater.estimators.table_schema import EncodedChunk, TableSchema, one_row_columns, refuse_values, split_table
 from headwater.estimators.traits import Taken
 from headwater.families.category_tables import CategoryParameters
+
+NO_VALUES = "X must have at least one row with a value, got missing values only"
 
 
 class TableMixture(FamilyMixture):
@@ -102,6 +105,28 @@ class TableMixture(FamilyMixture):
         chunk = self._as_rows(X, learning=True)
         assert isinstance(chunk, EncodedChunk)
         schema, rows = self._schema, np.asarray(chunk.X)
+        empty = np.isnan(rows).all(axis=1)
+        if empty.any() and _has_length(sample_weight, len(rows)) and _has_length(labels, len(rows)):
+            if empty.all() and not self._has_state():
+                raise ValueError(NO_VALUES)
+            scores = np.zeros(len(rows) if scored else 0)
+            if not empty.all():
+                told = replace(chunk, X=rows[~empty])
+                found = self._learn_pieces(told, before, schema, _cut(sample_weight, ~empty), _cut(labels, ~empty), scored)
+                scores[~empty if scored else slice(0)] = found
+            return scores
+        return self._learn_pieces(chunk, before, schema, sample_weight, labels, scored)
+
+    def _learn_pieces(
+        self,
+        chunk: EncodedChunk,
+        before: Sequence[int],
+        schema: TableSchema,
+        sample_weight: Values,
+        labels: Values,
+        scored: bool,
+    ) -> Array:
+        rows = np.asarray(chunk.X)
         places = list(schema.codebook.columns)
         starts = first_rows(before or (0,) * len(places), list(rows[:, places].T))
         edges = sorted({0, *starts.tolist(), len(rows)})
@@ -116,6 +141,16 @@ class TableMixture(FamilyMixture):
             weights, names = _cut(sample_weight, piece), _cut(labels, piece)
             scores.append(super()._learn_chunk(replace(chunk, X=rows[piece]), weights, names, scored))
         return np.concatenate(scores)
+
+    def _take(
+        self, X: Taken, sample_weight: Values, labels: Values, reset: bool, going_on: bool | None = None
+    ) -> tuple[Batch, Learner]:
+        """Return the rows that have a value, and the learner."""
+        batch, learner = super()._take(X, sample_weight, labels, reset, going_on)
+        empty = np.isnan(batch.X).all(axis=1)
+        if reset and len(empty) and empty.all():
+            raise ValueError(NO_VALUES)
+        return (batch[~empty] if empty.any() else batch), learner
 
     def _learner_for(self, width: int, going_on: bool, streams: bool = True) -> Learner:
         """Return the learner; another one, if there are categories that the last one did not know."""
@@ -200,7 +235,12 @@ class TableMixture(FamilyMixture):
         return aligned
 
 
-def _cut(values: Values, rows: slice) -> Values:
+def _has_length(values: Values, rows: int) -> bool:
+    """Whether there is a number for every row, or one for all of them."""
+    return np.ndim(np.asarray(values)) == 0 or len(np.asarray(values)) == rows
+
+
+def _cut(values: Values, rows: slice | NDArray[np.bool_]) -> Values:
     """Some of the numbers beside rows; a number for all of them as it is."""
     array = np.asarray(values)
     return array[rows] if array.ndim else values
