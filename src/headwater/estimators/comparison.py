@@ -59,7 +59,7 @@ def compare_models(before: MixtureEstimator, after: MixtureEstimator) -> Compari
     if before.n_features_in_ != after.n_features_in_:
         raise ValueError(f"models must have one width, got {before.n_features_in_} and {after.n_features_in_} columns")
     first, second = before._aligned_models([before, after])
-    apart = 0.5 * (_excess(first, second) + _excess(second, first).T)
+    apart = np.maximum(0.5 * (_excess(first, second) + _excess(second, first).T), 0.0)  # which draws may put below 0
     ones, others = linear_sum_assignment(np.minimum(apart, 1e3))
     pairs = [(int(k), int(j)) for k, j in zip(ones, others, strict=True) if apart[k, j] <= APART]
     pairs.sort(key=lambda pair: -first.weights_[pair[0]])
