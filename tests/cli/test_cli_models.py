@@ -165,6 +165,6 @@ def test_topics_tell_the_perplexity_of_a_word(documents, tmp_path, capsys):
 @pytest.mark.slow
 def test_reports_and_comparisons_tell_the_perplexity_of_a_word(documents, tmp_path, capsys):
     page = hw.report(fitted_topics(documents, str(tmp_path / "topics.hw")), documents)
-    assert "perplexity per word of the last half" in page and "perplexity per word of documents at hand" in page
+    assert "perplexity per word of the last half" in page and "perplexity per word of these documents" in page
     assert main(["compare", "lda", str(documents), "-k", "2", "--algorithms", "auto", "--set", "warm_up=100"]) == 0
     assert "perplexity per word" in capsys.readouterr().out

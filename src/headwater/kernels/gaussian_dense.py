@@ -202,7 +202,7 @@ def estep_full(
     for at, rows in _blocks(X, start, stop, origin, *shift.shape):
         squared = np.empty((len(shift), len(rows)))
         if not given:
-            white = np.empty_like(rows)
+            white = np.empty(rows.shape, rows.dtype)  # C-ordered, whatever the rows are
             for k in range(len(shift)):
                 np.dot(rows, factor[k].T, out=white)
                 white -= shift[k]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 N_ROWS = 120
 WARM_UP = 60
+MANY_COMPONENTS, MANY_COLUMNS = 40, 100  # for which E-steps are products of matrices
 WIDE = 400  # columns: more than are compared as they are to find the start of a count mixture
 READS = ("score_samples", "predictive_score_samples", "predict_proba", "predict", "transform")
 
@@ -34,11 +35,17 @@ Fit: TypeAlias = "tuple[StreamingEstimator, tuple[Any, ...], dict[str, object]]"
 
 
 def gaussian_fits(rng: np.random.Generator) -> Iterator[Fit]:
-    """Each kind of covariance: in passes, row by row, by draws, by moment matching."""
+    """Each kind of covariance: in passes, row by row, by draws, by moment matching; with gaps; and by products of matrices."""
     X = rng.normal(size=(N_ROWS, 2)) + 4.0 * rng.integers(2, size=(N_ROWS, 1))
     for kind in ("full", "tied", "diag"):
         for algorithm in ("auto", "em", "soem", DRAWN, *(() if kind == "tied" else ("moment-matching",))):
             yield hw.GaussianMixture(2, covariance_type=kind, algorithm=algorithm), (X,), {}
+    gaps = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    for kind in ("full", "diag"):
+        yield hw.GaussianMixture(2).set_params(covariance_type=kind), (gaps,), {}
+    wide = np.repeat(X, MANY_COLUMNS // 2, axis=1) + rng.normal(size=(N_ROWS, MANY_COLUMNS))
+    for kind in ("diag", "spherical", "tied"):
+        yield hw.GaussianMixture(MANY_COMPONENTS, max_iter=1).set_params(covariance_type=kind, algorithm="em"), (wide,), {}
 
 
 def multinomial_fits(rng: np.random.Generator) -> Iterator[Fit]:

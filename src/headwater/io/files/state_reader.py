@@ -44,7 +44,6 @@ SCORED = 256  # kept rows that are scored to see whether parameters are any
 FARTHEST = 1e235  # of a score
 LEAST_COUNTS = 1e-6  # a row; one, but for what was mended, and for components that were pruned: the heaviest always stays
 SLACK = 1e-6  # for rounding, of what sums up to one
-ESTIMATED = 1.0  # for what is an estimate, as a part of all that is known
 
 
 def _less(progress: Progress, base: Progress) -> bool:
@@ -171,8 +170,9 @@ class StateReader:
         self._check_counts(stream.statistics, 1.0, f"{path}/statistics")
         # The base of a stream that is searched, or was, is restated by the rows of its reservoir: an estimate.
         estimated = learner.algorithm.refines and isinstance(self.model, Mixture)
-        slack, at_base = stream.statistics.scaled(ESTIMATED if estimated else SLACK), base.records.get(AVERAGE)
-        self._sound(base.statistics + slack, f"{path}/base/statistics")
+        slack, at_base = stream.statistics.scaled(SLACK), base.records.get(AVERAGE)
+        if not estimated:
+            self._sound(base.statistics + slack, f"{path}/base/statistics")
         if at_base is not None:
             self._sound(at_base, f"{path}/base/average")
         for one in (base.statistics, at_base):
