@@ -49,10 +49,6 @@ class FamilyMixture(MixtureEstimator):
     # Whether rows must not be negative.
     _positive_only: ClassVar[bool] = False
 
-    def _n_class_columns(self) -> int | None:
-        """Columns of categories or flags, if components rest on nothing else; None by default."""
-        return None
-
     @property
     def _describer(self) -> FamilyMixtureDescriber:
         return FamilyMixtureDescriber(self)

@@ -525,6 +525,10 @@ class MixtureEstimator(DensityMixin, StreamingEstimator):
         _, statistics, count = self._proper_belief()
         return np.maximum(count * statistics.count, 0.0)
 
+    def _n_class_columns(self) -> int | None:
+        """Columns of categories or flags, if components rest on nothing else; None by default."""
+        return None
+
     @property
     def _modal(self) -> bool:
         """Whether what the user sees is a mode, of which the floor under variances is a part."""
