@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 import headwater as hw
-from headwater.core.algorithms import AutoSimulatedEM
+from headwater.core.simulated_algorithms import AutoSimulatedEM
 from headwater.core.statistics import Array
 from pages.results import Figures
 from papers.latent_factors_scale import Scale

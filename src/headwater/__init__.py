@@ -11,17 +11,15 @@ if TYPE_CHECKING:
         BatchEM,
         BatchVB,
         BayesianOnlineEM,
-        CollapsedVB,
         MomentMatching,
         OnlineEM,
         OnlineVB,
         QuasiBayes,
         SatoEM,
-        SimulatedEM,
-        SurrogateEM,
     )
     from headwater.core.match import Match, MergeReport
     from headwater.core.schedules import Decay, ForgettingFactor, Harmonic
+    from headwater.core.simulated_algorithms import CollapsedVB, SimulatedEM, SurrogateEM
     from headwater.diagnostics.comparison import Comparison
     from headwater.diagnostics.description import Description
     from headwater.diagnostics.health import Finding, Health
@@ -90,9 +88,9 @@ _HOMES = {
     "headwater.monitors": ["Monitor"],
     "headwater.reports": ["report"],
     "headwater.core.algorithms": [
-        "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "CollapsedVB", "MomentMatching", "OnlineEM",
-        "OnlineVB", "QuasiBayes", "SatoEM", "SimulatedEM", "SurrogateEM",
+        "Auto", "BatchEM", "BatchVB", "BayesianOnlineEM", "MomentMatching", "OnlineEM", "OnlineVB", "QuasiBayes", "SatoEM",
     ],
+    "headwater.core.simulated_algorithms": ["CollapsedVB", "SimulatedEM", "SurrogateEM"],
     "headwater.core.schedules": ["Decay", "ForgettingFactor", "Harmonic"],
     "headwater.io.stream": ["Stream", "stream"],
 }  # fmt: skip

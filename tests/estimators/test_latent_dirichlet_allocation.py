@@ -31,7 +31,7 @@ from topic_models import (
 )
 
 import headwater as hw
-from headwater.core.algorithms import AutoSimulatedEM
+from headwater.core.simulated_algorithms import AutoSimulatedEM
 
 # What it learns
 

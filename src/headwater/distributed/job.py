@@ -26,9 +26,10 @@ from headwater.distributed.rounds import RunProgress, deal_parts, run_round, str
 from headwater.distributed.run_record import parameter_words, read_run_record
 from headwater.estimators import race_stream
 from headwater.estimators.component_count import RACE
-from headwater.estimators.estimator_core import RESULTS, new_key, parameter_names
+from headwater.estimators.estimator_core import RESULTS, parameter_names
 from headwater.estimators.model_file import from_bytes, read
 from headwater.estimators.runtime import Runtime
+from headwater.estimators.seeds import new_key
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator

@@ -15,7 +15,7 @@ from headwater.core.values import AnyArray, RandomState, Rows, Values
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, reads
 from headwater.estimators.chains import one_of
-from headwater.estimators.estimator_core import rng_of
+from headwater.estimators.seeds import rng_of
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
 

@@ -1,4 +1,4 @@
-"""How every hidden Markov model learns: from sequences at hand, or from such as never end, and where these have got to."""
+"""How every hidden Markov model learns: from sequences at hand, or from such as never end."""
 
 from __future__ import annotations
 
@@ -6,37 +6,32 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from headwater.core.batch import NO_SEQUENCES, Batch
+from headwater.core.batch import Batch
 from headwater.core.chunk import refuse_lost
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
-from headwater.core.validation import check_width, n_dimensions
+from headwater.core.validation import check_width
 from headwater.core.values import Key, Matrix, Row, Rows, Values
-from headwater.estimators.calls import answers_at_once, learns, learns_at_once, learns_by_chunk, reads
-from headwater.estimators.chain_answers import ChainAnswers
+from headwater.estimators.calls import learns, learns_at_once, learns_by_chunk
+from headwater.estimators.chain_positions import ChainPositions
 from headwater.estimators.chains import Chunk, check_key, check_keys, check_lengths, one_of
 from headwater.estimators.component_count import start_branch
 from headwater.estimators.traits import Taken
-from headwater.models.chain_records import ChainParameters
-
-NOBODY = -(2**62)  # the number of a sequence that is not there
 
 
-class ChainStreams(ChainAnswers):
+class ChainStreams(ChainPositions):
     """Sequences in, open ones kept by their keys."""
 
     _traits = replace(
-        ChainAnswers._traits,
+        ChainPositions._traits,
         chained=True,
         scored_share=0.25,  # rows have to be filtered once more
     )
-    _open: dict[object, int]
-    _end: Array  # states at the last row of a fit
 
     # What a subclass says
 
@@ -47,14 +42,6 @@ class ChainStreams(ChainAnswers):
     def _width_of(self, rows: Array) -> int:
         """Width of a model that begins with these rows."""
         return int(rows.shape[1])
-
-    def _is_row(self, X: Rows) -> bool:
-        """Whether this is one row, not some."""
-        return n_dimensions(X) == 1
-
-    @abstractmethod
-    def _given_width(self) -> int:
-        """Number of columns of what was set by hand."""
 
     @abstractmethod
     def _start_values(self) -> dict[str, Array]:
@@ -227,13 +214,6 @@ class ChainStreams(ChainAnswers):
         self._open = opened
         return self
 
-    @property
-    @reads
-    def open_sequences_(self) -> list[object]:
-        """Keys of the sequences that are open; None is the one without a name."""
-        check_is_fitted(self)
-        return list(self.__dict__.get("_open", {}))
-
     @learns
     def learn_one(self, x: Row, key: Key = None) -> Self:
         """Learn one row, which follows those before it.
@@ -258,102 +238,6 @@ class ChainStreams(ChainAnswers):
         if first and isinstance(x, Mapping):
             self.feature_names_in_ = np.asarray(list(x), dtype=object)
         return self
-
-    @reads
-    def score_one(self, x: Row, key: Key = None) -> float:
-        """Return the log-density of one row if it came next, under the parameters of the last refresh.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or mapping
-            The row.
-        key : str or int, optional
-            The sequence it would belong to.
-
-        Returns
-        -------
-        score : float
-            Its log-density given the rows so far.
-        """
-        scores = np.empty(1)
-        self._went_on(self._one(x), key, scores, np.empty((0, 0)))
-        return float(scores[0])
-
-    @answers_at_once
-    def filter(self, X: Rows, *, key: Key = None) -> Array:
-        """Return the probability of each state at each row, given the rows up to it, if they came next.
-
-        The rows follow those that were learned; nothing is learned from them, and the sequence does not go on.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or (n_features,) for one row
-            The rows.
-        key : str or int, optional
-            The open sequence that they follow; if there is none, they begin one.
-
-        Returns
-        -------
-        states : ndarray of shape (n_samples, n_components), or (n_components,) for one row
-            Probabilities, which sum to one in each row.
-        """
-        if not self._has_state():
-            self._parameters_seen()
-        single = isinstance(X, Mapping) or self._is_row(X)
-        rows = self._one(X) if single else self._aligned(self._checked(X))
-        if self._has_state() and not single:
-            self._note_columns(Chunk(rows, NO_SEQUENCES, X, {}), reset=False)
-        states = np.empty((len(rows), self.n_components_))
-        self._went_on(rows, key, np.empty(0), states)
-        return states[0] if single else states
-
-    @answers_at_once
-    def next_state_proba(self, key: Key = None, X: Rows = None) -> Array:
-        """Return the probability of each state at the next row of a sequence.
-
-        Parameters
-        ----------
-        key : str or int, optional
-            The open sequence; if there is none with this key, the next row is its first. By default the one without a name, and
-            after a `fit` the last one that was learned.
-        X : array-like of shape (n_samples, n_features), optional
-            The rows so far of another sequence, from its first on; nothing is learned from them.
-
-        Returns
-        -------
-        states : ndarray of shape (n_components,)
-            Probabilities, which sum to one.
-        """
-        return self._next_states(key, X)[1]
-
-    def _next_states(self, key: Key, X: Rows) -> tuple[ChainParameters, Array]:
-        """Parameters, and where the chain may be at the next row of a sequence."""
-        key = check_key(key)
-        if X is not None:
-            if key is not None:
-                raise ValueError("key names a sequence that was learned, and X are the rows of another: give one of them")
-            batch, parameters = self._sequences_of(X, None), self._parameters_seen()
-            return parameters, self._model.last_states(parameters, batch, self._threads) @ parameters.transitions
-        opened = self.__dict__.get("_open", {})
-        if key is None and key not in opened and "_end" in self.__dict__:
-            parameters = self._parameters_seen()
-            return parameters, self._end @ parameters.transitions
-        parameters, carry = self._position()
-        known = carry.filters.get(opened[key]) if key in opened else None
-        return parameters, parameters.start.copy() if known is None else known @ parameters.transitions
-
-    def _went_on(self, rows: Array, key: Key, scores: Array, states: Array) -> None:
-        """Filter rows that follow those of an open sequence."""
-        parameters, carry = self._position()
-        number = self.__dict__.get("_open", {}).get(check_key(key), NOBODY)
-        batch = Batch(rows, sequences=np.full(len(rows), number))
-        self._model.follow(parameters, batch, carry, scores, states, 1)
-
-    def _position(self) -> tuple[ChainParameters, Any]:
-        """Parameters of the last refresh, and what is known of open sequences under them."""
-        if not self._has_state():
-            return self._parameters_seen(), None
-        return self._reader.position()
 
     # The machinery
 

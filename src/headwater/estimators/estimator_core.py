@@ -14,11 +14,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from headwater.core.batch import Batch, without_empty
+from headwater.core.batch import Batch
 from headwater.core.batch_fit import Passes, learn
 from headwater.core.chunk import Chunk, refuse_lost
 from headwater.core.climb import Climb
@@ -41,8 +40,10 @@ from headwater.estimators.calls import call_like_inherited, learns
 from headwater.estimators.changed_settings import refuse_algorithm, refuse_priors, refuse_shapes
 from headwater.estimators.component_count import GIVEN, RACE, choose, with_choice
 from headwater.estimators.reading import Reading
+from headwater.estimators.refused_rows import refuse_batch_algorithm, refuse_gaps, telling_rows
 from headwater.estimators.row_hooks import RowHooks
 from headwater.estimators.runtime import Runtime
+from headwater.estimators.seeds import new_key
 from headwater.estimators.traits import Taken, Traits
 from headwater.estimators.verbose import watch_of
 from headwater.policies.names import GROWTH
@@ -382,48 +383,9 @@ def forget(model: object, results: Iterable[str]) -> None:
         model.__dict__.pop(name, None)
 
 
-def new_key(model: EstimatorCore) -> int:
-    """Return the seed of a stream, by `random_state`."""
-    seed = model.random_state
-    if isinstance(seed, numbers.Integral):
-        return int(seed)
-    return int(check_random_state(seed).randint(2**31 - 1))
-
-
-def rng_of(model: EstimatorCore) -> np.random.Generator:
-    """Return a generator for samples, by `random_state`."""
-    return np.random.default_rng(np.random.SeedSequence((new_key(model), 2)))
-
-
 def _outside() -> int:
     """The level of the stack, as warnings count it for who asks, on which this package was called."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("headwater."):
         level, frame = level + 1, frame.f_back
     return level
-
-
-def refuse_gaps(learner: Learner) -> None:
-    """Refuse to learn from rows with gaps by an algorithm that cannot."""
-    if learner.algorithm.projection is not None:
-        raise ValueError(
-            f"algorithm {learner.algorithm.word!r} learns from complete rows, got rows with missing values: drop them, or "
-            f"learn by 'auto', 'online-em', 'online-vb' or 'quasi-bayes'"
-        )
-
-
-def telling_rows(batch: Batch, least: int = 1) -> tuple[Batch, NDArray[np.int64]]:
-    """Return the rows that have a value, and their places if others have none; fewer than `least` are refused."""
-    found, places = without_empty(batch)
-    if len(found) < least <= len(batch):
-        raise ValueError("X must have at least one row with a value, got missing values only")
-    return found, places
-
-
-def refuse_batch_algorithm(learner: Learner) -> None:
-    """Refuse to stream by an algorithm that needs all rows at once."""
-    if not learner.algorithm.online:
-        raise ValueError(
-            f"algorithm {learner.algorithm.word!r} needs all rows at once: call fit, or stream with its online twin "
-            f"{learner.algorithm.twin!r}"
-        )

@@ -6,29 +6,24 @@ import numbers
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from headwater.core.algorithm import Algorithm
 from headwater.core.learner import Learner
-from headwater.core.statistics import Array
 from headwater.core.values import RandomState, Values
-from headwater.diagnostics.component_description import column_names
-from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals
-from headwater.estimators.calls import reads
 from headwater.estimators.describers.factor_mixture import FactorMixtureDescriber
 from headwater.estimators.describers.gaussian_mixture import GaussianMixtureDescriber
 from headwater.estimators.factor_answers import FactorAnswers
 from headwater.estimators.factor_settings import factor_family
 from headwater.estimators.gap_answers import GapAnswers
+from headwater.estimators.gaussian_answers import GaussianAnswers
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.precision import DTYPES, NarrowRows
 from headwater.estimators.start_parameters import check_array, given_parameters
 from headwater.families.factor_gaussian import FactorGaussian
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_covariance import COVARIANCES
-from headwater.families.gaussian_records import GaussianBelief
 from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.models.seeding import INIT_PARAMS
 
@@ -40,7 +35,7 @@ def _has_predictive(model: GaussianMixture) -> bool:
     return model.covariance_type != "factor"  # which keeps no belief about loadings to integrate out
 
 
-class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, MixtureEstimator):
+class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
     """A mixture of Gaussians that learns from streams, or from all rows at once.
 
     Names, shapes and meanings are those of `sklearn.mixture.GaussianMixture`; `partial_fit`, weights, labels, online
@@ -331,80 +326,3 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, MixtureEstimator):
         family.check_prior(width)
         given = given_parameters(family, width, self.weights_init, self.means_init, self.precisions_init)
         return self._learner_of(family, width, name, given, polish=self.means_init is None)
-
-    # What was learned
-
-    @reads
-    def credible_intervals(self, level: float = 0.9) -> CredibleIntervals:
-        """Return central intervals of the belief about weights, means and variances, one by one.
-
-        They are those of the approximation that the algorithm keeps, which knows nothing of other ways to label or split
-        the components.
-
-        Parameters
-        ----------
-        level : float, default=0.9
-            Probability that each interval holds.
-
-        Returns
-        -------
-        intervals : CredibleIntervals
-            `weights` (K, 2), `means` and `variances` (K, d, 2); printed, they are a table.
-        """
-        if not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
-            raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-        belief = self._component_belief()
-        columns = column_names(self, self.n_features_in_)
-        return credible_intervals(self._family, self.weight_concentration_, belief, float(level), columns)
-
-    @property
-    @reads
-    def means_(self) -> Array:
-        """Mean of each component."""
-        return self._family.means(self._read().parameters.components)
-
-    @property
-    @reads
-    def covariances_(self) -> Array:
-        """Covariance of each component, in the shape of `covariance_type`."""
-        return self._family.covariances(self._read().parameters.components)
-
-    @property
-    @reads
-    def precisions_cholesky_(self) -> Array:
-        """Upper triangular factors of the precisions."""
-        return self._family.precisions_cholesky(self._read().parameters.components)
-
-    @property
-    @reads
-    def precisions_(self) -> Array:
-        """Inverse covariances."""
-        factor = self.precisions_cholesky_
-        if self.covariance_type in ("full", "tied", "factor"):
-            return factor @ np.swapaxes(factor, -1, -2)
-        return factor**2
-
-    @property
-    @reads
-    def mean_precision_(self) -> Array:
-        """Rows' worth of belief about each mean."""
-        return self._component_belief().mean_precision
-
-    @property
-    @reads
-    def degrees_of_freedom_(self) -> Array:
-        """Degrees of freedom of the belief about each precision."""
-        return self._component_belief().dof
-
-    @property
-    def _family(self) -> Gaussian | FactorGaussian:
-        family = self._model.family
-        assert isinstance(family, Gaussian | FactorGaussian)
-        return family
-
-    def _component_belief(self) -> GaussianBelief:
-        family = self._family
-        if isinstance(family, FactorGaussian):
-            raise AttributeError("covariance_type='factor' keeps no belief about means and precisions, but their mode")
-        prior, statistics, count = self._proper_belief()
-        return family.belief(prior.components, statistics.scaled(count))

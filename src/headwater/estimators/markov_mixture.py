@@ -18,7 +18,7 @@ from headwater.core.statistics import Array
 from headwater.core.values import RandomState, Rows, Values
 from headwater.estimators.calls import reads
 from headwater.estimators.describers.counts import MarkovMixtureDescriber
-from headwater.estimators.estimator_core import rng_of
+from headwater.estimators.seeds import rng_of
 from headwater.estimators.sequence_mixture import SequenceMixture
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols, check_sequences, transition_counts
 from headwater.families.multinomial import Multinomial

@@ -20,8 +20,8 @@ from headwater.estimators.calls import reads
 from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.describers.counts import MultinomialMixtureDescriber
 from headwater.estimators.documents import DocumentReader
-from headwater.estimators.estimator_core import rng_of
 from headwater.estimators.mixture import CONSTRAINTS
+from headwater.estimators.seeds import rng_of
 from headwater.estimators.start_parameters import check_array, given_probabilities
 from headwater.estimators.traits import Taken
 from headwater.families.multinomial import Multinomial

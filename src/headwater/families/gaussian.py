@@ -15,7 +15,7 @@ from headwater.core.values import Index, Matrix, Values
 from headwater.families import gaussian_soundness as soundness
 from headwater.families.components import find_near, find_supported, recombine_components, replace_components, select_components
 from headwater.families.conditional_law import ConditionalLaw
-from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
+from headwater.families.family import EMPTY, EMPTY_TABLE, collect_by_estep, log_densities_by_estep
 from headwater.families.gaussian_belief import (
     belief,
     columns_readout,
@@ -48,15 +48,15 @@ from headwater.families.gaussian_records import (
     masses,
 )
 from headwater.families.gaussian_slabs import EMPTY_CUBE, Moments, sum_slabs
+from headwater.families.gaussian_sweeps import GaussianSweeps
 from headwater.families.geometry import Geometry
 from headwater.kernels.gaussian_dense import exact_enough
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.parallel import SLAB_ROWS, one_blas_thread
-from headwater.kernels.projection import PROJECTIONS
 
 
 @dataclass(frozen=True)
-class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
+class Gaussian(GaussianSweeps):
     """The family. Hyperparameters that are None are settled from the warm-up rows."""
 
     n_components: int
@@ -339,56 +339,6 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
             return collect_gapped_seeds(self, geometry.origin, batch, responsibilities)
         return collect_by_estep(self, self.blank_parameters(geometry.origin), batch, responsibilities)
 
-    def climb(
-        self, name: str, prior: GaussianPrior, concentration: Array, batch: Batch, passes: int, tol: float, before: float,
-        totals: GaussianStatistics,
-    ) -> tuple[Array, GaussianParameters, Array, bool] | None:  # fmt: skip
-        """Make passes over one slab of rows inside a kernel, changing `totals` in place, if there is such a kernel.
-
-        Returns log-weights, parameters, the mean score of each pass, and whether they converged.
-        """
-        gapped = isinstance(batch.X, GappedRows) or isinstance(totals, GappedStatistics)
-        if self.kind.climb is None or gapped or self._is_dense(batch.X.shape[1]):
-            return None
-        parameters, log_weights, trace = self.blank_parameters(prior.origin), np.empty(self.n_components), np.empty(passes)
-        made, converged, singular = self.kind.climb(
-            batch.X, batch.weights, batch.labels, batch.size, prior.origin, READOUTS[name], concentration,
-            self._prior_tuple(prior), tol, before, totals.count, totals.first, totals.second, parameters.means,
-            parameters.factor, parameters.shift, parameters.offset, parameters.power, parameters.stretch, log_weights, trace,
-            0, False,
-        )  # fmt: skip
-        refuse_singular(singular, prior)
-        return log_weights, parameters, trace[:made], converged
-
-    def sweep(
-        self, name: str, prior: GaussianPrior, concentration: Array, batch: Batch, steps: Array, gains: Array, n_eff: float,
-        statistics: GaussianStatistics, average: GaussianStatistics | None, scores: Array,
-    ) -> tuple[GaussianStatistics, GaussianStatistics | None, float]:  # fmt: skip
-        """Learn row by row; return statistics and average, as means per row, and n_eff."""
-        totals = statistics.scaled(n_eff)
-        moving = totals.zeros_like() if average is None else average.copy()
-        n_eff = self.kind.sweep(
-            batch.X, batch.weights, batch.labels, prior.origin, READOUTS[name], concentration, self._prior_tuple(prior),
-            steps, gains, n_eff, totals.count, totals.first, totals.second,
-            (moving.count, moving.first, moving.second), scores,
-        )  # fmt: skip
-        return totals.scaled(1.0 / n_eff), None if average is None else moving, n_eff
-
-    def match(
-        self, prior: GaussianPrior, concentration: Array, batch: Batch, steps: Array, n_eff: float,
-        statistics: MomentStatistics, scores: Array, projection: tuple[str, str],
-    ) -> tuple[MomentStatistics, float]:  # fmt: skip
-        """Learn row by row by moment matching; return statistics, as means per row, and n_eff."""
-        assert self.kind.match is not None
-        totals = statistics.scaled(n_eff)
-        weight_projection, dof_projection = (PROJECTIONS[name] for name in projection)
-        n_eff = self.kind.match(
-            batch.X, batch.weights, batch.labels, prior.origin, weight_projection, dof_projection, concentration,
-            self._prior_tuple(prior), steps, n_eff, totals.count, totals.mean_count, totals.dof_count, totals.first,
-            totals.second, scores,
-        )  # fmt: skip
-        return totals.scaled(1.0 / n_eff), n_eff
-
     @property
     def takes_gaps(self) -> bool:
         return True
@@ -399,28 +349,6 @@ class Gaussian(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
 
     log_densities_with_gaps = log_densities
     collect_with_gaps = collect
-
-    # Chains
-
-    def flat(self, statistics: GaussianStatistics) -> Array:
-        """Return statistics as one row of numbers, the counts first."""
-        return np.concatenate([statistics.count, statistics.first.ravel(), statistics.second.ravel()])
-
-    def unflat(self, row: Array, width: int) -> GaussianStatistics:
-        """Return the statistics that such a row holds."""
-        k = self.n_components
-        first, second = row[k : k * (1 + width)].reshape(k, width), row[k * (1 + width) :]
-        return GaussianStatistics.of(row[:k].copy(), first.copy(), second.reshape(self.kind.second_shape(k, width)).copy())
-
-    def sweep_chain(
-        self, name: str, prior: GaussianPrior, chain: tuple[Array, ...], X: Array, steps: Array, gains: Array, n_eff: float,
-        known: bool, now: Array, given: Array, mean: Array, average: Array, scores: Array,
-    ) -> tuple[float, Array]:  # fmt: skip
-        """Learn the rows of a sequence step by step (see kernels/chain_sweep.py)."""
-        return self.kind.sweep_chain(
-            X, prior.origin, READOUTS[name], chain, self._prior_tuple(prior), steps, gains, n_eff, known, now, given,
-            mean, average, scores,
-        )  # fmt: skip
 
     # Rows with gaps
 

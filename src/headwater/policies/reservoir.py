@@ -19,38 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch, SparseRows, drop_zeros, join_batches
-from headwater.core.gapped_rows import GappedRows
-from headwater.core.row_keys import KEYS, Keys, least_key_beyond, mix_bits, proposes, ranks_of, row_key, row_keys
+from headwater.core.row_keys import KEYS, Keys, least_key_beyond, proposes, ranks_of, row_key, row_keys
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix
+from headwater.policies.reservoir_sample import ROW_BYTES, VALUE_BYTES, Sample, count_once, order_rows
 
-ROW_BYTES = 5 * 8  # rank, place, key, weight and label
-VALUE_BYTES = 12  # of a sparse row: a number and its column
 PILE_SHARE = 2  # rows that came last are sorted in when they are one such part of all
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows of a stream with their ranks, places and keys."""
-
-    ranks: Array
-    places: NDArray[np.int64]
-    keys: Keys
-    batch: Batch
-
-    def __len__(self) -> int:
-        return len(self.ranks)
-
-    def __getitem__(self, rows: Matrix) -> Sample:
-        return Sample(self.ranks[rows], self.places[rows], self.keys[rows], self.batch[rows])
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Bytes of each row."""
-        X = self.batch.X
-        if isinstance(X, SparseRows):
-            return ROW_BYTES + 8 + VALUE_BYTES * np.diff(X.indptr)
-        return np.full(len(X), ROW_BYTES + X.itemsize * X.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +223,7 @@ def merge_reservoirs(reservoirs: Sequence[Reservoir], shared: int = 0) -> Reserv
     sources = np.repeat(np.arange(len(samples)), [len(one) for one in samples])
     sample = _join(samples)
     if shared > 0:
-        sample = sample[_count_once(sample, sources, shared)]
+        sample = sample[count_once(sample, sources, shared)]
     return _fit_to_room(union, sample)
 
 
@@ -342,7 +316,7 @@ def _join(samples: Sequence[Sample]) -> Sample:
 def _fit_to_room(reservoir: Reservoir, sample: Sample) -> Reservoir:
     """The reservoir with those of the rows that find room, in their order, and a limit that no other is below."""
     limit = _lower_limit(reservoir.limit, sample.ranks, reservoir.capacity_rows)
-    order = _order(sample, np.flatnonzero(sample.ranks < limit))
+    order = order_rows(sample, np.flatnonzero(sample.ranks < limit))
     room = int(np.searchsorted(np.cumsum(sample.sizes[order]), reservoir.capacity_bytes, side="right"))
     if room < len(order):
         limit = float(sample.ranks[order[room]])
@@ -353,52 +327,3 @@ def _fit_to_room(reservoir: Reservoir, sample: Sample) -> Reservoir:
 def _lower_limit(limit: float, ranks: Array, capacity: int) -> float:
     """The limit if so many rows have room: the rank of the first that has none."""
     return limit if len(ranks) <= capacity else min(limit, float(np.partition(ranks, capacity)[capacity]))
-
-
-def _order(sample: Sample, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rows by their ranks; of the same rank by their places, and of the same place by what they are."""
-    ranks = sample.ranks[rows]
-    order = rows[np.argsort(ranks)]
-    ranks = sample.ranks[order]
-    if (ranks[1:] == ranks[:-1]).any():
-        order = rows[np.lexsort((_digests(sample.batch[rows]), sample.places[rows], sample.ranks[rows]))]
-    return order
-
-
-def _count_once(sample: Sample, sources: NDArray[np.int64], shared: int) -> NDArray[np.int64]:
-    """Which rows are left if those before the place `shared` count once.
-
-    A source may itself hold equal rows of one place, which came from different branches before. Its first is the first of the
-    others, its second their second, so of equal ones as many are left as the source with the most of them has.
-    """
-    common = np.flatnonzero(sample.places < shared)
-    about = sample.ranks[common], sample.places[common], _digests(sample.batch[common])
-    order = np.lexsort((sources[common], *reversed(about)))
-    common, source = common[order], sources[common][order]
-    new = np.ones(len(common), dtype=bool)
-    new[1:] = np.any([part[order][1:] != part[order][:-1] for part in about], axis=0)
-    row = np.cumsum(new)
-    begins = new.copy()
-    begins[1:] |= source[1:] != source[:-1]
-    at = np.arange(len(common))
-    copy = at - np.maximum.accumulate(np.where(begins, at, 0))  # its number among the equal ones of its source
-    _, first = np.unique(np.stack([row, copy], axis=1), axis=0, return_index=True)
-    return np.sort(np.concatenate([common[first], np.flatnonzero(sample.places >= shared)]))
-
-
-def _digests(batch: Batch) -> Keys:
-    """A number for each row, of all that is known of it; it does not know how many columns there are beyond the last."""
-    X = batch.X
-    if isinstance(X, SparseRows):
-        held = X.copy()
-        bits = mix_bits(mix_bits(held.indices.astype(np.uint64)) ^ held.data.view(np.uint64))
-        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits, dtype=np.uint64)])
-        found = sums[held.indptr[1:]] - sums[held.indptr[:-1]]
-    else:
-        known = X.filled(np.nan) if isinstance(X, GappedRows) else np.ascontiguousarray(X)
-        values = known.view(np.uint64)
-        columns = mix_bits(np.arange(values.shape[1]).astype(np.uint64))
-        found = mix_bits(values ^ columns).sum(axis=1, dtype=np.uint64)
-    for companion in (batch.weights, batch.labels):
-        found = mix_bits(found) + companion.view(np.uint64)
-    return mix_bits(found)

@@ -11,7 +11,8 @@ import numpy as np
 from headwater.core.batch import Batch
 from headwater.core.row_keys import KEYS, ranks_of
 from headwater.io.files.records import LARGEST, Damaged, Reader
-from headwater.policies.reservoir import Reservoir, Sample
+from headwater.policies.reservoir import Reservoir
+from headwater.policies.reservoir_sample import Sample
 
 
 def read_reservoir(

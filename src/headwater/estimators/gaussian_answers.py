@@ -1,0 +1,97 @@
+"""What a mixture of Gaussians says of its components: means, covariances, and the belief about them."""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+
+from headwater.core.statistics import Array
+from headwater.diagnostics.component_description import column_names
+from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals
+from headwater.estimators.calls import reads
+from headwater.estimators.mixture import MixtureEstimator
+from headwater.families.factor_gaussian import FactorGaussian
+from headwater.families.gaussian import Gaussian
+from headwater.families.gaussian_records import GaussianBelief
+
+
+class GaussianAnswers(MixtureEstimator):
+    """What was learned of Gaussian components, in the words and shapes of scikit-learn."""
+
+    covariance_type: str
+
+    @reads
+    def credible_intervals(self, level: float = 0.9) -> CredibleIntervals:
+        """Return central intervals of the belief about weights, means and variances, one by one.
+
+        They are those of the approximation that the algorithm keeps, which knows nothing of other ways to label or split
+        the components.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability that each interval holds.
+
+        Returns
+        -------
+        intervals : CredibleIntervals
+            `weights` (K, 2), `means` and `variances` (K, d, 2); printed, they are a table.
+        """
+        if not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
+            raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+        belief = self._component_belief()
+        columns = column_names(self, self.n_features_in_)
+        return credible_intervals(self._family, self.weight_concentration_, belief, float(level), columns)
+
+    @property
+    @reads
+    def means_(self) -> Array:
+        """Mean of each component."""
+        return self._family.means(self._read().parameters.components)
+
+    @property
+    @reads
+    def covariances_(self) -> Array:
+        """Covariance of each component, in the shape of `covariance_type`."""
+        return self._family.covariances(self._read().parameters.components)
+
+    @property
+    @reads
+    def precisions_cholesky_(self) -> Array:
+        """Upper triangular factors of the precisions."""
+        return self._family.precisions_cholesky(self._read().parameters.components)
+
+    @property
+    @reads
+    def precisions_(self) -> Array:
+        """Inverse covariances."""
+        factor = self.precisions_cholesky_
+        if self.covariance_type in ("full", "tied", "factor"):
+            return factor @ np.swapaxes(factor, -1, -2)
+        return factor**2
+
+    @property
+    @reads
+    def mean_precision_(self) -> Array:
+        """Rows' worth of belief about each mean."""
+        return self._component_belief().mean_precision
+
+    @property
+    @reads
+    def degrees_of_freedom_(self) -> Array:
+        """Degrees of freedom of the belief about each precision."""
+        return self._component_belief().dof
+
+    @property
+    def _family(self) -> Gaussian | FactorGaussian:
+        family = self._model.family
+        assert isinstance(family, Gaussian | FactorGaussian)
+        return family
+
+    def _component_belief(self) -> GaussianBelief:
+        family = self._family
+        if isinstance(family, FactorGaussian):
+            raise AttributeError("covariance_type='factor' keeps no belief about means and precisions, but their mode")
+        prior, statistics, count = self._proper_belief()
+        return family.belief(prior.components, statistics.scaled(count))
