@@ -18,8 +18,7 @@ from headwater.diagnostics.health_checks import BRIEF_OPERATIONS
 from headwater.diagnostics.health_evidence import Evidence, component_phrase
 from headwater.registry import MODELS
 
-RNG = np.random.default_rng(0)
-ROWS = RNG.normal(size=(600, 2))
+ROWS = np.random.default_rng(0).normal(size=(600, 2))
 
 
 def kinds(health):
@@ -136,7 +135,8 @@ def test_inspect_tells_health(tmp_path, capsys):
 
 
 def test_pages_tell_health(tmp_path):
-    rows = np.append(RNG.normal(size=(200, 4)), [[60.0] * 4] * 2, axis=0)
+    rng = np.random.default_rng(0)
+    rows = np.append(rng.normal(size=(200, 4)), [[60.0] * 4] * 2, axis=0)
     model = hw.GaussianMixture(2, random_state=0).fit(rows)
     hw.report(model, None, tmp_path / "a.html")
     page = (tmp_path / "a.html").read_text(encoding="utf-8")

@@ -12,8 +12,7 @@ from headwater.diagnostics.health_gaussian import GaussianChecks
 from headwater.diagnostics.health_regression import RegressionChecks
 from headwater.diagnostics.health_signals import SpectrumChecks
 
-RNG = np.random.default_rng(0)
-ROWS = RNG.normal(size=(600, 2))
+ROWS = np.random.default_rng(0).normal(size=(600, 2))
 
 
 def kinds(health):
@@ -21,6 +20,7 @@ def kinds(health):
 
 
 def test_dead_and_starved_components():
+    rng = np.random.default_rng(0)
     model = hw.GaussianMixture(2, weights_init=[1.0, 0.0], means_init=[[0.0], [1e6]], random_state=0, max_iter=0)
     (dead,) = model.fit(np.arange(20.0)[:, None]).health_.findings
     assert (dead.kind, dead.components, dead.action) == ("dead", (1,), False)
@@ -32,7 +32,7 @@ def test_dead_and_starved_components():
     (starved,) = found.of_kind("starved")
     assert not starved.action and starved.numbers == {"fed": pytest.approx(3.0), "needs": 5.0}
     assert "was learned from 3 effective rows, but has 5 parameters: its values are partly chance." in starved.sentence
-    far = np.append(RNG.normal(size=(200, 4)), [[60.0] * 4] * 3, axis=0)
+    far = np.append(rng.normal(size=(200, 4)), [[60.0] * 4] * 3, axis=0)
     (famished,) = hw.GaussianMixture(2, random_state=0).fit(far).health_.of_kind("starved")
     assert famished.action and "but has 14 parameters: its values are mostly the prior, or chance." in famished.sentence
     warming = hw.GaussianMixture(2, random_state=0).partial_fit(far[-6:]).health_
@@ -40,20 +40,23 @@ def test_dead_and_starved_components():
 
 
 def test_many_starved_components_are_one_finding():
-    found = hw.GaussianMixture(5, random_state=0).fit(RNG.normal(size=(40, 6))).health_
+    rng = np.random.default_rng(0)
+    found = hw.GaussianMixture(5, random_state=0).fit(rng.normal(size=(40, 6))).health_
     (starved,) = found.of_kind("starved")
     assert len(starved.components) > 3 and "have too little data" in starved.sentence
 
 
 def test_starved_counts_and_topics():
-    rows = RNG.poisson(0.02, size=(60, 500)).astype(float) + np.eye(60, 500)
+    rng = np.random.default_rng(0)
+    rows = rng.poisson(0.02, size=(60, 500)).astype(float) + np.eye(60, 500)
     for model in (hw.MultinomialMixture(2, random_state=0), hw.LatentDirichletAllocation(2, random_state=0, max_iter=2)):
         assert model.fit(rows).health_.of_kind("starved"), model
-        assert not model.fit(RNG.poisson(5.0, size=(60, 20)).astype(float)).health_.of_kind("starved"), model
+        assert not model.fit(rng.poisson(5.0, size=(60, 20)).astype(float)).health_.of_kind("starved"), model
 
 
 def test_lopsided_weights():
-    rows = np.append(RNG.normal(size=(3000, 1)), RNG.normal(size=(20, 1)) + 40.0, axis=0)
+    rng = np.random.default_rng(0)
+    rows = np.append(rng.normal(size=(3000, 1)), rng.normal(size=(20, 1)) + 40.0, axis=0)
     (found,) = hw.GaussianMixture(2, random_state=0).fit(rows).health_.findings
     assert (found.kind, found.action) == (
         "lopsided",
@@ -73,7 +76,7 @@ def found_by(signs, **options):
 
 
 def test_divergences_of_gaussians_are_those_of_their_densities():
-    means, rng = RNG.normal(size=(3, 2)), np.random.default_rng(1)
+    means, rng = np.random.default_rng(0).normal(size=(3, 2)), np.random.default_rng(1)
     factors = rng.normal(size=(3, 2, 2))
     full = factors @ np.swapaxes(factors, 1, 2) + 0.3 * np.eye(2)
     for covariances, whole in (
@@ -204,7 +207,8 @@ def found_by_chain(signs):
 
 
 def test_regressions():
-    X = RNG.normal(size=(300, 2))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
     exact = np.where(np.arange(300) % 2, X[:, 0], 3.0 - X[:, 1])
     found = hw.RegressionMixture(2, algorithm="em", random_state=0).fit(X, exact).health_
     assert found.of_kind("collapsed") and not found.ok and "without noise" in found.findings[0].sentence
@@ -214,7 +218,7 @@ def test_regressions():
         assert bool(found_by(signs)) == wanted
         gate = gaussians([[0.0, 0.0], [4.0, 0.0]], np.ones((2, 2)), rows=rows)
         assert not found_by(RegressionChecks(rows, np.array(coef), np.ones(2), np.eye(2), 2.0, 1e-6, 3.0, gate))
-    gated = hw.RegressionMixture(2, random_state=0, gating="input").fit(X, exact + 0.1 * RNG.normal(size=300))
+    gated = hw.RegressionMixture(2, random_state=0, gating="input").fit(X, exact + 0.1 * rng.normal(size=300))
     assert gated.health_.ok
 
 
@@ -231,7 +235,8 @@ def test_spectra():
 
 
 def test_directions():
-    noise = RNG.normal(size=(400, 4, 2)) @ [1.0, 1.0j]
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(400, 4, 2)) @ [1.0, 1.0j]
     (found,) = hw.DirectionOfArrival(random_state=0).fit(noise).health_.findings
     assert found.kind == "unheard" and found.action
     heard = stream_of("arrival", (300,))[0].X.copy()

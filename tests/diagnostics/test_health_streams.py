@@ -11,8 +11,7 @@ from headwater.diagnostics.history import History, Point
 from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir import Reservoir, add_rows
 
-RNG = np.random.default_rng(0)
-ROWS = RNG.normal(size=(600, 2))
+ROWS = np.random.default_rng(0).normal(size=(600, 2))
 
 
 def kinds(health):
