@@ -267,22 +267,24 @@ def test_widths_that_no_number_of_symbols_makes_are_refused():
         model_file.from_bytes(container.to_bytes(header, arrays))
 
 
-NO_NUMBERS = {
-    "gaussian warm-up": ("state/buffer/weights", 1e150),
-    "chain warm-up": ("state/buffer/weights", 1e-320),
-    "topics": ("state/base/prior/proportions", 1e150),
-    "arrival": ("state/statistics/count", 0.0),
-    "averaged": ("state/parts/0/statistics/from_base", 1e150),
-    "markov": ("state/parameters/components/norm", -np.inf),
-    "regression": ("state/parameters/components/power", 1e200),
-    "spherical": ("state/statistics/count", 1e100),
-}
+NO_NUMBERS = (
+    ("gaussian warm-up", "state/buffer/weights", 1e150),
+    ("chain warm-up", "state/buffer/weights", 1e-320),
+    ("mixed warm-up", "state/buffer/X", 1e150),
+    ("topics", "state/base/prior/proportions", 1e150),
+    ("arrival", "state/statistics/count", 0.0),
+    ("averaged", "state/parts/0/statistics/from_base", 1e150),
+    ("markov", "state/parameters/components/norm", -np.inf),
+    ("regression", "state/parameters/components/power", 1e200),
+    ("regression", "state/parameters/components/power", 1e-320),
+    ("spherical", "state/statistics/count", 1e100),
+    ("events", "state/base/statistics/count", 1e150),
+)
 
 
-@pytest.mark.parametrize("situation", NO_NUMBERS)
-def test_files_that_would_answer_by_no_numbers_are_refused(situation):
+@pytest.mark.parametrize(("situation", "name", "number"), NO_NUMBERS)
+def test_files_that_would_answer_by_no_numbers_are_refused(situation, name, number):
     header, arrays = made_up_files.file_of(situation)
-    name, number = NO_NUMBERS[situation]
     with pytest.raises(Damaged):
         model_file.from_bytes(remade(header, arrays, name, np.full_like(arrays[name], number)))
 

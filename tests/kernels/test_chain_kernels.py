@@ -143,6 +143,22 @@ def test_a_state_that_a_row_made_next_to_impossible_comes_back(start, shape, far
     check_filter_and_smoother(np.array(start), CHAINS[shape], rows_far_away(far))
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_states_whose_probability_has_no_inverse_are_smoothed(known):
+    """A state that nothing leads to but itself keeps less than 1e-308, and the next row has no other."""
+    transitions = np.array([[1.0, 0.0], [0.25, 0.75]])
+    logs = np.array([[0.0, -700.0], [0.0, -10.0], [-2000.0, 0.0]])
+    filters, known = np.array([[0.5, 0.5]]), np.array([known])
+    shares, ahead, scores = np.exp(logs), np.empty((3, 2)), np.zeros(3)
+    edges, first, steps = np.array([0, 3]), np.zeros(2), np.zeros((2, 2))
+    assert run_filter(shares, logs, edges, known, filters, np.array([0.5, 0.5]), transitions, ahead, scores) == -1
+    assert 0.0 < ahead[2].min() < 1e-300
+    smooth(shares, ahead, edges, known, filters, np.array([3]), transitions, first, steps)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-6)  # such small numbers have few digits
+    assert np.isfinite(steps).all()
+    assert (steps * transitions).sum() == pytest.approx(2.0 + known[0], rel=1e-6)
+
+
 def needs_logs(start, transitions, logs):
     """Whether some row has next to nothing under the states that the chain can be in."""
     alpha = naive_chains.forward(start, transitions, logs)

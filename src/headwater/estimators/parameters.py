@@ -27,6 +27,7 @@ LIMITS = {
         WORTH,
     ),
     "weight_scale": (1e-100, LARGEST),
+    "half_life": (1e-9, LARGEST),  # in rows; ages are counted in half-lives
 }  # fmt: skip
 FLAGS = ("boolean", "verbose")  # constraints of parameters that may be True
 

@@ -25,7 +25,14 @@ from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, IGNORED
 from headwater.estimators.describers.table_mixture import TableMixtureDescriber
 from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.recode import recode_runtime
-from headwater.estimators.table_schema import EncodedChunk, TableSchema, one_row_columns, refuse_values, split_table
+from headwater.estimators.table_schema import (
+    EncodedChunk,
+    TableSchema,
+    one_row_columns,
+    refuse_large,
+    refuse_values,
+    split_table,
+)
 from headwater.estimators.traits import Taken
 from headwater.families.category_tables import CategoryParameters
 
@@ -169,6 +176,7 @@ class TableMixture(FamilyMixture):
             if codes.size and (codes.min() < 0.0 or codes.max() >= size or np.any(codes != np.round(codes))):
                 raise ValueError(f"column {place} of the rows holds codes that no category has")
         for place, kind in enumerate(self._schema.kinds):
+            refuse_large(X[:, place], place)
             refuse_values(kind, X[:, place], place)
 
     @property

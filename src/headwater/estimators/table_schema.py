@@ -158,6 +158,11 @@ def _numbers(column: object, name: str) -> Array:
             raise ValueError(f"column {name!r} contains a whole number too large for float64") from error
         shown = " ".join(str(error).split())[:100]
         raise ValueError(f"column {name!r} must hold numbers: {shown}") from error
-    if np.isinf(found).any() or np.nanmax(np.abs(found), initial=0.0) > LARGEST:
-        raise ValueError(f"column {name!r} must hold numbers of at most {LARGEST:g} in size, got infinity or more")
+    refuse_large(found, name)
     return found
+
+
+def refuse_large(values: Array, name: object) -> None:
+    """Refuse numbers whose squares would overflow."""
+    if np.isinf(values).any() or np.nanmax(np.abs(values), initial=0.0) > LARGEST:
+        raise ValueError(f"column {name!r} must hold numbers of at most {LARGEST:g} in size, got infinity or more")

@@ -27,6 +27,7 @@ from headwater.families.soundness import (
     find_count_problem,
     has_indefinite,
     has_negative,
+    is_no_power,
 )
 
 
@@ -64,8 +65,8 @@ def find_prior_problem(record: GaussianPrior) -> str:
 def find_parameters_problem(record: GaussianParameters, matrix: bool) -> str:
     """Factors of precisions have a positive diagonal, tails a positive stretch, and means lie among rows."""
     diagonal = np.diagonal(record.factor, axis1=-2, axis2=-1) if matrix else record.factor
-    unsound = bool(np.any(diagonal <= 0.0)) or has_negative(record.power, record.stretch) or bool(np.any(record.units <= 0.0))
-    unsound = unsound or exceeds(MOST_ROWS, record.power, record.offset) or exceeds(LARGEST, record.origin)
+    unsound = bool(np.any(diagonal <= 0.0)) or has_negative(record.stretch) or bool(np.any(record.units <= 0.0))
+    unsound = unsound or is_no_power(record.power) or exceeds(MOST_ROWS, record.offset) or exceeds(LARGEST, record.origin)
     means = record.means * record.units if record.units.size else record.means
     if unsound or exceeds(4.0 * LARGEST, means):
         return NO_PARAMETERS

@@ -6,7 +6,7 @@ import numpy as np
 
 from headwater.core.statistics import HEAVIEST, LARGEST
 from headwater.families.regression_records import RegressionParameters, RegressionPrior
-from headwater.families.soundness import MOST_ROWS, NO_PARAMETERS, NO_PRIOR, exceeds, has_negative
+from headwater.families.soundness import MOST_ROWS, NO_PARAMETERS, NO_PRIOR, exceeds, has_negative, is_no_power
 
 
 def find_prior_problem(record: RegressionPrior) -> str:
@@ -18,6 +18,6 @@ def find_prior_problem(record: RegressionPrior) -> str:
 
 def find_parameters_problem(record: RegressionParameters) -> str:
     """Noise is positive, and so are tails."""
-    unsound = bool(np.any(record.factor[:, -1, -1] <= 0.0)) or has_negative(record.power)
-    unsound = unsound or exceeds(MOST_ROWS, record.power, record.offset)
+    unsound = bool(np.any(record.factor[:, -1, -1] <= 0.0))
+    unsound = unsound or is_no_power(record.power) or exceeds(MOST_ROWS, record.offset)
     return NO_PARAMETERS if unsound or exceeds(LARGEST, record.origin) else ""

@@ -9,6 +9,7 @@ from headwater.core.statistics import Array
 TOLERANCE = 1e-8  # of what rounding may have made negative
 ROUNDING = 1e-10  # and of counts a row
 SLACK = 1e-6  # and of sums that are one
+LEAST_POWER = 0.5 * (1.0 - SLACK)
 MOST_SHARE = 1.01
 MOST_DRIFTED = 1e6  # masses a row
 LEAST_SUM = 1e-300  # of probabilities, or what a readout puts in their place
@@ -30,6 +31,11 @@ IMPOSSIBLE = "has statistics that no rows could have made"
 def has_negative(*arrays: Array) -> bool:
     """Whether some number is negative by more than rounding explains."""
     return any(array.size and array.min() < -TOLERANCE * max(1.0, float(np.abs(array).max())) for array in arrays)
+
+
+def is_no_power(powers: Array) -> bool:
+    """Whether some of these are no powers of Student's density, which are one half or more; Gaussians have 0."""
+    return bool(np.any((powers != 0.0) & ~((powers >= LEAST_POWER) & (powers <= MOST_ROWS))))
 
 
 def are_no_shares(*arrays: Array) -> bool:

@@ -107,6 +107,22 @@ def run_filter(shares, logs, edges, known, filters, start, transitions, ahead, s
     return -1
 
 
+@helper
+def step_back(shares, ahead, t, transitions, steps, counts):
+    """The same as a step of `smooth`, where a state was so improbable that the inverse of its probability may be infinite."""
+    n_states = shares.shape[1]
+    for i in range(n_states):
+        share, total = shares[t - 1, i], 0.0
+        for j in range(n_states):
+            came = share * transitions[i, j]
+            if came > 0.0 and ahead[t, j] > 0.0:
+                came = came / ahead[t, j] * shares[t, j]
+                total += came
+                if counts:
+                    steps[i, j] += came / transitions[i, j]
+        shares[t - 1, i] = total
+
+
 @kernel
 def smooth(shares, ahead, edges, known, filters, counted, transitions, first, steps):
     """Smooth rows that were filtered: `shares` become the states given all rows of the sequence.
@@ -125,9 +141,13 @@ def smooth(shares, ahead, edges, known, filters, counted, transitions, first, st
             for j in range(n_states):
                 filters[s, j] = shares[begin + counted[s] - 1, j]
         for t in range(end - 1, begin, -1):
+            seldom = False
             for j in range(n_states):
                 ratio[j] = shares[t, j] / ahead[t, j] if ahead[t, j] > 0.0 else 0.0
-            if t < begin + counted[s]:
+                seldom |= 0.0 < ahead[t, j] < LEAST
+            if seldom:
+                step_back(shares, ahead, t, transitions, steps, t < begin + counted[s])
+            elif t < begin + counted[s]:
                 for i in range(n_states):
                     share, back = shares[t - 1, i], 0.0
                     for j in range(n_states):
@@ -146,7 +166,10 @@ def smooth(shares, ahead, edges, known, filters, counted, transitions, first, st
                 ratio[j] = shares[begin, j] / ahead[begin, j] if ahead[begin, j] > 0.0 else 0.0
             for i in range(n_states):
                 for j in range(n_states):
-                    steps[i, j] += before[i] * ratio[j]
+                    if ahead[begin, j] >= LEAST:
+                        steps[i, j] += before[i] * ratio[j]
+                    elif transitions[i, j] > 0.0 and ahead[begin, j] > 0.0:
+                        steps[i, j] += before[i] * transitions[i, j] / ahead[begin, j] * shares[begin, j] / transitions[i, j]
         elif counted[s] > 0:
             for j in range(n_states):
                 first[j] += shares[begin, j]

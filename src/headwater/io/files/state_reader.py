@@ -43,6 +43,7 @@ LONGEST_CLOCK = 1e12  # in nats
 SCORED = 256  # kept rows that are scored to see whether parameters are any
 FARTHEST = 1e235  # of a score
 LEAST_COUNTS = 1e-6  # a row; one, but for what was mended, and for components that were pruned: the heaviest always stays
+MOST_COUNTS = 2.0  # a row; one, but for rounding and for what was mended
 SLACK = 1e-6  # for rounding, of what sums up to one
 
 
@@ -167,7 +168,8 @@ class StateReader:
             ("statistics", stream.statistics, plan.count(stream.progress)),
             ("average", average, average_count(plan, self.model, stream.progress)),
         ]
-        self._check_counts(stream.statistics, 1.0, f"{path}/statistics")
+        for place, statistics in (("statistics", stream.statistics), ("base/statistics", base.statistics)):
+            self._check_counts(statistics, 1.0, f"{path}/{place}")
         # The base of a stream that is searched, or was, is restated by the rows of its reservoir: an estimate.
         estimated = learner.algorithm.refines and isinstance(self.model, Mixture)
         slack, at_base = stream.statistics.scaled(SLACK), base.records.get(AVERAGE)
@@ -195,8 +197,11 @@ class StateReader:
     def _check_counts(self, statistics: Statistics, size: float, path: str) -> None:
         """See to it that the components of a mixture share rows that weigh `size`."""
         counts = isinstance(self.model, Mixture) and self.learner.algorithm.readout != "match_moments"
-        if counts and not float(cast(ComponentStatistics, statistics).count.sum()) > LEAST_COUNTS * size:
+        total = float(cast(ComponentStatistics, statistics).count.sum()) if counts else size
+        if not total > LEAST_COUNTS * size:
             raise Damaged(f"{path} counts less than there are rows")
+        if not total < MOST_COUNTS * size:
+            raise Damaged(f"{path} counts more than there are rows")
 
     def _searched(self, stream: Stream, record: dict[str, object], path: str) -> Stream:
         """The stream with its reservoir, which can hold no rows that have not come, and what it knows of searches and drift."""
