@@ -14,8 +14,10 @@ from safetensors.numpy import load as load_arrays
 from scipy.sparse import csr_array
 
 import headwater as hw
+from headwater.core.algorithm import Algorithm
 from headwater.core.records import fingerprint
 from headwater.estimators import model_file
+from headwater.estimators.stored_parameters import OBJECTS
 from headwater.io.files import container
 from headwater.io.files.records import Damaged
 
@@ -146,6 +148,13 @@ def test_parameters_of_every_kind():
     third = model_file.from_bytes(model_file.to_bytes(again))
     assert third.tol == 0.5
     assert third._runtime.made_with["tol"] == model.tol
+
+
+def test_every_algorithm_can_be_a_parameter():
+    kinds = Algorithm.__subclasses__()
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    assert {kind.__name__ for kind in kinds if kind.__module__.startswith("headwater.")} <= set(OBJECTS)
 
 
 def test_names_results_and_what_is_beside(tmp_path):

@@ -8,15 +8,15 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 
-from headwater.core import schedules
-from headwater.core.algorithms import ALGORITHMS
+from headwater.core import algorithms, schedules, simulated_algorithms
 from headwater.io.files.records import Damaged, Reader, Writer
 
 # Objects that a parameter may be, by the names of their classes.
-OBJECTS = {kind.__name__: kind for kind in ALGORITHMS.values()} | {
+OBJECTS = {
     kind.__name__: kind
-    for kind in vars(schedules).values()
-    if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == schedules.__name__
+    for room in (algorithms, simulated_algorithms, schedules)
+    for kind in vars(room).values()
+    if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == room.__name__
 }
 
 
