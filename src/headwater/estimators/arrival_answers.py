@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 
 import numpy as np
+from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.statistics import Array
@@ -17,7 +18,7 @@ from headwater.models.arrival import Arrival, ArrivalParameters, ArrivalStatisti
 from headwater.models.steering import Complex, LinearSensors, powers
 
 
-class ArrivalAnswers(StreamingEstimator):
+class ArrivalAnswers(DensityMixin, StreamingEstimator):
     """The questions about snapshots that only read, and what was learned of the source."""
 
     @property

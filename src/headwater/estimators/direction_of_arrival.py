@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import Interval
 
 from headwater.core.algorithm import Algorithm
@@ -35,7 +34,7 @@ SHARED = (
 )  # fmt: skip
 
 
-class DirectionOfArrival(DensityMixin, ArrivalAnswers):
+class DirectionOfArrival(ArrivalAnswers):
     """The direction of one source, learned from a stream of snapshots of an array of sensors, or from all at once.
 
     A snapshot is a row of complex numbers, one for each sensor: a narrow band of what they receive at one moment, such as one

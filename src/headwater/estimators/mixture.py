@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithm import Algorithm
@@ -63,7 +62,7 @@ def _check_adapts(learner: Learner, reservoir: int | None, algorithm: object) ->
         raise ValueError(f"half_life='auto' forgets in the order of one stream, so parts must be 1, got {learner.shards}")
 
 
-class MixtureEstimator(DensityMixin, MixtureAnswers):
+class MixtureEstimator(MixtureAnswers):
     """Base of the mixtures: K components of a family that the subclass names."""
 
     # What a subclass says

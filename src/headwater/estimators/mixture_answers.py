@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.batch import Batch
@@ -22,7 +23,7 @@ from headwater.models.mixture import Mixture
 PREDICTED_AT_ONCE = 2**22  # probabilities that `predict` holds at a time: 32 MB
 
 
-class MixtureAnswers(StreamingEstimator):
+class MixtureAnswers(DensityMixin, StreamingEstimator):
     """The questions that only read: rows in, answers out; and what was learned."""
 
     # Answers
