@@ -326,6 +326,13 @@ def test_parts_that_have_not_learned_all_rows_are_refused(kind):
         model_file.from_bytes(container.to_bytes(header, arrays))
 
 
+def test_files_whose_function_is_an_object_are_refused():
+    header, arrays = made_up_files.file_of("arrival warm-up")
+    header["parameters"]["steering"] = {"object": "Harmonic"}
+    with pytest.raises(Damaged, match="steering is an object that is not known"):
+        model_file.from_bytes(container.to_bytes(header, arrays))
+
+
 @pytest.mark.parametrize("number", [True, 10**6, 10**9])
 def test_files_with_more_components_than_anybody_could_start_are_refused(number):
     header, arrays = made_up_files.file_of("spectra warm-up")

@@ -77,7 +77,7 @@ def read_parameter(reader: Reader, tree: object, name: str, functions: Mapping[s
     if "object" in record:
         parts = dict(record)
         kind = OBJECTS.get(str(parts.pop("object")))
-        if kind is None or not set(parts) <= {part.name for part in fields(kind)}:
+        if name != "algorithm" or kind is None or not set(parts) <= {part.name for part in fields(kind)}:
             raise Damaged(f"{name} is an object that is not known")
         return kind(**{one: read_parameter(reader, part, name, functions) for one, part in parts.items()})
     if set(record) == {"random"}:
