@@ -113,6 +113,30 @@ ANALYSER_MODELS = [
 ]  # fmt: skip
 
 
+class GapFedStudent(hw.StudentMixture):
+    """The mixture, whose rows in the table have gaps."""
+
+
+STUDENT_MODELS = [
+    hw.StudentMixture(3, algorithm=algorithm, warm_up=120, random_state=0, **{**plain(algorithm), **options})
+    for algorithm, options in (
+        ("auto", {}), ("em", {"covariance_type": "diag"}), ("vb", {}), ("vb", {"covariance_type": "tied"}),
+        ("online-em", {"covariance_type": "tied"}), (hw.OnlineEM(batch_size=1), {"covariance_type": "spherical"}),
+        (hw.SatoEM(batch_size=40), {"degrees_of_freedom": "shared"}), (hw.BayesianOnlineEM(batch_size=40), {}),
+        (hw.BayesianOnlineEM(batch_size=40, estimate="mode"), {"degrees_of_freedom": 3.0}),
+        (hw.OnlineVB(batch_size=40), {"covariance_type": "diag"}), (hw.OnlineVB(batch_size=40, decay=0.7), {}),
+        (hw.SimulatedEM(n_samples=3), {}), ("auto", {"half_life": 80.0, "covariance_type": "diag"}),
+        ("auto", {"parts": 3, "reservoir": 250}), ("online-em", {"half_life": 80.0}),
+    )
+] + [
+    GapFedStudent(3, algorithm=algorithm, warm_up=120, random_state=0, **{**plain(algorithm), **options})
+    for algorithm, options in (
+        ("auto", {}), ("em", {"covariance_type": "tied"}), ("vb", {"covariance_type": "diag"}), ("vb", {}),
+        ("online-em", {"covariance_type": "spherical"}), ("auto", {"parts": 3, "reservoir": 250, "covariance_type": "diag"}),
+    )
+]  # fmt: skip
+
+
 DIRECTION_MODELS = [
     hw.VonMisesFisherMixture(3, algorithm=algorithm, warm_up=120, random_state=0, **{**plain(algorithm), **options})
     for algorithm, options in (
@@ -376,6 +400,6 @@ def rows_for(model):
         hw.GaussianMixture: rows, hw.MarkovMixture: sequences, hw.RegressionMixture: targets, hw.ItakuraSaitoNMF: frames,
         hw.DirectionOfArrival: snapshots, hw.VonMisesFisherMixture: directions, hw.PoissonMixture: events,
         hw.BernoulliMixture: answers, hw.CategoricalMixture: categories, hw.MixedMixture: tables,
-        GapFed: gapped,
+        GapFed: gapped, hw.StudentMixture: rows, GapFedStudent: gapped,
     }  # fmt: skip
     return kinds.get(type(model), counts)()

@@ -22,6 +22,7 @@ ROWS = {
 # What each estimator is given of such rows.
 CHUNKS = {
     hw.GaussianMixture: lambda X: {"X": X},
+    hw.StudentMixture: lambda X: {"X": X},
     hw.MultinomialMixture: lambda X: {"X": csr_array(np.minimum(np.abs(X), 1e30))},
     hw.MarkovMixture: lambda X: {"X": (np.abs(X) % 4).astype(int)},
     hw.RegressionMixture: lambda X: {"X": X[:, :-1], "y": X[:, -1]},

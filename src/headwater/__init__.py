@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from headwater.estimators.race import Race, Rival
     from headwater.estimators.reason_table import ReasonTable
     from headwater.estimators.regression_mixture import RegressionMixture
+    from headwater.estimators.student_mixture import StudentMixture
     from headwater.estimators.von_mises_fisher_mixture import VonMisesFisherMixture
     from headwater.io.stream import Stream, stream
     from headwater.monitors import Monitor
@@ -57,6 +58,7 @@ __version__ = "0.1.0"
 # Names load when they are first used, so that `import headwater` costs next to nothing.
 _HOMES = {
     "headwater.estimators.gaussian_mixture": ["GaussianMixture"],
+    "headwater.estimators.student_mixture": ["StudentMixture"],
     "headwater.estimators.gaussian_hmm": ["GaussianHMM"],
     "headwater.estimators.categorical_hmm": ["CategoricalHMM"],
     "headwater.estimators.multinomial_mixture": ["MultinomialMixture"],
@@ -142,6 +144,7 @@ __all__ = [
     "SatoEM",
     "SimulatedEM",
     "Stream",
+    "StudentMixture",
     "SurrogateEM",
     "VonMisesFisherMixture",
     "compare_models",

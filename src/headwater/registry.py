@@ -44,6 +44,7 @@ _ENTRIES = {
     entry.word: entry
     for entry in (
         Entry("gaussian", "GaussianMixture", "clusters of rows of numbers"),
+        Entry("student", "StudentMixture", "clusters of rows of numbers with heavy tails, which odd rows hardly move"),
         Entry("multinomial", "MultinomialMixture", "clusters of rows of counts: documents, baskets, events"),
         Entry("poisson", "PoissonMixture", "clusters of rows of counts, each column with its own rate"),
         Entry("bernoulli", "BernoulliMixture", "clusters of rows of yes and no (1 and 0)"),

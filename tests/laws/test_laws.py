@@ -20,6 +20,7 @@ from law_table import (
     REGRESSION_MODELS,
     SPECTRA_MODELS,
     STARTED_CHAINS,
+    STUDENT_MODELS,
     TOPIC_MODELS,
     SparseFed,
     is_matching,
@@ -141,6 +142,11 @@ DIRECTION_CASES = [
     for number, model in enumerate(DIRECTION_MODELS + ANALYSER_MODELS)
     for law in applicable_laws(model)
 ]
+HEAVY_CASES = [
+    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (0, 2, 16, 18) else pytest.mark.slow)
+    for number, model in enumerate(STUDENT_MODELS)
+    for law in applicable_laws(model)
+]
 REGRESSION_CASES = [
     pytest.param(
         model, law, id=f"{model.gating}-{model.fit_intercept}-{name(model, law)}",
@@ -209,6 +215,11 @@ def test_law_of_regressions(model, law):
 
 @pytest.mark.parametrize(("model", "law"), DIRECTION_CASES)
 def test_law_of_directions_and_factor_analysers(model, law):
+    law(*short_stream(model))
+
+
+@pytest.mark.parametrize(("model", "law"), HEAVY_CASES)
+def test_law_of_heavy_tails(model, law):
     law(*short_stream(model))
 
 

@@ -97,8 +97,10 @@ def _totals(model: Mixture, parameters: Any, batch: Batch, shares: Array) -> Any
 
 
 def density_laws(estimator: Any, model: Any) -> Iterator[Law]:
-    """Yield those of the two that apply: `sample` may ask for inputs, and a family without a mean keeps no beliefs."""
+    """Yield those of the two that apply: `sample` may ask for inputs, a family without a mean keeps no beliefs, and hidden
+    values of rows are expected at other parameters than the mode.
+    """
     if isinstance(model, Mixture) and not estimator._traits.target_columns:
         yield rows_are_drawn_from_the_density_that_scores_them
-    if isinstance(model, Mixture) and {"mode", "mean"} <= model.family.readouts:
+    if isinstance(model, Mixture) and {"mode", "mean"} <= model.family.readouts and not model.family.has_hidden_values:
         yield modes_are_the_best_parameters

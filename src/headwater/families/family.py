@@ -108,6 +108,14 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         return True
 
     @property
+    def has_hidden_values(self) -> bool:
+        """Whether rows have hidden values beside their component, which are expected at parameters before statistics are made.
+
+        Then a readout is one step of EM towards a mode, and not the mode.
+        """
+        return False
+
+    @property
     def is_regularized(self) -> bool:
         """Whether anything may hold parameters back from maximum likelihood."""
         return True

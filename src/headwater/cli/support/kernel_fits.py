@@ -48,6 +48,13 @@ def gaussian_fits(rng: np.random.Generator) -> Iterator[Fit]:
         yield hw.GaussianMixture(MANY_COMPONENTS, max_iter=1).set_params(covariance_type=kind, algorithm="em"), (wide,), {}
 
 
+def student_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Heavy tails, whose kernels are those of Gaussians with the tails of predictive densities."""
+    X = rng.normal(size=(N_ROWS, 2)) + 4.0 * rng.integers(2, size=(N_ROWS, 1))
+    for kind in ("full", "tied", "diag"):
+        yield hw.StudentMixture(2).set_params(covariance_type=kind), (X,), {}
+
+
 def multinomial_fits(rng: np.random.Generator) -> Iterator[Fit]:
     """Dense, sparse, and wide sparse counts: in passes, and row by row."""
     X = _counts(rng)
@@ -136,6 +143,7 @@ def table_fits(rng: np.random.Generator) -> Iterator[Fit]:
 
 FITS: dict[str, Callable[[np.random.Generator], Iterator[Fit]]] = {
     "gaussian": gaussian_fits,
+    "student": student_fits,
     "multinomial": multinomial_fits,
     "poisson": event_fits,
     "bernoulli": flag_fits,
